@@ -1,0 +1,41 @@
+"""The include path is the permission: a file includes only what its room may see, and never reaches into another room by
+a relative path. Who sees whom is read from the rooms' bp_room(... SEES ...), its one home."""
+
+import os
+import re
+
+import rule
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+
+sees = {"sdk": []}
+for listing in rule.source.glob("*/CMakeLists.txt"):
+    for room, seen in re.findall(r"^bp_room\((\w+) SEES ([\w ]+?)(?: LIBS|\))", listing.read_text(), re.MULTILINE):
+        sees[room] = seen.split()
+
+
+def rights(room):
+    """All that a room sees, directly and through others."""
+    return {room}.union(*(rights(seen) for seen in sees[room]))
+
+
+def home(file):
+    """The folder that a file must not leave, and the rooms whose headers it may include."""
+    room = file.parts[0]
+    if room == "backends" or file.parts[:2] == ("tests", "plugins"):
+        depth = 2 if room == "backends" else 3
+        return os.path.join(*file.parts[:depth]), {"sdk"}
+    return room, rights(room) if room in sees else set(sees)
+
+
+broken, checked = [], 0
+for file in rule.files():
+    folder, may_see = home(file)
+    for header in INCLUDE.findall((rule.source / file).read_text(errors="replace")):
+        checked += 1
+        for room in set(sees) - may_see:
+            if (rule.source / room / "include" / header).is_file():
+                broken.append(f"{file}: includes <{header}> of {room}, but sees only {', '.join(sorted(may_see))}")
+        if ".." in header and not os.path.normpath(file.parent / header).startswith(folder + os.sep):
+            broken.append(f'{file}: includes "{header}", past its own folder {folder}')
+rule.report(broken, f"{checked} includes")

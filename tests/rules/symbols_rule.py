@@ -1,0 +1,35 @@
+"""What the linker sees keeps the promises: a plugin exports one symbol and wants none of ours, and libbackplane wants no
+vendor's library and little static thread storage."""
+
+import re
+import subprocess
+
+import rule
+
+OURS = re.compile(r"\bbp_|\b_Z[A-Z]*2bp\d")  # C names, and C++ names of namespace bp
+VENDORS = re.compile(r"dnnl|gomp|OpenCL|cuda|cublas|cudnn|nvrtc|ze_loader|hwy|openblas|mkl|tbb", re.IGNORECASE)
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+broken = []
+plugins = rule.plugins()
+for plugin in plugins:
+    wanted = output("nm", "-D", "--undefined-only", plugin)
+    broken += [f"{plugin.name}: wants our symbol {line.split()[-1]}" for line in wanted.splitlines() if OURS.search(line)]
+    exported = [line.split()[-1] for line in output("nm", "-D", "--defined-only", plugin).splitlines()]
+    if exported != ["bp_get_plugin_v1"]:
+        broken.append(f"{plugin.name}: exports {', '.join(exported) or 'nothing'}; it must be bp_get_plugin_v1 alone")
+    if " u " in output("nm", "-D", plugin):
+        broken.append(f"{plugin.name}: has STB_GNU_UNIQUE symbols")
+
+core = rule.build / "lib/libbackplane.so"
+needed = re.findall(r"NEEDED.*\[(.+)\]", output("readelf", "-d", core))
+broken += [f"{core.name}: links {library}" for library in needed if VENDORS.search(library)]
+# Static thread storage: glibc keeps about 1,600 bytes for all libraries that come in through dlopen.
+for size in re.findall(r"^\s*TLS(?:\s+0x\w+){4}\s+(0x\w+)", output("readelf", "-lW", core), re.MULTILINE):
+    if int(size, 16) > 1024:
+        broken.append(f"{core.name}: {int(size, 16)} bytes of thread-local variables; at most 1,024")
+rule.report(broken, f"{len(plugins)} plugins and {core.name}")
