@@ -1,0 +1,515 @@
+/* The C ABI of Backplane: all that a plugin and its host know of each other.
+ *
+ * A plugin exports one symbol, bp_get_plugin_v1, and imports none of ours: everything that it needs
+ * comes in through `bp_host`. C11 without dependencies; also valid C++17.
+ *
+ * Rules that hold for every declaration below:
+ *   - Structs only grow, at their end. A reader takes any `size` from the 1.0 floor up, treats what is
+ *     missing as 0 (BP_HAS) and ignores what it does not know.
+ *   - Functions marked "optional" may be NULL; the host then does without them.
+ *   - Every function returning bp_code sets a message through `host->set_error` when it fails.
+ *   - Structs that do not begin with a bp_header (bp_value, bp_region, bp_arg, bp_output_spec,
+ *     bp_expr_node, the DLPack ones) are frozen; bp_tensor grows by its own `size`.
+ *   - No exception, signal or longjmp crosses; nothing allocated on one side is freed on the other.
+ *   - Strings are UTF-8, zero-terminated, and live as long as the plugin unless said otherwise.
+ */
+#ifndef BACKPLANE_ABI_H
+#define BACKPLANE_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The level of this header. It rises with every addition; `abi.lock` lists what each level holds. */
+#define BP_ABI_LEVEL 1u
+
+/* The highest rank of a tensor that crosses the boundary. */
+#define BP_MAX_RANK 16
+
+/* ---- Headers -------------------------------------------------------------------------------- */
+
+typedef struct bp_header {
+  uint32_t size; /* of the whole struct, as its writer knew it */
+  uint32_t type; /* one of BP_TYPE_* */
+  const struct bp_header* next; /* a chain of additions, or NULL */
+} bp_header;
+
+/* True if the struct at `p`, written by the other side, is long enough to hold `field`. */
+#define BP_HAS(p, T, field) ((p)->h.size >= offsetof(T, field) + sizeof(((T*)0)->field))
+
+#define BP_TYPE_HOST 1u
+#define BP_TYPE_PLUGIN 2u
+#define BP_TYPE_DEVICE_INFO 3u
+#define BP_TYPE_MEMORY 4u
+#define BP_TYPE_QUEUE 5u
+#define BP_TYPE_KERNEL 6u
+#define BP_TYPE_CALL 7u
+#define BP_TYPE_OPERATOR 8u
+#define BP_TYPE_CUSTOM_OPERATOR 9u
+#define BP_TYPE_EXTENSION 10u
+
+/* ---- Codes ---------------------------------------------------------------------------------- */
+
+typedef int32_t bp_code;
+
+#define BP_OK 0
+#define BP_BAD_ARGUMENT 1   /* the caller's fault; nothing happened */
+#define BP_UNSUPPORTED 2    /* this backend cannot do that; the host looks further */
+#define BP_OUT_OF_MEMORY 3  /* the host frees its cache and asks once more */
+#define BP_RETRY 4          /* not now: work is still running, or a resource is busy */
+#define BP_STREAM_LOST 5    /* work on this stream failed; other streams go on */
+#define BP_DEVICE_LOST 6    /* the device no longer answers; other devices go on */
+#define BP_INTERNAL 7       /* the plugin's own fault */
+
+/* ---- Element types -------------------------------------------------------------------------- */
+
+/* Ours are small and dense, so that a set of them is one word: 1u << dtype. */
+#define BP_BOOL 0u
+#define BP_U8 1u
+#define BP_I8 2u
+#define BP_I16 3u
+#define BP_I32 4u
+#define BP_I64 5u
+#define BP_U16 6u
+#define BP_U32 7u
+#define BP_U64 8u
+#define BP_F16 9u
+#define BP_BF16 10u
+#define BP_F32 11u
+#define BP_F64 12u
+#define BP_COMPLEX64 13u
+#define BP_COMPLEX128 14u
+#define BP_F8_E4M3FN 15u
+#define BP_F8_E5M2 16u
+#define BP_NUM_DTYPES 17u
+
+typedef uint32_t bp_dtype_set;
+
+/* ---- Tensors -------------------------------------------------------------------------------- */
+
+/* DLPack's DLDevice, DLDataType and DLTensor, bit for bit, under our names. */
+typedef struct bp_dl_device {
+  int32_t device_type;
+  int32_t device_id;
+} bp_dl_device;
+
+typedef struct bp_dl_dtype {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+} bp_dl_dtype;
+
+typedef struct bp_dl_tensor {
+  void* data; /* the allocation's handle (see bp_handle), never an element's address */
+  bp_dl_device device;
+  int32_t ndim;
+  bp_dl_dtype dtype;
+  int64_t* shape;
+  int64_t* strides; /* in elements, never NULL */
+  uint64_t byte_offset; /* from the start of the allocation to element 0 */
+} bp_dl_tensor;
+
+#define BP_DL_CPU 1      /* kDLCPU */
+#define BP_DL_EXT_DEV 12 /* kDLExtDev: the maker has no code of its own */
+
+/* What the strides of a tensor are; several may hold at once. Kernels declare sets of these. */
+#define BP_LAYOUT_CONTIGUOUS 1u    /* row-major without gaps */
+#define BP_LAYOUT_CHANNELS_LAST 2u /* rank 4, NHWC in memory, without gaps */
+#define BP_LAYOUT_DENSE 4u         /* some permutation of row-major without gaps; a kernel that declares
+                                      only this for several places gets equal strides at all of them */
+#define BP_LAYOUT_STRIDED 8u       /* any strides, 0 among them */
+
+typedef struct bp_tensor {
+  uint32_t size;  /* of this struct */
+  uint32_t flags; /* all BP_LAYOUT_* that hold; BP_LAYOUT_STRIDED always does */
+  bp_dl_tensor dl;
+  uint32_t device; /* the host's number for the device */
+  uint32_t space;  /* memory space on the device; 0 is its main memory */
+  int64_t numel;
+  uint32_t dtype; /* BP_BOOL ... */
+  uint32_t itemsize; /* bytes of one element */
+} bp_tensor;
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+#define BP_NONE 0u        /* an absent optional argument */
+#define BP_TENSOR 1u      /* u.tensor */
+#define BP_INT 2u         /* u.i */
+#define BP_DOUBLE 3u      /* u.f */
+#define BP_BOOLEAN 4u     /* u.i, 0 or 1 */
+#define BP_COMPLEX 5u     /* u.ptr: const double[2] */
+#define BP_STRING 6u      /* u.ptr: const char*, aux: length without the zero */
+#define BP_INT_LIST 7u    /* u.ptr: const int64_t*, aux: count */
+#define BP_DOUBLE_LIST 8u /* u.ptr: const double*, aux: count */
+#define BP_TENSOR_LIST 9u /* u.ptr: const bp_tensor* const*, aux: count */
+#define BP_DTYPE 10u      /* u.i: BP_BOOL ... */
+#define BP_DEVICE 11u     /* u.i: the host's number for the device */
+
+/* An argument of a call: 16 bytes, frozen. */
+typedef struct bp_value {
+  uint32_t tag; /* BP_NONE ... */
+  uint32_t aux;
+  union {
+    int64_t i;
+    double f;
+    const void* ptr;
+    const bp_tensor* tensor;
+  } u;
+} bp_value;
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+typedef struct bp_device bp_device; /* the plugin's, made by open */
+typedef struct bp_stream bp_stream; /* the plugin's, made by create_stream; NULL: the only one */
+typedef struct bp_event bp_event;   /* the plugin's, made by create_event */
+
+/* Names an allocation; only the plugin looks inside. 0 names none. */
+typedef uint64_t bp_handle;
+
+/* A piece of an allocation, or of host memory: then `handle` is the address. */
+typedef struct bp_region {
+  bp_handle handle;
+  uint64_t offset;
+  uint64_t bytes;
+} bp_region;
+
+#define BP_COPY_FROM_HOST 1u /* `from` is host memory */
+#define BP_COPY_TO_HOST 2u   /* `to` is host memory */
+#define BP_COPY_WITHIN 3u    /* both on the device */
+
+/* Raw device memory: the least that a backend offers before anything runs on it. The core pools
+ * on top of this, so allocate and release are called for large blocks and seldom. */
+typedef struct bp_memory {
+  bp_header h;
+
+  /* Required. Writes a handle to `out`; only the backend looks inside. `bytes` is never 0.
+   * Threads: any, one call per device at a time.
+   * BP_OUT_OF_MEMORY: the core frees its cache and asks once more. */
+  bp_code (*allocate)(bp_device* device, uint64_t bytes, uint64_t alignment, bp_handle* out);
+
+  /* Required. All work on `handle` is done. Cannot fail, since nobody is left to tell. */
+  void (*release)(bp_device* device, bp_handle handle);
+
+  /* Required. Ordered on `stream`; may return before the work is done, unless the device is
+   * synchronous. Host memory stays valid until the stream has passed the copy. The regions have
+   * equal `bytes`, never 0, and do not overlap. Threads: any. */
+  bp_code (*copy)(bp_device* device, const bp_region* to, const bp_region* from, uint32_t direction,
+                  bp_stream* stream);
+
+  /* Optional: NULL makes the core write through the host. Repeats `pattern` (1, 2, 4, 8 or 16
+   * bytes) over `to`. Ordered on `stream`; `pattern` is valid only during the call. */
+  bp_code (*fill)(bp_device* device, const bp_region* to, const void* pattern,
+                  uint32_t pattern_bytes, bp_stream* stream);
+} bp_memory;
+
+/* ---- Streams and events --------------------------------------------------------------------- */
+
+/* Order and completion. A backend that fills in `synchronize` alone is synchronous or has one
+ * stream, NULL. Either all of the stream functions are there, or none; the same for events. */
+typedef struct bp_queue {
+  bp_header h;
+
+  /* Required. Returns when all work given to `stream` is done; the first error of that work, once.
+   * Threads: any. */
+  bp_code (*synchronize)(bp_device* device, bp_stream* stream);
+
+  /* Optional. `priority`: 0 is normal, lower is more urgent. */
+  bp_code (*create_stream)(bp_device* device, int32_t priority, bp_stream** out);
+  void (*destroy_stream)(bp_device* device, bp_stream* stream); /* the host has synchronized it */
+  /* BP_OK: idle. BP_RETRY: busy (no message needed). Else the first error of its work, once. */
+  bp_code (*query_stream)(bp_device* device, bp_stream* stream);
+
+  /* Optional. An event that was never recorded counts as reached. */
+  bp_code (*create_event)(bp_device* device, bp_event** out);
+  void (*destroy_event)(bp_device* device, bp_event* event);
+  bp_code (*record_event)(bp_device* device, bp_event* event, bp_stream* stream);
+  /* Later work of `stream` waits for `event`; the caller does not. */
+  bp_code (*wait_event)(bp_device* device, bp_stream* stream, bp_event* event);
+  bp_code (*query_event)(bp_device* device, bp_event* event); /* as query_stream */
+  bp_code (*synchronize_event)(bp_device* device, bp_event* event);
+  /* Optional. Nanoseconds on the device's clock between two reached events. */
+  bp_code (*elapsed)(bp_device* device, bp_event* start, bp_event* end, double* out_ns);
+} bp_queue;
+
+/* ---- Operators, as the host describes them --------------------------------------------------- */
+
+#define BP_KIND_POINTWISE 1u
+#define BP_KIND_REDUCTION 2u
+#define BP_KIND_VIEW 3u
+#define BP_KIND_MATMUL 4u
+#define BP_KIND_CONVOLUTION 5u
+#define BP_KIND_GATHER 6u
+#define BP_KIND_SCATTER 7u
+#define BP_KIND_SCAN 8u
+#define BP_KIND_SORT 9u
+#define BP_KIND_RANDOM 10u
+#define BP_KIND_FACTORY 11u
+#define BP_KIND_COMPOSITE 12u
+#define BP_KIND_COPY 13u
+
+/* Steps of an expression. Floating steps are computed in the operand's type (f16 and bf16 in f32);
+ * integers in their own width, wrapping. Comparisons and logic give bool. */
+#define BP_X_ARG 1u   /* argument `a` of the schema: a tensor's element, or a number */
+#define BP_X_CONST 2u /* `imm`, in the type of the other operand */
+#define BP_X_ADD 3u
+#define BP_X_SUB 4u
+#define BP_X_MUL 5u
+#define BP_X_DIV 6u
+#define BP_X_NEG 7u
+#define BP_X_ABS 8u
+#define BP_X_EXP 9u
+#define BP_X_LOG 10u
+#define BP_X_SQRT 11u
+#define BP_X_SIN 12u
+#define BP_X_COS 13u
+#define BP_X_TANH 14u
+#define BP_X_MAX 15u /* NaN if either is */
+#define BP_X_MIN 16u /* NaN if either is */
+#define BP_X_EQ 17u
+#define BP_X_NE 18u
+#define BP_X_LT 19u
+#define BP_X_LE 20u
+#define BP_X_GT 21u
+#define BP_X_GE 22u
+#define BP_X_AND 23u
+#define BP_X_OR 24u
+#define BP_X_NOT 25u
+#define BP_X_SELECT 26u /* a ? b : c */
+#define BP_X_FLOOR 27u
+#define BP_X_CEIL 28u
+#define BP_X_TRUNC 29u
+#define BP_X_ROUND 30u /* half to even */
+#define BP_X_SIGMOID 31u
+#define BP_X_EXPM1 32u
+#define BP_X_LOG1P 33u
+#define BP_X_POW 34u
+#define BP_X_ERF 35u
+#define BP_NUM_X 36u
+
+/* One step; a, b and c are indices of earlier steps (of an argument for BP_X_ARG). */
+typedef struct bp_expr_node {
+  uint16_t code;
+  uint16_t a, b, c;
+  double imm;
+} bp_expr_node;
+
+#define BP_OP_PRIMITIVE 1u  /* one of the at most forty that every other decomposes into */
+#define BP_OP_SHAPE_DATA 2u /* the shape of an output depends on data: allocate_output */
+
+/* A row of the operator table, or a custom operator, as data. */
+typedef struct bp_operator {
+  bp_header h;
+  const char* name;
+  const char* schema; /* "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor" */
+  uint64_t schema_hash; /* FNV-1a, 64 bits, of `schema` */
+  uint32_t kind;        /* BP_KIND_* */
+  uint32_t flags;       /* BP_OP_* */
+  bp_dtype_set dtypes;  /* of the computation, after promotion */
+  uint32_t num_nodes;   /* 0: no expression */
+  const bp_expr_node* nodes; /* the last one is the result */
+} bp_operator;
+
+/* ---- Calls ---------------------------------------------------------------------------------- */
+
+/* One call of a kernel. What it may rely on: outputs are allocated (but for BP_OP_SHAPE_DATA) with
+ * the right shape, dtype and device; inputs are on the device; dtypes and layouts are within what
+ * the kernel declared; every output has at least one element; outputs overlap no input, unless
+ * the kernel is BP_KERNEL_IN_PLACE_SAFE: then an output may be exactly an input. Memory lives until
+ * the call's work on the stream is done; this struct, shapes and lists until `run` returns. */
+typedef struct bp_call {
+  bp_header h;
+  const bp_operator* op;
+  const bp_value* args; /* in schema order; num_args of them */
+  bp_tensor* const* outputs;
+  uint32_t num_args, num_outputs;
+  bp_device* device;
+  bp_stream* stream;
+  const bp_region* fault; /* 8 zeroed bytes on the device for BP_KERNEL_MAY_FAULT, else NULL: a
+                             kernel that meets a bad index writes a nonzero word there */
+  void* host_data;        /* the host's */
+} bp_call;
+
+/* What a kernel accepts at one place. Zero means: anything. */
+typedef struct bp_arg {
+  bp_dtype_set dtypes;
+  uint32_t layouts; /* the tensor must have one of these BP_LAYOUT_* */
+  uint32_t spaces;  /* bits of memory spaces; 0: space 0 alone */
+  uint8_t min_rank, max_rank; /* max_rank 0: any */
+  uint8_t scalar_ok; /* 1: a number in place of the tensor is accepted */
+  uint8_t reserved;
+  uint32_t alignment; /* of the first element, in bytes; 0: the element's own */
+} bp_arg;
+
+#define BP_KERNEL_DETERMINISTIC 1u /* the same bits for the same inputs */
+#define BP_KERNEL_CAPTURABLE 2u
+#define BP_KERNEL_IN_PLACE_SAFE 4u /* an output may exactly alias an input */
+#define BP_KERNEL_MAY_FAULT 8u     /* checks indices on the device, reports through `fault` */
+
+typedef struct bp_kernel {
+  bp_header h;
+  const char* op;
+  uint64_t schema_hash; /* of the schema that it was written against */
+  const bp_arg* args;   /* per argument of the schema, then per output; num_args of them */
+  uint32_t num_args;    /* places beyond it: anything */
+  uint32_t flags;       /* BP_KERNEL_* */
+  int32_t priority;     /* the highest that accepts a call takes it */
+  uint32_t reserved;
+  void* self;
+  /* Optional. Looks at the actual call, whose outputs may be unallocated; BP_UNSUPPORTED sends it to
+   * the next candidate, without a message. Threads: any. */
+  bp_code (*supports)(void* self, const bp_call* call);
+  /* Required. Gives the work to call->stream. BP_UNSUPPORTED, with the outputs untouched, sends the
+   * call to the next candidate; prefer to say so in `supports`. Threads: any, also at once. */
+  bp_code (*run)(void* self, const bp_call* call);
+} bp_kernel;
+
+/* ---- Custom operators ------------------------------------------------------------------------ */
+
+typedef struct bp_output_spec {
+  uint32_t dtype;
+  uint32_t ndim;
+  int64_t shape[BP_MAX_RANK];
+} bp_output_spec;
+
+/* An operator that a plugin brings. Its name has the maker's prefix: "acme::swish". */
+typedef struct bp_custom_operator {
+  bp_header h;
+  const char* schema;
+  void* self;
+  /* Optional. Shapes and dtypes of the outputs; NULL: all as the first tensor. Threads: any. */
+  bp_code (*infer)(void* self, const bp_call* call, bp_output_spec* outputs);
+  /* Optional: the derivative as data. `backward` names the operator that takes the gradients of the
+   * outputs and then the saved arguments (bits of `saved_args`, then of `saved_outputs`). */
+  const char* backward;
+  uint64_t saved_args;
+  uint64_t saved_outputs;
+} bp_custom_operator;
+
+/* ---- The host -------------------------------------------------------------------------------- */
+
+#define BP_LOG_DEBUG 0u
+#define BP_LOG_INFO 1u
+#define BP_LOG_WARNING 2u
+#define BP_LOG_ERROR 3u
+
+/* Everything that a plugin may call. One for each plugin; lives until `shutdown` has returned.
+ * Threads: any, for every function. */
+typedef struct bp_host bp_host;
+struct bp_host {
+  bp_header h;
+  uint32_t abi_min, abi_max; /* the levels that this host can speak */
+  const char* version;       /* the host's, for messages */
+  const char* plugin_path;   /* the plugin's own file */
+  void* context;             /* the host's */
+
+  /* Sets this thread's error record and returns `code`. Copies `message`. */
+  bp_code (*set_error)(const bp_host* host, bp_code code, const char* message);
+  void (*log)(const bp_host* host, uint32_t level, const char* message);
+
+  /* For BP_OP_SHAPE_DATA: allocates output `index`, after which call->outputs[index] is complete. */
+  bp_code (*allocate_output)(const bp_host* host, const bp_call* call, uint32_t index,
+                             uint32_t ndim, const int64_t* shape);
+  /* Scratch on the call's device; valid for the call's work on its stream. */
+  bp_code (*workspace)(const bp_host* host, const bp_call* call, uint64_t bytes,
+                       uint64_t alignment, bp_region* out);
+
+  /* Host memory that the host counts and may refuse. */
+  bp_code (*allocate_host)(const bp_host* host, uint64_t bytes, uint64_t alignment, void** out);
+  void (*release_host)(const bp_host* host, void* ptr);
+
+  /* The operators known now, in a fixed order; NULL past the end. They live as long as the host. */
+  const bp_operator* (*operator_at)(const bp_host* host, uint32_t index);
+  const bp_operator* (*find_operator)(const bp_host* host, const char* name);
+
+  /* Kernels added after `init`; they live until `shutdown`. */
+  bp_code (*register_kernels)(const bp_host* host, const bp_kernel* const* kernels,
+                              uint32_t num_kernels);
+
+  /* How many threads the application allows one call to use. */
+  uint32_t (*num_threads)(const bp_host* host);
+  /* 1 if the application asked for the same bits for the same inputs. */
+  uint32_t (*deterministic)(const bp_host* host);
+
+  /* Extensions of the host by name; NULL: not here. */
+  const bp_header* (*extension)(const bp_host* host, const char* name, uint32_t min_version);
+};
+
+/* ---- The plugin ------------------------------------------------------------------------------ */
+
+#define BP_DEVICE_REAL_ADDRESSES 1u /* handles are addresses that the device dereferences */
+#define BP_DEVICE_HOST_READABLE 2u  /* handles are addresses that the host may read and write */
+#define BP_DEVICE_CAN_SUBALLOCATE 4u /* a handle may serve several tensors by offset */
+#define BP_DEVICE_SYNCHRONOUS 8u    /* every call has done its work when it returns */
+
+typedef struct bp_device_info {
+  bp_header h;
+  char name[128]; /* for a person: "AMD EPYC 9R14" */
+  int32_t dl_device_type; /* BP_DL_EXT_DEV if the maker has none */
+  int32_t dl_device_id;
+  uint32_t flags; /* BP_DEVICE_* */
+  uint32_t num_spaces; /* 0 counts as 1 */
+  uint64_t total_memory;     /* bytes; 0: unknown */
+  uint64_t offset_alignment; /* of sub-allocations, in bytes; 0 counts as 64 */
+  uint64_t max_allocation;   /* bytes; 0: no limit of its own */
+} bp_device_info;
+
+typedef struct bp_plugin {
+  bp_header h;
+  uint32_t abi; /* the level that it speaks, as answered by bp_get_plugin_v1 */
+  uint32_t reserved;
+  const char *name, *vendor, *version; /* `name` is that of its devices: "acme:0" */
+  void* self;
+
+  /* Optional. Is there any hope of a device? Quick, without side effects. A driver that is not
+   * installed is BP_UNSUPPORTED with a message, not an error. */
+  bp_code (*probe)(void* self);
+  /* Optional. Called once, before all else but probe. */
+  bp_code (*init)(void* self);
+  /* Optional. Finish or drop all work; nothing new comes. */
+  bp_code (*quiesce)(void* self);
+  /* Optional. The last call, also after a probe or init that failed. All devices are closed. */
+  void (*shutdown)(void* self);
+
+  /* Required. With `infos` NULL writes the number of devices to `count`; else fills `*count` of
+   * them. The host has set h.size of each; infos[0].h.size is also the distance between two. */
+  bp_code (*devices)(void* self, uint32_t* count, bp_device_info* infos);
+  /* Required. */
+  bp_code (*open)(void* self, uint32_t index, bp_device** out);
+  /* Required. Its streams are synchronized; no allocation, stream or event of it lives any more. */
+  void (*close)(bp_device* device);
+
+  const bp_memory* memory; /* required */
+  const bp_queue* queue;   /* required */
+
+  /* Optional; read after init. */
+  const bp_kernel* const* kernels;
+  const bp_custom_operator* const* operators;
+  uint32_t num_kernels, num_operators;
+
+  /* Optional. Extensions by name: "bp.compiler", "bp.program", "acme.x"; NULL: not here. */
+  const bp_header* (*extension)(void* self, const char* name, uint32_t min_version);
+} bp_plugin;
+
+/* The one symbol that a plugin exports. `*abi_inout` comes in as the highest level that the host
+ * speaks and goes out as the one that the plugin will speak, within [abi_min, abi_max]; done before
+ * any state is made. Called once for each load. The plugin lives until the library is closed. */
+typedef bp_code (*bp_get_plugin_fn)(const bp_host* host, uint32_t* abi_inout,
+                                    const bp_plugin** out);
+
+#if defined(__GNUC__) || defined(__clang__)
+#define BP_EXPORT __attribute__((visibility("default")))
+#else
+#define BP_EXPORT
+#endif
+
+BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi_inout,
+                                   const bp_plugin** out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BACKPLANE_ABI_H */
