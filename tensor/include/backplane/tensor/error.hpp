@@ -1,0 +1,36 @@
+// The one exception of the public API: a class to act on and a sentence to read.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include <backplane/abi.h>
+#include <backplane/tensor/api.hpp>
+
+namespace bp {
+
+// What a caller can do about an error; the values are those of the C ABI.
+enum class ErrorClass : bp_code {
+  bad_argument = BP_BAD_ARGUMENT,    // correct the call
+  unsupported = BP_UNSUPPORTED,      // no kernel, no fallback
+  out_of_memory = BP_OUT_OF_MEMORY,  // free something and call again
+  retry = BP_RETRY,                  // call again later
+  stream_lost = BP_STREAM_LOST,      // use another stream
+  device_lost = BP_DEVICE_LOST,      // use another device
+  internal = BP_INTERNAL,            // a defect of Backplane or of a plugin
+};
+
+// Thrown by public functions; nothing has been changed by the call that throws it.
+class BP_API Error : public std::runtime_error {
+ public:
+  Error(ErrorClass error_class, const std::string& message)
+      : std::runtime_error(message), class_(error_class) {}
+  ErrorClass error_class() const { return class_; }
+
+ private:
+  ErrorClass class_;
+};
+
+[[noreturn]] BP_API void throw_error(ErrorClass error_class, std::string message);
+
+}  // namespace bp

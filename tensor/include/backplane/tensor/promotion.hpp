@@ -1,0 +1,43 @@
+// PyTorch's type promotion.
+#pragma once
+
+#include <optional>
+
+#include <backplane/tensor/api.hpp>
+#include <backplane/tensor/dtype.hpp>
+#include <backplane/tensor/scalar.hpp>
+
+namespace bp {
+
+// The smallest dtype that both convert to. Throws bad_argument for the pairs that PyTorch refuses:
+// u16, u32, u64 with another integer, a bool or a complex; an fp8 with anything but itself.
+BP_API Dtype promote(Dtype a, Dtype b);
+
+// May results of `from` be written into `to` (out=, in-place)? Not from complex to real, from
+// floating to integral, or from anything to bool.
+BP_API bool can_cast(Dtype from, Dtype to);
+
+// The complex type whose parts are of this floating type. f16 and bf16 give complex64, since there is
+// no smaller one here (PyTorch: complex32).
+BP_API Dtype to_complex(Dtype floating);
+
+// Collects the arguments of a call. Tensors with dimensions decide; 0-dim tensors raise the category
+// (bool < integer < floating < complex) if theirs is higher, and numbers if theirs is higher still.
+class BP_API ResultType {
+ public:
+  // `default_dtype`: that of real numbers, f32 or f64 (or f16, bf16).
+  explicit ResultType(Dtype default_dtype = f32) : default_(default_dtype) {}
+
+  void add(Dtype dtype, bool is_zero_dim);
+  void add(const Scalar& number);
+  // Throws bad_argument when nothing was added, or promote refuses.
+  Dtype result() const;
+
+ private:
+  Dtype default_;
+  std::optional<Dtype> dims_;
+  std::optional<Dtype> zero_dim_;
+  std::optional<Dtype> number_;
+};
+
+}  // namespace bp

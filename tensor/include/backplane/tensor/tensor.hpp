@@ -1,0 +1,160 @@
+// The tensor: a counted handle to shape, strides and a shared storage. Operators are free functions
+// in core_ops/; only metadata is found here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include <backplane/abi.h>
+#include <backplane/tensor/api.hpp>
+#include <backplane/tensor/device.hpp>
+#include <backplane/tensor/dtype.hpp>
+#include <backplane/tensor/memory_format.hpp>
+#include <backplane/tensor/shape.hpp>
+#include <backplane/tensor/storage.hpp>
+
+namespace bp {
+
+// What a Tensor points to. Its first member is what plugins see, so that a call passes tensors
+// without building anything. Memory comes from a per-thread pool: see impl_pool.hpp.
+struct TensorImpl {
+  bp_tensor abi;  // dl.shape and dl.strides point to the arrays below
+  std::atomic<std::uint32_t> refs;
+  std::uint16_t backend;  // the device's, for the kernel tables
+  std::uint16_t reserved;
+  std::uint64_t keys;  // layers that want to see calls with this tensor
+  Storage* storage;    // null for meta tensors
+  void* layer_data;    // the autograd layer's
+  void (*drop_layer_data)(void*);
+  TensorImpl* next_free;
+  std::int64_t shape[max_rank];
+  std::int64_t strides[max_rank];
+
+  static TensorImpl* of(const bp_tensor* abi) {
+    return reinterpret_cast<TensorImpl*>(const_cast<bp_tensor*>(abi));
+  }
+};
+
+// Returns a TensorImpl with refs 1, dl.shape/strides/size set, no layer data, and all else for the
+// caller to fill.
+BP_API TensorImpl* take_impl();
+// Takes back one whose last reference is gone, storage and layer data included.
+BP_API void destroy_impl(TensorImpl* impl);
+
+// A tensor. Copies share everything. A default-made one is undefined: defined() is its only use.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(const Tensor& other) : impl_(other.impl_) {
+    if (impl_) impl_->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+  Tensor(Tensor&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
+  Tensor& operator=(Tensor other) noexcept {
+    std::swap(impl_, other.impl_);
+    return *this;
+  }
+  ~Tensor() {
+    if (!impl_) return;
+    if (impl_->refs.load(std::memory_order_acquire) == 1 ||
+        impl_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      destroy_impl(impl_);
+  }
+  // Takes over one reference, or adds one.
+  static Tensor adopt(TensorImpl* impl) {
+    Tensor tensor;
+    tensor.impl_ = impl;
+    return tensor;
+  }
+  static Tensor share(TensorImpl* impl) {
+    impl->refs.fetch_add(1, std::memory_order_relaxed);
+    return adopt(impl);
+  }
+
+  // Gives up the reference without dropping it; adopt takes it back.
+  TensorImpl* release() { return std::exchange(impl_, nullptr); }
+
+  bool defined() const { return impl_ != nullptr; }
+  TensorImpl* impl() const { return impl_; }
+
+  Dtype dtype() const { return static_cast<Dtype>(impl_->abi.dtype); }
+  Device device() const { return {impl_->abi.device}; }
+  std::int64_t ndim() const { return impl_->abi.dl.ndim; }
+  IntList shape() const { return {impl_->shape, static_cast<std::size_t>(ndim())}; }
+  IntList strides() const { return {impl_->strides, static_cast<std::size_t>(ndim())}; }
+  // The size of one dimension; negative ones count from the end.
+  BP_API std::int64_t size(std::int64_t dim) const;
+  std::int64_t numel() const { return impl_->abi.numel; }
+  std::uint32_t itemsize() const { return impl_->abi.itemsize; }
+  std::uint64_t nbytes() const { return static_cast<std::uint64_t>(numel()) * itemsize(); }
+  // In elements, from the start of the storage.
+  BP_API std::int64_t storage_offset() const;
+  bool is_contiguous() const { return (impl_->abi.flags & BP_LAYOUT_CONTIGUOUS) != 0; }
+  bool is_contiguous(MemoryFormat format) const {
+    return (impl_->abi.flags & layout_of(format)) != 0;
+  }
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+  bool shares_storage(const Tensor& other) const { return impl_->storage == other.impl_->storage; }
+  // Rises with every write to the storage, through whichever tensor.
+  std::uint32_t version() const {
+    return impl_->storage ? impl_->storage->version.load(std::memory_order_relaxed) : 0;
+  }
+
+  // The address of element 0; throws bad_argument unless the host can read the device's memory.
+  // The caller has synchronized. T is not checked against the dtype by data_ptr, but by data<T>.
+  BP_API void* data_ptr() const;
+  template <class T> T* data() const;
+
+ private:
+  TensorImpl* impl_ = nullptr;
+};
+
+// Recomputes numel and the BP_LAYOUT_* flags from shape and strides.
+BP_API void update_layout(TensorImpl& impl);
+
+// A tensor that shares `base`'s storage, dtype, device and layers, with its own shape and strides;
+// `storage_offset` is in elements. The caller has checked that it stays inside the storage.
+BP_API Tensor make_view(const Tensor& base, IntList shape, IntList strides,
+                        std::int64_t storage_offset);
+
+// Do the elements of the two share a byte? True when in doubt: interleaved strides are told apart
+// only where one of them is a period of both.
+BP_API bool may_overlap(const TensorImpl& a, const TensorImpl& b);
+// Same storage, offset, shape, strides and dtype: element i is element i.
+BP_API bool is_exact_alias(const TensorImpl& a, const TensorImpl& b);
+// Is one element named by several indices for certain, as after expand (stride 0)? Windows that
+// only partly overlap (unfold) are not looked for, as in PyTorch.
+BP_API bool has_internal_overlap(const TensorImpl& impl);
+
+// The bytes that a tensor touches, relative to the start of its allocation: [begin, end).
+struct ByteSpan {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+BP_API ByteSpan touched_bytes(const TensorImpl& impl);
+
+// The Dtype of a C++ type, for data<T>.
+template <class T> struct DtypeOf;
+#define BP_DTYPE_OF(type, name) \
+  template <> struct DtypeOf<type> { static constexpr Dtype value = Dtype::name; };
+BP_DTYPE_OF(bool, boolean)
+BP_DTYPE_OF(std::uint8_t, u8)
+BP_DTYPE_OF(std::int8_t, i8)
+BP_DTYPE_OF(std::int16_t, i16)
+BP_DTYPE_OF(std::int32_t, i32)
+BP_DTYPE_OF(std::int64_t, i64)
+BP_DTYPE_OF(std::uint16_t, u16)
+BP_DTYPE_OF(std::uint32_t, u32)
+BP_DTYPE_OF(std::uint64_t, u64)
+BP_DTYPE_OF(float, f32)
+BP_DTYPE_OF(double, f64)
+#undef BP_DTYPE_OF
+
+BP_API void check_data_dtype(const Tensor& tensor, Dtype wanted);
+
+template <class T> T* Tensor::data() const {
+  check_data_dtype(*this, DtypeOf<T>::value);
+  return static_cast<T*>(data_ptr());
+}
+
+}  // namespace bp
