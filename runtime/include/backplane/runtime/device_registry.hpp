@@ -1,0 +1,109 @@
+// The backends and devices of this process, as the core sees them: by number, at run time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <backplane/abi.h>
+#include <backplane/runtime/thread_state.hpp>
+#include <backplane/tensor/api.hpp>
+#include <backplane/tensor/device.hpp>
+#include <backplane/tensor/error.hpp>
+
+namespace bp {
+
+class CachingAllocator;
+struct DeviceRecord;
+
+// A plugin's registered driver of one kind of device. Lives until it is unregistered; the number is
+// then free for another.
+struct Backend {
+  std::uint16_t number = 0;
+  std::string name;  // that of its devices; qualified as "vendor:name" when another had it first
+  std::string vendor, version, path;
+  const bp_plugin* plugin = nullptr;
+  const bp_host* host = nullptr;
+  std::vector<DeviceRecord*> devices;
+};
+
+// One device. All fields but the atomics are constant after open_device.
+struct DeviceRecord {
+  Device device;
+  Backend* backend = nullptr;  // null for meta
+  std::uint32_t index = 0;     // the plugin's
+  std::uint16_t backend_number = 0;
+  std::string name;             // "acme:0"
+  bp_device* handle = nullptr;  // null until it is first used
+  bp_device_info info{};
+  const bp_memory* memory = nullptr;
+  const bp_queue* queue = nullptr;
+  CachingAllocator* allocator = nullptr;
+  StreamImpl* default_stream = nullptr;
+  bool synchronous = true;
+  bool host_readable = false;
+  std::atomic<bool> opened{false};  // and neither lost nor left behind by a fork
+  std::atomic<bool> lost{false};
+  // What lives on it: unloading asks. Storages of the allocator are counted there.
+  std::atomic<std::int64_t> live_blobs{0}, live_streams{0}, live_events{0};
+};
+
+namespace detail {
+extern BP_API std::atomic<DeviceRecord*> device_records[max_devices];
+BP_API DeviceRecord& open_device(Device device);
+}  // namespace detail
+
+// The record of a device that is in use, opening it first if need be. Throws bad_argument for a
+// number that is not (or no longer) registered, device_lost or what the plugin said if it won't open.
+inline DeviceRecord& device_record(Device device) {
+  if (device.number < max_devices) [[likely]] {
+    DeviceRecord* record = detail::device_records[device.number].load(std::memory_order_acquire);
+    if (record && record->opened.load(std::memory_order_acquire)) [[likely]]
+      return *record;
+  }
+  return detail::open_device(device);
+}
+
+// Registers a plugin's backend and its devices (not opened yet). Checks every answer of the plugin;
+// throws unsupported when it has no device, and what the plugin said when it fails. The caller has
+// called `init` before, and calls `quiesce` before and `shutdown` after unregister_backend.
+// Threads: any.
+BP_API Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path);
+
+// How many storages of the device are held by tensors now.
+BP_API std::int64_t num_live_storages(Device device);
+
+// Closes the devices and forgets the backend. Throws retry, naming what still lives (tensors,
+// streams, events), and changes nothing then. Threads: any; no call on its devices may be running.
+BP_API void unregister_backend(Backend& backend);
+
+// Device by name: "acme:0", "acme" for its first device, "vendor:acme:0", "meta". Empty if unknown:
+// loading what is not there yet is the loader's part (dispatcher/loader.hpp).
+BP_API const DeviceRecord* find_device(std::string_view name);
+BP_API std::string device_name(Device device);
+// All devices, and all backends, in the order of registration.
+BP_API std::vector<const DeviceRecord*> registered_devices();
+BP_API std::vector<Backend*> registered_backends();
+BP_API Backend* find_backend(std::string_view name);
+
+// Turns a plugin's code into an exception, with the thread's error record, device and `what` (the
+// operator or action). Never returns. Marks the device as lost for BP_DEVICE_LOST.
+[[noreturn]] BP_API void throw_plugin_error(DeviceRecord& record, bp_code code,
+                                            std::string_view what);
+// The same exception, not thrown.
+BP_API Error plugin_error(DeviceRecord& record, bp_code code, std::string_view what);
+
+// Forgets what a plugin said before, so that a later message is the next call's. Before each call
+// of a plugin whose error will be shown.
+inline void clear_plugin_error() {
+  ThreadState& state = thread_state();
+  if (state.error_code == BP_OK) [[likely]]
+    return;
+  state.error_code = BP_OK;
+  state.error_message.clear();
+}
+
+}  // namespace bp

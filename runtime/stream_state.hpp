@@ -1,0 +1,59 @@
+// What the core knows of a stream besides the public part.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <backplane/runtime/stream.hpp>
+#include <backplane/tensor/storage.hpp>
+
+#include "core_mutex.hpp"
+
+namespace bp {
+
+// Something to release once an event is reached; without an event, once the stream is idle.
+struct WaitingRelease {
+  bp_event* event = nullptr;
+  void (*release)(void*) = nullptr;
+  void* context = nullptr;
+  std::uint64_t order = 0;  // within its stream, from 1
+};
+
+struct StreamState : StreamImpl {
+  std::atomic<bool> has_releases{false};
+
+  CoreMutex mutex;                      // guards what follows
+  std::deque<WaitingRelease> releases;  // in the order of the stream
+  std::uint64_t num_releases = 0;       // ever
+  // The first error that the core met in waits of its own; the next synchronize or query throws it.
+  std::optional<Error> kept_error;
+  Storage* fault_storage = nullptr;
+  std::vector<const char*> fault_operators;  // armed since the last synchronize
+};
+
+inline StreamState& state_of(StreamImpl& stream) {
+  return static_cast<StreamState&>(stream);
+}
+
+// Waits for a stream without throwing: an error is kept for the next synchronize or query.
+void wait_quietly(StreamState& stream) noexcept;
+
+// Has the stream passed everything? Never throws; an error is kept and counts as passed.
+bool is_idle_quietly(StreamState& stream) noexcept;
+
+// Keeps a plugin's error for the next synchronize or query of the stream.
+void keep_error(StreamState& stream, bp_code code) noexcept;
+
+// The last release that waits for the stream now, for run_releases after a synchronize.
+std::uint64_t last_release(StreamState& stream);
+
+// Runs the releases up to `passed`, and those after it whose events are reached.
+void run_releases(StreamState& stream, std::uint64_t passed = 0) noexcept;
+
+// Reads the fault word if it is armed; the stream has been synchronized. The error to throw, if any.
+std::optional<Error> take_fault(StreamState& stream);
+void drop_fault(StreamState& stream) noexcept;
+
+}  // namespace bp
