@@ -1,0 +1,150 @@
+#include <cstring>
+
+#include <backplane/core_ops/creation.hpp>
+#include <backplane/core_ops/generated/movement.hpp>
+#include <backplane/core_ops/generated/view.hpp>
+#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "host_values.hpp"
+
+namespace bp {
+namespace {
+
+Dtype dtype_for(Dtype values, const TensorOptions& options, bool are_literals) {
+  if (options.dtype) return *options.dtype;
+  if (!are_literals) return values;
+  return values == f64 ? default_dtype() : values == i32 ? i64 : values;
+}
+
+std::vector<unsigned char> converted(const void* values, Dtype from, Dtype to, std::int64_t numel) {
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(numel) * itemsize(to));
+  const auto* source = static_cast<const unsigned char*>(values);
+  for (std::int64_t i = 0; i < numel; ++i)
+    store_number(load_number(source + i * itemsize(from), from), to,
+                 bytes.data() + i * itemsize(to));
+  return bytes;
+}
+
+void check_defined(const char* what, const Tensor& a) {
+  BP_CHECK(a.defined(), "{}: the tensor is undefined; give it a value first", what);
+}
+
+Dims channels_last_strides(const Tensor& a) {
+  BP_CHECK(a.ndim() == 4,
+           "contiguous: channels_last needs rank 4, and the shape is {}; pass another "
+           "memory format",
+           to_string(a.shape()));
+  const IntList size = a.shape();
+  return {size[1] * size[2] * size[3], 1, size[1] * size[3], size[1]};
+}
+
+}  // namespace
+
+namespace detail {
+
+void throw_ragged(std::size_t level, std::size_t expected, std::size_t found) {
+  throw_error(
+      ErrorClass::bad_argument,
+      fmt::format("tensor: {} values where {} are expected (dimension {}); give every row the "
+                  "same length",
+                  found, expected, level));
+}
+
+Tensor tensor_of_values(const void* values, Dtype dtype, IntList shape,
+                        const TensorOptions& options, bool are_literals) {
+  ensure_operators();
+  const Dtype wanted = dtype_for(dtype, options, are_literals);
+  const Device device = options.device ? *options.device : default_device();
+  const Tensor result = empty_tensor(shape, wanted, device);
+  if (device == meta_device || result.numel() == 0) return result;
+  if (wanted == dtype) {
+    copy_from_host_memory(result, values);
+  } else {
+    // On the host, so that a device without kernels can hold what the application wrote.
+    copy_from_host_memory(result, converted(values, dtype, wanted, result.numel()).data());
+  }
+  return result;
+}
+
+void values_of(const Tensor& a, Dtype, void* out) {
+  copy_to_host_memory(a, out);
+}
+
+}  // namespace detail
+
+Tensor from_blob(void* data, IntList shape, Dtype dtype, void (*deleter)(void* context),
+                 void* context) {
+  return from_blob(data, shape, contiguous_strides(shape), dtype, deleter, context);
+}
+
+Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
+                 void (*deleter)(void* context), void* context) {
+  return tensor_from_blob(data, shape, strides, dtype, host_device(), deleter, context);
+}
+
+Scalar item(const Tensor& a) {
+  check_defined("item", a);
+  BP_CHECK(a.numel() == 1, "item: shape {} has {} elements; reduce or index it to one",
+           to_string(a.shape()), a.numel());
+  alignas(16) unsigned char bytes[16];
+  copy_to_host_memory(a, bytes);
+  return load_number(bytes, a.dtype());
+}
+
+Tensor to(const Tensor& a, Device device) {
+  return to_device(a, device);
+}
+
+Tensor to(const Tensor& a, Dtype dtype) {
+  check_defined("to", a);
+  return a.dtype() == dtype ? a : cast(a, dtype);
+}
+
+// Cast where it is smaller to move, but never on a device that is being left for meta.
+Tensor to(const Tensor& a, Device device, Dtype dtype) {
+  check_defined("to", a);
+  if (itemsize(dtype) < a.itemsize()) return to(to(a, dtype), device);
+  return to(to(a, device), dtype);
+}
+
+Tensor cpu(const Tensor& a) {
+  return to_device(a, host_device());
+}
+
+Tensor contiguous(const Tensor& a, MemoryFormat format) {
+  check_defined("contiguous", a);
+  if (format == MemoryFormat::contiguous) return make_contiguous(a);
+  const Dims strides = channels_last_strides(a);
+  if (a.is_contiguous(format)) return a;
+  const Tensor result = empty_strided_tensor(a.shape(), strides, a.dtype(), a.device());
+  if (a.device() != meta_device) copy_into(result, a);
+  return result;
+}
+
+Tensor clone(const Tensor& a) {
+  return copy(a);
+}
+
+const Tensor& copy_(const Tensor& target, const Tensor& source) {
+  check_defined("copy_", target);
+  check_defined("copy_", source);
+  if (target.is_same(source)) return target;
+  const Tensor moved = to_device(source, target.device());
+  if (target.device() == meta_device) return target;
+  copy_into(target, moved.shape() == target.shape() ? moved : expand(moved, target.shape()));
+  return target;
+}
+
+const Tensor& fill_(const Tensor& target, const Scalar& value) {
+  check_defined("fill_", target);
+  if (target.device() == meta_device || target.numel() == 0) return target;
+  copy_into(target, expand(scalar_tensor(value, target.dtype(), target.device()), target.shape()));
+  return target;
+}
+
+}  // namespace bp

@@ -1,0 +1,199 @@
+"""The operator table: reads table/*.yaml and checks every row. A row's keys are described in docs/add_an_operator.md."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+KINDS = """pointwise reduction view matmul convolution gather scatter scan sort random factory composite copy""".split()
+PROMOTIONS = ("none", "common", "floating", "compare")
+# The sets of dtypes that a row may compute in, as C++.
+DTYPES = {
+    "all": "dtypes::all",
+    "computed": "dtypes::computed",
+    "numeric": "dtypes::numeric",
+    "fractional": "dtypes::floating | dtypes::complex",
+    "real": "dtypes::real",
+    "real_or_bool": "dtypes::real | set_of(boolean)",
+    "floating": "dtypes::floating",
+    "boolean": "set_of(boolean)",
+    "index": "set_of(i32, i64)",
+    "words": "set_of(u32)",
+}
+TYPES = """Tensor Tensor[] Scalar int int? int[] int[]? float bool str Dtype Dtype? Device Device?""".split()
+KEYS = set(
+    """op doc kind expr decompose uses function grad dtypes promote promoted scalar_ok primitive shape shape_data special
+    samples tolerance since""".split()
+)
+MAX_PRIMITIVES = 40
+MIN_SAMPLES = 8
+SEVERAL_TILES = "several_tiles"  # the sample that every row must have: it spans several tiles of a tile program
+
+
+class TableError(Exception):
+    """A row that cannot be; the message names file, operator and the way out."""
+
+
+@dataclass
+class Arg:
+    name: str
+    type: str
+    default: str | None = None
+    kwonly: bool = False
+    scalar_ok: bool = False
+
+
+@dataclass
+class Result:
+    name: str
+    type: str
+
+
+@dataclass
+class Row:
+    table: str
+    name: str
+    schema: str
+    args: list
+    returns: list
+    doc: str
+    kind: str
+    dtypes: str
+    samples: list
+    tolerance: str
+    since: str
+    expr: str | None = None
+    decompose: str | None = None
+    uses: list | None = None
+    custom_function: bool = False
+    grad: dict = field(default_factory=dict)
+    promote: str = "none"
+    promoted: list = field(default_factory=list)
+    primitive: bool = False
+    shape: str | None = None
+    shape_data: bool = False
+    special: list = field(default_factory=list)
+
+    def arg_bits(self, names):
+        return sum(1 << index for index, arg in enumerate(self.args) if arg.name in names)
+
+    @property
+    def has_kernel(self):
+        return self.kind not in ("view", "composite")
+
+
+def parse_schema(text):
+    """(name, args, results) of `name(Tensor a, *, Scalar alpha=1) -> Tensor`."""
+    match = re.fullmatch(r"(\w+)\((.*)\) -> (.+)", text)
+    if not match:
+        raise TableError(f"{text!r} is no schema; write it like 'name(Tensor a, *, Scalar alpha=1) -> Tensor'")
+    name, inside, after = match.groups()
+    args, kwonly = [], False
+    for part in filter(None, (part.strip() for part in inside.split(","))):
+        if part == "*":
+            kwonly = True
+            continue
+        found = re.fullmatch(r"(\w+(?:\[\])?\??) (\w+)(?:=(.+))?", part)
+        if not found or found[1] not in TYPES:
+            raise TableError(f"{name}: cannot read the argument {part!r}; the types are {', '.join(TYPES)}")
+        args.append(Arg(found[2], found[1], found[3], kwonly))
+    results = []
+    for part in after.strip("()").split(","):
+        kind, _, result = part.strip().partition(" ")
+        if kind != "Tensor":
+            raise TableError(f"{name}: a result is a Tensor, not {kind!r}")
+        results.append(Result(result, kind))
+    return name, args, results
+
+
+def make_row(table, since, data):
+    name, args, returns = parse_schema(data.get("op", ""))
+    unknown = set(data) - KEYS
+    if unknown:
+        raise TableError(f"{table}: {name} has unknown keys {', '.join(sorted(unknown))}")
+    for arg in args:
+        arg.scalar_ok = arg.name in data.get("scalar_ok", [])
+    kind = data.get("kind")
+    promote = data.get("promote", "none")
+    promoted = data.get("promoted")
+    if promoted is None:
+        promoted = [arg.name for arg in args if arg.type in ("Tensor", "Scalar")] if promote != "none" else []
+        promoted = [arg for arg in promoted if kind == "pointwise" and arg != "alpha"]
+    return Row(
+        table=table, name=name, schema=data["op"], args=args, returns=returns, doc=data.get("doc", ""), kind=kind,
+        dtypes=data.get("dtypes", "all"), samples=data.get("samples", []), tolerance=data.get("tolerance", "exact"),
+        since=data.get("since", since), expr=data.get("expr"), decompose=data.get("decompose"), uses=data.get("uses"),
+        custom_function=data.get("function") == "custom", grad=data.get("grad", {}), promote=promote, promoted=promoted,
+        primitive=bool(data.get("primitive")), shape=data.get("shape") or ("pointwise" if kind == "pointwise" else None),
+        shape_data=bool(data.get("shape_data")), special=data.get("special", []),
+    )  # fmt: skip
+
+
+def check_row(row):
+    """Raises TableError for what the generator could not make sense of."""
+
+    def require(condition, problem):
+        if not condition:
+            raise TableError(f"{row.table}: {row.name}: {problem}")
+
+    arg_names = {arg.name for arg in row.args}
+    require(row.doc and row.doc[-1] in ".)", "'doc' is a sentence that ends with a full stop")
+    require(row.kind in KINDS, f"kind {row.kind!r} is none of {', '.join(KINDS)}")
+    require(row.dtypes in DTYPES, f"dtypes {row.dtypes!r} is none of {', '.join(DTYPES)}")
+    require(row.promote in PROMOTIONS, f"promote {row.promote!r} is none of {', '.join(PROMOTIONS)}")
+    require(set(row.promoted) <= arg_names, f"promoted {row.promoted} names no argument")
+    require(set(row.grad) <= arg_names, f"grad {list(row.grad)} names no argument")
+    require(len(set(row.samples)) == len(row.samples), "a sample is listed twice")
+    require(len(row.samples) >= MIN_SAMPLES, f"{len(row.samples)} samples; at least {MIN_SAMPLES}")
+    require(SEVERAL_TILES in row.samples, f"no sample spans several tiles; add {SEVERAL_TILES}")
+    require((row.kind == "pointwise") == bool(row.expr), "a pointwise row has an expr, and no other row")
+    require(row.has_kernel == bool(row.shape), "a row that reaches a kernel has a shape rule, and no other row")
+    require(
+        row.primitive or row.kind == "view" or row.expr or row.decompose,
+        "neither primitive nor decomposed; give it one of 'primitive: true' and 'decompose'",
+    )
+    require(not (row.primitive and row.decompose), "primitive and decomposed; drop one")
+
+
+def check_table(rows):
+    names = [row.name for row in rows]
+    for name in set(names):
+        if names.count(name) > 1:
+            raise TableError(f"{name} is in the table {names.count(name)} times")
+    primitives = [row.name for row in rows if row.primitive]
+    if len(primitives) > MAX_PRIMITIVES:
+        raise TableError(f"{len(primitives)} primitives; at most {MAX_PRIMITIVES}")
+    check_reaches_primitives(rows)
+
+
+def check_reaches_primitives(rows):
+    """Every row ends in primitives and views, without going in a circle. `uses` must be derived already."""
+    by_name = {row.name: row for row in rows}
+    done = set()
+
+    def visit(row, path):
+        if row.primitive or row.kind == "view" or row.name in done:
+            return
+        if row.name in path:
+            raise TableError(f"{row.name} decomposes into itself: {' -> '.join([*path, row.name])}")
+        for used in row.uses or []:
+            if used not in by_name:
+                raise TableError(f"{row.name} uses {used!r}, which is not in the table")
+            visit(by_name[used], [*path, row.name])
+        done.add(row.name)
+
+    for row in rows:
+        visit(row, [])
+
+
+def load_tables(folder: Path):
+    """{table name: rows}, in the order of the files' names."""
+    tables = {}
+    for file in sorted(folder.glob("*.yaml")):
+        content = yaml.safe_load(file.read_text())
+        rows = [make_row(file.stem, content["since"], data) for data in content["rows"]]
+        for row in rows:
+            check_row(row)
+        tables[file.stem] = rows
+    return tables

@@ -1,0 +1,140 @@
+// Tensors from the application's values and back; moves between devices, dtypes and memory formats.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include <backplane/tensor/scalar.hpp>
+#include <backplane/tensor/tensor.hpp>
+
+namespace bp {
+
+// What a new tensor is: without a dtype, that of its values; without a device, on the default one.
+struct TensorOptions {
+  std::optional<Dtype> dtype = {};
+  std::optional<Device> device = {};
+};
+
+namespace detail {
+
+// A tensor of row-major values. Of literals, int counts as int64 and double as the default dtype.
+BP_API Tensor tensor_of_values(const void* values, Dtype dtype, IntList shape,
+                               const TensorOptions& options, bool are_literals);
+[[noreturn]] BP_API void throw_ragged(std::size_t level, std::size_t expected, std::size_t found);
+
+// Nested lists, flattened. Bools are stored as bytes, since a vector of bools has no array.
+template <class T> struct Flattened {
+  std::vector<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>> values;
+  Dims shape;
+
+  void append(const T& value, std::size_t) { values.push_back(value); }
+  template <class U> void append(std::initializer_list<U> list, std::size_t level) {
+    if (shape.size() == level) shape.push_back(static_cast<std::int64_t>(list.size()));
+    const auto expected = static_cast<std::size_t>(shape[level]);
+    if (list.size() != expected) throw_ragged(level, expected, list.size());
+    for (const U& element : list) append(element, level + 1);
+  }
+};
+
+template <class T, class List>
+Tensor tensor_of_lists(const List& list, const TensorOptions& options) {
+  Flattened<T> flat;
+  flat.append(list, 0);
+  return tensor_of_values(flat.values.data(), DtypeOf<T>::value, flat.shape, options, true);
+}
+
+template <class T> using List1 = std::initializer_list<T>;
+template <class T> using List2 = std::initializer_list<List1<T>>;
+template <class T> using List3 = std::initializer_list<List2<T>>;
+template <class T> using List4 = std::initializer_list<List3<T>>;
+
+}  // namespace detail
+
+// tensor({{1, 2}, {3, 4}}): whole numbers make int64, real ones the default dtype, bools bool; numbers
+// of other types (1.0f) keep theirs. Throws bad_argument when rows differ in length.
+template <class T> Tensor tensor(detail::List1<T> list, const TensorOptions& options = {}) {
+  return detail::tensor_of_lists<T>(list, options);
+}
+template <class T> Tensor tensor(detail::List2<T> list, const TensorOptions& options = {}) {
+  return detail::tensor_of_lists<T>(list, options);
+}
+template <class T> Tensor tensor(detail::List3<T> list, const TensorOptions& options = {}) {
+  return detail::tensor_of_lists<T>(list, options);
+}
+template <class T> Tensor tensor(detail::List4<T> list, const TensorOptions& options = {}) {
+  return detail::tensor_of_lists<T>(list, options);
+}
+// A 0-dim tensor.
+template <class T>
+requires std::is_arithmetic_v<T> Tensor tensor(T value, const TensorOptions& options = {}) {
+  return detail::tensor_of_values(&value, DtypeOf<T>::value, {}, options, true);
+}
+// The elements of a vector, of its own type, row-major. Throws bad_argument when `shape` has another
+// number of elements.
+template <class T>
+Tensor tensor(const std::vector<T>& values, IntList shape, const TensorOptions& options = {}) {
+  static_assert(!std::is_same_v<T, bool>, "a vector of bools has no array; use std::uint8_t");
+  if (checked_numel("tensor", shape) != static_cast<std::int64_t>(values.size()))
+    detail::throw_ragged(0, static_cast<std::size_t>(checked_numel("tensor", shape)),
+                         values.size());
+  return detail::tensor_of_values(values.data(), DtypeOf<T>::value, shape, options, false);
+}
+template <class T> Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
+  return tensor(values, {static_cast<std::int64_t>(values.size())}, options);
+}
+
+// A tensor over the application's host memory, row-major or with strides in elements. `deleter` runs
+// when the last tensor over it is gone; without one the memory outlives them all.
+BP_API Tensor from_blob(void* data, IntList shape, Dtype dtype = f32,
+                        void (*deleter)(void* context) = nullptr, void* context = nullptr);
+BP_API Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype = f32,
+                        void (*deleter)(void* context) = nullptr, void* context = nullptr);
+
+// The value of the only element. Waits for the device. Throws bad_argument for any other number of
+// elements, and on meta.
+BP_API Scalar item(const Tensor& a);
+template <class T>
+requires std::is_arithmetic_v<T> T item(const Tensor& a) {
+  const Scalar value = item(a);
+  if constexpr (std::is_same_v<T, bool>)
+    return value.to_bool();
+  else if constexpr (std::integral<T>)
+    return static_cast<T>(value.to_int());
+  else
+    return static_cast<T>(value.to_double());
+}
+
+namespace detail {
+BP_API void values_of(const Tensor& a, Dtype dtype, void* out);
+}
+// All elements, row-major. Waits for the device. Throws bad_argument unless T is the dtype.
+template <class T> std::vector<T> to_vector(const Tensor& a) {
+  check_data_dtype(a, DtypeOf<T>::value);
+  std::vector<T> values(static_cast<std::size_t>(a.numel()));
+  detail::values_of(a, DtypeOf<T>::value, values.data());
+  return values;
+}
+
+// The tensor elsewhere, or as another dtype; itself if it is so already.
+BP_API Tensor to(const Tensor& a, Device device);
+BP_API Tensor to(const Tensor& a, Dtype dtype);
+BP_API Tensor to(const Tensor& a, Device device, Dtype dtype);
+// On the host's device, whose elements data<T>() reads.
+BP_API Tensor cpu(const Tensor& a);
+
+// The same values without gaps in this order of memory; itself if it lies so. Channels-last throws
+// bad_argument unless the rank is 4.
+BP_API Tensor contiguous(const Tensor& a, MemoryFormat format = MemoryFormat::contiguous);
+// The same values in memory of their own.
+BP_API Tensor clone(const Tensor& a);
+
+// Writes values over a tensor, which is returned: those of `source`, broadcast, cast and from any
+// device; one number.
+BP_API const Tensor& copy_(const Tensor& target, const Tensor& source);
+BP_API const Tensor& fill_(const Tensor& target, const Scalar& value);
+
+}  // namespace bp

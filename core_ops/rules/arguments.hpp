@@ -1,0 +1,82 @@
+// A call's arguments as C++ values, for rules and decompositions.
+#pragma once
+
+#include <optional>
+
+#include <backplane/core_ops/arguments.hpp>
+#include <backplane/dispatcher/operator.hpp>
+
+namespace bp {
+
+// A tensor argument without a reference of its own: counting would cost more than a view does.
+class BorrowedTensor {
+ public:
+  explicit BorrowedTensor(const bp_tensor* abi) : tensor_(Tensor::adopt(TensorImpl::of(abi))) {}
+  ~BorrowedTensor() { tensor_.release(); }
+  BorrowedTensor(const BorrowedTensor&) = delete;
+  BorrowedTensor& operator=(const BorrowedTensor&) = delete;
+
+  operator const Tensor&() const { return tensor_; }
+  const Tensor& operator*() const { return tensor_; }
+  const Tensor* operator->() const { return &tensor_; }
+
+ private:
+  Tensor tensor_;
+};
+
+inline BorrowedTensor tensor_arg(const Call& call, std::uint32_t place) {
+  return BorrowedTensor(call.args[place].u.tensor);
+}
+inline const TensorImpl& impl_arg(const Call& call, std::uint32_t place) {
+  return *TensorImpl::of(call.args[place].u.tensor);
+}
+inline bool is_tensor(const Call& call, std::uint32_t place) {
+  return call.args[place].tag == BP_TENSOR;
+}
+inline bool is_none(const Call& call, std::uint32_t place) {
+  return call.args[place].tag == BP_NONE;
+}
+
+inline IntList shape_of(const TensorImpl& impl) {
+  return {impl.shape, static_cast<std::size_t>(impl.abi.dl.ndim)};
+}
+inline Dtype dtype_of(const TensorImpl& impl) {
+  return static_cast<Dtype>(impl.abi.dtype);
+}
+
+inline std::int64_t int_arg(const Call& call, std::uint32_t place) {
+  return call.args[place].u.i;
+}
+inline bool bool_arg(const Call& call, std::uint32_t place) {
+  return call.args[place].u.i != 0;
+}
+inline double real_arg(const Call& call, std::uint32_t place) {
+  return Scalar::from_value(call.args[place]).to_double();
+}
+inline Scalar scalar_arg(const Call& call, std::uint32_t place) {
+  return Scalar::from_value(call.args[place]);
+}
+inline IntList list_arg(const Call& call, std::uint32_t place) {
+  const bp_value& value = call.args[place];
+  return {static_cast<const std::int64_t*>(value.u.ptr), value.aux};
+}
+inline DimList dims_arg(const Call& call, std::uint32_t place) {
+  return is_none(call, place) ? DimList() : DimList(list_arg(call, place));
+}
+inline std::optional<std::int64_t> optional_int_arg(const Call& call, std::uint32_t place) {
+  if (is_none(call, place)) return std::nullopt;
+  return int_arg(call, place);
+}
+inline Dtype dtype_arg(const Call& call, std::uint32_t place) {
+  return static_cast<Dtype>(call.args[place].u.i);
+}
+inline std::optional<Dtype> optional_dtype_arg(const Call& call, std::uint32_t place) {
+  if (is_none(call, place)) return std::nullopt;
+  return dtype_arg(call, place);
+}
+inline std::optional<Device> optional_device_arg(const Call& call, std::uint32_t place) {
+  if (is_none(call, place)) return std::nullopt;
+  return Device{static_cast<std::uint32_t>(call.args[place].u.i)};
+}
+
+}  // namespace bp

@@ -1,0 +1,56 @@
+// What the decompositions of the table are written with: public operators, and the functions here.
+#pragma once
+
+#include <backplane/core_ops/generated/comparison.hpp>
+#include <backplane/core_ops/generated/factory.hpp>
+#include <backplane/core_ops/generated/indexing.hpp>
+#include <backplane/core_ops/generated/matmul.hpp>
+#include <backplane/core_ops/generated/movement.hpp>
+#include <backplane/core_ops/generated/pointwise.hpp>
+#include <backplane/core_ops/generated/random.hpp>
+#include <backplane/core_ops/generated/reduction.hpp>
+#include <backplane/core_ops/generated/view.hpp>
+#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/operator.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/settings.hpp>
+
+namespace bp {
+
+// Hands the value over as the call's result, or writes it into the one that the caller gave.
+void finish(const Call& call, Tensor value);
+
+// A tensor argument that may have come as a number: then a 0-dim tensor of the others' dtype.
+Tensor operand_arg(const Call& call, std::uint32_t place);
+
+inline Device device_or_default(std::optional<Device> device) {
+  return device ? *device : default_device();
+}
+
+// How many elements go into one result.
+std::int64_t num_reduced(const Tensor& a, const DimList& dim);
+
+Tensor matmul_by_bmm(const Tensor& a, const Tensor& b);
+Tensor index_select_by_gather(const Tensor& a, std::int64_t dim, const Tensor& index);
+Tensor one_hot_by_scatter(const Tensor& a, std::int64_t num_classes);
+
+// Where a draw begins. The counters are reserved before a kernel is chosen, so that all devices give
+// the same numbers.
+struct Draw {
+  std::int64_t seed, offset;
+  Device device;
+};
+Draw reserve_words(std::int64_t num_words, std::optional<Device> device);
+
+Tensor uniform_by_words(IntList size, std::int64_t seed, std::int64_t offset,
+                        std::optional<Dtype> dtype, std::optional<Device> device);
+Tensor normal_by_words(IntList size, std::int64_t seed, std::int64_t offset,
+                       std::optional<Dtype> dtype, std::optional<Device> device);
+Tensor integers_by_uniforms(std::int64_t low, std::int64_t high, IntList size,
+                            std::optional<Dtype> dtype, std::optional<Device> device);
+Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,
+                           std::optional<Device> device);
+Tensor dropout_by_mask(const Tensor& a, double p, bool training);
+
+}  // namespace bp

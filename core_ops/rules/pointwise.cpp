@@ -1,0 +1,81 @@
+// Broadcasting and promotion: the rule of every elementwise row.
+#include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/promotion.hpp>
+
+#include "checks.hpp"
+#include "rules.hpp"
+
+namespace bp::rules {
+namespace {
+
+bool is_number(const bp_value& value) {
+  return value.tag == BP_INT || value.tag == BP_DOUBLE || value.tag == BP_BOOLEAN ||
+         value.tag == BP_COMPLEX;
+}
+
+void broadcast(const Call& call, Inferred& out) {
+  Dims& shape = out.outputs[0].shape;
+  bool is_first = true;
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (!is_tensor(call, i)) continue;
+    const IntList own = shape_of(impl_arg(call, i));
+    if (is_first) {
+      shape = own;
+      is_first = false;
+    } else if (!(own == shape)) {
+      shape = broadcast_shapes(call.op.name(), shape, own);
+      out.broadcasts = true;
+    }
+  }
+}
+
+Dtype common_dtype(const Call& call) {
+  ResultType type(default_dtype());
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (!(call.op.promoted >> i & 1u)) continue;
+    if (is_tensor(call, i))
+      type.add(dtype_of(impl_arg(call, i)), call.args[i].u.tensor->dl.ndim == 0);
+    else if (is_number(call.args[i]))
+      type.add(scalar_arg(call, i));
+  }
+  return type.result();
+}
+
+// Numbers that stand beside the tensors (alpha) must fit: a real one would be cut off in integers.
+void check_other_numbers(const Call& call, Dtype dtype) {
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if ((call.op.promoted >> i & 1u) || !is_number(call.args[i])) continue;
+    const Scalar number = scalar_arg(call, i);
+    const bool fits = is_complex(dtype) || (is_floating(dtype) && !number.is_complex()) ||
+                      number.is_bool() || number.is_integral();
+    BP_CHECK(fits, "{}: '{}' is {}, the tensors are {}; pass a whole number, or cast the tensors",
+             call.op.name(), call.op.schema->arguments[i].name, number.to_double(), name(dtype));
+  }
+}
+
+// Tensors that do not take part in promotion are masks.
+void check_masks(const Call& call) {
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if ((call.op.promoted >> i & 1u) || !is_tensor(call, i)) continue;
+    const Dtype dtype = dtype_of(impl_arg(call, i));
+    BP_CHECK(dtype == boolean, "{}: '{}' is {}, not bool; compare it with something, or cast it",
+             call.op.name(), call.op.schema->arguments[i].name, name(dtype));
+  }
+}
+
+}  // namespace
+
+void pointwise(const Call& call, Inferred& out) {
+  const Operator& op = call.op;
+  broadcast(call, out);
+  check_masks(call);
+  // Logic computes in bools alone: whatever comes is asked whether it is zero.
+  Dtype dtype = op.dtypes == set_of(boolean) ? boolean : common_dtype(call);
+  if (op.promotion == Promotion::floating && (is_integral(dtype) || dtype == boolean))
+    dtype = default_dtype();
+  compute_in(call, out, dtype);
+  check_other_numbers(call, dtype);
+  out.outputs[0].dtype = op.promotion == Promotion::compare ? boolean : dtype;
+}
+
+}  // namespace bp::rules

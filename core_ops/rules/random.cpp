@@ -1,0 +1,98 @@
+// Random numbers by their definition, for devices without a kernel: from philox's words.
+#include <cmath>
+#include <numbers>
+
+#include <backplane/runtime/generator.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "decompositions.hpp"
+
+namespace bp {
+namespace {
+
+constexpr double word_range = 0x1p32;  // of a word
+
+// How many of a word's 32 bits a uniform number of this dtype keeps: its precision, so that 1 is
+// never reached.
+int kept_bits(Dtype dtype) {
+  switch (dtype) {
+    case f32: return 24;
+    case f16: return 11;
+    case bf16: return 8;
+    default: return 32;
+  }
+}
+
+std::int64_t numel_of(IntList size) {
+  return checked_numel("random", size);
+}
+
+// Words 2j and 2j + 1 of a draw as float64.
+struct WordPairs {
+  Tensor first, second;
+};
+WordPairs word_pairs(std::int64_t num_pairs, std::int64_t seed, std::int64_t offset, Device device,
+                     Dtype dtype) {
+  const Tensor words = philox({num_pairs, 2}, seed, offset, device);
+  return {cast(select(words, 1, 0), dtype), cast(select(words, 1, 1), dtype)};
+}
+
+}  // namespace
+
+Draw reserve_words(std::int64_t num_words, std::optional<Device> device) {
+  const Device place = device_or_default(device);
+  if (place == meta_device) return {0, 0, place};
+  const PhiloxState state = default_generator(place).reserve(static_cast<std::uint64_t>(num_words));
+  return {static_cast<std::int64_t>(state.seed), static_cast<std::int64_t>(state.offset), place};
+}
+
+Tensor uniform_by_words(IntList size, std::int64_t seed, std::int64_t offset,
+                        std::optional<Dtype> dtype, std::optional<Device> device) {
+  const Dtype wanted = dtype.value_or(default_dtype());
+  const double kept = std::ldexp(1.0, kept_bits(wanted));
+  // Exact in float64, rounding included: the words' upper bits, then a power of two.
+  const Tensor words = cast(philox(size, seed, offset, device), f64);
+  return cast(mul(floor(mul(words, kept / word_range)), 1 / kept), wanted);
+}
+
+Tensor normal_by_words(IntList size, std::int64_t seed, std::int64_t offset,
+                       std::optional<Dtype> dtype, std::optional<Device> device) {
+  const std::int64_t numel = numel_of(size);
+  const WordPairs words = word_pairs((numel + 1) / 2, seed, offset, device_or_default(device), f64);
+  const Tensor radius = sqrt(mul(log(mul(add(words.first, 1.0), 1 / word_range)), -2.0));
+  const Tensor angle = mul(words.second, 2 * std::numbers::pi / word_range);
+  const Tensor pairs =
+      cat({unsqueeze(mul(radius, cos(angle)), 1), unsqueeze(mul(radius, sin(angle)), 1)}, 1);
+  const Tensor line = narrow(reshape(pairs, {-1}), 0, 0, numel);
+  return cast(reshape(line, size), dtype.value_or(default_dtype()));
+}
+
+Tensor integers_by_uniforms(std::int64_t low, std::int64_t high, IntList size,
+                            std::optional<Dtype> dtype, std::optional<Device> device) {
+  BP_CHECK(low < high, "randint: no whole number from {} up to {}; make the second larger", low,
+           high);
+  const double range = static_cast<double>(high) - static_cast<double>(low);
+  BP_CHECK(range <= word_range, "randint: a range of {} numbers; at most 2^32 are possible", range);
+  const Tensor steps = cast(floor(mul(rand(size, f64, device), range)), i64);
+  return cast(add(steps, low), dtype.value_or(i64));
+}
+
+Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,
+                           std::optional<Device> device) {
+  BP_CHECK(n >= 0, "randperm: {} numbers; pass 0 or more", n);
+  const Draw draw = reserve_words(2 * n, device);
+  const WordPairs words = word_pairs(n, draw.seed, draw.offset, draw.device, i64);
+  // 62 bits: equal keys, which the stable sort would leave in order, do not happen.
+  const Tensor keys = add(mul(words.first, std::int64_t{1} << 30), words.second);
+  return cast(sort(keys).indices, dtype.value_or(i64));
+}
+
+Tensor dropout_by_mask(const Tensor& a, double p, bool training) {
+  BP_CHECK(p >= 0 && p <= 1, "dropout: p is {}; pass a probability from 0 to 1", p);
+  if (!training || p == 0) return a;
+  if (p == 1) return mul(a, 0);
+  const Tensor mask = cast(ge(rand(a.shape(), f32, a.device()), p), a.dtype());
+  return mul(mul(a, mask), 1 / (1 - p));
+}
+
+}  // namespace bp

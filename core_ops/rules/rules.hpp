@@ -1,0 +1,53 @@
+// The named rules that rows of the table refer to. A rule finds the outputs' shapes and dtypes from
+// metadata alone, checks the arguments with PyTorch's semantics, and rewrites them to what kernels
+// expect (docs/notes/kernel-contract.md). Rules take no memory from the heap.
+#pragma once
+
+#include <backplane/dispatcher/operator.hpp>
+
+namespace bp::rules {
+
+void pointwise(const Call& call, Inferred& out);
+
+void sum(const Call& call, Inferred& out);
+void mean(const Call& call, Inferred& out);
+void extremum(const Call& call, Inferred& out);
+void argmax(const Call& call, Inferred& out);
+void softmax(const Call& call, Inferred& out);
+void scan(const Call& call, Inferred& out);
+
+void matmul(const Call& call, Inferred& out);
+void bmm(const Call& call, Inferred& out);
+
+void gather(const Call& call, Inferred& out);
+void index_select(const Call& call, Inferred& out);
+void scatter_add(const Call& call, Inferred& out);
+void one_hot(const Call& call, Inferred& out);
+void nonzero(const Call& call, Inferred& out);
+void sort(const Call& call, Inferred& out);
+
+void copy(const Call& call, Inferred& out);
+void cast(const Call& call, Inferred& out);
+void cat(const Call& call, Inferred& out);
+
+void full(const Call& call, Inferred& out);
+void arange(const Call& call, Inferred& out);
+void philox(const Call& call, Inferred& out);
+void philox_floating(const Call& call, Inferred& out);
+
+Tensor view_view(const Call& call);
+Tensor reshape_view(const Call& call);
+Tensor flatten_view(const Call& call);
+Tensor transpose_view(const Call& call);
+Tensor permute_view(const Call& call);
+Tensor slice_view(const Call& call);
+Tensor select_view(const Call& call);
+Tensor narrow_view(const Call& call);
+Tensor expand_view(const Call& call);
+Tensor squeeze_view(const Call& call);
+Tensor unsqueeze_view(const Call& call);
+Tensor as_strided_view(const Call& call);
+Tensor unfold_view(const Call& call);
+Tensor diagonal_view(const Call& call);
+
+}  // namespace bp::rules

@@ -1,0 +1,105 @@
+// Boxed calls: arguments as a stack of values, checked against the schema.
+#include <array>
+
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensor/check.hpp>
+
+namespace bp {
+namespace {
+
+constexpr const char* tag_names[] = {"None",   "Tensor", "int",     "float",    "bool",  "complex",
+                                     "str",    "int[]",  "float[]", "Tensor[]", "Dtype", "Device"};
+
+const char* tag_name(std::uint32_t tag) {
+  return tag < std::size(tag_names) ? tag_names[tag] : "a value of unknown tag";
+}
+
+const char* type_name(ArgumentType type) {
+  static constexpr const char* names[] = {"Tensor",  "Tensor[]", "Scalar", "int",   "int[]", "float",
+                                          "float[]", "bool",     "str",    "Dtype", "Device"};
+  return names[static_cast<unsigned>(type)];
+}
+
+bool is_number(std::uint32_t tag) {
+  return tag == BP_INT || tag == BP_DOUBLE || tag == BP_BOOLEAN || tag == BP_COMPLEX;
+}
+
+bool fits(const SchemaArgument& argument, const bp_value& value, bool scalar_ok) {
+  if (value.tag == BP_NONE) return argument.optional;
+  switch (argument.type) {
+    case ArgumentType::tensor: return value.tag == BP_TENSOR || (scalar_ok && is_number(value.tag));
+    case ArgumentType::tensor_list: return value.tag == BP_TENSOR_LIST;
+    case ArgumentType::scalar: return is_number(value.tag);
+    case ArgumentType::integer: return value.tag == BP_INT;
+    case ArgumentType::integer_list: return value.tag == BP_INT_LIST;
+    case ArgumentType::real: return value.tag == BP_DOUBLE || value.tag == BP_INT;
+    case ArgumentType::real_list: return value.tag == BP_DOUBLE_LIST;
+    case ArgumentType::boolean: return value.tag == BP_BOOLEAN;
+    case ArgumentType::string: return value.tag == BP_STRING;
+    case ArgumentType::dtype: return value.tag == BP_DTYPE;
+    case ArgumentType::device: return value.tag == BP_DEVICE;
+  }
+  return false;
+}
+
+void check_argument(const Operator& op, std::size_t place, const bp_value& value) {
+  const SchemaArgument& argument = op.schema->arguments[place];
+  BP_CHECK(fits(argument, value, op.scalar_ok >> place & 1u),
+           "{}: argument '{}' takes {}{}, got {}; the schema is {}", op.name(), argument.name,
+           type_name(argument.type), argument.optional ? " or None" : "", tag_name(value.tag),
+           op.schema->text);
+}
+
+}  // namespace
+
+TensorListValue::TensorListValue(std::span<const Tensor> tensors) {
+  pointers_.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) {
+    BP_CHECK(tensor.defined(), "tensor {} of the list is undefined; give it a value first",
+             pointers_.size());
+    pointers_.push_back(&tensor.impl()->abi);
+  }
+}
+
+bp_value TensorListValue::value() const {
+  bp_value v{};
+  v.tag = BP_TENSOR_LIST;
+  v.aux = static_cast<std::uint32_t>(pointers_.size());
+  v.u.ptr = pointers_.data();
+  return v;
+}
+
+std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args) {
+  const auto& arguments = op.schema->arguments;
+  BP_CHECK(args.size() <= arguments.size(), "{}: takes {} arguments, got {}; the schema is {}",
+           op.name(), arguments.size(), args.size(), op.schema->text);
+  std::array<bp_value, 64> values{};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i < args.size()) {
+      check_argument(op, i, args[i]);
+      values[i] = args[i];
+    } else {
+      BP_CHECK(arguments[i].has_default || arguments[i].optional,
+               "{}: argument '{}' is missing; the schema is {}", op.name(), arguments[i].name,
+               op.schema->text);
+      values[i] = arguments[i].default_value;
+    }
+    if (arguments[i].type == ArgumentType::real && values[i].tag == BP_INT)
+      values[i] = value_of(static_cast<double>(values[i].u.i));
+  }
+  std::vector<Tensor> results(op.schema->returns.size());
+  dispatch(Call{op, values.data(), static_cast<std::uint32_t>(arguments.size()), results.data(),
+                static_cast<std::uint32_t>(results.size())});
+  return results;
+}
+
+std::vector<Tensor> call_boxed(std::string_view name, std::initializer_list<bp_value> args) {
+  ensure_operators();
+  Operator* op = find_operator(name);
+  BP_CHECK(op, "{}: there is no operator of this name; 'backplane ops' lists them", name);
+  return call_boxed(*op, std::span<const bp_value>(args.begin(), args.size()));
+}
+
+}  // namespace bp

@@ -1,0 +1,149 @@
+// The common case of the call path, in one function that a reader can hold in mind: see
+// docs/performance.md for what each nanosecond goes to.
+#include <array>
+#include <cstring>
+
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/stream.hpp>
+
+#include "counter_slots.hpp"
+#include "kernel_table.hpp"
+#include "new_result.hpp"
+
+namespace bp {
+namespace {
+
+// What the tensors of a common call agree on.
+struct Common {
+  const TensorImpl* first = nullptr;
+  const KernelEntry* entry = nullptr;
+  DeviceRecord* record = nullptr;
+};
+
+// Same device, memory space, number of elements, dtype and shape. The first four are three words side
+// by side in bp_tensor.
+inline bool alike(const bp_tensor& a, const bp_tensor& b) {
+  static_assert(offsetof(bp_tensor, numel) == offsetof(bp_tensor, device) + 8 &&
+                offsetof(bp_tensor, dtype) == offsetof(bp_tensor, device) + 16);
+  std::uint64_t x[3], y[3];
+  std::memcpy(x, &a.device, sizeof x);
+  std::memcpy(y, &b.device, sizeof y);
+  if (((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2])) != 0 || a.dl.ndim != b.dl.ndim) return false;
+  for (std::int32_t i = 0; i < a.dl.ndim; ++i)
+    if (a.dl.shape[i] != b.dl.shape[i]) return false;
+  return true;
+}
+
+// Would this number leave the dtype of the tensors as it is? Per tag, the dtypes for which it does.
+inline bool number_fits(const bp_value& value, std::uint32_t dtype) {
+  static constexpr auto fitting = [] {
+    std::array<DtypeSet, 16> sets{};
+    sets[BP_BOOLEAN] = dtypes::computed;
+    sets[BP_INT] = dtypes::numeric;
+    sets[BP_DOUBLE] = dtypes::floating | dtypes::complex;
+    return sets;
+  }();
+  return (fitting[value.tag & 15u] >> dtype & 1u) != 0;
+}
+
+// Finds the kernel if the call is a common one: no layer looks, all tensors are alike and
+// contiguous, and a kernel takes every such call.
+inline bool find_common(const Operator& op, const ThreadState& state, const bp_value* args,
+                        std::uint32_t num_args, Common& common) {
+  if (args[0].tag != BP_TENSOR) return false;
+  const TensorImpl* first = TensorImpl::of(args[0].u.tensor);
+  const std::uint32_t dtype = first->abi.dtype;
+  std::uint64_t keys = state.included_layers | first->keys;
+  std::uint32_t flags = first->abi.flags;
+  for (std::uint32_t i = 1; i < num_args; ++i) {
+    if (args[i].tag == BP_TENSOR) {
+      const TensorImpl* impl = TensorImpl::of(args[i].u.tensor);
+      keys |= impl->keys;
+      flags &= impl->abi.flags;
+      if (impl != first && !alike(first->abi, impl->abi)) return false;
+    } else if (!number_fits(args[i], dtype)) {
+      return false;
+    }
+  }
+  if ((keys & ~state.excluded_layers) || !(flags & BP_LAYOUT_CONTIGUOUS) || first->abi.numel == 0)
+    return false;
+  const KernelTable* table = table_of(op, first->backend);
+  if (!table || !table->entries[dtype].run) return false;
+  common.first = first;
+  common.entry = &table->entries[dtype];
+  common.record = &device_record({first->abi.device});
+  return true;
+}
+
+// False if the kernel says that it cannot take this call after all.
+inline bool run_common(const Operator& op, ThreadState& state, const bp_value* args,
+                       std::uint32_t num_args, const Common& common, TensorImpl& out) {
+  bp_tensor* outputs[1] = {&out.abi};
+  StreamImpl& stream = current_stream_impl(*common.record);
+  bp_call call;
+  call.h = {sizeof(bp_call), BP_TYPE_CALL, nullptr};
+  call.op = &op.abi;
+  call.args = args;
+  call.outputs = outputs;
+  call.num_args = num_args;
+  call.num_outputs = 1;
+  call.device = common.record->handle;
+  call.stream = stream.raw;
+  call.fault = nullptr;
+  call.host_data = nullptr;
+  if (!common.record->synchronous)
+    stream.last_operator.store(op.name(), std::memory_order_relaxed);
+  const bp_code code = common.entry->run(common.entry->self, &call);
+  if (code != BP_OK) [[unlikely]] {
+    if (code == BP_UNSUPPORTED) return false;
+    throw_plugin_error(*common.record, code, op.name());
+  }
+  if (!state.uncounted_depth) count_call(state, common.entry->counter);
+  return true;
+}
+
+// May the kernel write into `out` while it reads the arguments?
+inline bool takes_output(const Common& common, const bp_value* args, std::uint32_t num_args,
+                         const TensorImpl& out) {
+  // Only results of the inputs' own dtype: comparisons into an output take the long way.
+  if (!(out.abi.flags & BP_LAYOUT_CONTIGUOUS) || out.keys ||
+      static_cast<Dtype>(out.abi.dtype) != common.entry->result_dtype ||
+      (&out != common.first && !alike(out.abi, common.first->abi)))
+    return false;
+  for (std::uint32_t i = 0; i < num_args; ++i) {
+    if (args[i].tag != BP_TENSOR) continue;
+    const TensorImpl* in = TensorImpl::of(args[i].u.tensor);
+    if (in->storage != out.storage) continue;
+    if (in->abi.dl.byte_offset != out.abi.dl.byte_offset || !common.entry->in_place_safe)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor call_pointwise(Operator& op, bp_value* args, std::uint32_t num_args) {
+  ThreadState& state = thread_state();
+  Common common;
+  if (!find_common(op, state, args, num_args, common)) [[unlikely]]
+    return call_one(op, args, num_args);
+  Tensor out = empty_like_contiguous(*common.first, common.entry->result_dtype, *common.record);
+  if (!run_common(op, state, args, num_args, common, *out.impl())) [[unlikely]]
+    return call_one(op, args, num_args);
+  return out;
+}
+
+void call_pointwise_into(Operator& op, bp_value* args, std::uint32_t num_args,
+                         const Tensor& out) {
+  ThreadState& state = thread_state();
+  Common common;
+  if (!out.defined() || !find_common(op, state, args, num_args, common) ||
+      !takes_output(common, args, num_args, *out.impl())) [[unlikely]]
+    return call_one_into(op, args, num_args, out);
+  if (!run_common(op, state, args, num_args, common, *out.impl())) [[unlikely]]
+    return call_one_into(op, args, num_args, out);
+  out.impl()->storage->bump_version();
+}
+
+}  // namespace bp

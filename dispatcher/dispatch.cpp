@@ -1,0 +1,202 @@
+// From a boxed call to the ladder: layers, the operator's rule, devices, conversions.
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/layers.hpp>
+#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/allocator.hpp>
+#include <backplane/tensor/check.hpp>
+#include <backplane/tensor/promotion.hpp>
+#include <backplane/tensor/views.hpp>
+
+#include "counter_slots.hpp"
+#include "frame.hpp"
+#include "kernel_table.hpp"
+#include "ladder.hpp"
+#include "layer_table.hpp"
+
+namespace bp {
+namespace {
+
+void count_view(Operator& op, const TensorImpl& result) {
+  ThreadState& state = thread_state();
+  if (state.uncounted_depth == 0)
+    count_call(state, counter_slot(op, result.backend) + static_cast<std::uint32_t>(Rung::view));
+}
+
+std::uint64_t visible_layers(const Call& call) {
+  const ThreadState& state = thread_state();
+  std::uint64_t keys = state.included_layers;
+  for_each_tensor(call, [&](std::uint32_t, const bp_tensor& tensor) {
+    keys |= TensorImpl::of(&tensor)->keys;
+  });
+  return keys & ~state.excluded_layers;
+}
+
+void check_arguments_defined(const Call& call) {
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    const SchemaArgument& argument = call.op.schema->arguments[i];
+    BP_CHECK(call.args[i].tag != BP_NONE || argument.optional ||
+                 argument.type != ArgumentType::tensor,
+             "{}: argument '{}' is an undefined tensor; give it a value first", call.op.name(),
+             argument.name);
+  }
+}
+
+// The one device of the call: of its tensors, or of its device argument, or the default.
+Device device_of(const Call& call) {
+  const bp_tensor* first = nullptr;
+  std::uint32_t first_place = 0;
+  for_each_tensor(call, [&](std::uint32_t place, const bp_tensor& tensor) {
+    if (!first) {
+      first = &tensor;
+      first_place = place;
+    } else if (tensor.device != first->device) {
+      throw_error(ErrorClass::bad_argument,
+                  fmt::format("{}: '{}' is on {} and '{}' is on {}; move one with to()",
+                              call.op.name(), call.op.schema->arguments[first_place].name,
+                              device_name({first->device}), call.op.schema->arguments[place].name,
+                              device_name({tensor.device})));
+    }
+  });
+  if (first) return {first->device};
+  for (std::uint32_t i = 0; i < call.num_args; ++i)
+    if (call.args[i].tag == BP_DEVICE) return {static_cast<std::uint32_t>(call.args[i].u.i)};
+  if (call.num_results && call.results[0].defined()) return call.results[0].device();
+  return default_device();
+}
+
+void check_given_results(const Call& call, const Inferred& inferred, Device device) {
+  for (std::uint32_t i = 0; i < call.num_results; ++i) {
+    const Tensor& out = call.results[i];
+    if (!out.defined()) continue;
+    BP_CHECK(out.device() == device, "{}: the output is on {} and the arguments are on {}; move one "
+                                     "with to()",
+             call.op.name(), device_name(out.device()), device_name(device));
+    if (call.op.flags & BP_OP_SHAPE_DATA) continue;
+    const OutputSpec& spec = inferred.outputs[i];
+    BP_CHECK(out.shape() == IntList(spec.shape),
+             "{}: the output has shape {}, the result has {}; give one of that shape",
+             call.op.name(), to_string(out.shape()), to_string(spec.shape));
+    BP_CHECK(can_cast(spec.dtype, out.dtype()),
+             "{}: the result is {} and cannot be written to an output of {}; cast it yourself",
+             call.op.name(), name(spec.dtype), name(out.dtype()));
+    BP_CHECK(!has_internal_overlap(*out.impl()),
+             "{}: several elements of the output share one place in memory (strides {}); write to a "
+             "copy of it",
+             call.op.name(), to_string(out.strides()));
+  }
+}
+
+// Casts what takes part in promotion, and expands to the common shape.
+void convert_inputs(const Call& call, const Inferred& inferred, Temporaries& temporaries) {
+  if (!inferred.converts && !inferred.broadcasts) return;
+  const IntList shape = inferred.outputs[0].shape;
+  rewrite_tensors(call, temporaries, [&](std::uint32_t place, const bp_tensor* tensor) {
+    const TensorImpl& impl = *TensorImpl::of(tensor);
+    const bool casts = inferred.converts && (call.op.promoted >> place & 1u) &&
+                       tensor->dtype != index(inferred.compute_dtype);
+    const IntList own{impl.shape, static_cast<std::size_t>(tensor->dl.ndim)};
+    const bool expands = inferred.broadcasts && !(own == shape);
+    if (!casts && !expands) return tensor;
+    Tensor converted = tensor_of(tensor);
+    if (casts) {
+      UncountedScope uncounted;
+      Tensor target = empty_tensor(own, inferred.compute_dtype, converted.device());
+      copy_into(target, converted);
+      converted = std::move(target);
+    }
+    if (expands) converted = views::expand(converted, shape);
+    return temporaries.keep(std::move(converted));
+  });
+}
+
+bool all_results_empty(const Call& call, const Inferred& inferred) {
+  if (call.op.flags & BP_OP_SHAPE_DATA) return false;
+  for (std::uint32_t i = 0; i < call.num_results; ++i) {
+    bool empty = false;
+    for (std::int64_t size : IntList(inferred.outputs[i].shape)) empty |= size == 0;
+    if (!empty) return false;
+  }
+  return true;
+}
+
+void allocate_all(const Call& call, const Inferred& inferred, Device device) {
+  for (std::uint32_t i = 0; i < call.num_results; ++i)
+    if (!call.results[i].defined())
+      call.results[i] =
+          empty_tensor(inferred.outputs[i].shape, inferred.outputs[i].dtype, device);
+}
+
+void fill_result(const Call& call, const Inferred& inferred, Device device) {
+  allocate_all(call, inferred, device);
+  const Tensor& out = call.results[0];
+  copy_into(out, views::expand(scalar_tensor(inferred.fill_value, out.dtype(), device),
+                               out.shape()));
+}
+
+void make_view_result(const Call& call) {
+  BP_CHECK(!call.results[0].defined(), "{}: a view cannot be written to an output; use copy_into",
+           call.op.name());
+  call.results[0] = call.op.view(call);
+  count_view(call.op, *call.results[0].impl());
+}
+
+void execute(const Call& call) {
+  Inferred inferred;
+  call.op.infer(call, inferred);
+  const Device device = device_of(call);
+  check_given_results(call, inferred, device);
+  if (device == meta_device) return allocate_all(call, inferred, device);
+  if (all_results_empty(call, inferred)) return allocate_all(call, inferred, device);
+  if (inferred.fills) return fill_result(call, inferred, device);
+  DeviceRecord& record = device_record(device);
+  Temporaries temporaries;
+  convert_inputs(call, inferred, temporaries);
+  Frame frame{call, inferred, record, current_stream_impl(record), temporaries};
+  climb(frame);
+}
+
+// A composite row is its decomposition, and layers see the operators inside, unless it has a
+// derivative of its own.
+bool decomposes_above_layers(const Operator& op) {
+  return op.kind == BP_KIND_COMPOSITE && op.decompose && !op.infer && !op.has_gradient;
+}
+
+}  // namespace
+
+void dispatch_below_layers(const Call& call) {
+  if (call.op.view) return make_view_result(call);
+  if (!call.op.infer) return call.op.decompose(call);
+  execute(call);
+}
+
+Tensor call_view(Operator& op, bp_value* args, std::uint32_t num_args) {
+  const ThreadState& state = thread_state();
+  const bool plain = args[0].tag == BP_TENSOR &&
+                     !((state.included_layers | TensorImpl::of(args[0].u.tensor)->keys) &
+                       ~state.excluded_layers);
+  if (!plain) [[unlikely]] return call_one(op, args, num_args);
+  Tensor result = op.view(Call{op, args, num_args, nullptr, 0});
+  count_view(op, *result.impl());
+  return result;
+}
+
+void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, const Tensor& out) {
+  BP_CHECK(out.defined(), "{}: the output is an undefined tensor; make one with empty(), or call the form "
+                          "that returns its result",
+           op.name());
+  Tensor result = out;
+  dispatch(Call{op, args, num_args, &result, 1});
+}
+
+void dispatch(const Call& call) {
+  check_arguments_defined(call);
+  if (decomposes_above_layers(call.op)) return call.op.decompose(call);
+  const std::uint64_t keys = visible_layers(call);
+  if (keys) [[unlikely]] {
+    if (handle_by_layer(keys, call)) return;
+  }
+  dispatch_below_layers(call);
+}
+
+}  // namespace bp

@@ -1,0 +1,113 @@
+// The call path: from a public function's arguments to a kernel.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <backplane/dispatcher/operator.hpp>
+#include <backplane/tensor/scalar.hpp>
+
+namespace bp {
+
+// Arguments as values. They borrow: the tensor, list or string outlives the call.
+inline bp_value value_of(const Tensor& tensor) {
+  bp_value v{};
+  if (tensor.defined()) {
+    v.tag = BP_TENSOR;
+    v.u.tensor = &tensor.impl()->abi;
+  }
+  return v;
+}
+inline bp_value value_of(const Scalar& scalar) { return scalar.value(); }
+inline bp_value value_of(std::int64_t integer) {
+  bp_value v{};
+  v.tag = BP_INT;
+  v.u.i = integer;
+  return v;
+}
+inline bp_value value_of(bool boolean) {
+  bp_value v{};
+  v.tag = BP_BOOLEAN;
+  v.u.i = boolean;
+  return v;
+}
+inline bp_value value_of(double real) {
+  bp_value v{};
+  v.tag = BP_DOUBLE;
+  v.u.f = real;
+  return v;
+}
+inline bp_value value_of(IntList list) {
+  bp_value v{};
+  v.tag = BP_INT_LIST;
+  v.aux = static_cast<std::uint32_t>(list.size());
+  v.u.ptr = list.data();
+  return v;
+}
+inline bp_value value_of(std::string_view text) {
+  bp_value v{};
+  v.tag = BP_STRING;
+  v.aux = static_cast<std::uint32_t>(text.size());
+  v.u.ptr = text.data();
+  return v;
+}
+inline bp_value value_of(Dtype dtype) {
+  bp_value v{};
+  v.tag = BP_DTYPE;
+  v.u.i = index(dtype);
+  return v;
+}
+inline bp_value value_of(Device device) {
+  bp_value v{};
+  v.tag = BP_DEVICE;
+  v.u.i = device.number;
+  return v;
+}
+template <class T>
+bp_value value_of(const std::optional<T>& optional) {
+  return optional ? value_of(*optional) : bp_value{};
+}
+
+// A list of tensors as a value; holds the array that the value points to.
+class TensorListValue {
+ public:
+  explicit TensorListValue(std::span<const Tensor> tensors);
+  bp_value value() const;
+
+ private:
+  std::vector<const bp_tensor*> pointers_;
+};
+
+// Runs a call through layers, rules and the ladder. Results that are defined are written into.
+BP_API void dispatch(const Call& call);
+
+// The path of pointwise operators: when all tensors agree in dtype, shape and device and lie
+// contiguously, and no layer looks, this is one table look-up, one allocation and the kernel; any
+// other case goes through dispatch. `args` may be rewritten.
+BP_API Tensor call_pointwise(Operator& op, bp_value* args, std::uint32_t num_args);
+// The same into an existing tensor: in place (when it is also an argument) or out=.
+BP_API void call_pointwise_into(Operator& op, bp_value* args, std::uint32_t num_args,
+                                const Tensor& out);
+
+// The path of views: metadata in, metadata out.
+BP_API Tensor call_view(Operator& op, bp_value* args, std::uint32_t num_args);
+
+// One result, any kind.
+inline Tensor call_one(Operator& op, bp_value* args, std::uint32_t num_args) {
+  Tensor result;
+  dispatch(Call{op, args, num_args, &result, 1});
+  return result;
+}
+// The same into an existing tensor; throws bad_argument if it is undefined.
+BP_API void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, const Tensor& out);
+
+// Boxed calls: for custom operators, bindings and tools. Missing arguments take their defaults;
+// throws bad_argument naming operator and argument for one that is missing, extra or of another
+// type.
+BP_API std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args);
+BP_API std::vector<Tensor> call_boxed(std::string_view op, std::initializer_list<bp_value> args);
+
+}  // namespace bp

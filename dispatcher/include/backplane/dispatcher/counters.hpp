@@ -1,0 +1,38 @@
+// What ran where: a count per operator, backend and rung of the ladder, always on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <backplane/runtime/device_registry.hpp>
+
+namespace bp {
+
+// Where a call was served, best first. The values are slots in the counters.
+enum class Rung : std::uint8_t {
+  native,
+  legalized,   // dtype or layout converted for a kernel of the device
+  generated,   // by the device's compiler
+  decomposed,  // into kernels of the device
+  host,
+  view,  // metadata alone
+  none,  // an error: nothing could
+};
+inline constexpr std::uint32_t num_rungs = 8;  // one to spare, so that a slot is a shift
+
+BP_API const char* name(Rung rung);
+
+struct CallCount {
+  std::string op;
+  std::string backend;
+  std::uint64_t calls[num_rungs] = {};
+};
+
+// All counts so far, over all threads; calls that a fallback makes inside are not counted.
+BP_API std::vector<CallCount> call_counts();
+BP_API void reset_call_counts();
+// The counts as a table for a person.
+BP_API std::string format_call_counts();
+
+}  // namespace bp

@@ -1,0 +1,56 @@
+// Layers: what wraps every operator call on its way to a backend.
+#pragma once
+
+#include <cstdint>
+
+#include <backplane/dispatcher/operator.hpp>
+#include <backplane/runtime/thread_state.hpp>
+
+namespace bp {
+
+// From the outermost to the innermost; a layer is one bit of a key set. The gaps are for layers that
+// an application adds.
+enum class Layer : std::uint8_t {
+  profile = 56,
+  vmap = 48,
+  autocast = 40,
+  autograd = 32,
+  trace = 24,
+};
+constexpr std::uint64_t key_of(Layer layer) { return 1ull << static_cast<unsigned>(layer); }
+
+// What a layer does with operators that have no handler of their own; null: nothing, they pass. A
+// handler does its work and goes on with redispatch_below.
+BP_API void set_layer_fallback(Layer layer, LayerHandler handler);
+BP_API void set_layer_handler(Operator& op, Layer layer, LayerHandler handler);
+
+// Continues a call below `layer`: every layer at or above it is out of the way.
+BP_API void redispatch_below(Layer layer, const Call& call);
+
+// Makes this thread's calls visible, or invisible, to layers while it lives.
+class IncludeLayers {
+ public:
+  explicit IncludeLayers(std::uint64_t keys) : before_(thread_state().included_layers) {
+    thread_state().included_layers |= keys;
+  }
+  ~IncludeLayers() { thread_state().included_layers = before_; }
+  IncludeLayers(const IncludeLayers&) = delete;
+  IncludeLayers& operator=(const IncludeLayers&) = delete;
+
+ private:
+  std::uint64_t before_;
+};
+class ExcludeLayers {
+ public:
+  explicit ExcludeLayers(std::uint64_t keys) : before_(thread_state().excluded_layers) {
+    thread_state().excluded_layers |= keys;
+  }
+  ~ExcludeLayers() { thread_state().excluded_layers = before_; }
+  ExcludeLayers(const ExcludeLayers&) = delete;
+  ExcludeLayers& operator=(const ExcludeLayers&) = delete;
+
+ private:
+  std::uint64_t before_;
+};
+
+}  // namespace bp

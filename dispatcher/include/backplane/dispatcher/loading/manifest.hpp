@@ -1,0 +1,45 @@
+// The small JSON file by which a plugin is found, and read without opening its library:
+//   {"name": "acme", "vendor": "Acme Inc.", "description": "...", "library": "libacme.so",
+//    "abi_min": 1, "abi_max": 1, "architecture": "x86_64", "sha256": "..."}
+// Required are name, library, abi_min, abi_max and architecture. Unknown keys are ignored.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <backplane/tensor/api.hpp>
+
+namespace bp::loading {
+
+inline constexpr size_t max_manifest_bytes = 1 << 16;
+inline constexpr size_t max_manifest_depth = 8;
+
+struct Manifest {
+  std::string name;
+  std::string vendor;
+  std::string description;
+  std::filesystem::path library;  // absolute: a relative one starts from the manifest's folder
+  uint32_t abi_min = 0;
+  uint32_t abi_max = 0;
+  std::string architecture;
+  std::string sha256;  // lower case; empty: not given
+};
+
+struct ManifestResult {
+  Manifest manifest;    // what could be read, also if there is a problem
+  std::string problem;  // one sentence that names file and key; empty: the manifest is good
+};
+
+// `path` is the file that `text` came from, for messages and relative libraries. Opens nothing.
+BP_API ManifestResult parse_manifest(std::string_view text, const std::filesystem::path& path);
+
+// Reads the file, at most max_manifest_bytes of it.
+BP_API ManifestResult read_manifest(const std::filesystem::path& path);
+
+// Why this process cannot use what the manifest promises (architecture, ABI range); empty: it can.
+BP_API std::string find_mismatch(const Manifest& manifest, const std::filesystem::path& path);
+
+}  // namespace bp::loading

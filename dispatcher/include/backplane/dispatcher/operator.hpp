@@ -1,0 +1,119 @@
+// An operator as the dispatcher holds it: what its row says, and who has kernels for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <backplane/abi.h>
+#include <backplane/dispatcher/schema.hpp>
+#include <backplane/runtime/thread_state.hpp>
+#include <backplane/tensor/scalar.hpp>
+#include <backplane/tensor/tensor.hpp>
+
+namespace bp {
+
+struct Operator;
+
+inline constexpr std::uint32_t max_results = 4;
+
+// One call on its way down: arguments in schema order and the results. Arguments are borrowed; a
+// rule may rewrite them (they are the call's own copy). A result that is defined at the start is
+// the tensor to write into: out= and in place.
+struct Call {
+  Operator& op;
+  bp_value* args;
+  std::uint32_t num_args;
+  Tensor* results;
+  std::uint32_t num_results;
+};
+
+// What a call gives, found before any kernel runs.
+struct OutputSpec {
+  Dtype dtype = Dtype::f32;
+  Dims shape;
+};
+
+struct Inferred {
+  OutputSpec outputs[max_results];
+  // The dtype that tensor arguments are converted to; meaningful if `converts`.
+  Dtype compute_dtype = Dtype::f32;
+  bool converts = false;
+  // The inputs' common shape differs from some input's: expand them (pointwise).
+  bool broadcasts = false;
+  // There is nothing to compute (an empty reduction): fill the output with this.
+  bool fills = false;
+  Scalar fill_value;
+  // Room for arguments that a rule rewrites (a wrapped list of dimensions).
+  Dims lists[2];
+};
+
+// Finds shapes and dtypes from metadata alone, checks the arguments (BP_CHECK), rewrites them to what
+// kernels expect (docs/notes/kernel-contract.md).
+using InferRule = void (*)(const Call& call, Inferred& out);
+// Computes the results by other operators; fills call.results.
+using Decomposition = void (*)(const Call& call);
+// A view: makes result 0 from metadata.
+using ViewRule = Tensor (*)(const Call& call);
+
+enum class Promotion : std::uint8_t {
+  none,      // arguments keep their dtypes
+  common,    // to the common dtype of tensors and numbers
+  floating,  // the same, and integers become the default dtype
+  compare,   // common for the inputs; the result is bool
+};
+
+struct Candidate;
+struct KernelTable;
+using LayerHandler = void (*)(const Call& call);
+
+// Rows are constant-initialized in core_ops/generated; custom operators live on the heap. Mutable
+// parts are atomics, replaced by copy-on-write: a call takes no lock.
+struct Operator {
+  // From the row.
+  const char* schema_text = nullptr;
+  std::uint32_t kind = 0;        // BP_KIND_*
+  std::uint32_t flags = 0;       // BP_OP_*
+  DtypeSet dtypes = 0;           // of the computation
+  Promotion promotion = Promotion::none;
+  std::uint32_t promoted = 0;    // bits of the arguments that take part in promotion
+  std::uint32_t scalar_ok = 0;   // bits of the tensor arguments that may be numbers
+  InferRule infer = nullptr;
+  ViewRule view = nullptr;
+  Decomposition decompose = nullptr;
+  const char* const* uses = nullptr;  // the operators that `decompose` calls, then null
+  const bp_expr_node* nodes = nullptr;
+  std::uint32_t num_nodes = 0;
+  bool has_gradient = false;  // recorded whole; others decompose above autograd
+  const char* doc = "";
+  void* custom = nullptr;     // custom operators: their own data (dispatcher/custom.cpp)
+
+  // Made by register_operator.
+  bp_operator abi{};
+  const Schema* schema = nullptr;
+  std::uint32_t id = 0;
+  std::atomic<bool> registered{false};
+  std::atomic<KernelTable*> tables[max_backends] = {};
+  std::atomic<LayerHandler> layer_handlers[64] = {};
+  std::atomic<std::uint32_t> counter_slots[max_backends] = {};  // 0: none yet (counter_slots.hpp)
+
+  const char* name() const { return abi.name; }
+};
+
+// What a call of the common kind needs: all tensors of one dtype, contiguous, no condition to ask.
+struct KernelEntry {
+  bp_code (*run)(void* self, const bp_call* call) = nullptr;
+  void* self = nullptr;
+  std::uint32_t counter = 0;  // slot of the native rung
+  bool in_place_safe = false;
+  Dtype result_dtype = Dtype::f32;
+};
+
+// The kernels of one backend for one operator. Never changed once published; a replaced one is kept
+// until no call can hold it.
+struct KernelTable {
+  KernelEntry entries[num_dtypes];
+  const Candidate* const* candidates = nullptr;  // by falling priority
+  std::uint32_t num_candidates = 0;
+};
+
+}  // namespace bp

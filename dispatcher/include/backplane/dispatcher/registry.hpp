@@ -1,0 +1,49 @@
+// Which operators there are, and which backends have kernels for them.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <backplane/dispatcher/operator.hpp>
+#include <backplane/runtime/device_registry.hpp>
+
+namespace bp {
+
+// A kernel that a backend offered, checked and copied from the plugin's declaration.
+struct Candidate {
+  const bp_kernel* kernel = nullptr;
+  bp_kernel declared{};  // as far as the plugin's size reached; the rest is 0
+  std::vector<bp_arg> args;
+};
+
+// Adds an operator: parses its schema, gives it a number. Throws bad_argument for a bad schema or a
+// name that is taken. Threads: any.
+BP_API void register_operator(Operator& op);
+
+// By name, or null. The pointer stays valid for the life of the process.
+BP_API Operator* find_operator(std::string_view name);
+BP_API std::vector<Operator*> registered_operators();
+
+// Checks and adds kernels of a backend: visible to the next call. A kernel for an unknown operator
+// or another schema is left out with a warning in the log; broken declarations throw bad_argument.
+BP_API void register_kernels(Backend& backend, const bp_kernel* const* kernels,
+                             std::uint32_t num_kernels);
+// Takes away all kernels of the backend of this number.
+BP_API void unregister_kernels(std::uint16_t backend);
+
+// A custom operator of the application: schema, how outputs look, and optionally a decomposition.
+// `infer` null: outputs are like the first tensor argument.
+struct CustomOperator {
+  InferRule infer = nullptr;
+  Decomposition decompose = nullptr;
+};
+BP_API Operator& register_custom_operator(std::string_view schema,
+                                          const CustomOperator& custom = {});
+
+// A kernel of the application, for one backend, or in place of a plugin's: written against a Call.
+// Inputs are prepared as for a plugin's kernel, results are allocated.
+using ApplicationKernel = void (*)(const Call& call);
+BP_API void register_application_kernel(Operator& op, Backend& backend, ApplicationKernel kernel,
+                                        DtypeSet dtypes, std::uint32_t layouts);
+
+}  // namespace bp

@@ -1,0 +1,99 @@
+#include "kernel_table.hpp"
+
+#include <memory>
+
+#include "counter_slots.hpp"
+
+namespace bp {
+namespace {
+
+// A table with the list that it points to.
+struct OwnedTable : KernelTable {
+  std::vector<const Candidate*> list;
+};
+
+// Replaced tables are kept: a call on another thread may be reading one. They are small (about 1 KiB
+// for each registration of an operator), and registrations are few. See note: retired-tables.
+std::vector<std::unique_ptr<OwnedTable>>& retired_and_live() {
+  static auto* tables = new std::vector<std::unique_ptr<OwnedTable>>;
+  return *tables;
+}
+
+bool accepts_dtype(const bp_arg& arg, Dtype dtype) {
+  return arg.dtypes == 0 || contains(arg.dtypes, dtype);
+}
+
+// Nothing about this place depends on the call: any rank, contiguous, main memory.
+bool accepts_any_contiguous(const bp_arg& arg, Dtype dtype) {
+  return accepts_dtype(arg, dtype) &&
+         (arg.layouts == 0 ||
+          (arg.layouts & (BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_DENSE | BP_LAYOUT_STRIDED))) &&
+         (arg.spaces == 0 || (arg.spaces & 1u)) && arg.min_rank == 0 && arg.max_rank == 0 &&
+         arg.alignment <= 1;
+}
+
+// True if the candidate takes every call whose tensors all have `dtype` and lie contiguously.
+bool takes_common_calls(const Operator& op, const Candidate& candidate, Dtype dtype, Dtype result) {
+  if (candidate.declared.supports) return false;
+  if (!(candidate.declared.flags & BP_KERNEL_DETERMINISTIC)) return false;
+  const std::size_t num_arguments = op.schema->arguments.size();
+  for (std::size_t i = 0; i < candidate.args.size(); ++i) {
+    const bool is_output = i >= num_arguments;
+    if (!is_output && op.schema->arguments[i].type != ArgumentType::tensor) continue;
+    if (!accepts_any_contiguous(candidate.args[i], is_output ? result : dtype)) return false;
+    if (!is_output && (op.scalar_ok >> i & 1) && !candidate.args[i].scalar_ok) return false;
+  }
+  return candidate.args.size() >= num_arguments || op.scalar_ok == 0;
+}
+
+// True if the candidate might take some such call: then nothing after it may be cached.
+bool may_take(const Operator& op, const Candidate& candidate, Dtype dtype) {
+  for (std::size_t i = 0; i < candidate.args.size() && i < op.schema->arguments.size(); ++i)
+    if (op.schema->arguments[i].type == ArgumentType::tensor &&
+        !accepts_dtype(candidate.args[i], dtype))
+      return false;
+  return true;
+}
+
+// The dtype of the result when all tensors have `dtype`; false if promotion would change them.
+bool common_result(const Operator& op, Dtype dtype, Dtype& result) {
+  result = op.promotion == Promotion::compare ? Dtype::boolean : dtype;
+  if (op.promotion == Promotion::floating && !is_floating(dtype) && !is_complex(dtype))
+    return false;
+  return op.promotion != Promotion::none && contains(op.dtypes, dtype);
+}
+
+void fill_entries(Operator& op, std::uint32_t backend, OwnedTable& table) {
+  for (unsigned d = 0; d < num_dtypes; ++d) {
+    const Dtype dtype = static_cast<Dtype>(d);
+    Dtype result;
+    if (op.kind != BP_KIND_POINTWISE || !common_result(op, dtype, result)) continue;
+    for (const Candidate* candidate : table.list) {
+      if (takes_common_calls(op, *candidate, dtype, result)) {
+        KernelEntry& entry = table.entries[d];
+        entry.run = candidate->declared.run;
+        entry.self = candidate->declared.self;
+        entry.counter = counter_slot(op, backend) + static_cast<std::uint32_t>(Rung::native);
+        entry.in_place_safe = (candidate->declared.flags & BP_KERNEL_IN_PLACE_SAFE) != 0;
+        entry.result_dtype = result;
+        break;
+      }
+      if (may_take(op, *candidate, dtype)) break;
+    }
+  }
+}
+
+}  // namespace
+
+void publish_table(Operator& op, std::uint32_t backend,
+                   std::vector<const Candidate*> candidates) {
+  auto table = std::make_unique<OwnedTable>();
+  table->list = std::move(candidates);
+  table->candidates = table->list.data();
+  table->num_candidates = static_cast<std::uint32_t>(table->list.size());
+  fill_entries(op, backend, *table);
+  op.tables[backend].store(table.get(), std::memory_order_release);
+  retired_and_live().push_back(std::move(table));
+}
+
+}  // namespace bp

@@ -1,0 +1,22 @@
+// The fallback ladder: who serves a call that has been checked and prepared.
+#pragma once
+
+#include "frame.hpp"
+
+namespace bp {
+
+// Tries the rungs in order and leaves the results in frame.call.results. Throws unsupported, with
+// what was missing and what exists, when none can serve.
+void climb(Frame& frame);
+
+// Rung 2. Converts dtypes (losslessly) and layouts for one of the backend's kernels; false if there
+// is none that conversion would help.
+bool try_legalized(Frame& frame, const KernelTable& table);
+
+// Rung 5. Runs the whole operator on the host; false if there is no host device.
+bool try_host(Frame& frame);
+
+// Has the backend a kernel that takes tensors of this dtype in any dense layout?
+bool has_native(const Operator& op, std::uint32_t backend, Dtype dtype);
+
+}  // namespace bp

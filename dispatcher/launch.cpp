@@ -1,0 +1,204 @@
+#include "launch.hpp"
+
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/check.hpp>
+
+namespace bp {
+namespace {
+
+bool accepts_tensor(const bp_arg& arg, const bp_tensor& tensor) {
+  if (arg.dtypes && !(arg.dtypes >> tensor.dtype & 1u)) return false;
+  if (arg.layouts && !(arg.layouts & tensor.flags)) return false;
+  const std::uint32_t spaces = arg.spaces ? arg.spaces : 1u;
+  if (!(spaces >> tensor.space & 1u)) return false;
+  const int ndim = tensor.dl.ndim;
+  if (ndim < arg.min_rank || (arg.max_rank && ndim > arg.max_rank)) return false;
+  return arg.alignment <= 1 || tensor.dl.byte_offset % arg.alignment == 0;
+}
+
+// A kernel that asks for density alone walks all its tensors in memory order: their orders must agree.
+bool dense_orders_agree(const Candidate& candidate, const Frame& frame) {
+  const TensorImpl* first = nullptr;
+  bool agree = true;
+  for_each_tensor(frame.call, [&](std::uint32_t place, const bp_tensor& tensor) {
+    if (place >= candidate.args.size()) return;
+    const std::uint32_t layouts = candidate.args[place].layouts;
+    if (!(layouts & BP_LAYOUT_DENSE) || (layouts & BP_LAYOUT_STRIDED)) return;
+    const TensorImpl* impl = TensorImpl::of(&tensor);
+    const auto rank = static_cast<std::size_t>(tensor.dl.ndim);
+    if (!first) first = impl;
+    else if (!(IntList{impl->strides, rank} ==
+               IntList{first->strides, static_cast<std::size_t>(first->abi.dl.ndim)}))
+      agree = false;
+  });
+  return agree;
+}
+
+bool accepts_value(const bp_arg& arg, const bp_value& value) {
+  if (value.tag == BP_TENSOR) return accepts_tensor(arg, *value.u.tensor);
+  if (value.tag != BP_TENSOR_LIST) return true;
+  auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+  for (std::uint32_t i = 0; i < value.aux; ++i)
+    if (!accepts_tensor(arg, *elements[i])) return false;
+  return true;
+}
+
+bool is_number(const bp_value& value) {
+  return value.tag == BP_INT || value.tag == BP_DOUBLE || value.tag == BP_BOOLEAN ||
+         value.tag == BP_COMPLEX;
+}
+
+const bp_arg* output_declaration(const Candidate& candidate, const Frame& frame,
+                                 std::uint32_t index) {
+  const std::size_t place = frame.call.num_args + index;
+  return place < candidate.args.size() ? &candidate.args[place] : nullptr;
+}
+
+// May the kernel write straight into this given tensor?
+bool writes_directly(const Candidate& candidate, const Frame& frame, std::uint32_t index) {
+  const TensorImpl& out = *frame.call.results[index].impl();
+  if (static_cast<Dtype>(out.abi.dtype) != frame.inferred.outputs[index].dtype) return false;
+  const bp_arg* declared = output_declaration(candidate, frame, index);
+  if (declared && !accepts_tensor(*declared, out.abi)) return false;
+  if (has_internal_overlap(out)) return false;
+  const bool in_place_safe = (candidate.declared.flags & BP_KERNEL_IN_PLACE_SAFE) != 0;
+  bool free_of_inputs = true;
+  for_each_tensor(frame.call, [&](std::uint32_t, const bp_tensor& input) {
+    const TensorImpl& in = *TensorImpl::of(&input);
+    if (in_place_safe && is_exact_alias(in, out)) return;
+    if (may_overlap(in, out)) free_of_inputs = false;
+  });
+  return free_of_inputs;
+}
+
+// The strides that all full-size inputs share, if those are dense: results then lie the same way.
+bool shared_dense_strides(const Frame& frame, std::uint32_t index, IntList& strides) {
+  if (frame.op().kind != BP_KIND_POINTWISE && frame.op().kind != BP_KIND_COPY) return false;
+  const IntList shape = frame.inferred.outputs[index].shape;
+  const TensorImpl* first = nullptr;
+  bool agree = true;
+  for_each_tensor(frame.call, [&](std::uint32_t, const bp_tensor& input) {
+    const TensorImpl* impl = TensorImpl::of(&input);
+    const IntList own{impl->shape, static_cast<std::size_t>(input.dl.ndim)};
+    if (!(own == shape) || !(input.flags & BP_LAYOUT_DENSE)) agree = false;
+    else if (!first) first = impl;
+    else if (!(IntList{impl->strides, own.size()} == IntList{first->strides, own.size()}))
+      agree = false;
+  });
+  if (!agree || !first || (first->abi.flags & BP_LAYOUT_CONTIGUOUS)) return false;
+  strides = {first->strides, shape.size()};
+  return true;
+}
+
+bool is_shape_from_data(const Frame& frame) {
+  return (frame.op().flags & BP_OP_SHAPE_DATA) != 0;
+}
+
+// For `supports`: the outputs that `run` would get, without memory.
+void show_results(const Frame& frame, Launch& launch, Tensor (&shown)[max_results]) {
+  if (is_shape_from_data(frame)) return;
+  for (std::uint32_t i = 0; i < frame.call.num_results; ++i) {
+    const OutputSpec& spec = frame.inferred.outputs[i];
+    shown[i] = empty_tensor(spec.shape, spec.dtype, meta_device);
+    launch.outputs[i] = &shown[i].impl()->abi;
+  }
+}
+
+void check_shape_from_data(const Frame& frame, const Launch& launch, std::uint32_t index) {
+  if (!launch.results[index].defined())
+    throw_error(ErrorClass::internal,
+                fmt::format("{}: the kernel of {} did not allocate output {}; it must call "
+                            "host->allocate_output",
+                            frame.op().name(), frame.record.name, index));
+}
+
+}  // namespace
+
+bool accepts(const Candidate& candidate, Frame& frame) {
+  const Call& call = frame.call;
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    const bool number = (frame.op().scalar_ok >> i & 1) && is_number(call.args[i]);
+    if (i >= candidate.args.size()) {
+      if (number) return false;
+      continue;
+    }
+    if (number && !candidate.args[i].scalar_ok) return false;
+    if (!accepts_value(candidate.args[i], call.args[i])) return false;
+  }
+  if (!dense_orders_agree(candidate, frame)) return false;
+  for (std::uint32_t i = 0; i < call.num_results; ++i) {
+    const bp_arg* declared = output_declaration(candidate, frame, i);
+    if (declared && declared->dtypes &&
+        !contains(declared->dtypes, frame.inferred.outputs[i].dtype))
+      return false;
+  }
+  if (deterministic() && !(candidate.declared.flags & BP_KERNEL_DETERMINISTIC)) return false;
+  if (!candidate.declared.supports) return true;
+  Launch launch;
+  launch.frame = &frame;
+  Tensor shown[max_results];
+  show_results(frame, launch, shown);
+  const bp_call abi_call = make_abi_call(frame, launch);
+  return candidate.declared.supports(candidate.declared.self, &abi_call) == BP_OK;
+}
+
+Tensor allocate_result(Frame& frame, std::uint32_t index) {
+  const OutputSpec& spec = frame.inferred.outputs[index];
+  IntList strides;
+  if (shared_dense_strides(frame, index, strides))
+    return empty_strided_tensor(spec.shape, strides, spec.dtype, frame.device());
+  return empty_tensor(spec.shape, spec.dtype, frame.device());
+}
+
+bp_call make_abi_call(Frame& frame, Launch& launch) {
+  bp_call abi{};
+  abi.h = {sizeof(bp_call), BP_TYPE_CALL, nullptr};
+  abi.op = &frame.op().abi;
+  abi.args = frame.call.args;
+  abi.outputs = launch.outputs;
+  abi.num_args = frame.call.num_args;
+  abi.num_outputs = frame.call.num_results;
+  abi.device = frame.record.handle;
+  abi.stream = frame.stream.raw;
+  abi.host_data = &launch;
+  return abi;
+}
+
+bool launch(const Candidate& candidate, Frame& frame) {
+  const Call& call = frame.call;
+  Tensor written[max_results];
+  bool direct[max_results] = {};
+  Launch launch;
+  launch.frame = &frame;
+  launch.results = written;
+  launch.temporaries = &frame.temporaries;
+  for (std::uint32_t i = 0; i < call.num_results; ++i) {
+    if (is_shape_from_data(frame)) continue;
+    direct[i] = call.results[i].defined() && writes_directly(candidate, frame, i);
+    written[i] = direct[i] ? call.results[i] : allocate_result(frame, i);
+    launch.outputs[i] = &written[i].impl()->abi;
+  }
+  bp_call abi_call = make_abi_call(frame, launch);
+  if ((candidate.declared.flags & BP_KERNEL_MAY_FAULT) && !frame.record.synchronous)
+    abi_call.fault = &arm_fault(frame.stream, frame.op().name());
+  if (!frame.record.synchronous)
+    frame.stream.last_operator.store(frame.op().name(), std::memory_order_relaxed);
+  const bp_code code = candidate.declared.run(candidate.declared.self, &abi_call);
+  if (code == BP_UNSUPPORTED) return false;
+  if (code != BP_OK) throw_plugin_error(frame.record, code, frame.op().name());
+  for (std::uint32_t i = 0; i < call.num_results; ++i) {
+    if (is_shape_from_data(frame)) check_shape_from_data(frame, launch, i);
+    if (direct[i]) {
+      written[i].impl()->storage->bump_version();
+    } else if (call.results[i].defined()) {
+      copy_into(call.results[i], written[i]);
+    } else {
+      call.results[i] = std::move(written[i]);
+    }
+  }
+  return true;
+}
+
+}  // namespace bp

@@ -1,0 +1,140 @@
+// Rung 2: a call in other clothes. Dtypes go up to one that a kernel takes, without loss, and the
+// result comes back down; layouts become contiguous; numbers become tensors.
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/allocator.hpp>
+#include <backplane/tensor/views.hpp>
+
+#include "counter_slots.hpp"
+#include "kernel_table.hpp"
+#include "ladder.hpp"
+#include "launch.hpp"
+
+namespace bp {
+namespace {
+
+constexpr DtypeSet lossless_targets(Dtype from) {
+  switch (from) {
+    case f16:
+    case bf16: return set_of(f32, f64);
+    case f32: return set_of(f64);
+    case i8: return set_of(i16, i32, i64);
+    case i16: return set_of(i32, i64);
+    case i32: return set_of(i64);
+    case u8: return set_of(u16, u32, u64, i16, i32, i64);
+    case u16: return set_of(u32, u64, i32, i64);
+    case u32: return set_of(u64, i64);
+    case complex64: return set_of(complex128);
+    default: return 0;  // i64 never goes through f64
+  }
+}
+
+bool is_promoted(const Operator& op, std::uint32_t place) { return op.promoted >> place & 1u; }
+
+// The narrowest dtype that all promoted places of the candidate take, besides `from` itself.
+bool choose_dtype(const Frame& frame, const Candidate& candidate, Dtype from, Dtype& chosen) {
+  DtypeSet possible = lossless_targets(from) | set_of(from);
+  for (std::size_t i = 0; i < candidate.args.size(); ++i)
+    if (is_promoted(frame.op(), static_cast<std::uint32_t>(i)) && candidate.args[i].dtypes)
+      possible &= candidate.args[i].dtypes;
+  if (contains(possible, from)) return chosen = from, true;
+  for (Dtype dtype : {i16, u16, i32, u32, f32, i64, u64, f64, complex128})
+    if (contains(possible, dtype)) return chosen = dtype, true;
+  return false;
+}
+
+bool can_convert(const Frame& frame, Dtype from, Dtype to) {
+  static const Operator* const cast = find_operator("cast");
+  static const Operator* const copy = find_operator("copy");
+  const Operator* needed = from == to ? copy : cast;
+  return needed && needed != &frame.op() && has_native(*needed, frame.backend(), from) &&
+         (from == to || has_native(*needed, frame.backend(), to));
+}
+
+Tensor converted(const bp_tensor* tensor, Dtype dtype) {
+  Tensor source = tensor_of(tensor);
+  if (source.dtype() == dtype) return make_contiguous(source);
+  Tensor target = empty_tensor(source.shape(), dtype, source.device());
+  copy_into(target, source);
+  return target;
+}
+
+// The arguments as the candidate wants them, into `args`; false if it cannot be.
+bool convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dtype to,
+                       Temporaries& kept) {
+  const Call& call = frame.call;
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    bp_value& value = call.args[i];
+    const bool scalar_ok = i < candidate.args.size() && candidate.args[i].scalar_ok;
+    if ((frame.op().scalar_ok >> i & 1u) && value.tag != BP_TENSOR && !scalar_ok) {
+      const Scalar number = Scalar::from_value(value);
+      Tensor filled = views::expand(scalar_tensor(number, to, frame.device()),
+                                    frame.inferred.outputs[0].shape);
+      value = {};
+      value.tag = BP_TENSOR;
+      value.u.tensor = kept.keep(std::move(filled));
+    }
+  }
+  rewrite_tensors(call, kept, [&](std::uint32_t place, const bp_tensor* tensor) {
+    const Dtype own = static_cast<Dtype>(tensor->dtype);
+    const Dtype wanted = is_promoted(frame.op(), place) && own == from ? to : own;
+    const bool layout_fits = place >= candidate.args.size() || !candidate.args[place].layouts ||
+                             (candidate.args[place].layouts & tensor->flags);
+    if (wanted == own && layout_fits) return tensor;
+    return kept.keep(converted(tensor, wanted));
+  });
+  return true;
+}
+
+// The dtype of all promoted tensors, or of the first one.
+Dtype source_dtype(const Frame& frame) {
+  if (frame.inferred.converts) return frame.inferred.compute_dtype;
+  Dtype dtype = frame.inferred.outputs[0].dtype;
+  bool found = false;
+  for_each_tensor(frame.call, [&](std::uint32_t place, const bp_tensor& tensor) {
+    if (found || !(is_promoted(frame.op(), place) || frame.op().promoted == 0)) return;
+    dtype = static_cast<Dtype>(tensor.dtype);
+    found = true;
+  });
+  return dtype;
+}
+
+bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
+  Dtype to;
+  if (!choose_dtype(frame, candidate, from, to) || !can_convert(frame, from, to)) return false;
+  UncountedScope uncounted;
+  // Arguments are rewritten in a copy: if the candidate still says no, the next one starts afresh.
+  bp_value args[64];
+  std::copy_n(frame.call.args, frame.call.num_args, args);
+  Tensor results[max_results];
+  Call call{frame.call.op, args, frame.call.num_args, results, frame.call.num_results};
+  Inferred inferred = frame.inferred;
+  for (std::uint32_t i = 0; i < call.num_results; ++i)
+    if (from != to && inferred.outputs[i].dtype == from) inferred.outputs[i].dtype = to;
+  Temporaries kept;
+  Frame converted_frame{call, inferred, frame.record, frame.stream, kept};
+  if (!convert_arguments(converted_frame, candidate, from, to, kept)) return false;
+  if (!accepts(candidate, converted_frame) || !launch(candidate, converted_frame)) return false;
+  for (std::uint32_t i = 0; i < call.num_results; ++i) {
+    Tensor& wanted = frame.call.results[i];
+    const Dtype dtype = frame.inferred.outputs[i].dtype;
+    if (!wanted.defined() && results[i].dtype() == dtype) {
+      wanted = std::move(results[i]);
+      continue;
+    }
+    if (!wanted.defined()) wanted = empty_tensor(results[i].shape(), dtype, frame.device());
+    copy_into(wanted, results[i]);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool try_legalized(Frame& frame, const KernelTable& table) {
+  if (frame.call.num_args > 64) return false;
+  const Dtype from = source_dtype(frame);
+  for (std::uint32_t i = 0; i < table.num_candidates; ++i)
+    if (try_candidate(frame, *table.candidates[i], from)) return true;
+  return false;
+}
+
+}  // namespace bp

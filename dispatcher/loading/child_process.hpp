@@ -1,0 +1,23 @@
+// A helper program that is run to its end or to a limit, whatever it does.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+namespace bp::loading {
+
+struct ChildResult {
+  std::string problem;  // why it could not be started; empty: it ran
+  std::string output;   // of its standard output, the first 64 KiB
+  bool hung = false;    // was killed at the limit
+  int signal = 0;       // that ended it; 0: it exited
+  int exit_code = 0;    // -1: unknown, since the application ignores SIGCHLD
+};
+
+// Runs `program argument` in a process group of its own, with no other open file than its output. The
+// group is killed when its first process has ended, so that nothing stays behind. Threads: any.
+ChildResult run_child(const std::filesystem::path& program, const std::string& argument,
+                      std::chrono::milliseconds limit);
+
+}  // namespace bp::loading

@@ -1,0 +1,13 @@
+// Lines for a person, from the core and from plugins, to standard error.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace bp {
+
+// BP_LOG_* levels; BACKPLANE_LOG=debug|info|warning|error sets the lowest that is shown (warning).
+void log_line(std::uint32_t level, std::string_view text);
+inline void log_warning(std::string_view text) { log_line(2, text); }
+
+}  // namespace bp

@@ -1,0 +1,12 @@
+#include <backplane/dispatcher/operator_source.hpp>
+
+#include <mutex>
+
+namespace bp {
+
+void ensure_operators() {
+  static std::once_flag once;
+  std::call_once(once, register_core_operators);
+}
+
+}  // namespace bp

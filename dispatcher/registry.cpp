@@ -1,0 +1,160 @@
+#include <backplane/dispatcher/registry.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+
+#include <backplane/tensor/check.hpp>
+
+#include "kernel_table.hpp"
+#include "log.hpp"
+
+namespace bp {
+namespace {
+
+// Operators and candidates live as long as the process: tables and plugins hold pointers to them.
+struct Registry {
+  std::shared_mutex mutex;
+  std::vector<Operator*> operators;
+  std::map<std::string, Operator*, std::less<>> by_name;
+  std::deque<Candidate> candidates;
+  std::map<std::pair<std::uint32_t, std::uint16_t>, std::vector<const Candidate*>> offered;
+};
+Registry& registry() {
+  static Registry* instance = new Registry;
+  return *instance;
+}
+
+void describe(Operator& op) {
+  op.abi.h = {sizeof(bp_operator), BP_TYPE_OPERATOR, nullptr};
+  op.abi.name = op.schema->name.c_str();
+  op.abi.schema = op.schema->text.c_str();
+  op.abi.schema_hash = op.schema->hash;
+  op.abi.kind = op.kind;
+  op.abi.flags = op.flags;
+  op.abi.dtypes = op.dtypes;
+  op.abi.num_nodes = op.num_nodes;
+  op.abi.nodes = op.nodes;
+}
+
+// Why a declaration cannot be used at all; empty if it can.
+std::string defect_of(const bp_kernel* kernel) {
+  if (!kernel) return "is NULL";
+  constexpr std::size_t floor = offsetof(bp_kernel, run) + sizeof(bp_kernel::run);
+  if (kernel->h.type != BP_TYPE_KERNEL)
+    return fmt::format("has header type {}, expected {}", kernel->h.type, BP_TYPE_KERNEL);
+  if (kernel->h.size < floor)
+    return fmt::format("has size {}, the least is {}", kernel->h.size, floor);
+  if (!kernel->op) return "names no operator";
+  if (!kernel->run) return fmt::format("of '{}' has no run function", kernel->op);
+  if (kernel->num_args && !kernel->args)
+    return fmt::format("of '{}' declares {} arguments at NULL", kernel->op, kernel->num_args);
+  if (kernel->num_args > 128)
+    return fmt::format("of '{}' declares {} arguments, at most 128 are possible", kernel->op,
+                       kernel->num_args);
+  return {};
+}
+
+// The operator that a kernel is for, or null with a line in the log.
+Operator* operator_for(const Backend& backend, const bp_kernel& kernel) {
+  Operator* op = find_operator(kernel.op);
+  if (!op) {
+    log_warning(fmt::format("{}: a kernel for '{}' is left out: this host has no such operator",
+                            backend.name, kernel.op));
+    return nullptr;
+  }
+  if (op->schema->hash != kernel.schema_hash) {
+    log_warning(fmt::format("{}: a kernel for '{}' is left out: it was written against another "
+                            "schema (hash {:#x}); here it is '{}' (hash {:#x})",
+                            backend.name, kernel.op, kernel.schema_hash, op->schema->text,
+                            op->schema->hash));
+    return nullptr;
+  }
+  return op;
+}
+
+const Candidate& keep_candidate(Registry& r, const bp_kernel& kernel) {
+  Candidate& candidate = r.candidates.emplace_back();
+  candidate.kernel = &kernel;
+  std::memcpy(&candidate.declared, &kernel, std::min<std::size_t>(kernel.h.size, sizeof kernel));
+  candidate.args.assign(kernel.args, kernel.args + kernel.num_args);
+  return candidate;
+}
+
+void offer(Registry& r, Operator& op, std::uint16_t backend, const Candidate& candidate) {
+  auto& list = r.offered[{op.id, backend}];
+  const auto place = std::find_if(list.begin(), list.end(), [&](const Candidate* other) {
+    return other->declared.priority < candidate.declared.priority;
+  });
+  list.insert(place, &candidate);
+  publish_table(op, backend, list);
+}
+
+}  // namespace
+
+void register_operator(Operator& op) {
+  auto schema = std::make_unique<Schema>();
+  parse_schema(op.schema_text, *schema);
+  op.schema = schema.get();
+  describe(op);
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  const auto [it, added] = r.by_name.try_emplace(op.schema->name, &op);
+  BP_CHECK(added, "{}: an operator of this name is registered already, as '{}'; choose another "
+                  "name, with your prefix: 'acme::{}'",
+           op.schema->name, it->second->schema->text, op.schema->name);
+  op.id = static_cast<std::uint32_t>(r.operators.size());
+  r.operators.push_back(&op);
+  static_cast<void>(schema.release());  // as long as the process, like the operator
+  op.registered.store(true, std::memory_order_release);
+}
+
+Operator* find_operator(std::string_view name) {
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  const auto it = r.by_name.find(name);
+  return it == r.by_name.end() ? nullptr : it->second;
+}
+
+std::vector<Operator*> registered_operators() {
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  return r.operators;
+}
+
+void register_kernels(Backend& backend, const bp_kernel* const* kernels,
+                      std::uint32_t num_kernels) {
+  BP_CHECK(num_kernels == 0 || kernels, "{}: offers {} kernels at NULL", backend.name, num_kernels);
+  BP_CHECK(num_kernels <= 100000, "{}: offers {} kernels; at most 100000 are possible",
+           backend.name, num_kernels);
+  // All are checked before one is added, so that a broken plugin changes nothing.
+  std::vector<std::pair<Operator*, const bp_kernel*>> accepted;
+  for (std::uint32_t i = 0; i < num_kernels; ++i) {
+    const std::string defect = defect_of(kernels[i]);
+    BP_CHECK(defect.empty(), "{}: kernel {} of {} {}", backend.name, i, num_kernels, defect);
+    if (Operator* op = operator_for(backend, *kernels[i])) accepted.emplace_back(op, kernels[i]);
+  }
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  for (const auto& [op, kernel] : accepted)
+    offer(r, *op, backend.number, keep_candidate(r, *kernel));
+}
+
+void unregister_kernels(std::uint16_t backend) {
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  for (auto it = r.offered.begin(); it != r.offered.end();) {
+    if (it->first.second != backend) {
+      ++it;
+      continue;
+    }
+    r.operators[it->first.first]->tables[backend].store(nullptr, std::memory_order_release);
+    it = r.offered.erase(it);
+  }
+}
+
+}  // namespace bp

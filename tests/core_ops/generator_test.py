@@ -1,0 +1,123 @@
+"""The generator's own tests: what it makes of a row, and what it says to a wrong one."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "core_ops/generator"))
+sys.dont_write_bytecode = True
+
+import cxx
+import expression
+import generate
+import rows
+from emit_source import emit_source
+from rows import TableError
+
+ROW = """\
+since: "0.1"
+rows:
+  - op: {op}
+    doc: A row for a test.
+    kind: pointwise
+    expr: {expr}
+    promote: common
+    samples: [a, b, c, d, e, f, g, several_tiles]
+    {more}
+"""
+
+
+def table(op="double(Tensor a) -> Tensor", expr="a + a", more="primitive: true"):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "test.yaml").write_text(ROW.format(op=op, expr=expr, more=more))
+        return generate.load(Path(folder))["test"]
+
+
+class Schemas(unittest.TestCase):
+    def test_arguments_have_types_defaults_and_places(self):
+        name, args, returns = rows.parse_schema("sum(Tensor a, int[]? dim=None, *, Dtype? dtype=None) -> Tensor")
+        self.assertEqual(name, "sum")
+        self.assertEqual([(a.name, a.type, a.default, a.kwonly) for a in args], [
+            ("a", "Tensor", None, False), ("dim", "int[]?", "None", False), ("dtype", "Dtype?", "None", True)])  # fmt: skip
+        self.assertEqual(len(returns), 1)
+
+    def test_results_may_have_names(self):
+        _, _, returns = rows.parse_schema("sort(Tensor a) -> (Tensor values, Tensor indices)")
+        self.assertEqual([r.name for r in returns], ["values", "indices"])
+
+    def test_a_wrong_type_is_named(self):
+        with self.assertRaisesRegex(TableError, "Tensorr a"):
+            rows.parse_schema("f(Tensorr a) -> Tensor")
+
+
+class Expressions(unittest.TestCase):
+    def test_steps_come_in_order_and_the_result_last(self):
+        self.assertEqual(expression.steps("a + 2 * b", ["a", "b"]), [
+            ("ARG", 0, 0, 0, 0), ("CONST", 0, 0, 0, 2), ("ARG", 1, 0, 0, 0), ("MUL", 1, 2, 0, 0), ("ADD", 0, 3, 0, 0)])  # fmt: skip
+
+    def test_equal_parts_are_computed_once(self):
+        steps = expression.steps("exp(a) / (1 + exp(a))", ["a"])
+        self.assertEqual([code for code, *_ in steps].count("EXP"), 1)
+
+    def test_precedence_is_that_of_arithmetic(self):
+        self.assertEqual(expression.as_calls("-a + b * c"), "add(neg(a), mul(b, c))")
+        self.assertEqual(expression.as_calls("where(a < 0 , 1, not b)"), "where(lt(a, 0), 1, logical_not(b))")
+
+    def test_an_unknown_name_or_function_is_an_error(self):
+        with self.assertRaisesRegex(TableError, "'c' is no argument"):
+            expression.steps("a + c", ["a"])
+        with self.assertRaisesRegex(TableError, "frobnicate"):
+            expression.parse("frobnicate(a)")
+        with self.assertRaisesRegex(TableError, "takes 3 operands, not 2"):
+            expression.parse("where(a, b)")
+
+
+class Rows(unittest.TestCase):
+    def test_a_primitive_needs_no_decomposition(self):
+        self.assertIsNone(table()[0].decompose)
+
+    def test_an_expression_decomposes_a_row_that_is_not_primitive(self):
+        with self.assertRaisesRegex(TableError, "decomposes into itself: add -> add"):
+            table(op="add(Tensor a) -> Tensor", more="since: '0.2'")
+
+    def test_errors_name_table_and_operator(self):
+        for more, problem in [
+            ("primitive: true\n    dtypes: odd", "test: double: dtypes 'odd' is none of"),
+            ("primitive: true\n    colour: red", "test: double has unknown keys colour"),
+            ("primitive: true\n    promote: never", "promote 'never' is none of"),
+            ("primitive: true\n    grad: {z: grad}", "names no argument"),
+            ("primitive: true\n    samples: [a, several_tiles]", "2 samples; at least 8"),
+            ("primitive: true\n    samples: [a, b, c, d, e, f, g, h]", "no sample spans several tiles"),
+            ("primitive: true\n    decompose: add(a, a)", "primitive and decomposed"),
+        ]:
+            with self.subTest(problem), self.assertRaisesRegex(TableError, problem):
+                table(more=more)
+
+
+class Output(unittest.TestCase):
+    def test_what_is_committed_is_what_would_be_written(self):
+        files = generate.outputs(generate.load(ROOT / "core_ops/table"))
+        self.assertEqual(generate.check(files, ROOT), 0)
+
+    def test_numbers_get_overloads_where_the_row_allows_them(self):
+        text = emit_source("test", table(op="f(Tensor a, Tensor b) -> Tensor", expr="a * b", more="primitive: true\n    scalar_ok: [b]"))
+        self.assertIn("Tensor f(const Tensor& a, const Scalar& b) {", text)
+        self.assertIn("const Tensor& f_(const Tensor& a, const Scalar& b) {", text)
+        self.assertNotIn("const Scalar& a", text)
+
+    def test_lines_are_broken_at_commas(self):
+        text = cxx.joined("f(", ["const Tensor& argument"] * 8, ");")
+        self.assertTrue(all(len(line) <= cxx.WIDTH for line in text.splitlines()))
+        self.assertGreater(len(text.splitlines()), 1)
+
+    def test_generated_lines_fit(self):
+        for path, text in generate.outputs(generate.load(ROOT / "core_ops/table")).items():
+            if path.startswith("core_ops"):
+                for line in text.splitlines():
+                    self.assertLessEqual(len(line), cxx.WIDTH + 20, f"{path}: {line}")
+
+
+if __name__ == "__main__":
+    unittest.main()

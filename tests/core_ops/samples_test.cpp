@@ -1,0 +1,102 @@
+// needs: cpu
+// Every row on the cpu: each sample runs, and its decomposition agrees with the kernel.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+#include <backplane/backplane.hpp>
+#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/core_ops/samples.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+
+namespace bp {
+namespace {
+
+std::vector<Operator*> rows() {
+  ensure_operators();
+  std::vector<Operator*> found;
+  for (Operator* op : registered_operators())
+    if (find_row_facts(op->name())) found.push_back(op);
+  return found;
+}
+
+// Dtypes that a row takes as they come.
+std::vector<Dtype> tried_dtypes(const Operator& op) {
+  std::vector<Dtype> tried;
+  for (Dtype dtype : {f32, f64, f16, bf16, i32, i64, u8, boolean, complex64})
+    if (contains(op.dtypes, dtype)) tried.push_back(dtype);
+  if (tried.empty()) tried.push_back(f32);
+  return tried;
+}
+
+std::vector<double> as_doubles(const Tensor& a) {
+  return to_vector<double>(to(a, f64));
+}
+
+// Of the largest absolute value: small types keep few bits.
+double tolerance(Dtype dtype) {
+  return dtype == f16 ? 1e-2 : dtype == bf16 ? 6e-2 : dtype == f32 ? 2e-5 : 1e-10;
+}
+
+void expect_close(const Tensor& actual, const Tensor& expected, const std::string& what) {
+  ASSERT_EQ(to_string(actual.shape()), to_string(expected.shape())) << what;
+  ASSERT_EQ(name(actual.dtype()), name(expected.dtype())) << what;
+  if (is_complex(actual.dtype())) return;
+  const std::vector<double> a = as_doubles(actual);
+  const std::vector<double> b = as_doubles(expected);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    if (a[i] == b[i]) continue;
+    ASSERT_NEAR(a[i], b[i], tolerance(expected.dtype()) * std::max(1.0, std::abs(b[i])))
+        << what << " element " << i;
+  }
+}
+
+class EveryRow : public testing::TestWithParam<Operator*> {};
+
+TEST_P(EveryRow, runs_its_samples_on_the_cpu) {
+  Operator& op = *GetParam();
+  for (Dtype dtype : tried_dtypes(op))
+    for (const Sample& sample : samples_of(op, dtype, host_device()))
+      EXPECT_NO_THROW(call_boxed(op, sample.args)) << name(dtype) << " " << sample.recipe;
+}
+
+// Below the rule, where the ladder would call it. In f32 and f64 no argument needs converting first.
+class EveryDecomposition : public EveryRow {};
+TEST_P(EveryDecomposition, computes_what_the_kernel_does) {
+  Operator& op = *GetParam();
+  for (Dtype dtype : {f32, f64}) {
+    if (!contains(op.dtypes, dtype) && !contains(op.dtypes, i64)) continue;
+    for (const Sample& sample : samples_of(op, dtype, host_device())) {
+      const std::vector<Tensor> expected = call_boxed(op, sample.args);
+      if (expected[0].numel() == 0) continue;
+      std::vector<bp_value> args(op.schema->arguments.size());
+      for (std::size_t i = 0; i < args.size(); ++i)
+        args[i] = i < sample.args.size() ? sample.args[i] : op.schema->arguments[i].default_value;
+      Tensor result;
+      const Call call{op, args.data(), static_cast<std::uint32_t>(args.size()), &result, 1};
+      Inferred inferred;
+      op.infer(call, inferred);
+      if (inferred.fills) continue;
+      op.decompose(call);
+      expect_close(result, expected[0], std::string(name(dtype)) + " " + sample.recipe);
+    }
+  }
+}
+
+std::string row_name(const testing::TestParamInfo<Operator*>& info) {
+  return info.param->name();
+}
+
+std::vector<Operator*> decomposed_rows() {
+  std::vector<Operator*> found;
+  for (Operator* op : rows())
+    if (op->decompose && op->infer) found.push_back(op);
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(table, EveryRow, testing::ValuesIn(rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(table, EveryDecomposition, testing::ValuesIn(decomposed_rows()), row_name);
+
+}  // namespace
+}  // namespace bp

@@ -1,0 +1,4 @@
+int answer(void);
+int answer(void) {
+  return 42;
+}
