@@ -1,0 +1,73 @@
+// One device, cpu:0, which stands for all cores that the process may use.
+#include "device.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+
+#include "host.hpp"
+
+// There is nothing to remember about a device whose memory is the process's own.
+struct bp_device {
+  uint32_t index;
+};
+
+namespace bp::cpu {
+namespace {
+
+bp_device the_device{0};
+
+// "model name" is x86's; on aarch64 /proc/cpuinfo has no name worth showing.
+void read_name(char* name, size_t size) {
+  std::snprintf(name, size, "CPU");
+  std::FILE* file = std::fopen("/proc/cpuinfo", "re");
+  if (file == nullptr) return;
+  char line[256];
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    const char* colon = std::strchr(line, ':');
+    if (colon == nullptr || std::strncmp(line, "model name", 10) != 0) continue;
+    const char* text = colon + 1 + std::strspn(colon + 1, " \t");
+    std::snprintf(name, size, "%.*s", static_cast<int>(std::strcspn(text, "\n")), text);
+    break;
+  }
+  std::fclose(file);
+}
+
+uint64_t total_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+}
+
+}  // namespace
+
+bp_code devices(void*, uint32_t* count, bp_device_info* infos) noexcept {
+  if (infos != nullptr && *count > 0) {
+    // The host may know a shorter struct than ours.
+    bp_device_info info{};
+    info.h = infos[0].h;
+    read_name(info.name, sizeof info.name);
+    info.dl_device_type = BP_DL_CPU;
+    info.flags = BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE | BP_DEVICE_CAN_SUBALLOCATE |
+                 BP_DEVICE_SYNCHRONOUS;
+    info.num_spaces = 1;
+    info.total_memory = total_memory();
+    info.offset_alignment = 64;
+    std::memcpy(infos, &info, std::min<size_t>(info.h.size, sizeof info));
+  }
+  *count = 1;
+  return BP_OK;
+}
+
+bp_code open_device(void*, uint32_t index, bp_device** out) noexcept {
+  if (index != 0) return fail(BP_BAD_ARGUMENT, "cpu: there is one device, cpu:0");
+  *out = &the_device;
+  return BP_OK;
+}
+
+void close_device(bp_device*) noexcept {}
+
+}  // namespace bp::cpu

@@ -1,0 +1,169 @@
+// argmax: where the largest element is, the first of equals; a NaN counts as the largest.
+#include <algorithm>
+#include <cstring>
+
+#include "host.hpp"
+#include "kernels/kernels.hpp"
+#include "kernels/reduction_plan.hpp"
+#include "tensor_view.hpp"
+#include "threads.hpp"
+#include "tile/convert.hpp"
+#include "tile/move.hpp"
+#include "tile/reduce.hpp"
+
+namespace bp::cpu {
+
+namespace {
+
+constexpr int64_t tile_elements = 512;
+constexpr int64_t grain_elements = 16384;
+
+template <class T>
+bool is_nan(T value) { return value != value; }
+
+template <class T>
+bool is_better(T value, T best) { return value > best || (is_nan(value) && !is_nan(best)); }
+
+template <class T>
+struct Best {
+  T value;
+  int64_t index;
+};
+
+// T: the type of computation.
+template <class T>
+class Run {
+ public:
+  Run(const bp_call& call, uint32_t compute_dtype)
+      : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), plan_(in_, out_, call.args[1], true),
+        reducer_(tile::find_reducer(tile::Reduce::max, compute_dtype)) {
+    if (in_.dtype != compute_dtype) load_ = tile::find_convert(in_.dtype, compute_dtype);
+  }
+
+  void operator()() {
+    if (plan_.reduces_rows() || plan_.kept.inner() < 8) {
+      rows();
+    } else {
+      columns();
+    }
+  }
+
+ private:
+  void rows() {
+    const int64_t grain = std::max<int64_t>(1, grain_elements / plan_.reduced.numel);
+    parallel_for(plan_.kept.numel, grain, [&](int64_t begin, int64_t end) {
+      tile::Position kept;
+      kept.seek(plan_.kept, begin);
+      for (int64_t i = begin; i < end; ++i) {
+        data_of<int64_t>(out_)[kept.offsets[1]] = row(kept);
+        kept.next_outer(plan_.kept, plan_.kept.rank);
+      }
+    });
+  }
+
+  // A tile's largest element first, as vector code; where it is only if it beats those before.
+  int64_t row(const tile::Position& kept) {
+    const char* base = data_of<char>(in_) + kept.offsets[0] * in_.itemsize;
+    Scratch scratch;
+    Best<T> best{*read(base, 0, 1, scratch), 0};
+    for (int64_t i = 0; i < plan_.reduced.numel && !is_nan(best.value); i += tile_elements) {
+      const int64_t count = std::min(tile_elements, plan_.reduced.numel - i);
+      const T* elements = read(base, i, count, scratch);
+      T largest;
+      reducer_.start(&largest, 1);
+      reducer_.run(&largest, elements, count);
+      if (!is_better(largest, best.value)) continue;
+      const T* found = std::find_if(elements, elements + count, [largest](T value) {
+        return value == largest || (is_nan(value) && is_nan(largest));
+      });
+      best = {largest, i + (found - elements)};
+    }
+    return best.index;
+  }
+
+  struct Scratch {
+    T raw[tile_elements], loaded[tile_elements];
+  };
+
+  // Elements of one output's from number `first` on, in logical order.
+  const T* read(const char* base, int64_t first, int64_t count, Scratch& scratch) const {
+    const char* elements = base + first * in_.itemsize;
+    if (!plan_.reduced.is_flat(0)) {
+      tile::Position at;
+      at.seek(plan_.reduced, first);
+      tile::gather_rows(scratch.raw, base, in_.itemsize, plan_.reduced, 0, at, count);
+      elements = reinterpret_cast<const char*>(scratch.raw);
+    }
+    if (!load_) return reinterpret_cast<const T*>(elements);
+    load_(scratch.loaded, elements, count);
+    return scratch.loaded;
+  }
+
+  // The innermost axis is kept: a tile of outputs at a time.
+  void columns() {
+    const int64_t inner = plan_.kept.inner();
+    const int64_t tiles = (inner + tile_elements - 1) / tile_elements;
+    const int64_t grain = std::max<int64_t>(1, grain_elements / (std::min(inner, tile_elements) * plan_.reduced.numel));
+    parallel_for(plan_.kept.numel / inner * tiles, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % tiles * tile_elements;
+        column_tile(i / tiles * inner + first, std::min(tile_elements, inner - first));
+      }
+    });
+  }
+
+  void column_tile(int64_t first, int64_t count) {
+    T best[tile_elements], loaded[tile_elements];
+    int64_t index[tile_elements] = {};
+    tile::Position kept, at;
+    kept.seek(plan_.kept, first);
+    at.seek(plan_.reduced, 0);
+    const int64_t stride = plan_.kept.inner_stride(0);
+    for (int64_t row = 0; row < plan_.reduced.numel; ++row) {
+      const char* from = data_of<char>(in_) + (kept.offsets[0] + at.offsets[0]) * in_.itemsize;
+      for (int64_t i = 0; i < count; ++i) {
+        const char* element = from + i * stride * in_.itemsize;
+        if (load_) {
+          load_(&loaded[i], element, 1);
+        } else {
+          std::memcpy(&loaded[i], element, sizeof(T));
+        }
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        if (row != 0 && !is_better(loaded[i], best[i])) continue;
+        best[i] = loaded[i];
+        index[i] = row;
+      }
+      at.next_outer(plan_.reduced, plan_.reduced.rank);
+    }
+    tile::scatter(data_of<int64_t>(out_) + kept.offsets[1], index, 8, plan_.kept.inner_stride(1), count);
+  }
+
+  const bp_tensor& in_;
+  const bp_tensor& out_;
+  ReductionPlan plan_;
+  tile::Reducer reducer_;
+  tile::Convert load_;
+};
+
+bp_code run(void*, const bp_call* call) {
+  return guarded("cpu: argmax", [&] {
+    const uint32_t dtype = tensor_arg(call, 0).dtype;
+    if (dtype == BP_F16 || dtype == BP_BF16) {
+      Run<float>(*call, BP_F32)();
+    } else {
+      visit_dtype<integral_dtypes | (1u << BP_F32) | (1u << BP_F64)>(
+          dtype == BP_BOOL ? uint32_t{BP_U8} : dtype, [&]<class T>(Tag<T>) { Run<T>(*call, dtype)(); });
+    }
+    return bp_code{BP_OK};
+  });
+}
+
+}  // namespace
+
+void add_argmax_kernels(const bp_host& host, KernelList& list) {
+  const bp_dtype_set dtypes = integral_dtypes | floating_dtypes | (1u << BP_BOOL);
+  list.add(host, "argmax", {tensor_place(dtypes), any_place(), any_place(), tensor_place(1u << BP_I64)}, run);
+}
+
+}  // namespace bp::cpu

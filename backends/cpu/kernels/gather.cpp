@@ -1,0 +1,334 @@
+// gather, index_select, scatter_add, one_hot. The device is synchronous, so that a bad index is an
+// error of the call itself, and all are looked at before anything is written.
+#include <atomic>
+#include <string>
+
+#include "../host.hpp"
+#include "../tensor_view.hpp"
+#include "kernels.hpp"
+#include "strided.hpp"
+
+namespace bp::cpu {
+namespace {
+
+constexpr bp_dtype_set index_dtypes = dtype_set({BP_I32, BP_I64});
+
+// Calls f(Tag<I>) with the type of the indices.
+template <class F> bp_code with_index_type(const bp_tensor& index, F&& f) {
+  return index.dtype == BP_I32 ? f(Tag<int32_t>{}) : f(Tag<int64_t>{});
+}
+
+// One row of a walk: `count` elements along the last dimension of the indices.
+template <class I> struct IndexRow {
+  const I* data;
+  int64_t step;
+  int64_t operator[](int64_t i) const { return static_cast<int64_t>(data[i * step]); }
+};
+
+// Of rank 1 at least, so that there is a last dimension.
+struct Shape {
+  explicit Shape(const bp_tensor& tensor) : rank(std::max(tensor.dl.ndim, 1)) {
+    for (int32_t i = 0; i < tensor.dl.ndim; ++i) size[i] = tensor.dl.shape[i];
+    if (tensor.dl.ndim == 0) size[0] = 1;
+  }
+  std::span<const int64_t> outer() const { return {size.data(), static_cast<size_t>(rank - 1)}; }
+  int64_t last() const { return size[rank - 1]; }
+
+  std::array<int64_t, BP_MAX_RANK> size{};
+  int32_t rank;
+};
+
+std::array<int64_t, BP_MAX_RANK> strides_copy(const bp_tensor& tensor) {
+  std::array<int64_t, BP_MAX_RANK> strides{};
+  for (int32_t i = 0; i < tensor.dl.ndim; ++i) strides[i] = tensor.dl.strides[i];
+  return strides;
+}
+
+// The first index outside [0, size), or BP_OK.
+template <class I>
+bp_code check_indices(const char* op, const bp_tensor& index, int64_t dim, int64_t size) {
+  const Shape shape(index);
+  const auto strides = strides_copy(index);
+  const int64_t rows = product(shape.outer());
+  std::atomic<int64_t> bad_row{rows};
+  const auto find_bad = [&](const Walker<1>& at) -> const I* {
+    const IndexRow<I> indices{data_of<I>(index) + at.offset(0), strides[shape.rank - 1]};
+    uint64_t worst = 0;  // as unsigned, a negative index is too large as well
+    for (int64_t j = 0; j < shape.last(); ++j)
+      worst = std::max(worst, static_cast<uint64_t>(indices[j]));
+    if (worst < static_cast<uint64_t>(size)) return nullptr;
+    for (int64_t j = 0;; ++j)
+      if (static_cast<uint64_t>(indices[j]) >= static_cast<uint64_t>(size))
+        return indices.data + j * indices.step;
+  };
+  parallel_for(rows, std::max<int64_t>(1, 2 * element_grain / std::max<int64_t>(1, shape.last())),
+               [&](int64_t begin, int64_t end) {
+                 Walker<1> at(shape.outer(), {strides.data()});
+                 at.seek(begin);
+                 for (int64_t row = begin; row < end; ++row, at.next()) {
+                   if (find_bad(at) == nullptr) continue;
+                   int64_t seen = bad_row.load();
+                   while (row < seen && !bad_row.compare_exchange_weak(seen, row)) {
+                   }
+                   return;
+                 }
+               });
+  if (bad_row == rows) return BP_OK;
+  Walker<1> at(shape.outer(), {strides.data()});
+  at.seek(bad_row);
+  const auto value = static_cast<int64_t>(*find_bad(at));
+  return fail(BP_BAD_ARGUMENT, std::string(op) + ": index " + std::to_string(value) +
+                                   " is out of range for dimension " + std::to_string(dim) +
+                                   " of size " + std::to_string(size));
+}
+
+int64_t size_of(const bp_tensor& tensor, int64_t dim) {
+  return tensor.dl.ndim == 0 ? 1 : tensor.dl.shape[dim];
+}
+
+// out[..., i, ...] = a[..., index[..., i, ...], ...]; T is any type of the element's size.
+template <class T, class I>
+void run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_tensor& index) {
+  const Shape shape(index);
+  const auto index_strides = strides_copy(index);
+  auto a_strides = strides_copy(a);
+  const int64_t along = a.dl.ndim == 0 ? 0 : a_strides[dim];
+  a_strides[dim] = 0;  // the index moves along it instead
+  const int32_t last = shape.rank - 1;
+  const int64_t count = shape.last();
+  parallel_for(product(shape.outer()), std::max<int64_t>(1, element_grain / count),
+               [&](int64_t begin, int64_t end) {
+                 Walker<2> at(shape.outer(), {index_strides.data(), a_strides.data()});
+                 at.seek(begin);
+                 for (int64_t row = begin; row < end; ++row, at.next()) {
+                   const IndexRow<I> indices{data_of<I>(index) + at.offset(0), index_strides[last]};
+                   const T* const from = data_of<T>(a) + at.offset(1);
+                   T* const to = data_of<T>(out) + row * count;
+                   for (int64_t j = 0; j < count; ++j)
+                     to[j] = from[j * a_strides[last] + indices[j] * along];
+                 }
+               });
+}
+
+bp_code gather(void*, const bp_call* call) noexcept {
+  return guarded("gather", [&] {
+    const bp_tensor& a = tensor_arg(call, 0);
+    const bp_tensor& index = tensor_arg(call, 2);
+    const int64_t dim = int_arg(call, 1);
+    return with_index_type(index, [&]<class I>(Tag<I>) {
+      const bp_code code = check_indices<I>("gather", index, dim, size_of(a, dim));
+      if (code != BP_OK) return code;
+      visit_itemsize(a.itemsize,
+                     [&]<class T>(Tag<T>) { run_gather<T, I>(*call->outputs[0], a, dim, index); });
+      return bp_code{BP_OK};
+    });
+  });
+}
+
+// Whole blocks of what lies behind `dim`, where that is one piece of memory.
+template <class I>
+void select_blocks(const bp_tensor& out, const bp_tensor& a, int64_t dim, IndexRow<I> index,
+                   int64_t block_bytes) {
+  const auto outer = shape_of(out).first(dim);
+  const int64_t count = out.dl.shape[dim];
+  const int64_t item = out.itemsize;
+  const int64_t along = a.dl.strides[dim] * item;
+  parallel_for(product(outer) * count, std::max<int64_t>(1, (1 << 16) / block_bytes),
+               [&](int64_t begin, int64_t end) {
+                 char* to = address(out) + begin * block_bytes;
+                 Walker<1> at(outer, {a.dl.strides});
+                 at.seek(begin / count);
+                 int64_t i = begin % count;
+                 for (int64_t row = begin; row < end; ++row, to += block_bytes) {
+                   std::memcpy(to, address(a) + at.offset(0) * item + index[i] * along,
+                               block_bytes);
+                   if (++i < count) continue;
+                   i = 0;
+                   at.next();
+                 }
+               });
+}
+
+template <class T, class I>
+void select_elements(const bp_tensor& out, const bp_tensor& a, int64_t dim, IndexRow<I> index) {
+  auto strides = strides_copy(a);
+  const int64_t along = strides[dim];
+  strides[dim] = 0;
+  parallel_for(out.numel, element_grain, [&](int64_t begin, int64_t end) {
+    Walker<1> at(shape_of(out), {strides.data()});
+    at.seek(begin);
+    for (int64_t i = begin; i < end; ++i, at.next()) {
+      const int64_t place = index[at.index(static_cast<int>(dim))];
+      data_of<T>(out)[i] = data_of<T>(a)[at.offset(0) + place * along];
+    }
+  });
+}
+
+// The bytes of one contiguous block of all dimensions behind `dim`; 0 if they are none.
+int64_t block_bytes_behind(const bp_tensor& a, int64_t dim) {
+  int64_t expected = 1;
+  for (int32_t i = a.dl.ndim - 1; i > dim; --i) {
+    if (a.dl.shape[i] != 1 && a.dl.strides[i] != expected) return 0;
+    expected *= a.dl.shape[i];
+  }
+  return expected * a.itemsize;
+}
+
+bp_code index_select(void*, const bp_call* call) noexcept {
+  return guarded("index_select", [&] {
+    const bp_tensor& a = tensor_arg(call, 0);
+    const bp_tensor& index = tensor_arg(call, 2);
+    const bp_tensor& out = *call->outputs[0];
+    const int64_t dim = int_arg(call, 1);
+    return with_index_type(index, [&]<class I>(Tag<I>) {
+      const bp_code code = check_indices<I>("index_select", index, dim, size_of(a, dim));
+      if (code != BP_OK) return code;
+      const IndexRow<I> row{data_of<I>(index), index.dl.ndim == 0 ? 1 : index.dl.strides[0]};
+      const int64_t block_bytes = block_bytes_behind(a, dim);
+      if (a.dl.ndim == 0) {
+        std::memcpy(address(out), address(a), a.itemsize);
+      } else if (block_bytes > static_cast<int64_t>(a.itemsize)) {
+        select_blocks<I>(out, a, dim, row, block_bytes);
+      } else {
+        visit_itemsize(a.itemsize,
+                       [&]<class T>(Tag<T>) { select_elements<T, I>(out, a, dim, row); });
+      }
+      return bp_code{BP_OK};
+    });
+  });
+}
+
+template <class T> void add_to(T& sum, const T& value) {
+  if constexpr (is_reduced_float<T>) {
+    sum = T(static_cast<float>(sum) + static_cast<float>(value));
+  } else if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    sum = static_cast<T>(static_cast<U>(static_cast<U>(sum) + static_cast<U>(value)));
+  } else {
+    sum += value;
+  }
+}
+
+// Elements of the output that share all coordinates but `dim` belong to one thread, which goes
+// through their additions in order: duplicates are right and sums the same each time.
+template <class T, class I>
+void run_scatter_add(const bp_tensor& out, int64_t dim, const bp_tensor& index,
+                     const bp_tensor& src) {
+  const Shape shape(index);
+  const int32_t last = shape.rank - 1;
+  auto index_strides = strides_copy(index);
+  auto src_strides = strides_copy(src);
+  auto out_strides = strides_copy(out);
+  const int64_t count = shape.size[dim];
+  const int64_t index_along = index_strides[dim];
+  const int64_t src_along = src_strides[dim];
+  const int64_t out_along = out_strides[dim];
+
+  // All dimensions but `dim`; the last of them is cut into pieces that stay in the cache.
+  std::array<int64_t, BP_MAX_RANK> lines = shape.size;
+  lines[dim] = 1;
+  out_strides[dim] = 0;
+  constexpr int64_t piece_size = 64;
+  const int64_t width = lines[last];
+  const int64_t num_pieces = (width + piece_size - 1) / piece_size;
+  lines[last] = num_pieces;
+  const std::span<const int64_t> pieces(lines.data(), shape.rank);
+  const int64_t step_index = index_strides[last];
+  const int64_t step_src = src_strides[last];
+  const int64_t step_out = out_strides[last];
+  index_strides[last] *= piece_size;
+  src_strides[last] *= piece_size;
+  out_strides[last] *= piece_size;
+
+  const int64_t work = count * std::min(width, piece_size);
+  parallel_for(
+      product(pieces), std::max<int64_t>(1, element_grain / work), [&](int64_t begin, int64_t end) {
+        Walker<3> at(pieces, {index_strides.data(), src_strides.data(), out_strides.data()});
+        at.seek(begin);
+        for (int64_t piece = begin; piece < end; ++piece, at.next()) {
+          const int64_t columns = std::min(piece_size, width - at.index(last) * piece_size);
+          for (int64_t i = 0; i < count; ++i) {
+            const I* const indices = data_of<I>(index) + at.offset(0) + i * index_along;
+            const T* const from = data_of<T>(src) + at.offset(1) + i * src_along;
+            T* const to = data_of<T>(out) + at.offset(2);
+            for (int64_t j = 0; j < columns; ++j) {
+              const auto place = static_cast<int64_t>(indices[j * step_index]);
+              add_to(to[j * step_out + place * out_along], from[j * step_src]);
+            }
+          }
+        }
+      });
+}
+
+bp_code scatter_add(void*, const bp_call* call) noexcept {
+  return guarded("scatter_add", [&] {
+    const bp_tensor& a = tensor_arg(call, 0);
+    const bp_tensor& index = tensor_arg(call, 2);
+    const bp_tensor& src = tensor_arg(call, 3);
+    const bp_tensor& out = *call->outputs[0];
+    const int64_t dim = int_arg(call, 1);
+    return with_index_type(index, [&]<class I>(Tag<I>) {
+      if (index.numel != 0) {
+        const bp_code code = check_indices<I>("scatter_add", index, dim, size_of(a, dim));
+        if (code != BP_OK) return code;
+      }
+      copy_contiguous(out, a);
+      if (index.numel != 0) {
+        visit_dtype<numeric_dtypes>(
+            a.dtype, [&]<class T>(Tag<T>) { run_scatter_add<T, I>(out, dim, index, src); });
+      }
+      return bp_code{BP_OK};
+    });
+  });
+}
+
+template <class I> bp_code run_one_hot(const bp_call* call, const bp_tensor& a) {
+  const auto label_at = [&](const Walker<1>& at) {
+    return static_cast<int64_t>(data_of<I>(a)[at.offset(0)]);
+  };
+  const bp_tensor& out = *call->outputs[0];
+  const int64_t num_classes = out.dl.shape[out.dl.ndim - 1];
+  int64_t largest = 0;
+  int64_t smallest = 0;
+  Walker<1> at(shape_of(a), {a.dl.strides});
+  for (int64_t i = 0; i < a.numel; ++i, at.next()) {
+    largest = std::max(largest, label_at(at));
+    smallest = std::min(smallest, label_at(at));
+  }
+  if (smallest < 0 || largest >= num_classes) {
+    return fail(BP_BAD_ARGUMENT,
+                "one_hot: class " + std::to_string(smallest < 0 ? smallest : largest) +
+                    " is out of range for " + std::to_string(num_classes) + " classes");
+  }
+  const int64_t zero = 0;
+  fill_bytes(address(out), out.numel * sizeof(int64_t), &zero, sizeof zero);
+  int64_t* row = data_of<int64_t>(out);
+  at.seek(0);
+  for (int64_t i = 0; i < a.numel; ++i, at.next(), row += num_classes) row[label_at(at)] = 1;
+  return BP_OK;
+}
+
+bp_code one_hot(void*, const bp_call* call) noexcept {
+  return guarded("one_hot", [&] {
+    const bp_tensor& a = tensor_arg(call, 0);
+    return with_index_type(a, [&]<class I>(Tag<I>) { return run_one_hot<I>(call, a); });
+  });
+}
+
+}  // namespace
+
+void add_gather_kernels(const bp_host& host, KernelList& list) {
+  const bp_arg index = tensor_place(index_dtypes);
+  const bp_arg any = tensor_place(all_dtypes);
+  const bp_arg any_out = tensor_place(all_dtypes, BP_LAYOUT_CONTIGUOUS);
+  const bp_arg number = tensor_place(numeric_dtypes);
+  list.add(host, "gather", {any, any_place(), index, any_out}, gather);
+  list.add(host, "index_select", {any, any_place(), index, any_out}, index_select);
+  list.add(host, "scatter_add",
+           {number, any_place(), index, number, tensor_place(numeric_dtypes, BP_LAYOUT_CONTIGUOUS)},
+           scatter_add);
+  list.add(host, "one_hot",
+           {index, any_place(), tensor_place(dtype_set({BP_I64}), BP_LAYOUT_CONTIGUOUS)}, one_hot);
+}
+
+}  // namespace bp::cpu

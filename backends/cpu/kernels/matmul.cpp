@@ -1,0 +1,321 @@
+// matmul and bmm. Batches are reduced to at most one dimension, then oneDNN multiplies where it knows
+// the dtype and the matrices are worth its call; else our loops do.
+#include "matmul.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <dnnl.hpp>
+
+#include "../host.hpp"
+#include "../tensor_view.hpp"
+#include "../threads.hpp"
+#include "kernels.hpp"
+#include "strided.hpp"
+
+namespace bp::cpu {
+namespace {
+
+// ---- oneDNN
+
+// What a primitive is made for. Compared as bytes: every field has eight.
+struct Key {
+  int64_t dtype, num_threads, batch, m, n, k;
+  int64_t a_row, a_column, a_batch, b_row, b_column, b_batch;
+  bool operator==(const Key&) const = default;
+};
+
+uint64_t hash_of(const Key& key) {
+  uint64_t words[sizeof(Key) / 8];
+  std::memcpy(words, &key, sizeof key);
+  uint64_t hash = 0;
+  for (uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15u + (hash >> 29);
+  return hash | 1;  // 0 marks a free place
+}
+
+// Made at the first large matmul, since it takes longer than a whole small program; never destroyed,
+// since threads' primitives may outlive any order of statics.
+const dnnl::engine& engine() {
+  static const auto& one = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return one;
+}
+
+struct Primitive {
+  dnnl::matmul multiply;  // empty: oneDNN cannot do this one
+  dnnl::memory a, b, out, scratch;
+  uint64_t scratch_bytes = 0;
+};
+
+dnnl::memory::desc describe(dnnl::memory::data_type type, int64_t batch, int64_t rows,
+                            int64_t columns, const Matrix& matrix) {
+  if (batch == 1) return {{rows, columns}, type, {matrix.row_stride, matrix.column_stride}};
+  const int64_t own_batch = matrix.batch_stride == 0 ? 1 : batch;
+  const int64_t stride = matrix.batch_stride == 0
+                             ? std::max(rows * matrix.row_stride, columns * matrix.column_stride)
+                             : matrix.batch_stride;
+  return {{own_batch, rows, columns}, type, {stride, matrix.row_stride, matrix.column_stride}};
+}
+
+Primitive make_primitive(const Product& p) {
+  const auto type =
+      p.dtype == BP_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  const auto a = describe(type, p.batch, p.m, p.k, p.a);
+  const auto b = describe(type, p.batch, p.k, p.n, p.b);
+  const auto out = describe(type, p.batch, p.m, p.n, {nullptr, p.n, 1, p.m * p.n});
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the host counts it
+  Primitive made;
+  try {
+    const dnnl::matmul::primitive_desc description({a, b, out}, attributes, engine());
+    made.multiply = dnnl::matmul(description);
+    made.a = dnnl::memory(a, engine(), nullptr);
+    made.b = dnnl::memory(b, engine(), nullptr);
+    made.out = dnnl::memory(out, engine(), nullptr);
+    made.scratch = dnnl::memory(description.scratchpad_desc(), engine(), nullptr);
+    made.scratch_bytes = description.scratchpad_desc().get_size();
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_unimplemented) throw;
+    made = Primitive();
+  }
+  return made;
+}
+
+// The primitives that one thread used last. Each thread has its own, so that neither a lock nor
+// another thread's data pointers come between; oneDNN shares the machine code among them.
+class Cache {
+ public:
+  template <class Make> Primitive& find(const Key& key, Make make) {
+    const uint64_t hash = hash_of(key);
+    size_t oldest = 0;
+    ++now_;
+    for (size_t i = 0; i < capacity; ++i) {
+      if (hashes_[i] == hash && keys_[i] == key) {
+        used_[i] = now_;
+        return primitives_[i];
+      }
+      if (used_[i] < used_[oldest]) oldest = i;
+    }
+    hashes_[oldest] = 0;
+    primitives_[oldest] = make();
+    hashes_[oldest] = hash;
+    keys_[oldest] = key;
+    used_[oldest] = now_;
+    return primitives_[oldest];
+  }
+
+  const dnnl::stream& stream() const { return stream_; }
+
+ private:
+  static constexpr size_t capacity = 64;
+  dnnl::stream stream_{engine()};
+  uint64_t now_ = 0;
+  std::array<uint64_t, capacity> hashes_{};
+  std::array<uint64_t, capacity> used_{};
+  std::array<Key, capacity> keys_{};
+  std::array<Primitive, capacity> primitives_;
+};
+
+// False: oneDNN has no way to multiply these.
+bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code) {
+  // Below this the threads' meeting costs more than the half of the work that one gives away.
+  constexpr int64_t parallel_work = 1 << 17;
+  const ThreadLimit threads(p.batch * p.m * p.n * p.k < parallel_work ? 1 : max_threads);
+  thread_local Cache cache;
+  const Key key{p.dtype,
+                threads.count(),
+                p.batch,
+                p.m,
+                p.n,
+                p.k,
+                p.a.row_stride,
+                p.a.column_stride,
+                p.a.batch_stride,
+                p.b.row_stride,
+                p.b.column_stride,
+                p.b.batch_stride};
+  Primitive& primitive = cache.find(key, [&] { return make_primitive(p); });
+  if (!primitive.multiply) return false;
+
+  if (primitive.scratch_bytes != 0) {
+    bp_region scratch{};
+    code = host()->workspace(host(), call, primitive.scratch_bytes, 4096, &scratch);
+    if (code != BP_OK) return true;
+    primitive.scratch.set_data_handle(reinterpret_cast<void*>(scratch.handle + scratch.offset));
+  }
+  primitive.a.set_data_handle(const_cast<char*>(p.a.data));
+  primitive.b.set_data_handle(const_cast<char*>(p.b.data));
+  primitive.out.set_data_handle(p.out);
+  // The C function: the C++ one builds a map for each call.
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, primitive.a.get()},
+                                  {DNNL_ARG_WEIGHTS, primitive.b.get()},
+                                  {DNNL_ARG_DST, primitive.out.get()},
+                                  {DNNL_ARG_SCRATCHPAD, primitive.scratch.get()}};
+  const int num_args = primitive.scratch_bytes != 0 ? 4 : 3;
+  const dnnl_status_t status =
+      dnnl_primitive_execute(primitive.multiply.get(), cache.stream().get(), num_args, args);
+  dnnl::error::wrap_c_api(status, "oneDNN could not run a matmul");
+  code = BP_OK;
+  return true;
+}
+
+// ---- From a call to products of at most one batch dimension
+
+// Strides of dimensions of size 1 mean nothing; these are the ones that oneDNN finds natural.
+void make_canonical(Matrix& matrix, int64_t rows, int64_t columns) {
+  if (columns == 1 && rows == 1) {
+    matrix.column_stride = matrix.row_stride = 1;
+  } else if (columns == 1) {
+    matrix.column_stride = matrix.row_stride == 1 ? rows : 1;
+  } else if (rows == 1) {
+    matrix.row_stride = matrix.column_stride == 1 ? columns : 1;
+  }
+}
+
+// Rows or columns without gaps inside and without overlap, and batches that do not overlap either.
+bool fits_onednn(const Matrix& matrix, int64_t batch, int64_t rows, int64_t columns) {
+  const bool by_rows = matrix.column_stride == 1 && matrix.row_stride >= columns;
+  const bool by_columns = matrix.row_stride == 1 && matrix.column_stride >= rows;
+  if (!by_rows && !by_columns) return false;
+  if (batch == 1 || matrix.batch_stride == 0) return true;
+  const int64_t line = by_rows ? columns : rows;
+  const int64_t lines = by_rows ? rows : columns;
+  const int64_t step = by_rows ? matrix.row_stride : matrix.column_stride;
+  const int64_t between = matrix.batch_stride;
+  return between >= lines * step || (between >= line && step >= batch * between);
+}
+
+// Copies the matrices into rows without gaps, into memory of the call.
+bp_code pack(const bp_call* call, uint32_t itemsize, int64_t batch, int64_t rows, int64_t columns,
+             Matrix& matrix) {
+  const int64_t copies = matrix.batch_stride == 0 ? 1 : batch;
+  const uint64_t bytes = static_cast<uint64_t>(copies * rows * columns) * itemsize;
+  bp_region region{};
+  const bp_code code = host()->workspace(host(), call, bytes, 64, &region);
+  if (code != BP_OK) return code;
+  char* const to = reinterpret_cast<char*>(region.handle + region.offset);
+  const int64_t shape[3] = {copies, rows, columns};
+  const int64_t strides[3] = {matrix.batch_stride, matrix.row_stride, matrix.column_stride};
+  const int64_t packed[3] = {rows * columns, columns, 1};
+  visit_itemsize(itemsize, [&]<class T>(Tag<T>) {
+    copy_strided(shape, reinterpret_cast<T*>(to), packed, reinterpret_cast<const T*>(matrix.data),
+                 strides);
+  });
+  matrix = {to, columns, 1, copies == 1 ? 0 : rows * columns};
+  return BP_OK;
+}
+
+bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
+  // One b for all: its batch is more rows of a, if these follow each other.
+  if (p.batch > 1 && p.b.batch_stride == 0 &&
+      (p.m == 1 || p.a.batch_stride == p.m * p.a.row_stride)) {
+    if (p.m == 1) p.a.row_stride = p.a.batch_stride;
+    p.m *= p.batch;
+    p.batch = 1;
+  }
+  if (p.batch == 1) p.a.batch_stride = p.b.batch_stride = 0;
+  const bool known = p.dtype == BP_F32 || p.dtype == BP_BF16;
+  if (!known || is_tiny(p)) {
+    multiply_by_loops(p);
+    return BP_OK;
+  }
+  make_canonical(p.a, p.m, p.k);
+  make_canonical(p.b, p.k, p.n);
+  bp_code code = BP_OK;
+  if (!fits_onednn(p.a, p.batch, p.m, p.k)) code = pack(call, itemsize, p.batch, p.m, p.k, p.a);
+  if (code != BP_OK) return code;
+  if (!fits_onednn(p.b, p.batch, p.k, p.n)) code = pack(call, itemsize, p.batch, p.k, p.n, p.b);
+  if (code != BP_OK) return code;
+  if (!multiply_by_onednn(call, p, code)) multiply_by_loops(p);
+  return code;
+}
+
+// The batch dimensions of a call, neighbours that can be walked as one joined.
+struct Batches {
+  Batches(const bp_tensor& out, const bp_tensor& a, const bp_tensor& b) {
+    for (int32_t dim = 0; dim < out.dl.ndim - 2; ++dim) {
+      const int64_t size = out.dl.shape[dim];
+      if (size == 1) continue;
+      add(size, stride_of(a, dim, out), stride_of(b, dim, out), out.dl.strides[dim]);
+    }
+  }
+
+  std::span<const int64_t> shape_span() const { return {shape.data(), rank}; }
+
+  std::array<int64_t, BP_MAX_RANK> shape{}, a_strides{}, b_strides{}, out_strides{};
+  size_t rank = 0;
+
+ private:
+  // Right-aligned; 0 where the tensor is broadcast.
+  static int64_t stride_of(const bp_tensor& tensor, int32_t out_dim, const bp_tensor& out) {
+    const int32_t dim = out_dim - (out.dl.ndim - tensor.dl.ndim);
+    return dim < 0 || tensor.dl.shape[dim] == 1 ? 0 : tensor.dl.strides[dim];
+  }
+
+  void add(int64_t size, int64_t a, int64_t b, int64_t out) {
+    if (rank > 0 && a_strides[rank - 1] == a * size && b_strides[rank - 1] == b * size &&
+        out_strides[rank - 1] == out * size) {
+      --rank;
+      size *= shape[rank];
+    }
+    shape[rank] = size;
+    a_strides[rank] = a;
+    b_strides[rank] = b;
+    out_strides[rank] = out;
+    ++rank;
+  }
+};
+
+Matrix matrix_of(const bp_tensor& tensor) {
+  const int64_t* const strides = tensor.dl.strides + tensor.dl.ndim - 2;
+  return {address(tensor), strides[0], strides[1], 0};
+}
+
+bp_code matmul(void*, const bp_call* call) noexcept {
+  return guarded("matmul", [&]() -> bp_code {
+    const bp_tensor& a = tensor_arg(call, 0);
+    const bp_tensor& b = tensor_arg(call, 1);
+    const bp_tensor& out = *call->outputs[0];
+    const uint32_t item = out.itemsize;
+    const int64_t* const sizes = out.dl.shape + out.dl.ndim - 2;
+    Product p{
+        out.dtype,    1,           sizes[0], sizes[1], a.dl.shape[a.dl.ndim - 1], matrix_of(a),
+        matrix_of(b), address(out)};
+    if (p.k == 0) {  // the sum of nothing
+      const uint8_t zero = 0;
+      fill_bytes(p.out, static_cast<uint64_t>(out.numel) * item, &zero, 1);
+      return BP_OK;
+    }
+    if (out.dl.ndim == 2) return multiply(call, p, item);
+    Batches batches(out, a, b);
+    if (batches.rank == 0) return multiply(call, p, item);
+
+    // The last dimension of batches in one product, the others one after the other.
+    const size_t last = --batches.rank;
+    p.batch = batches.shape[last];
+    p.a.batch_stride = batches.a_strides[last];
+    p.b.batch_stride = batches.b_strides[last];
+    const int64_t count = product(batches.shape_span());
+    Walker<3> at(batches.shape_span(),
+                 {batches.a_strides.data(), batches.b_strides.data(), batches.out_strides.data()});
+    for (int64_t i = 0; i < count; ++i, at.next()) {
+      Product part = p;
+      part.a.data += at.offset(0) * item;
+      part.b.data += at.offset(1) * item;
+      part.out += at.offset(2) * item;
+      const bp_code code = multiply(call, part, item);
+      if (code != BP_OK) return code;
+    }
+    return BP_OK;
+  });
+}
+
+}  // namespace
+
+void add_matmul_kernels(const bp_host& host, KernelList& list) {
+  const bp_arg in = tensor_place(matmul_dtypes);
+  const bp_arg out = tensor_place(matmul_dtypes, BP_LAYOUT_CONTIGUOUS);
+  list.add(host, "matmul", {in, in, out}, matmul);
+  list.add(host, "bmm", {in, in, out}, matmul);
+}
+
+}  // namespace bp::cpu

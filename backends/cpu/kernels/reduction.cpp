@@ -1,0 +1,293 @@
+// sum, mean, max and min over any axes; argmax is in argmax.cpp.
+//
+// A result depends on the shape alone, never on the number of threads: long reductions are cut into parts
+// whose number follows from the sizes, and the parts are joined in their order.
+#include <algorithm>
+#include <memory>
+
+#include "host.hpp"
+#include "kernels/kernels.hpp"
+#include "kernels/reduction_plan.hpp"
+#include "tensor_view.hpp"
+#include "threads.hpp"
+#include "tile/convert.hpp"
+#include "tile/move.hpp"
+#include "tile/reduce.hpp"
+
+namespace bp::cpu {
+namespace {
+
+using tile::Convert;
+using tile::Position;
+using tile::Reducer;
+
+constexpr int64_t tile_elements = 512;
+// Columns are long, since each row's piece of them begins a new page.
+constexpr int64_t column_elements = 2048;
+constexpr int64_t largest_accumulator = 16;
+constexpr int64_t grain_elements = 32768;
+
+// A part has at least so many elements, and a reduction at most so many parts.
+constexpr int64_t part_elements = 65536, most_parts = 128;
+
+int64_t parts_for(int64_t elements) {
+  return std::clamp<int64_t>(elements / part_elements, 1, most_parts);
+}
+
+// One operator in one dtype.
+struct Reduction {
+  Reducer reducer;
+  Convert load, store;  // for dtypes that are computed in f32
+  int64_t itemsize = 0;
+  bool divides = false;  // mean
+};
+
+class Run {
+ public:
+  Run(const Reduction& how, const bp_call& call)
+      : how_(how), call_(call), plan_(tensor_arg(&call, 0), *call.outputs[0], call.args[1]),
+        in_(data_of<char>(tensor_arg(&call, 0))), out_(data_of<char>(*call.outputs[0])),
+        divisor_(how.divides ? static_cast<double>(plan_.reduced.numel) : 1.0) {}
+
+  bp_code operator()() {
+    if (plan_.reduces_rows()) {
+      rows();
+      return BP_OK;
+    }
+    return columns();
+  }
+
+ private:
+  // ---- The innermost axis is reduced: one accumulator for each output.
+
+  void rows() {
+    const int64_t outputs = plan_.kept.numel, parts = parts_for(plan_.reduced.numel);
+    if (parts == 1) {
+      const int64_t grain = std::max<int64_t>(1, grain_elements / plan_.reduced.numel);
+      parallel_for(outputs, grain, [&](int64_t begin, int64_t end) { row_tiles(begin, end); });
+      return;
+    }
+    each_kept(0, outputs, [&](const Position& kept) {
+      alignas(16) char sums[most_parts][largest_accumulator];
+      parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t part = begin; part < end; ++part) {
+          how_.reducer.start(sums[part], 1);
+          row_part(kept, plan_.reduced.numel * part / parts, plan_.reduced.numel * (part + 1) / parts,
+                   sums[part]);
+        }
+      });
+      for (int64_t part = 1; part < parts; ++part) how_.reducer.merge(sums[0], sums[part], 1);
+      finish(kept, sums[0], 1);
+    });
+  }
+
+  // Outputs that are neighbours share a start and a finish: rows may be short.
+  void row_tiles(int64_t begin, int64_t end) {
+    const tile::Space& kept = plan_.kept;
+    alignas(64) char sums[tile_elements * largest_accumulator];
+    Position at;
+    at.seek(kept, begin);
+    for (int64_t i = begin, count = 0; i < end; i += count) {
+      const Position first = at;
+      count = std::min({tile_elements, end - i, kept.inner() - at.index[kept.rank - 1]});
+      how_.reducer.start(sums, count);
+      for (int64_t k = 0; k < count; ++k) {
+        row_part(at, 0, plan_.reduced.numel, sums + k * how_.reducer.accumulator_bytes);
+        at.next_outer(kept, kept.rank);
+      }
+      finish(first, sums, count);
+    }
+  }
+
+  template <class F>
+  void each_kept(int64_t begin, int64_t end, F&& f) {
+    const tile::Space& kept = plan_.kept;
+    Position at;
+    at.seek(kept, begin);
+    for (int64_t i = begin; i < end; ++i) {
+      f(at);
+      at.next_outer(kept, kept.rank);
+    }
+  }
+
+  // Elements `begin` to `end` of one output's.
+  void row_part(const Position& kept, int64_t begin, int64_t end, void* sum) {
+    const tile::Space& reduced = plan_.reduced;
+    const int64_t inner = reduced.inner(), stride = reduced.inner_stride(0);
+    if (reduced.rank == 1) {
+      return take(in_ + (kept.offsets[0] + begin * stride) * how_.itemsize, stride, end - begin, sum);
+    }
+    Position at;
+    at.seek(reduced, begin);
+    for (int64_t i = begin; i < end;) {
+      const int64_t count = std::min(end - i, inner - at.index[reduced.rank - 1]);
+      take(in_ + (kept.offsets[0] + at.offsets[0]) * how_.itemsize, stride, count, sum);
+      i += count;
+      at.offsets[0] -= at.index[reduced.rank - 1] * stride;
+      at.index[reduced.rank - 1] = 0;
+      at.next_outer(reduced, reduced.rank - 1);
+    }
+  }
+
+  void take(const char* from, int64_t stride, int64_t count, void* sum) {
+    if (stride == 1 && !how_.load) return how_.reducer.run(sum, from, count);
+    alignas(64) char raw[tile_elements * largest_accumulator], loaded[tile_elements * sizeof(float)];
+    for (int64_t i = 0; i < count; i += tile_elements) {
+      const int64_t size = std::min(tile_elements, count - i);
+      const char* elements = from + i * stride * how_.itemsize;
+      if (stride != 1) {
+        tile::gather(raw, elements, how_.itemsize, stride, size);
+        elements = raw;
+      }
+      if (how_.load) {
+        how_.load(loaded, elements, size);
+        elements = loaded;
+      }
+      how_.reducer.run(sum, elements, size);
+    }
+  }
+
+  // ---- The innermost axis is kept: a tile of accumulators takes in one row after the other.
+
+  bp_code columns() {
+    const int64_t inner = plan_.kept.inner();
+    const int64_t tiles = (inner + column_elements - 1) / column_elements;
+    const int64_t work = plan_.kept.numel / inner * tiles;
+    const int64_t rows = plan_.reduced.numel;
+    // Few tiles of many rows: the rows are cut as well.
+    const int64_t parts = work >= 8 ? 1 : std::min(rows, parts_for(rows * std::min(inner, column_elements)));
+    const int64_t bytes = column_elements * largest_accumulator;
+    bp_region scratch{};
+    if (parts > 1) {
+      const bp_code code = host()->workspace(host(), &call_, static_cast<uint64_t>(work * parts * bytes), 64, &scratch);
+      if (code != BP_OK) return code;
+    }
+    char* partial = reinterpret_cast<char*>(scratch.handle + scratch.offset);
+    const int64_t grain = std::max<int64_t>(1, grain_elements * parts / (rows * std::min(inner, column_elements)));
+    parallel_for(work * parts, grain, [&](int64_t begin, int64_t end) {
+      alignas(64) char own[column_elements * largest_accumulator];
+      for (int64_t i = begin; i < end; ++i) {
+        const Tile at = tile_at(i / parts);
+        const int64_t part = i % parts;
+        char* sums = parts > 1 ? partial + i * bytes : own;
+        how_.reducer.start(sums, at.count);
+        column_part(at, rows * part / parts, rows * (part + 1) / parts, sums);
+        if (parts == 1) finish(at.kept, sums, at.count);
+      }
+    });
+    if (parts == 1) return BP_OK;
+    for (int64_t i = 0; i < work; ++i) {
+      const Tile at = tile_at(i);
+      char* sums = partial + i * parts * bytes;
+      for (int64_t part = 1; part < parts; ++part) how_.reducer.merge(sums, sums + part * bytes, at.count);
+      finish(at.kept, sums, at.count);
+    }
+    return BP_OK;
+  }
+
+  // Up to column_elements neighbours along the innermost axis.
+  struct Tile {
+    Position kept;
+    int64_t count;
+  };
+  Tile tile_at(int64_t number) const {
+    const tile::Space& kept = plan_.kept;
+    const int64_t inner = kept.inner();
+    const int64_t tiles = (inner + column_elements - 1) / column_elements;
+    const int64_t first = number % tiles * column_elements;
+    Tile at;
+    at.kept.seek(kept, number / tiles * inner + first);
+    at.count = std::min(column_elements, inner - first);
+    return at;
+  }
+
+  void column_part(const Tile& tile, int64_t begin, int64_t end, void* sums) {
+    const tile::Space& reduced = plan_.reduced;
+    const int64_t stride = plan_.kept.inner_stride(0);
+    alignas(64) char raw[column_elements * largest_accumulator], loaded[column_elements * sizeof(float)];
+    const bool as_it_lies = stride == 1 && !how_.load;
+    Position at;
+    at.seek(reduced, begin);
+    for (int64_t i = begin; i < end; ++i) {
+      const char* elements = in_ + (tile.kept.offsets[0] + at.offsets[0]) * how_.itemsize;
+      if (stride != 1) {
+        tile::gather(raw, elements, how_.itemsize, stride, tile.count);
+        elements = raw;
+      }
+      if (how_.load) {
+        how_.load(loaded, elements, tile.count);
+        elements = loaded;
+      }
+      at.next_outer(reduced, reduced.rank);
+      const char* next = in_ + (tile.kept.offsets[0] + at.offsets[0]) * how_.itemsize;
+      how_.reducer.columns(sums, elements, as_it_lies && i + 1 < end ? next : nullptr, tile.count);
+    }
+  }
+
+  void finish(const Position& kept, const void* sums, int64_t count) {
+    const tile::Space& space = plan_.kept;
+    char* out = out_ + kept.offsets[1] * how_.itemsize;
+    const int64_t stride = space.inner_stride(1);
+    if (!how_.store && (stride == 1 || count == 1)) {
+      return how_.reducer.finish(out, sums, count, divisor_);
+    }
+    alignas(64) char results[column_elements * largest_accumulator], stored[column_elements * 2];
+    how_.reducer.finish(results, sums, count, divisor_);
+    if (how_.store) how_.store(stored, results, count);
+    tile::scatter(out, how_.store ? stored : results, how_.itemsize, stride, count);
+  }
+
+  const Reduction& how_;
+  const bp_call& call_;
+  ReductionPlan plan_;
+  const char* in_;
+  char* out_;
+  double divisor_;
+};
+
+// One operator: its reductions by dtype.
+struct Reductions {
+  Reduction by_dtype[BP_NUM_DTYPES];
+};
+
+bp_code run(void* self, const bp_call* call) {
+  const Reduction& how = static_cast<const Reductions*>(self)->by_dtype[call->outputs[0]->dtype];
+  return guarded("cpu: reduction", [&] { return Run(how, *call)(); });
+}
+
+void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce what, bp_dtype_set wanted,
+         bool divides) {
+  auto reductions = std::make_unique<Reductions>();
+  bp_dtype_set dtypes = 0;
+  for (uint32_t dtype = 0; dtype < BP_NUM_DTYPES; ++dtype) {
+    if (((wanted >> dtype) & 1u) == 0) continue;
+    Reduction& how = reductions->by_dtype[dtype];
+    const bool small = dtype == BP_F16 || dtype == BP_BF16;
+    how.reducer = tile::find_reducer(what, small ? uint32_t{BP_F32} : dtype);
+    if (!how.reducer) continue;
+    if (small) {
+      how.load = tile::find_convert(dtype, BP_F32);
+      how.store = tile::find_convert(BP_F32, dtype);
+    }
+    how.itemsize = tile::itemsize_of(dtype);
+    how.divides = divides;
+    dtypes |= 1u << dtype;
+  }
+  std::vector<bp_arg> places = {tensor_place(dtypes), any_place(), any_place()};
+  const bool has_dtype = what == tile::Reduce::sum;  // sum and mean: a, dim, keepdim, dtype
+  if (has_dtype) places.push_back(any_place());
+  places.push_back(tensor_place(dtypes));
+  list.add(host, op, std::move(places), run, BP_KERNEL_DETERMINISTIC, list.keep(std::move(reductions)));
+}
+
+}  // namespace
+
+void add_reduction_kernels(const bp_host& host, KernelList& list) {
+  add(host, list, "sum", tile::Reduce::sum, all_dtypes, false);
+  add(host, list, "mean", tile::Reduce::sum, floating_dtypes | complex_dtypes, true);
+  add(host, list, "max", tile::Reduce::max, all_dtypes, false);
+  add(host, list, "min", tile::Reduce::min, all_dtypes, false);
+  add_argmax_kernels(host, list);
+}
+
+}  // namespace bp::cpu

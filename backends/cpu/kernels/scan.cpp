@@ -1,0 +1,98 @@
+// cumsum: lines along `dim` are independent; within one the sum runs from the first element on.
+#include "../host.hpp"
+#include "../tensor_view.hpp"
+#include "kernels.hpp"
+#include "strided.hpp"
+
+namespace bp::cpu {
+namespace {
+
+// f32 sums are kept in double, as PyTorch keeps them: a long line loses nothing that way.
+template <class T> using Sum = std::conditional_t<std::is_same_v<T, float>, double, Wide<T>>;
+
+template <class T> void add_to_sum(Sum<T>& sum, const T& value) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    sum = static_cast<T>(static_cast<U>(static_cast<U>(sum) + static_cast<U>(value)));
+  } else {
+    sum += static_cast<Sum<T>>(value);
+  }
+}
+
+template <class T> T element_of(const Sum<T>& sum) {
+  if constexpr (is_reduced_float<T>) {
+    return T(sum);
+  } else {
+    return static_cast<T>(sum);
+  }
+}
+
+// Several neighbouring lines at once, so that a line across memory does not fetch one element of
+// every cache line.
+constexpr int64_t max_lines = 32;
+
+template <class T>
+void scan_lines(const T* from, int64_t from_line, int64_t from_step, T* to, int64_t to_line,
+                int64_t to_step, int64_t num_lines, int64_t count) {
+  Sum<T> sums[max_lines] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t line = 0; line < num_lines; ++line) {
+      add_to_sum<T>(sums[line], from[i * from_step + line * from_line]);
+      to[i * to_step + line * to_line] = element_of<T>(sums[line]);
+    }
+  }
+}
+
+template <class T> void run_cumsum(const bp_tensor& out, const bp_tensor& a, int64_t dim) {
+  if (a.dl.ndim == 0) {
+    *data_of<T>(out) = *data_of<T>(a);
+    return;
+  }
+  WithoutDim from(a, dim);
+  WithoutDim to(out, dim);
+  // The last of the other dimensions in groups of lines, if memory runs along it.
+  const size_t last = from.rank - 1;
+  const bool grouped = from.rank > 0 && dim != a.dl.ndim - 1;
+  const int64_t width = grouped ? from.shape[last] : 1;
+  const int64_t from_line = grouped ? from.strides[last] : 0;
+  const int64_t to_line = grouped ? to.strides[last] : 0;
+  if (grouped) {
+    from.shape[last] = (width + max_lines - 1) / max_lines;
+    from.strides[last] *= max_lines;
+    to.strides[last] *= max_lines;
+  }
+  const int64_t count = a.dl.shape[dim];
+  const int64_t work = count * std::min(width, max_lines);
+  parallel_for(
+      product(from.shape_span()), std::max<int64_t>(1, element_grain / work),
+      [&](int64_t begin, int64_t end) {
+        Walker<2> at(from.shape_span(), {from.strides.data(), to.strides.data()});
+        at.seek(begin);
+        for (int64_t group = begin; group < end; ++group, at.next()) {
+          const int64_t lines =
+              grouped ? std::min(max_lines, width - at.index(static_cast<int>(last)) * max_lines)
+                      : 1;
+          scan_lines(data_of<T>(a) + at.offset(0), from_line, a.dl.strides[dim],
+                     data_of<T>(out) + at.offset(1), to_line, out.dl.strides[dim], lines, count);
+        }
+      });
+}
+
+bp_code cumsum(void*, const bp_call* call) noexcept {
+  return guarded("cumsum", [&]() -> bp_code {
+    const bp_tensor& a = tensor_arg(call, 0);
+    visit_dtype<numeric_dtypes>(
+        a.dtype, [&]<class T>(Tag<T>) { run_cumsum<T>(*call->outputs[0], a, int_arg(call, 1)); });
+    return BP_OK;
+  });
+}
+
+}  // namespace
+
+void add_scan_kernels(const bp_host& host, KernelList& list) {
+  const bp_arg number = tensor_place(numeric_dtypes);
+  list.add(host, "cumsum", {number, any_place(), any_place(), number}, cumsum,
+           BP_KERNEL_DETERMINISTIC | BP_KERNEL_IN_PLACE_SAFE);
+}
+
+}  // namespace bp::cpu

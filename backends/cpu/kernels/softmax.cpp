@@ -1,0 +1,139 @@
+// softmax and log_softmax along one dimension.
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "host.hpp"
+#include "kernels/kernels.hpp"
+#include "tensor_view.hpp"
+#include "threads.hpp"
+#include "tile/convert.hpp"
+#include "tile/move.hpp"
+#include "tile/softmax.hpp"
+#include "tile/space.hpp"
+
+namespace bp::cpu {
+namespace {
+
+// Rows up to this many bytes are kept in a scratch of their own, so that the result can be written past
+// the caches; the L2 cache holds that.
+constexpr int64_t largest_scratch = 64 << 10;
+constexpr int64_t grain_elements = 8192;
+
+class Run {
+ public:
+  Run(const bp_call& call, bool log)
+      : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), log_(log),
+        is_f64_(in_.dtype == BP_F64), computed_bytes_(is_f64_ ? 8 : 4) {
+    const int64_t dim = in_.dl.ndim == 0 ? 0 : int_arg(&call, 1);
+    count_ = in_.dl.ndim == 0 ? 1 : in_.dl.shape[dim];
+    in_stride_ = in_.dl.ndim == 0 ? 1 : in_.dl.strides[dim];
+    out_stride_ = in_.dl.ndim == 0 ? 1 : out_.dl.strides[dim];
+    for (int i = 0; i < in_.dl.ndim; ++i) {
+      if (i == dim) continue;
+      rows_.shape[rows_.rank++] = in_.dl.shape[i];
+      rows_.numel *= in_.dl.shape[i];
+    }
+    add_operand(out_, dim);
+    add_operand(in_, dim);
+    rows_.join();
+    if (in_.dtype == BP_F16 || in_.dtype == BP_BF16) {
+      load_ = tile::find_convert(in_.dtype, BP_F32);
+      store_ = tile::find_convert(BP_F32, in_.dtype);
+    }
+  }
+
+  void operator()() {
+    const bool as_it_lies = !load_ && in_stride_ == 1 && out_stride_ == 1;
+    const int64_t grain = std::max<int64_t>(1, grain_elements / count_);
+    parallel_for(rows_.numel, grain, [&](int64_t begin, int64_t end) {
+      if (as_it_lies) {
+        rows(begin, end);
+      } else {
+        gathered_rows(begin, end);
+      }
+    });
+  }
+
+ private:
+  void add_operand(const bp_tensor& tensor, int64_t without) {
+    int64_t strides[BP_MAX_RANK];
+    for (int i = 0, kept = 0; i < tensor.dl.ndim; ++i) {
+      if (i != without) strides[kept++] = tensor.dl.strides[i];
+    }
+    rows_.add(strides);
+  }
+
+  void rows(int64_t begin, int64_t end) {
+    alignas(64) char scratch[largest_scratch];
+    const bool fits = count_ * computed_bytes_ <= largest_scratch;
+    const bool streams = fits && count_ * computed_bytes_ >= 256 &&
+                         data_of<char>(in_) != data_of<char>(out_) &&
+                         tile::worth_streaming(2 * out_.numel * out_.itemsize);
+    tile::Position at;
+    at.seek(rows_, begin);
+    for (int64_t i = begin; i < end; ++i) {
+      char* out = data_of<char>(out_) + at.offsets[0] * out_.itemsize;
+      const char* in = data_of<char>(in_) + at.offsets[1] * in_.itemsize;
+      at.next_outer(rows_, rows_.rank);
+      const char* next = data_of<char>(in_) + at.offsets[1] * in_.itemsize;
+      compute({out, in, fits ? scratch : out, i + 1 < end ? next : nullptr, count_, log_, streams});
+    }
+    if (streams) tile::finish_streaming();
+  }
+
+  // Rows that lie apart or are of another type, in a scratch.
+  void gathered_rows(int64_t begin, int64_t end) {
+    alignas(64) char on_stack[largest_scratch];
+    const int64_t item = in_.itemsize, bytes = count_ * (computed_bytes_ + item);
+    std::unique_ptr<char[]> on_heap(bytes > largest_scratch ? new char[static_cast<size_t>(bytes)] : nullptr);
+    char* row = on_heap ? on_heap.get() : on_stack;
+    char* raw = load_ ? row + count_ * computed_bytes_ : row;
+    tile::Position at;
+    at.seek(rows_, begin);
+    for (int64_t i = begin; i < end; ++i) {
+      tile::gather(raw, data_of<char>(in_) + at.offsets[1] * item, item, in_stride_, count_);
+      if (load_) load_(row, raw, count_);
+      compute({row, row, row, nullptr, count_, log_, false});
+      if (store_) store_(raw, row, count_);
+      tile::scatter(data_of<char>(out_) + at.offsets[0] * item, raw, item, out_stride_, count_);
+      at.next_outer(rows_, rows_.rank);
+    }
+  }
+
+  void compute(const tile::SoftmaxRow& row) const {
+    if (is_f64_) {
+      tile::softmax_f64(row);
+    } else {
+      tile::softmax_f32(row);
+    }
+  }
+
+  const bp_tensor& in_;
+  const bp_tensor& out_;
+  bool log_, is_f64_;
+  int64_t computed_bytes_;
+  int64_t count_, in_stride_, out_stride_;
+  tile::Space rows_;  // operand 0: the output, operand 1: the input
+  tile::Convert load_, store_;
+};
+
+template <bool log>
+bp_code run(void*, const bp_call* call) {
+  return guarded(log ? "cpu: log_softmax" : "cpu: softmax", [&] {
+    Run (*call, log)();
+    return bp_code{BP_OK};
+  });
+}
+
+}  // namespace
+
+void add_softmax_kernels(const bp_host& host, KernelList& list) {
+  const std::vector<bp_arg> places = {tensor_place(floating_dtypes), any_place(), any_place(),
+                                      tensor_place(floating_dtypes)};
+  constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC | BP_KERNEL_IN_PLACE_SAFE;
+  list.add(host, "softmax", places, run<false>, flags);
+  list.add(host, "log_softmax", places, run<true>, flags);
+}
+
+}  // namespace bp::cpu

@@ -1,0 +1,166 @@
+// sort: every dtype becomes an unsigned key whose order is the wanted one, so that one radix sort,
+// stable and linear, serves all. NaN is larger than all numbers, as in PyTorch.
+#include <algorithm>
+#include <atomic>
+
+#include "../host.hpp"
+#include "../tensor_view.hpp"
+#include "kernels.hpp"
+#include "strided.hpp"
+
+namespace bp::cpu {
+namespace {
+
+constexpr bp_dtype_set dtypes = integral_dtypes | floating_dtypes | dtype_set({BP_BOOL});
+
+template <class U> constexpr U sign_bit = static_cast<U>(U{1} << (sizeof(U) * 8 - 1));
+
+// Bits of a float as a key: negative numbers reversed below positive ones, both zeros alike, all NaNs
+// alike above infinity.
+template <class U> U key_of_float_bits(U bits, U infinity) {
+  const U magnitude = bits & static_cast<U>(~sign_bit<U>);
+  if (magnitude > infinity) return static_cast<U>(~U{0});
+  if (magnitude == 0) return sign_bit<U>;
+  return (bits & sign_bit<U>) != 0 ? static_cast<U>(~bits) : static_cast<U>(bits | sign_bit<U>);
+}
+
+template <class T> auto key_of(T value) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return key_of_float_bits<uint16_t>(value.bits, 0x7c00);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return key_of_float_bits<uint16_t>(value.bits, 0x7f80);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return key_of_float_bits<uint32_t>(std::bit_cast<uint32_t>(value), 0x7f800000u);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return key_of_float_bits<uint64_t>(std::bit_cast<uint64_t>(value), 0x7ff0000000000000u);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return static_cast<uint8_t>(value);
+  } else {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<U>(static_cast<U>(value) ^ (std::is_signed_v<T> ? sign_bit<U> : U{0}));
+  }
+}
+
+template <class Key, class Index> struct Entry {
+  Key key;
+  Index index;
+};
+
+// Sorts `count` entries by the low `num_bytes` bytes of their keys; `spare` is as large. Returns
+// where the result lies.
+template <class E> E* sort_entries(E* entries, E* spare, int64_t count, size_t num_bytes) {
+  constexpr int64_t radix_pays_from = 256;
+  if (count < radix_pays_from) {
+    // Indices are ascending, so that comparing them too makes any sort a stable one.
+    std::sort(entries, entries + count, [](const E& a, const E& b) {
+      return a.key != b.key ? a.key < b.key : a.index < b.index;
+    });
+    return entries;
+  }
+  int64_t counts[8][256] = {};
+  for (int64_t i = 0; i < count; ++i)
+    for (size_t byte = 0; byte < num_bytes; ++byte)
+      ++counts[byte][(entries[i].key >> (8 * byte)) & 0xff];
+  for (size_t byte = 0; byte < num_bytes; ++byte) {
+    int64_t* const at = counts[byte];
+    // A byte that is the same in all keys (of small integers, most are) orders nothing.
+    if (at[(entries[0].key >> (8 * byte)) & 0xff] == count) continue;
+    int64_t first = 0;
+    for (int digit = 0; digit < 256; ++digit) first += std::exchange(at[digit], first);
+    for (int64_t i = 0; i < count; ++i)
+      spare[at[(entries[i].key >> (8 * byte)) & 0xff]++] = entries[i];
+    std::swap(entries, spare);
+  }
+  return entries;
+}
+
+struct Line {
+  int64_t count, from_step, values_step, indices_step;
+  bool descending;
+};
+
+// Descending order is ascending order of the complement: equal elements keep their order, NaN leads.
+template <class T, class E>
+void sort_line(const T* from, T* values, int64_t* indices, const Line& line, E* scratch) {
+  using Key = decltype(E::key);
+  using Index = decltype(E::index);
+  constexpr size_t num_bytes = sizeof(key_of(T{}));
+  using Narrow = decltype(key_of(T{}));
+  for (int64_t i = 0; i < line.count; ++i) {
+    const Narrow key = key_of(from[i * line.from_step]);
+    scratch[i].key = static_cast<Key>(line.descending ? static_cast<Narrow>(~key) : key);
+    scratch[i].index = static_cast<Index>(i);
+  }
+  const E* const sorted = sort_entries(scratch, scratch + line.count, line.count, num_bytes);
+  for (int64_t i = 0; i < line.count; ++i) {
+    const auto index = static_cast<int64_t>(sorted[i].index);
+    values[i * line.values_step] = from[index * line.from_step];
+    indices[i * line.indices_step] = index;
+  }
+}
+
+template <class T, class E>
+bp_code sort_lines(const bp_call* call, const bp_tensor& a, int64_t dim, Line line) {
+  const bp_tensor& values = *call->outputs[0];
+  const bp_tensor& indices = *call->outputs[1];
+  const WithoutDim from(a, dim);
+  const WithoutDim to(values, dim);
+  const WithoutDim to_indices(indices, dim);
+  const int64_t grain = std::max<int64_t>(1, element_grain / 8 / line.count);
+
+  // Scratch for each thread that can take part.
+  const int64_t parts = from.count <= grain ? 1 : std::min<int64_t>(num_threads(), from.count);
+  const uint64_t part_bytes = 2 * line.count * sizeof(E);
+  bp_region scratch{};
+  const bp_code code = host()->workspace(host(), call, parts * part_bytes, 64, &scratch);
+  if (code != BP_OK) return code;
+  std::atomic<uint64_t> next_part{0};
+  parallel_for(from.count, std::max(grain, (from.count + parts - 1) / parts),
+               [&](int64_t begin, int64_t end) {
+                 E* const mine = reinterpret_cast<E*>(scratch.handle + scratch.offset +
+                                                      next_part.fetch_add(1) * part_bytes);
+                 Walker<3> at(from.shape_span(),
+                              {from.strides.data(), to.strides.data(), to_indices.strides.data()});
+                 at.seek(begin);
+                 for (int64_t i = begin; i < end; ++i, at.next()) {
+                   sort_line(data_of<T>(a) + at.offset(0), data_of<T>(values) + at.offset(1),
+                             data_of<int64_t>(indices) + at.offset(2), line, mine);
+                 }
+               });
+  return BP_OK;
+}
+
+template <class T> bp_code run_sort(const bp_call* call, const bp_tensor& a) {
+  const int64_t dim = int_arg(call, 1);
+  if (a.dl.ndim == 0) {
+    *data_of<T>(*call->outputs[0]) = *data_of<T>(a);
+    *data_of<int64_t>(*call->outputs[1]) = 0;
+    return BP_OK;
+  }
+  const Line line{a.dl.shape[dim], a.dl.strides[dim], call->outputs[0]->dl.strides[dim],
+                  call->outputs[1]->dl.strides[dim], int_arg(call, 2) != 0};
+  using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  if (line.count <= int64_t{UINT32_MAX})
+    return sort_lines<T, Entry<Key, uint32_t>>(call, a, dim, line);
+  return sort_lines<T, Entry<Key, uint64_t>>(call, a, dim, line);
+}
+
+bp_code sort(void*, const bp_call* call) noexcept {
+  return guarded("sort", [&] {
+    const bp_tensor& a = tensor_arg(call, 0);
+    bp_code code = BP_UNSUPPORTED;
+    visit_dtype<dtypes>(a.dtype, [&]<class T>(Tag<T>) { code = run_sort<T>(call, a); });
+    return code;
+  });
+}
+
+}  // namespace
+
+void add_sort_kernels(const bp_host& host, KernelList& list) {
+  list.add(host, "sort",
+           {tensor_place(dtypes), any_place(), any_place(), any_place(), tensor_place(dtypes),
+            tensor_place(dtype_set({BP_I64}))},
+           sort);
+}
+
+}  // namespace bp::cpu

@@ -1,0 +1,95 @@
+// The entry point: what this plugin is, and the list of its kernels.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include <backplane/abi.h>
+
+#include "device.hpp"
+#include "host.hpp"
+#include "kernels/kernels.hpp"
+
+namespace bp::cpu {
+namespace {
+
+// The library stays mapped (OpenMP's threads live in it), so that a second load finds these again.
+constinit std::atomic<const bp_host*> the_host{nullptr};
+constinit bp_plugin the_plugin{};
+constinit KernelList* the_kernels = nullptr;
+
+void drop_kernels() {
+  the_plugin.kernels = nullptr;
+  the_plugin.num_kernels = 0;
+  delete the_kernels;
+  the_kernels = nullptr;
+}
+
+// Quick, because every start of every application waits for it: oneDNN wakes at the first large
+// matmul.
+bp_code init(void*) noexcept {
+  return guarded("cpu: init", [] {
+    drop_kernels();
+    auto list = std::make_unique<KernelList>();
+    const bp_host& from = *host();
+    add_pointwise_kernels(from, *list);
+    add_reduction_kernels(from, *list);
+    add_softmax_kernels(from, *list);
+    add_copy_kernels(from, *list);
+    add_matmul_kernels(from, *list);
+    add_gather_kernels(from, *list);
+    add_cat_kernels(from, *list);
+    add_scan_kernels(from, *list);
+    add_sort_kernels(from, *list);
+    add_random_kernels(from, *list);
+    add_factory_kernels(from, *list);
+    add_nonzero_kernels(from, *list);
+    the_kernels = list.release();
+    the_plugin.kernels = the_kernels->data();
+    the_plugin.num_kernels = the_kernels->size();
+    return bp_code{BP_OK};
+  });
+}
+
+void shutdown(void*) noexcept {
+  drop_kernels();
+}
+
+bp_code get_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out) noexcept {
+  the_host.store(host, std::memory_order_release);
+  if (*abi == 0 || host->abi_min > BP_ABI_LEVEL)
+    return fail(BP_UNSUPPORTED, "cpu: this plugin is older than every ABI level of the host");
+  *abi = std::min<uint32_t>(*abi, BP_ABI_LEVEL);
+
+  the_plugin.h = {sizeof(bp_plugin), BP_TYPE_PLUGIN, nullptr};
+  the_plugin.abi = *abi;
+  the_plugin.name = "cpu";
+  the_plugin.vendor = "Backplane";
+  the_plugin.version = "0.1.0";
+  the_plugin.init = init;
+  the_plugin.shutdown = shutdown;
+  the_plugin.devices = devices;
+  the_plugin.open = open_device;
+  the_plugin.close = close_device;
+  the_plugin.memory = &memory_functions;
+  the_plugin.queue = &queue_functions;
+  *out = &the_plugin;
+  return BP_OK;
+}
+
+}  // namespace
+
+const bp_host* host() {
+  return the_host.load(std::memory_order_relaxed);
+}
+
+bp_code fail(bp_code code, const char* message) {
+  const bp_host* to = host();
+  return to != nullptr ? to->set_error(to, code, message) : code;
+}
+
+}  // namespace bp::cpu
+
+bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi_inout, const bp_plugin** out) {
+  return bp::cpu::get_plugin(host, abi_inout, out);
+}

@@ -1,0 +1,249 @@
+// Arithmetic, comparisons and choices in every real type: plain loops, which the compiler turns into
+// vector code for each instruction set. Compile with -O3.
+#include "tile/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tile/arithmetic.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "tile/primitives.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bp::cpu::tile::HWY_NAMESPACE {
+namespace {
+
+// Integers wrap: computed in unsigned, and not in int, which small ones would be promoted to.
+template <class T>
+auto wide(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return 0u + static_cast<std::make_unsigned_t<T>>(value);
+  } else {
+    return value;
+  }
+}
+
+struct Add {
+  template <class T>
+  static T apply(T a, T b) { return static_cast<T>(wide(a) + wide(b)); }
+};
+struct Sub {
+  template <class T>
+  static T apply(T a, T b) { return static_cast<T>(wide(a) - wide(b)); }
+};
+struct Mul {
+  template <class T>
+  static T apply(T a, T b) { return static_cast<T>(wide(a) * wide(b)); }
+};
+struct Div {
+  template <class T>
+  static T apply(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) return 0;
+      if constexpr (std::is_signed_v<T>) {
+        if (b == -1) return static_cast<T>(0u - wide(a));  // the lowest number would trap
+      }
+      return static_cast<T>(a / b);
+    } else {
+      return a / b;
+    }
+  }
+};
+struct Neg {
+  template <class T>
+  static T apply(T a) {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(0u - wide(a));
+    else return -a;
+  }
+};
+struct Abs {
+  template <class T>
+  static T apply(T a) {
+    if constexpr (std::is_floating_point_v<T>) return __builtin_signbit(a) ? -a : a;
+    else if constexpr (std::is_signed_v<T>) return a < 0 ? static_cast<T>(0u - wide(a)) : a;
+    else return a;
+  }
+};
+// A NaN wins.
+struct Max {
+  template <class T>
+  static T apply(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return ((a > b) | (a != a)) ? a : b;
+    else return a > b ? a : b;
+  }
+};
+struct Min {
+  template <class T>
+  static T apply(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return ((a < b) | (a != a)) ? a : b;
+    else return a < b ? a : b;
+  }
+};
+struct Eq {
+  template <class T>
+  static uint8_t apply(T a, T b) { return a == b; }
+};
+struct Ne {
+  template <class T>
+  static uint8_t apply(T a, T b) { return a != b; }
+};
+struct Lt {
+  template <class T>
+  static uint8_t apply(T a, T b) { return a < b; }
+};
+struct Le {
+  template <class T>
+  static uint8_t apply(T a, T b) { return a <= b; }
+};
+struct ToMask {
+  template <class T>
+  static uint8_t apply(T a) { return a != 0; }
+};
+// Of masks.
+struct And {
+  static uint8_t apply(uint8_t a, uint8_t b) { return a & b; }
+};
+struct Or {
+  static uint8_t apply(uint8_t a, uint8_t b) { return a | b; }
+};
+struct Xor {
+  static uint8_t apply(uint8_t a, uint8_t b) { return a ^ b; }
+};
+struct Xnor {
+  static uint8_t apply(uint8_t a, uint8_t b) { return (a ^ b) ^ 1; }
+};
+struct Not {
+  static uint8_t apply(uint8_t a) { return a ^ 1; }
+};
+struct NotAnd {  // a < b
+  static uint8_t apply(uint8_t a, uint8_t b) { return (a ^ 1) & b; }
+};
+struct NotOr {  // a <= b
+  static uint8_t apply(uint8_t a, uint8_t b) { return (a ^ 1) | b; }
+};
+
+// `ivdep`: `dst` is an operand or apart from it, so that no check for overlap is needed.
+template <class Op, class T>
+void unary(void* dst, const void* a, const void*, const void*, int64_t count) {
+  auto* to = static_cast<decltype(Op::apply(T{}))*>(dst);
+  const auto* from = static_cast<const T*>(a);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = Op::apply(from[i]);
+}
+
+template <class Op, class T>
+void binary(void* dst, const void* a, const void* b, const void*, int64_t count) {
+  auto* to = static_cast<decltype(Op::apply(T{}, T{}))*>(dst);
+  const auto* left = static_cast<const T*>(a);
+  const auto* right = static_cast<const T*>(b);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = Op::apply(left[i], right[i]);
+}
+
+template <class T>
+void select(void* dst, const void* a, const void* b, const void* c, int64_t count) {
+  auto* to = static_cast<T*>(dst);
+  const auto* mask = static_cast<const uint8_t*>(a);
+  const auto* yes = static_cast<const T*>(b);
+  const auto* no = static_cast<const T*>(c);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) {
+    const T if_set = yes[i], if_clear = no[i];
+    to[i] = mask[i] != 0 ? if_set : if_clear;
+  }
+}
+
+template <class T>
+void from_mask(void* dst, const void* a, const void*, const void*, int64_t count) {
+  auto* to = static_cast<T*>(dst);
+  const auto* mask = static_cast<const uint8_t*>(a);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(mask[i]);
+}
+
+template <class T>
+void identity(void* dst, const void* a, const void*, const void*, int64_t count) {
+  if (dst != a) std::memcpy(dst, a, static_cast<size_t>(count) * sizeof(T));
+}
+
+// `Bits` has T's width: what does not depend on the sign shares one loop.
+template <class T, class Bits>
+void add_type(PrimitiveTable& table, uint32_t dtype) {
+  const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][dtype] = fn; };
+  set(BP_X_ADD, binary<Add, Bits>);
+  set(BP_X_SUB, binary<Sub, Bits>);
+  set(BP_X_MUL, binary<Mul, Bits>);
+  set(BP_X_DIV, binary<Div, T>);
+  set(BP_X_NEG, unary<Neg, Bits>);
+  set(BP_X_ABS, unary<Abs, T>);
+  set(BP_X_MAX, binary<Max, T>);
+  set(BP_X_MIN, binary<Min, T>);
+  set(BP_X_EQ, binary<Eq, Bits>);
+  set(BP_X_NE, binary<Ne, Bits>);
+  set(BP_X_LT, binary<Lt, T>);
+  set(BP_X_LE, binary<Le, T>);
+  set(BP_X_SELECT, select<Bits>);
+  set(step_to_mask, unary<ToMask, Bits>);
+  set(step_from_mask, from_mask<Bits>);
+  set(step_identity, identity<Bits>);
+}
+
+void add_bool(PrimitiveTable& table) {
+  const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][BP_BOOL] = fn; };
+  set(BP_X_ADD, binary<Or, uint8_t>);
+  set(BP_X_MUL, binary<And, uint8_t>);
+  set(BP_X_ABS, identity<uint8_t>);
+  set(BP_X_MAX, binary<Or, uint8_t>);
+  set(BP_X_MIN, binary<And, uint8_t>);
+  set(BP_X_EQ, binary<Xnor, uint8_t>);
+  set(BP_X_NE, binary<Xor, uint8_t>);
+  set(BP_X_LT, binary<NotAnd, uint8_t>);
+  set(BP_X_LE, binary<NotOr, uint8_t>);
+  set(BP_X_AND, binary<And, uint8_t>);
+  set(BP_X_OR, binary<Or, uint8_t>);
+  set(BP_X_NOT, unary<Not, uint8_t>);
+  set(BP_X_SELECT, select<uint8_t>);
+  set(step_to_mask, identity<uint8_t>);
+  set(step_from_mask, identity<uint8_t>);
+  set(step_identity, identity<uint8_t>);
+}
+
+PrimitiveTable make_table() {
+  PrimitiveTable table;
+  add_bool(table);
+  add_type<uint8_t, uint8_t>(table, BP_U8);
+  add_type<int8_t, uint8_t>(table, BP_I8);
+  add_type<int16_t, uint16_t>(table, BP_I16);
+  add_type<int32_t, uint32_t>(table, BP_I32);
+  add_type<int64_t, uint64_t>(table, BP_I64);
+  add_type<uint16_t, uint16_t>(table, BP_U16);
+  add_type<uint32_t, uint32_t>(table, BP_U32);
+  add_type<uint64_t, uint64_t>(table, BP_U64);
+  add_type<float, float>(table, BP_F32);
+  add_type<double, double>(table, BP_F64);
+  return table;
+}
+
+}  // namespace
+
+const PrimitiveTable& arithmetic_table() {
+  static const PrimitiveTable table = make_table();
+  return table;
+}
+
+}  // namespace bp::cpu::tile::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bp::cpu::tile {
+
+HWY_EXPORT(arithmetic_table);
+
+const PrimitiveTable& arithmetic_primitives() { return HWY_DYNAMIC_DISPATCH(arithmetic_table)(); }
+
+}  // namespace bp::cpu::tile
+#endif

@@ -1,0 +1,294 @@
+// Direct conversions as loops for each instruction set; the others go through f32 or f64. Compile with
+// -O3.
+#include "tile/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tile/convert.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "tile/convert.hpp"
+#include "tile/convert_table.hpp"
+#include "tile/small_floats.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bp::cpu::tile::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// What x86's conversion does with a number that does not fit, without undefined behaviour.
+template <class Int, class Float>
+Int truncate(Float value) {
+  constexpr Float limit = -static_cast<Float>(std::numeric_limits<Int>::min());
+  return (value >= -limit) & (value < limit) ? static_cast<Int>(value)
+                                             : std::numeric_limits<Int>::min();
+}
+
+template <class To, class From>
+To convert_one(From value) {
+  if constexpr (!std::is_floating_point_v<From> || !std::is_integral_v<To>) {
+    return static_cast<To>(value);
+  } else if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
+    return static_cast<To>(truncate<int32_t>(value));
+  } else if constexpr (std::is_same_v<To, uint64_t>) {
+    constexpr From half = 0x1p63;
+    return value >= half ? static_cast<To>(truncate<int64_t>(value - half)) ^ (To{1} << 63)
+                         : static_cast<To>(truncate<int64_t>(value));
+  } else {
+    return static_cast<To>(truncate<int64_t>(value));
+  }
+}
+
+template <class To, class From>
+void convert(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<To*>(dst);
+  const auto* from = static_cast<const From*>(src);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = convert_one<To>(from[i]);
+}
+
+template <class From>
+void convert_to_bool(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<uint8_t*>(dst);
+  const auto* from = static_cast<const From*>(src);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i] != 0;
+}
+
+void bf16_to_f32(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<uint32_t*>(dst);
+  const auto* from = static_cast<const uint16_t*>(src);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint32_t>(from[i]) << 16;
+}
+
+void f32_to_bf16(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<uint16_t*>(dst);
+  const auto* from = static_cast<const uint32_t*>(src);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t bits = from[i], kept = bits >> 16;
+    const uint32_t rounded = (bits + 0x7fffu + (kept & 1u)) >> 16;
+    to[i] = static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? kept | 0x40u : rounded);
+  }
+}
+
+// The baseline's emulation of these would not round; the scalar functions do.
+void f16_to_f32(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<float*>(dst);
+  const auto* from = static_cast<const uint16_t*>(src);
+  int64_t i = 0;
+#if HWY_TARGET <= HWY_AVX2
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* halves = reinterpret_cast<const hwy::float16_t*>(from);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, halves + i)), d, to + i);
+#endif
+  for (; i < count; ++i) to[i] = f32_from_f16(from[i]);
+}
+
+void f32_to_f16(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<uint16_t*>(dst);
+  const auto* from = static_cast<const float*>(src);
+  int64_t i = 0;
+#if HWY_TARGET <= HWY_AVX2
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto* halves = reinterpret_cast<hwy::float16_t*>(to);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, from + i)), dh, halves + i);
+#endif
+  for (; i < count; ++i) to[i] = f16_from_f32(from[i]);
+}
+
+// To integers of Bits' width, signed or not, which are the same bits.
+template <class From, class Bits>
+void add_to_integer(ConvertTable& table, uint32_t from, uint32_t to_signed, uint32_t to_unsigned) {
+  using Signed = std::make_signed_t<Bits>;
+  if constexpr (std::is_floating_point_v<From>) {
+    table.stages[from][to_signed] = convert<Signed, From>;
+    table.stages[from][to_unsigned] = convert<Bits, From>;
+  } else {
+    // Narrowing forgets the sign: one loop for both.
+    using Source = std::conditional_t<(sizeof(From) > sizeof(Bits)), std::make_unsigned_t<From>, From>;
+    table.stages[from][to_signed] = table.stages[from][to_unsigned] = convert<Bits, Source>;
+  }
+}
+
+template <class From>
+void add_from(ConvertTable& table, uint32_t from) {
+  add_to_integer<From, uint8_t>(table, from, BP_I8, BP_U8);
+  add_to_integer<From, uint16_t>(table, from, BP_I16, BP_U16);
+  add_to_integer<From, uint32_t>(table, from, BP_I32, BP_U32);
+  add_to_integer<From, uint64_t>(table, from, BP_I64, BP_U64);
+  table.stages[from][BP_F32] = convert<float, From>;
+  table.stages[from][BP_F64] = convert<double, From>;
+  if constexpr (std::is_integral_v<From>) {
+    table.stages[from][BP_BOOL] = convert_to_bool<std::make_unsigned_t<From>>;
+  } else {
+    table.stages[from][BP_BOOL] = convert_to_bool<From>;
+  }
+}
+
+ConvertTable make_table() {
+  ConvertTable table;
+  add_from<uint8_t>(table, BP_BOOL);
+  add_from<uint8_t>(table, BP_U8);
+  add_from<int8_t>(table, BP_I8);
+  add_from<int16_t>(table, BP_I16);
+  add_from<int32_t>(table, BP_I32);
+  add_from<int64_t>(table, BP_I64);
+  add_from<uint16_t>(table, BP_U16);
+  add_from<uint32_t>(table, BP_U32);
+  add_from<uint64_t>(table, BP_U64);
+  add_from<float>(table, BP_F32);
+  add_from<double>(table, BP_F64);
+  table.stages[BP_F16][BP_F32] = f16_to_f32;
+  table.stages[BP_F32][BP_F16] = f32_to_f16;
+  table.stages[BP_BF16][BP_F32] = bf16_to_f32;
+  table.stages[BP_F32][BP_BF16] = f32_to_bf16;
+  return table;
+}
+
+}  // namespace
+
+const ConvertTable& convert_table() {
+  static const ConvertTable table = make_table();
+  return table;
+}
+
+}  // namespace bp::cpu::tile::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bp::cpu::tile {
+
+HWY_EXPORT(convert_table);
+
+namespace {
+
+template <class To, class From, class F>
+ConvertStage scalar_stage(F) {
+  return [](void* dst, const void* src, int64_t count) {
+    auto* to = static_cast<To*>(dst);
+    const auto* from = static_cast<const From*>(src);
+    for (int64_t i = 0; i < count; ++i) to[i] = F{}(from[i]);
+  };
+}
+
+template <class To>
+struct RealPart {
+  template <class T>
+  To operator()(std::complex<T> value) const { return static_cast<To>(value.real()); }
+};
+template <class To>
+struct ToComplex {
+  template <class T>
+  std::complex<To> operator()(T value) const {
+    return std::complex<To>(static_cast<To>(std::real(value)), static_cast<To>(std::imag(value)));
+  }
+};
+struct IsNotZero {
+  template <class T>
+  uint8_t operator()(std::complex<T> value) const { return value.real() != 0 || value.imag() != 0; }
+};
+
+using c64 = std::complex<float>;
+using c128 = std::complex<double>;
+
+// Of those that nobody waits for.
+const ConvertTable& scalar_table() {
+  static const ConvertTable table = [] {
+    ConvertTable made;
+    auto& stages = made.stages;
+    const auto e4m3_from = [](float value) { return f8_e4m3fn_from_f32(value); };
+    const auto e4m3_to = [](uint8_t value) { return f32_from_f8_e4m3fn(value); };
+    const auto e5m2_from = [](float value) { return f8_e5m2_from_f32(value); };
+    const auto e5m2_to = [](uint8_t value) { return f32_from_f8_e5m2(value); };
+    stages[BP_F32][BP_F8_E4M3FN] = scalar_stage<uint8_t, float>(e4m3_from);
+    stages[BP_F8_E4M3FN][BP_F32] = scalar_stage<float, uint8_t>(e4m3_to);
+    stages[BP_F32][BP_F8_E5M2] = scalar_stage<uint8_t, float>(e5m2_from);
+    stages[BP_F8_E5M2][BP_F32] = scalar_stage<float, uint8_t>(e5m2_to);
+    stages[BP_COMPLEX64][BP_F32] = scalar_stage<float, c64>(RealPart<float>{});
+    stages[BP_COMPLEX64][BP_F64] = scalar_stage<double, c64>(RealPart<double>{});
+    stages[BP_COMPLEX128][BP_F32] = scalar_stage<float, c128>(RealPart<float>{});
+    stages[BP_COMPLEX128][BP_F64] = scalar_stage<double, c128>(RealPart<double>{});
+    stages[BP_F32][BP_COMPLEX64] = scalar_stage<c64, float>(ToComplex<float>{});
+    stages[BP_F64][BP_COMPLEX64] = scalar_stage<c64, double>(ToComplex<float>{});
+    stages[BP_F32][BP_COMPLEX128] = scalar_stage<c128, float>(ToComplex<double>{});
+    stages[BP_F64][BP_COMPLEX128] = scalar_stage<c128, double>(ToComplex<double>{});
+    stages[BP_COMPLEX64][BP_COMPLEX128] = scalar_stage<c128, c64>(ToComplex<double>{});
+    stages[BP_COMPLEX128][BP_COMPLEX64] = scalar_stage<c64, c128>(ToComplex<float>{});
+    stages[BP_COMPLEX64][BP_BOOL] = scalar_stage<uint8_t, c64>(IsNotZero{});
+    stages[BP_COMPLEX128][BP_BOOL] = scalar_stage<uint8_t, c128>(IsNotZero{});
+    return made;
+  }();
+  return table;
+}
+
+template <int bytes>
+void copy(void* dst, const void* src, int64_t count) {
+  if (dst != src) std::memcpy(dst, src, static_cast<size_t>(count * bytes));
+}
+
+ConvertStage find_stage(uint32_t from, uint32_t to) {
+  if (from == to) {
+    switch (itemsize_of(from)) {
+      case 1: return copy<1>;
+      case 2: return copy<2>;
+      case 4: return copy<4>;
+      case 8: return copy<8>;
+      default: return copy<16>;
+    }
+  }
+  ConvertStage direct = HWY_DYNAMIC_DISPATCH(convert_table)().stages[from][to];
+  return direct != nullptr ? direct : scalar_table().stages[from][to];
+}
+
+bool goes_through_f32(uint32_t dtype) {
+  return dtype == BP_F16 || dtype == BP_BF16 || dtype == BP_F8_E4M3FN || dtype == BP_F8_E5M2;
+}
+
+}  // namespace
+
+int64_t itemsize_of(uint32_t dtype) {
+  static constexpr int8_t sizes[BP_NUM_DTYPES] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1};
+  return sizes[dtype];
+}
+
+Convert find_convert(uint32_t from, uint32_t to) {
+  Convert found;
+  found.from_bytes = static_cast<int32_t>(itemsize_of(from));
+  found.to_bytes = static_cast<int32_t>(itemsize_of(to));
+  found.first = find_stage(from, to);
+  if (found.first != nullptr) return found;
+  const bool small = goes_through_f32(from) || goes_through_f32(to);
+  const bool single = from == BP_COMPLEX64 || to == BP_COMPLEX64;
+  const uint32_t middle = small || single ? BP_F32 : BP_F64;
+  found.first = find_stage(from, middle);
+  found.second = find_stage(middle, to);
+  return found;
+}
+
+void Convert::in_two_stages(void* dst, const void* src, int64_t count) const {
+  constexpr int64_t piece = 256;
+  alignas(64) char middle[piece * sizeof(double)];
+  auto* to = static_cast<char*>(dst);
+  const auto* from = static_cast<const char*>(src);
+  for (int64_t done = 0; done < count; done += piece) {
+    const int64_t size = std::min(piece, count - done);
+    first(middle, from + done * from_bytes, size);
+    second(to + done * to_bytes, middle, size);
+  }
+}
+
+}  // namespace bp::cpu::tile
+#endif

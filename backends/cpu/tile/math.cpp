@@ -1,0 +1,148 @@
+// exp, log, sin ... of f32 and f64 as primitives, for each instruction set.
+#include "tile/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tile/math.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "tile/primitives.hpp"
+#include "tile/vector_math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bp::cpu::tile::HWY_NAMESPACE {
+namespace {
+
+struct Exp {
+  template <class D, class V>
+  static HWY_INLINE V apply(D d, V x) { return exp(d, x); }
+};
+struct Log {
+  template <class D, class V>
+  static HWY_INLINE V apply(D d, V x) { return log(d, x); }
+};
+struct Sqrt {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V x) { return hn::Sqrt(x); }
+};
+struct Sin {
+  template <class D, class V>
+  static HWY_INLINE V apply(D d, V x) { return sin(d, x); }
+};
+struct Cos {
+  template <class D, class V>
+  static HWY_INLINE V apply(D d, V x) { return cos(d, x); }
+};
+struct Tanh {
+  template <class D, class V>
+  static HWY_INLINE V apply(D d, V x) { return tanh(d, x); }
+};
+// Highway's scalar code loses the sign of zeros here.
+struct Floor {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V x) {
+    return HWY_TARGET == HWY_SCALAR ? hn::CopySign(hn::Floor(x), x) : hn::Floor(x);
+  }
+};
+struct Ceil {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V x) {
+    return HWY_TARGET == HWY_SCALAR ? hn::CopySign(hn::Ceil(x), x) : hn::Ceil(x);
+  }
+};
+struct Trunc {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V x) { return hn::Trunc(x); }
+};
+struct Round {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V x) { return hn::Round(x); }
+};
+struct Sigmoid {
+  template <class D, class V>
+  static HWY_INLINE V apply(D d, V x) { return sigmoid(d, x); }
+};
+struct Expm1 {
+  template <class D, class V>
+  static HWY_INLINE V apply(D d, V x) { return expm1(d, x); }
+};
+struct Log1p {
+  template <class D, class V>
+  static HWY_INLINE V apply(D d, V x) { return log1p(d, x); }
+};
+
+// Two vectors at a time: each alone is one long chain of dependent steps. To write past the caches from
+// here, and not from a register afterwards, lets the writes overlap with the next computations (tanh of 64
+// MiB, one core: 22 against 16 GB/s).
+template <class Op, class T, bool streams>
+void unary(void* dst, const void* a, const void*, const void*, int64_t count) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto* to = static_cast<T*>(dst);
+  const auto* from = static_cast<const T*>(a);
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto first = hn::LoadU(d, from + i), second = hn::LoadU(d, from + i + lanes);
+    if constexpr (streams) {
+      hn::Stream(Op::apply(d, first), d, to + i);
+      hn::Stream(Op::apply(d, second), d, to + i + lanes);
+    } else {
+      hn::StoreU(Op::apply(d, first), d, to + i);
+      hn::StoreU(Op::apply(d, second), d, to + i + lanes);
+    }
+  }
+  for (; i < count; i += lanes) {
+    const auto part = static_cast<size_t>(count - i < lanes ? count - i : lanes);
+    store_part(Op::apply(d, load_part(d, from + i, part)), d, to + i, part);
+  }
+}
+
+template <class Op, class T>
+void add(PrimitiveTable& table, uint16_t code, uint32_t dtype) {
+  table.entries[code][dtype] = unary<Op, T, false>;
+  table.streaming[code][dtype] = unary<Op, T, true>;
+}
+
+template <class T>
+void add_type(PrimitiveTable& table, uint32_t dtype) {
+  add<Exp, T>(table, BP_X_EXP, dtype);
+  add<Log, T>(table, BP_X_LOG, dtype);
+  add<Sqrt, T>(table, BP_X_SQRT, dtype);
+  add<Sin, T>(table, BP_X_SIN, dtype);
+  add<Cos, T>(table, BP_X_COS, dtype);
+  add<Tanh, T>(table, BP_X_TANH, dtype);
+  add<Floor, T>(table, BP_X_FLOOR, dtype);
+  add<Ceil, T>(table, BP_X_CEIL, dtype);
+  add<Trunc, T>(table, BP_X_TRUNC, dtype);
+  add<Round, T>(table, BP_X_ROUND, dtype);
+  add<Sigmoid, T>(table, BP_X_SIGMOID, dtype);
+  add<Expm1, T>(table, BP_X_EXPM1, dtype);
+  add<Log1p, T>(table, BP_X_LOG1P, dtype);
+}
+
+PrimitiveTable make_table() {
+  PrimitiveTable table;
+  add_type<float>(table, BP_F32);
+  add_type<double>(table, BP_F64);
+  return table;
+}
+
+}  // namespace
+
+const PrimitiveTable& math_table() {
+  static const PrimitiveTable table = make_table();
+  return table;
+}
+
+}  // namespace bp::cpu::tile::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bp::cpu::tile {
+
+HWY_EXPORT(math_table);
+
+const PrimitiveTable& math_primitives() { return HWY_DYNAMIC_DISPATCH(math_table)(); }
+
+}  // namespace bp::cpu::tile
+#endif

@@ -1,0 +1,150 @@
+#include "tile/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tile/move.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tile/move.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bp::cpu::tile::HWY_NAMESPACE {
+
+// `dst` is aligned to 64 bytes, `bytes` a multiple of 64.
+void stream_lines(char* dst, const char* src, int64_t bytes) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::CappedTag<uint8_t, 64> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  auto* to = reinterpret_cast<uint8_t*>(dst);
+  const auto* from = reinterpret_cast<const uint8_t*>(src);
+  for (int64_t i = 0; i < bytes; i += step) hn::Stream(hn::LoadU(d, from + i), d, to + i);
+}
+
+}  // namespace bp::cpu::tile::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bp::cpu::tile {
+
+HWY_EXPORT(stream_lines);
+
+namespace {
+
+struct Bytes16 {
+  uint64_t low, high;
+};
+
+// Calls f with an integer of the elements' size.
+template <class F>
+void by_size(int64_t itemsize, F&& f) {
+  switch (itemsize) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    case 8: return f(uint64_t{});
+    default: return f(Bytes16{});
+  }
+}
+
+// Calls f(offset, done, run) for each piece of a row: `run` elements at `offset`, after `done` others.
+template <class F>
+void for_each_row(const Space& space, int operand, const Position& from, int64_t count, F&& f) {
+  Position at = from;
+  const int last = space.rank - 1;
+  int64_t run = std::min(count, space.shape[last] - at.index[last]);
+  f(at.offsets[operand], int64_t{0}, run);
+  at.offsets[operand] -= at.index[last] * space.strides[operand][last];
+  for (int64_t done = run; done < count; done += run) {
+    for (int dim = last - 1; dim >= 0; --dim) {
+      if (++at.index[dim] < space.shape[dim]) {
+        at.offsets[operand] += space.strides[operand][dim];
+        break;
+      }
+      at.index[dim] = 0;
+      at.offsets[operand] -= space.strides[operand][dim] * (space.shape[dim] - 1);
+    }
+    run = std::min(count - done, space.shape[last]);
+    f(at.offsets[operand], done, run);
+  }
+}
+
+}  // namespace
+
+void fill(void* dst, const void* value, int64_t itemsize, int64_t count) {
+  by_size(itemsize, [&]<class T>(T element) {
+    std::memcpy(&element, value, sizeof(T));
+    std::fill_n(static_cast<T*>(dst), count, element);
+  });
+}
+
+void gather(void* dst, const void* src, int64_t itemsize, int64_t stride, int64_t count) {
+  if (stride == 1) {
+    std::memcpy(dst, src, static_cast<size_t>(count * itemsize));
+    return;
+  }
+  by_size(itemsize, [&]<class T>(T) {
+    auto* to = static_cast<T*>(dst);
+    const auto* from = static_cast<const T*>(src);
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+  });
+}
+
+void scatter(void* dst, const void* src, int64_t itemsize, int64_t stride, int64_t count) {
+  if (stride == 1) {
+    std::memcpy(dst, src, static_cast<size_t>(count * itemsize));
+    return;
+  }
+  by_size(itemsize, [&]<class T>(T) {
+    auto* to = static_cast<T*>(dst);
+    const auto* from = static_cast<const T*>(src);
+    for (int64_t i = 0; i < count; ++i) to[i * stride] = from[i];
+  });
+}
+
+void gather_rows(void* dst, const char* base, int64_t itemsize, const Space& space, int operand,
+                 const Position& from, int64_t count) {
+  const int64_t stride = space.inner_stride(operand);
+  by_size(itemsize, [&]<class T>(T) {
+    auto* to = static_cast<T*>(dst);
+    const auto* elements = reinterpret_cast<const T*>(base);
+    for_each_row(space, operand, from, count, [&](int64_t offset, int64_t done, int64_t run) {
+      for (int64_t i = 0; i < run; ++i) to[done + i] = elements[offset + i * stride];
+    });
+  });
+}
+
+void scatter_rows(char* base, const void* src, int64_t itemsize, const Space& space, int operand,
+                  const Position& from, int64_t count) {
+  const int64_t stride = space.inner_stride(operand);
+  by_size(itemsize, [&]<class T>(T) {
+    auto* elements = reinterpret_cast<T*>(base);
+    const auto* source = static_cast<const T*>(src);
+    for_each_row(space, operand, from, count, [&](int64_t offset, int64_t done, int64_t run) {
+      for (int64_t i = 0; i < run; ++i) elements[offset + i * stride] = source[done + i];
+    });
+  });
+}
+
+void stream(void* dst, const void* src, int64_t bytes) {
+  auto* to = static_cast<char*>(dst);
+  const auto* from = static_cast<const char*>(src);
+  const int64_t head = std::min<int64_t>(bytes, -reinterpret_cast<intptr_t>(to) & 63);
+  if (head != 0) std::memcpy(to, from, static_cast<size_t>(head));
+  const int64_t lines = (bytes - head) & ~int64_t{63};
+  if (lines != 0) HWY_DYNAMIC_DISPATCH(stream_lines)(to + head, from + head, lines);
+  const int64_t tail = bytes - head - lines;
+  if (tail != 0) std::memcpy(to + head + lines, from + head + lines, static_cast<size_t>(tail));
+}
+
+void finish_streaming() { hwy::FlushStream(); }
+
+// About what one of several cores that share a last cache of today has of it. Not asked of the C library,
+// which gives the sum of all such caches of a machine (320 MiB where a core sees 32).
+bool worth_streaming(int64_t bytes) { return bytes > (int64_t{12} << 20); }
+
+}  // namespace bp::cpu::tile
+#endif

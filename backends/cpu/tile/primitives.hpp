@@ -1,0 +1,42 @@
+// The vector primitives that tile programs are made of: one step of an expression, over one tile.
+#pragma once
+
+#include <cstdint>
+
+#include <backplane/abi.h>
+
+namespace bp::cpu::tile {
+
+// A register holds one tile. 2 KiB: a program's few registers lie in the L1 cache, and the cost of
+// going from step to step is spread over at least 256 elements.
+inline constexpr int64_t register_bytes = 2048;
+
+// dst[i] = f(a[i], b[i], c[i]) for i < count. Operands that `f` does not have are not looked at. `dst` may
+// be exactly an operand. Elements of masks are bytes, 0 or 1. Nothing beyond `count` is touched.
+using Primitive = void (*)(void* dst, const void* a, const void* b, const void* c, int64_t count);
+
+// Steps that expressions do not have, but programs do.
+inline constexpr uint16_t step_to_mask = BP_NUM_X;        // a != 0
+inline constexpr uint16_t step_from_mask = BP_NUM_X + 1;  // 0 or 1 in the type of the program
+inline constexpr uint16_t step_identity = BP_NUM_X + 2;
+inline constexpr uint16_t num_steps_known = BP_NUM_X + 3;
+
+// Of a step (BP_X_* or step_*) in a type, for the best instruction set of this machine; NULL if the
+// type has no such step. BP_X_GT and BP_X_GE are absent: swap the operands of LT and LE.
+// f16, bf16 and f8 have none: programs compute them in f32.
+Primitive find_primitive(uint16_t code, uint32_t dtype);
+
+// The same, writing past the caches; `dst` is aligned to 64 bytes. Only for steps that gain by it, else NULL.
+Primitive find_streaming_primitive(uint16_t code, uint32_t dtype);
+
+// The same by instruction set and kind; entries that are missing are NULL.
+struct PrimitiveTable {
+  Primitive entries[num_steps_known][BP_NUM_DTYPES] = {};
+  Primitive streaming[num_steps_known][BP_NUM_DTYPES] = {};
+};
+const PrimitiveTable& arithmetic_primitives();  // arithmetic.cpp: what a processor has an instruction for
+const PrimitiveTable& math_primitives();        // math.cpp: exp, sin ... of f32 and f64
+const PrimitiveTable& streaming_primitives();   // streaming.cpp: arithmetic of f32 and f64, streaming alone
+const PrimitiveTable& scalar_primitives();      // scalar.cpp: complex numbers, pow, erf
+
+}  // namespace bp::cpu::tile

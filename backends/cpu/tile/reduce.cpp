@@ -1,0 +1,199 @@
+// Plain loops over many accumulators at a time, which the compiler turns into vector code for each
+// instruction set. Compile with -O3.
+#include "tile/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tile/reduce.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <complex>
+#include <limits>
+#include <type_traits>
+
+#include "tile/reduce.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bp::cpu::tile::HWY_NAMESPACE {
+namespace {
+
+struct Sum {
+  template <class A>
+  static A identity() { return A(0); }
+  template <class A>
+  static A apply(A a, A b) {
+    if constexpr (std::is_integral_v<A>) {
+      return static_cast<A>(static_cast<std::make_unsigned_t<A>>(a) + static_cast<std::make_unsigned_t<A>>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+struct Max {
+  template <class A>
+  static A identity() {
+    return std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+  }
+  template <class A>
+  static A apply(A a, A b) {
+    if constexpr (std::is_floating_point_v<A>) return ((b > a) | (b != b)) ? b : a;
+    else return b > a ? b : a;
+  }
+};
+struct Min {
+  template <class A>
+  static A identity() {
+    return std::is_floating_point_v<A> ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
+  }
+  template <class A>
+  static A apply(A a, A b) {
+    if constexpr (std::is_floating_point_v<A>) return ((b < a) | (b != b)) ? b : a;
+    else return b < a ? b : a;
+  }
+};
+
+// In bytes. Without it maxima come to half of the memory's speed, since each of the eight loads looks like a
+// walk in large strides. Sums of f32 have smaller strides and are slower with it.
+constexpr int64_t fetch_ahead = 2048;
+
+template <class Op, class A>
+void start(void* accumulators, int64_t count) {
+  auto* to = static_cast<A*>(accumulators);
+  for (int64_t i = 0; i < count; ++i) to[i] = Op::template identity<A>();
+}
+
+// Eight vectors of accumulators, so that the additions of one element after the other need not wait.
+template <class Op, class T, class A>
+void run(void* accumulator, const void* elements, int64_t count) {
+  constexpr int64_t width = 512 / sizeof(A);
+  const T* from = static_cast<const T*>(elements);
+  A result = *static_cast<A*>(accumulator);
+  int64_t i = 0;
+  if (count >= width) {
+    alignas(64) A lanes[width];
+    for (int64_t j = 0; j < width; ++j) lanes[j] = static_cast<A>(from[j]);
+    for (i = width; i + width <= count; i += width) {
+      for (int64_t j = 0; sizeof(T) == sizeof(A) && j < width; j += 64 / static_cast<int64_t>(sizeof(T))) {
+        __builtin_prefetch(from + i + j + fetch_ahead / static_cast<int64_t>(sizeof(T)), 0, 2);
+      }
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; ++j) lanes[j] = Op::apply(lanes[j], static_cast<A>(from[i + j]));
+    }
+    for (int64_t half = width / 2; half > 0; half /= 2) {
+      for (int64_t j = 0; j < half; ++j) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
+    }
+    result = Op::apply(result, lanes[0]);
+  }
+  for (; i < count; ++i) result = Op::apply(result, static_cast<A>(from[i]));
+  *static_cast<A*>(accumulator) = result;
+}
+
+template <class Op, class T, class A>
+void columns(void* accumulators, const void* elements, const void* next, int64_t count) {
+  auto* to = static_cast<A*>(accumulators);
+  const T* from = static_cast<const T*>(elements);
+  constexpr int64_t block = 512 / sizeof(T);
+  int64_t i = 0;
+  for (; i + block <= count; i += block) {
+    if (next != nullptr) {
+      for (int64_t j = 0; j < 512; j += 64) {
+        __builtin_prefetch(static_cast<const char*>(next) + i * static_cast<int64_t>(sizeof(T)) + j, 0, 2);
+      }
+    }
+#pragma GCC ivdep
+    for (int64_t j = 0; j < block; ++j) to[i + j] = Op::apply(to[i + j], static_cast<A>(from[i + j]));
+  }
+  for (; i < count; ++i) to[i] = Op::apply(to[i], static_cast<A>(from[i]));
+}
+
+template <class Op, class A>
+void merge(void* accumulators, const void* others, int64_t count) {
+  columns<Op, A, A>(accumulators, others, nullptr, count);
+}
+
+template <class T, class A>
+void finish(void* elements, const void* accumulators, int64_t count, double divisor) {
+  auto* to = static_cast<T*>(elements);
+  const A* from = static_cast<const A*>(accumulators);
+  for (int64_t i = 0; i < count; ++i) {
+    if constexpr (std::is_integral_v<A> || std::is_same_v<T, A>) {
+      if constexpr (!std::is_integral_v<A>) {
+        if (divisor != 1) {
+          to[i] = from[i] / divisor;
+          continue;
+        }
+      }
+      to[i] = from[i];
+    } else {
+      to[i] = static_cast<T>(from[i] / divisor);
+    }
+  }
+}
+
+template <class T, class A>
+void finish_extreme(void* elements, const void* accumulators, int64_t count, double) {
+  for (int64_t i = 0; i < count; ++i) static_cast<T*>(elements)[i] = static_cast<const A*>(accumulators)[i];
+}
+
+template <class T, class A>
+void add_sum(Reducer* reducers, uint32_t dtype) {
+  reducers[dtype] = {sizeof(A), start<Sum, A>, run<Sum, T, A>, columns<Sum, T, A>, merge<Sum, A>, finish<T, A>};
+}
+template <class Op, class T>
+void add_extreme(Reducer* reducers, uint32_t dtype) {
+  reducers[dtype] = {sizeof(T),         start<Op, T>,      run<Op, T, T>, columns<Op, T, T>,
+                     merge<Op, T>, finish_extreme<T, T>};
+}
+template <class Op>
+void add_extremes(Reducer* reducers) {
+  add_extreme<Op, uint8_t>(reducers, BP_BOOL);
+  add_extreme<Op, uint8_t>(reducers, BP_U8);
+  add_extreme<Op, int8_t>(reducers, BP_I8);
+  add_extreme<Op, int16_t>(reducers, BP_I16);
+  add_extreme<Op, int32_t>(reducers, BP_I32);
+  add_extreme<Op, int64_t>(reducers, BP_I64);
+  add_extreme<Op, uint16_t>(reducers, BP_U16);
+  add_extreme<Op, uint32_t>(reducers, BP_U32);
+  add_extreme<Op, uint64_t>(reducers, BP_U64);
+  add_extreme<Op, float>(reducers, BP_F32);
+  add_extreme<Op, double>(reducers, BP_F64);
+}
+
+struct Table {
+  Reducer reducers[num_reduces][BP_NUM_DTYPES];
+};
+
+Table make_table() {
+  Table table;
+  Reducer* sums = table.reducers[static_cast<uint32_t>(Reduce::sum)];
+  add_sum<float, double>(sums, BP_F32);
+  add_sum<double, double>(sums, BP_F64);
+  add_sum<int64_t, int64_t>(sums, BP_I64);
+  add_sum<std::complex<float>, std::complex<double>>(sums, BP_COMPLEX64);
+  add_sum<std::complex<double>, std::complex<double>>(sums, BP_COMPLEX128);
+  add_extremes<Max>(table.reducers[static_cast<uint32_t>(Reduce::max)]);
+  add_extremes<Min>(table.reducers[static_cast<uint32_t>(Reduce::min)]);
+  return table;
+}
+
+}  // namespace
+
+Reducer find_reducer_here(Reduce what, uint32_t dtype) {
+  static const Table table = make_table();
+  return table.reducers[static_cast<uint32_t>(what)][dtype];
+}
+
+}  // namespace bp::cpu::tile::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bp::cpu::tile {
+
+HWY_EXPORT(find_reducer_here);
+
+Reducer find_reducer(Reduce what, uint32_t dtype) {
+  return HWY_DYNAMIC_DISPATCH(find_reducer_here)(what, dtype);
+}
+
+}  // namespace bp::cpu::tile
+#endif

@@ -1,0 +1,36 @@
+// Reducing elements to accumulators, as vector code: what sums and maxima over any axes are made of.
+#pragma once
+
+#include <cstdint>
+
+#include <backplane/abi.h>
+
+namespace bp::cpu::tile {
+
+enum class Reduce : uint32_t { sum, max, min };
+inline constexpr uint32_t num_reduces = 3;
+
+// One way of reducing one type. Sums of f32 and f64 have f64 accumulators, those of integers their own
+// type, wrapping; a maximum's is the element's. A NaN wins. The order of additions depends on the
+// counts alone.
+struct Reducer {
+  int64_t accumulator_bytes = 0;  // at most 16
+  void (*start)(void* accumulators, int64_t count) = nullptr;
+  // One accumulator takes in `count` elements.
+  void (*run)(void* accumulator, const void* elements, int64_t count) = nullptr;
+  // Each of `count` accumulators takes in one element. `next`: what comes next, to be fetched meanwhile, or
+  // NULL.
+  void (*columns)(void* accumulators, const void* elements, const void* next, int64_t count) = nullptr;
+  // Each takes in another accumulator.
+  void (*merge)(void* accumulators, const void* others, int64_t count) = nullptr;
+  // To elements; sums are divided by `divisor`.
+  void (*finish)(void* elements, const void* accumulators, int64_t count, double divisor) = nullptr;
+
+  explicit operator bool() const { return run != nullptr; }
+};
+
+// Of f32, f64, i64 and the complex ones for sums, of all real types for the others, but for those that are
+// computed in f32 (f16, bf16).
+Reducer find_reducer(Reduce what, uint32_t dtype);
+
+}  // namespace bp::cpu::tile

@@ -1,0 +1,340 @@
+// Runs programs over tensors: one tile after the other, each read where it lies if its elements are
+// neighbours, else gathered into a register.
+#include <algorithm>
+#include <complex>
+#include <cstring>
+
+#include "tensor_view.hpp"
+#include "threads.hpp"
+#include "tile/move.hpp"
+#include "tile/program.hpp"
+#include "tile/space.hpp"
+
+namespace bp::cpu::tile {
+
+void write_number(void* to, uint32_t dtype, double number) {
+  visit_dtype(dtype, [&]<class T>(Tag<T>) {
+    T value;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      value = static_cast<T>(static_cast<int64_t>(number));  // so that -1 becomes the highest u8
+    } else {
+      value = static_cast<T>(static_cast<Wide<T>>(number));
+    }
+    std::memcpy(to, &value, sizeof(T));
+  });
+}
+
+namespace {
+
+// Results that are written past the caches from a register: short tiles let these writes overlap with the
+// next computations.
+constexpr int64_t streamed_bytes = 1024;
+
+// From here on a tile is a piece of one row; below, several rows are gathered into one.
+constexpr int64_t shortest_row = 128;
+
+// A row is cut into pieces of so many tiles, for threads to share.
+constexpr int64_t tiles_in_piece = 32;
+
+void write_value(void* to, uint32_t dtype, const bp_value& number) {
+  if (number.tag == BP_DOUBLE) return write_number(to, dtype, number.u.f);
+  if (number.tag == BP_COMPLEX) {
+    const auto* parts = static_cast<const double*>(number.u.ptr);
+    if (dtype == BP_COMPLEX64) {
+      const std::complex<float> value(static_cast<float>(parts[0]), static_cast<float>(parts[1]));
+      std::memcpy(to, &value, sizeof(value));
+    } else if (dtype == BP_COMPLEX128) {
+      std::memcpy(to, parts, 16);
+    } else {
+      write_number(to, dtype, parts[0]);
+    }
+    return;
+  }
+  visit_dtype(dtype, [&]<class T>(Tag<T>) {
+    if constexpr (is_complex<T>) {
+      write_number(to, dtype, static_cast<double>(number.u.i));
+    } else {
+      const T value = static_cast<T>(static_cast<Wide<T>>(number.u.i));
+      std::memcpy(to, &value, sizeof(T));
+    }
+  });
+}
+
+// A program's registers, on the stack of the thread that runs it.
+class Machine {
+ public:
+  // Numbers and constants are filled for tiles of at most `count` elements.
+  Machine(const Program& program, const bp_call& call, int64_t count) : program_(program) {
+    for (int i = 0; i < program.num_registers; ++i) registers_[i] = memory_[i];
+    for (int i = 0; i < program.num_constants; ++i) {
+      const Constant& constant = program.constants[i];
+      fill_register(constant.reg, constant.value, constant.itemsize, count);
+    }
+    alignas(16) char number[16];
+    for (int i = 0; i < program.num_inputs; ++i) {
+      repeated_[i].count = 0;
+      const bp_value& value = call.args[program.inputs[i].arg];
+      if (value.tag == BP_TENSOR) continue;
+      const uint32_t dtype = dtype_of(program.inputs[i].is_mask);
+      write_value(number, dtype, value);
+      fill_register(i, number, itemsize_of(dtype), count);
+    }
+  }
+
+  // Input `i` for the next `count` elements, which lie `stride` elements apart from `src` on.
+  void read(int i, const char* src, int64_t stride, int64_t count) {
+    const bool converts = program_.load && program_.inputs[i].is_mask == 0;
+    if (stride == 1 || count == 1) {
+      if (converts) {
+        program_.load(memory_[i], src, count);
+      } else {
+        registers_[i] = const_cast<char*>(src);  // no step writes to an input
+      }
+      return;
+    }
+    registers_[i] = memory_[i];
+    if (stride == 0) {
+      read_repeated(i, src, converts, count);
+    } else if (converts) {
+      gather(raw_, src, itemsize(i), stride, count);
+      program_.load(memory_[i], raw_, count);
+    } else {
+      gather(memory_[i], src, itemsize(i), stride, count);
+    }
+  }
+
+  // The same for elements of several rows.
+  void read_rows(int i, const char* base, const Space& space, int operand, const Position& from,
+                 int64_t count) {
+    registers_[i] = memory_[i];
+    if (program_.load && program_.inputs[i].is_mask == 0) {
+      gather_rows(raw_, base, itemsize(i), space, operand, from, count);
+      program_.load(memory_[i], raw_, count);
+    } else {
+      gather_rows(memory_[i], base, itemsize(i), space, operand, from, count);
+    }
+  }
+
+  // Runs the steps; the result lies where this returns. That is `out`, if it is not NULL. `streams`: by
+  // the program's streaming step.
+  const char* execute(char* out, int64_t count, bool streams = false) {
+    const uint8_t result = program_.result();
+    const bool in_register = out == nullptr || program_.store;
+    registers_[result] = in_register ? memory_[result] : out;
+    const int last = program_.num_steps - 1;
+    for (int i = 0; i < last; ++i) run(program_.steps[i], program_.steps[i].run, count);
+    run(program_.steps[last], streams ? program_.streaming : program_.steps[last].run, count);
+    if (!program_.store) return registers_[result];
+    char* to = out != nullptr ? out : raw_;
+    program_.store(to, registers_[result], count);
+    return to;
+  }
+
+ private:
+  void run(const Step& step, Primitive primitive, int64_t count) {
+    primitive(registers_[step.to], registers_[step.a], registers_[step.b], registers_[step.c], count);
+  }
+  // `value` has 16 bytes, whatever its type.
+  void fill_register(int reg, const char* value, int64_t itemsize, int64_t count) {
+    if (count == 1) {
+      std::memcpy(memory_[reg], value, 16);
+    } else {
+      fill(memory_[reg], value, itemsize, count);
+    }
+  }
+  uint32_t dtype_of(bool is_mask) const { return is_mask ? uint32_t{BP_BOOL} : program_.compute_dtype; }
+  int64_t itemsize(int i) const {
+    return program_.inputs[i].is_mask ? 1 : itemsize_of(program_.dtype);
+  }
+
+  // One element for the whole tile: mostly the same as in the tile before.
+  void read_repeated(int i, const char* src, bool converts, int64_t count) {
+    if (repeated_[i].count >= count && repeated_[i].src == src) return;
+    repeated_[i] = {src, count};
+    if (converts) {
+      char number[16];
+      program_.load(number, src, 1);
+      fill(memory_[i], number, itemsize_of(program_.compute_dtype), count);
+    } else {
+      fill(memory_[i], src, itemsize(i), count);
+    }
+  }
+
+  struct Repeated {
+    const char* src;
+    int64_t count;
+  };
+
+  const Program& program_;
+  char* registers_[max_registers];
+  Repeated repeated_[max_inputs];
+  alignas(64) char raw_[register_bytes];
+  alignas(64) char memory_[max_registers][register_bytes];
+};
+
+// A call whose tensors do not all lie in one run, or that is large.
+class LargeRun {
+ public:
+  LargeRun(const Program& program, const bp_call& call) : program_(program), call_(call) {
+    const bp_tensor& out = *call.outputs[0];
+    bases_[0] = data_of<char>(out);
+    space_.set_shape(out);
+    space_.add(out);
+    int64_t bytes = out.numel * out.itemsize;
+    bool in_place = false;
+    for (int i = 0; i < program.num_inputs; ++i) {
+      const bp_value& value = call.args[program.inputs[i].arg];
+      operand_[i] = -1;
+      if (value.tag != BP_TENSOR) continue;
+      operand_[i] = space_.num_operands;
+      bases_[operand_[i]] = data_of<char>(*value.u.tensor);
+      in_place |= bases_[operand_[i]] == bases_[0];
+      itemsizes_[operand_[i]] = value.u.tensor->itemsize;
+      bytes += out.numel * value.u.tensor->itemsize;
+      space_.add(*value.u.tensor);
+    }
+    itemsizes_[0] = out.itemsize;
+    space_.join();
+    for (int k = 0; k < space_.num_operands; ++k) in_one_run_[k] = space_.is_one_run(k);
+    const bool long_rows = space_.inner_stride(0) == 1 && space_.inner() * itemsizes_[0] >= 1024;
+    streams_ = !in_place && long_rows && worth_streaming(bytes);
+  }
+
+  void run() {
+    if (space_.rank == 1 || space_.inner() >= shortest_row) {
+      run_rows();
+    } else {
+      parallel_for(space_.numel, program_.grain, [this](int64_t begin, int64_t end) { gathered(begin, end); });
+    }
+  }
+
+ private:
+  void run_rows() {
+    const int64_t inner = space_.inner();
+    // One run is shared in pieces that begin at whole tiles; many rows, row by row.
+    const int64_t piece = std::min(inner, program_.tile * tiles_in_piece);
+    const int64_t pieces = (inner + piece - 1) / piece;
+    const int64_t grain = std::max<int64_t>(1, program_.grain / piece);
+    parallel_for(space_.numel / inner * pieces, grain, [&](int64_t begin, int64_t end) {
+      rows(begin, end, piece, pieces);
+    });
+  }
+
+  // The pieces from `begin` to `end` of all rows.
+  void rows(int64_t begin, int64_t end, int64_t piece, int64_t pieces) {
+    const int64_t inner = space_.inner();
+    Machine machine(program_, call_, std::min(inner, program_.tile));
+    Position at;
+    at.seek(space_, begin / pieces * inner);
+    int64_t first = begin % pieces * piece;
+    for (int64_t left = end - begin; left > 0;) {
+      const int64_t in_row = std::min(left, pieces - first / piece);
+      row(machine, at, first, std::min(inner, first + in_row * piece));
+      left -= in_row;
+      first = 0;
+      at.next_outer(space_, space_.rank - 1);
+    }
+    if (streams_) finish_streaming();
+  }
+
+  void row(Machine& machine, const Position& at, int64_t begin, int64_t end) {
+    const int64_t out_stride = space_.inner_stride(0);
+    const bool from_register = streams_ && program_.streaming == nullptr;
+    const int64_t tile = from_register ? std::min(program_.tile, streamed_bytes / itemsizes_[0]) : program_.tile;
+    for (int64_t i = begin, count = 0; i < end; i += count) {
+      char* out = element(0, at, i);
+      count = std::min(end - i, tile);
+      // The first tile is shortened until the others begin where lines of the cache do.
+      const int64_t past_line = misaligned(out);
+      if (streams_) count = std::min(count, tile - past_line);
+      for (int k = 0; k < program_.num_inputs; ++k) {
+        const int operand = operand_[k];
+        if (operand >= 0) machine.read(k, element(operand, at, i), space_.inner_stride(operand), count);
+      }
+      if (out_stride == 1 && !from_register) {
+        machine.execute(out, count, streams_ && past_line == 0);
+        continue;
+      }
+      const char* result = machine.execute(nullptr, count);
+      if (streams_) {
+        stream(out, result, count * itemsizes_[0]);
+      } else {
+        scatter(out, result, itemsizes_[0], out_stride, count);
+      }
+    }
+  }
+
+  // Elements in the order of visits, across rows that are too short for a tile each.
+  void gathered(int64_t begin, int64_t end) {
+    Machine machine(program_, call_, std::min(end - begin, program_.tile));
+    Position at;
+    for (int64_t i = begin, count = 0; i < end; i += count) {
+      count = std::min(end - i, program_.tile);
+      at.seek(space_, i);
+      for (int k = 0; k < program_.num_inputs; ++k) {
+        const int operand = operand_[k];
+        if (operand < 0) continue;
+        if (in_one_run_[operand]) {
+          machine.read(k, bases_[operand] + i * itemsizes_[operand], 1, count);
+        } else {
+          machine.read_rows(k, bases_[operand], space_, operand, at, count);
+        }
+      }
+      if (in_one_run_[0]) {
+        machine.execute(bases_[0] + i * itemsizes_[0], count);
+      } else {
+        scatter_rows(bases_[0], machine.execute(nullptr, count), itemsizes_[0], space_, 0, at, count);
+      }
+    }
+  }
+
+  char* element(int operand, const Position& at, int64_t i) const {
+    return bases_[operand] +
+           (at.offsets[operand] + i * space_.inner_stride(operand)) * itemsizes_[operand];
+  }
+  int64_t misaligned(const char* out) const {
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) & 63) / itemsizes_[0];
+  }
+
+  const Program& program_;
+  const bp_call& call_;
+  Space space_;
+  int operand_[max_inputs];  // of the space; -1 for a number
+  char* bases_[max_operands];
+  int64_t itemsizes_[max_operands];
+  bool in_one_run_[max_operands];  // neighbours in memory are neighbours in the order of visits
+  bool streams_ = false;
+};
+
+}  // namespace
+
+void run(const Program& program, const bp_call& call) {
+  const bp_tensor& out = *call.outputs[0];
+  const char* inputs[max_inputs];
+  bool all_tensors = true, all_contiguous = is_contiguous(out);
+  for (int i = 0; i < program.num_inputs; ++i) {
+    const bp_value& value = call.args[program.inputs[i].arg];
+    if (value.tag != BP_TENSOR) {
+      all_tensors = false;
+      continue;
+    }
+    inputs[i] = data_of<char>(*value.u.tensor);
+    all_contiguous &= is_contiguous(*value.u.tensor);
+  }
+  if (all_contiguous && all_tensors && program.is_direct && out.numel <= program.grain) {
+    const Step& step = program.steps[0];
+    step.run(data_of<char>(out), inputs[step.a], inputs[step.b], inputs[step.c], out.numel);
+    return;
+  }
+  if (all_contiguous && out.numel <= program.tile) {
+    Machine machine(program, call, out.numel);
+    for (int i = 0; i < program.num_inputs; ++i) {
+      if (call.args[program.inputs[i].arg].tag == BP_TENSOR) machine.read(i, inputs[i], 1, out.numel);
+    }
+    machine.execute(data_of<char>(out), out.numel);
+    return;
+  }
+  LargeRun(program, call).run();
+}
+
+}  // namespace bp::cpu::tile

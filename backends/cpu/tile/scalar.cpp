@@ -1,0 +1,105 @@
+// Primitives that are plain scalar loops on every machine: complex numbers, and functions that nobody
+// waits for. Also where the tables are joined.
+#include <cmath>
+#include <complex>
+#include <cstring>
+
+#include "tile/primitives.hpp"
+
+namespace bp::cpu::tile {
+namespace {
+
+template <class Out, class In, class F>
+void map(void* dst, const void* a, int64_t count, F f) {
+  auto* to = static_cast<Out*>(dst);
+  const auto* from = static_cast<const In*>(a);
+  for (int64_t i = 0; i < count; ++i) to[i] = f(from[i]);
+}
+
+template <class Out, class In, class F>
+void map(void* dst, const void* a, const void* b, int64_t count, F f) {
+  auto* to = static_cast<Out*>(dst);
+  const auto* left = static_cast<const In*>(a);
+  const auto* right = static_cast<const In*>(b);
+  for (int64_t i = 0; i < count; ++i) to[i] = f(left[i], right[i]);
+}
+
+#define BP_UNARY(Out, In, value)                                                           \
+  [](void* dst, const void* from, const void*, const void*, int64_t count) {               \
+    map<Out, In>(dst, from, count, [](const In& a) -> Out { return value; });               \
+  }
+#define BP_BINARY(Out, In, value)                                                          \
+  [](void* dst, const void* left, const void* right, const void*, int64_t count) {         \
+    map<Out, In>(dst, left, right, count, [](const In& a, const In& b) -> Out { return value; }); \
+  }
+
+template <class T>
+void add_real(PrimitiveTable& table, uint32_t dtype) {
+  table.entries[BP_X_POW][dtype] = BP_BINARY(T, T, std::pow(a, b));
+  table.entries[BP_X_ERF][dtype] = BP_UNARY(T, T, std::erf(a));
+}
+
+template <class T>
+void add_complex(PrimitiveTable& table, uint32_t dtype) {
+  using C = std::complex<T>;
+  const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][dtype] = fn; };
+  set(BP_X_ADD, BP_BINARY(C, C, a + b));
+  set(BP_X_SUB, BP_BINARY(C, C, a - b));
+  set(BP_X_MUL, BP_BINARY(C, C, a * b));
+  set(BP_X_DIV, BP_BINARY(C, C, a / b));
+  set(BP_X_POW, BP_BINARY(C, C, std::pow(a, b)));
+  set(BP_X_EQ, BP_BINARY(uint8_t, C, a == b));
+  set(BP_X_NE, BP_BINARY(uint8_t, C, a != b));
+  set(BP_X_NEG, BP_UNARY(C, C, -a));
+  set(BP_X_EXP, BP_UNARY(C, C, std::exp(a)));
+  set(BP_X_LOG, BP_UNARY(C, C, std::log(a)));
+  set(BP_X_SQRT, BP_UNARY(C, C, std::sqrt(a)));
+  set(BP_X_SIN, BP_UNARY(C, C, std::sin(a)));
+  set(BP_X_COS, BP_UNARY(C, C, std::cos(a)));
+  set(BP_X_TANH, BP_UNARY(C, C, std::tanh(a)));
+  set(BP_X_SIGMOID, BP_UNARY(C, C, T(1) / (T(1) + std::exp(-a))));
+  set(step_to_mask, BP_UNARY(uint8_t, C, a != C(0)));
+  set(step_from_mask, BP_UNARY(C, uint8_t, C(a)));
+  set(step_identity, [](void* dst, const void* a, const void*, const void*, int64_t count) {
+    if (dst != a) std::memcpy(dst, a, static_cast<size_t>(count) * sizeof(C));
+  });
+  set(BP_X_SELECT, [](void* dst, const void* a, const void* b, const void* c, int64_t count) {
+    const auto* mask = static_cast<const uint8_t*>(a);
+    for (int64_t i = 0; i < count; ++i) {
+      static_cast<C*>(dst)[i] = static_cast<const C*>(mask[i] != 0 ? b : c)[i];
+    }
+  });
+}
+
+#undef BP_UNARY
+#undef BP_BINARY
+
+}  // namespace
+
+const PrimitiveTable& scalar_primitives() {
+  static const PrimitiveTable table = [] {
+    PrimitiveTable made;
+    add_real<float>(made, BP_F32);
+    add_real<double>(made, BP_F64);
+    add_complex<float>(made, BP_COMPLEX64);
+    add_complex<double>(made, BP_COMPLEX128);
+    return made;
+  }();
+  return table;
+}
+
+Primitive find_streaming_primitive(uint16_t code, uint32_t dtype) {
+  const Primitive found = math_primitives().streaming[code][dtype];
+  return found != nullptr ? found : streaming_primitives().streaming[code][dtype];
+}
+
+Primitive find_primitive(uint16_t code, uint32_t dtype) {
+  if (code >= num_steps_known || dtype >= BP_NUM_DTYPES) return nullptr;
+  for (const PrimitiveTable* table :
+       {&arithmetic_primitives(), &math_primitives(), &scalar_primitives()}) {
+    if (Primitive found = table->entries[code][dtype]) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace bp::cpu::tile

@@ -1,0 +1,147 @@
+// Three passes over a row that stays in the cache: the maximum; the exponentials and their sum; the
+// division. While the second computes, it fetches the next row, so that memory never waits.
+#include "tile/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tile/softmax.cpp"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tile/softmax.hpp"
+#include "tile/vector_math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bp::cpu::tile::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+using Lanes = hn::ScalableTag<T>;
+
+template <class T, class V>
+HWY_INLINE V load_or(const T* from, int64_t count, T rest) {
+  const Lanes<T> d;
+  const auto size = static_cast<size_t>(count);
+  return hn::IfThenElse(hn::FirstN(d, size), load_part(d, from, size), hn::Set(d, rest));
+}
+
+template <class T>
+T largest_of(const T* from, int64_t count) {
+  const Lanes<T> d;
+  using V = hn::Vec<Lanes<T>>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T lowest = -std::numeric_limits<T>::infinity();
+  V best[4] = {hn::Set(d, lowest), hn::Set(d, lowest), hn::Set(d, lowest), hn::Set(d, lowest)};
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    for (int k = 0; k < 4; ++k) best[k] = hn::Max(best[k], hn::LoadU(d, from + i + k * lanes));
+  }
+  for (; i < count; i += lanes) {
+    best[0] = hn::Max(best[0], load_or<T, V>(from + i, std::min(lanes, count - i), lowest));
+  }
+  const V all = hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]));
+  return hn::GetLane(hn::MaxOfLanes(d, all));
+}
+
+// The sum of e^(x - largest); the terms themselves go to `terms` unless it is NULL. Blocks are added up in
+// double, so that long rows lose nothing.
+template <class T>
+double exponentials(const SoftmaxRow& row, T largest, T* terms) {
+  const Lanes<T> d;
+  using V = hn::Vec<Lanes<T>>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* from = static_cast<const T*>(row.in);
+  const T* next = static_cast<const T*>(row.next);
+  const V shift = hn::Set(d, largest);
+  const int64_t block = 128 * lanes;  // 64 additions to each lane
+  double total = 0;
+  int64_t i = 0;
+  while (i + 2 * lanes <= row.count) {
+    V sums[2] = {hn::Zero(d), hn::Zero(d)};
+    for (const int64_t end = std::min(row.count, i + block); i + 2 * lanes <= end; i += 2 * lanes) {
+      if (next != nullptr) {
+        for (int64_t k = 0; k < 2 * lanes; k += 64 / static_cast<int64_t>(sizeof(T))) hwy::Prefetch(next + i + k);
+      }
+      const V first = exp(d, hn::Sub(hn::LoadU(d, from + i), shift));
+      const V second = exp(d, hn::Sub(hn::LoadU(d, from + i + lanes), shift));
+      if (terms != nullptr) {
+        hn::StoreU(first, d, terms + i);
+        hn::StoreU(second, d, terms + i + lanes);
+      }
+      sums[0] = hn::Add(sums[0], first);
+      sums[1] = hn::Add(sums[1], second);
+    }
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0], sums[1]))));
+  }
+  for (; i < row.count; i += lanes) {
+    const int64_t part = std::min(lanes, row.count - i);
+    const auto size = static_cast<size_t>(part);
+    const V x = load_or<T, V>(from + i, part, -std::numeric_limits<T>::infinity());
+    const V e = hn::IfThenElseZero(hn::FirstN(d, size), exp(d, hn::Sub(x, shift)));
+    if (terms != nullptr) store_part(e, d, terms + i, size);
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, e)));
+  }
+  return total;
+}
+
+// out[i] = f(in[i]), with whole vectors past the caches if asked.
+template <class T, class F>
+HWY_INLINE void write(T* out, const T* in, int64_t count, bool streams, F f) {
+  const Lanes<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto vector_bytes = static_cast<uintptr_t>(lanes) * sizeof(T);
+  int64_t i = 0;
+  if (streams) {
+    const auto past = static_cast<int64_t>((reinterpret_cast<uintptr_t>(out) % vector_bytes) / sizeof(T));
+    i = std::min(count, past == 0 ? 0 : lanes - past);
+    if (i != 0) store_part(f(load_part(d, in, static_cast<size_t>(i))), d, out, static_cast<size_t>(i));
+    for (; i + lanes <= count; i += lanes) hn::Stream(f(hn::LoadU(d, in + i)), d, out + i);
+  }
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i)), d, out + i);
+  if (i < count) {
+    const auto part = static_cast<size_t>(count - i);
+    store_part(f(load_part(d, in + i, part)), d, out + i, part);
+  }
+}
+
+template <class T>
+void softmax(const SoftmaxRow& row) {
+  const Lanes<T> d;
+  using V = hn::Vec<Lanes<T>>;
+  T* out = static_cast<T*>(row.out);
+  const T* in = static_cast<const T*>(row.in);
+  const T largest = largest_of(in, row.count);
+  if (row.log) {
+    const V shift = hn::Set(d, largest);
+    const V log_sum = hn::Set(d, static_cast<T>(std::log(exponentials<T>(row, largest, nullptr))));
+    write(out, in, row.count, row.streams, [&](V x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), log_sum); });
+  } else {
+    T* terms = static_cast<T*>(row.scratch);
+    const V factor = hn::Set(d, static_cast<T>(1 / exponentials<T>(row, largest, terms)));
+    write(out, terms, row.count, row.streams, [&](V x) HWY_ATTR { return hn::Mul(x, factor); });
+  }
+}
+
+}  // namespace
+
+void softmax_row_f32(const SoftmaxRow& row) { softmax<float>(row); }
+void softmax_row_f64(const SoftmaxRow& row) { softmax<double>(row); }
+
+}  // namespace bp::cpu::tile::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bp::cpu::tile {
+
+HWY_EXPORT(softmax_row_f32);
+HWY_EXPORT(softmax_row_f64);
+
+void softmax_f32(const SoftmaxRow& row) { HWY_DYNAMIC_DISPATCH(softmax_row_f32)(row); }
+void softmax_f64(const SoftmaxRow& row) { HWY_DYNAMIC_DISPATCH(softmax_row_f64)(row); }
+
+}  // namespace bp::cpu::tile
+#endif

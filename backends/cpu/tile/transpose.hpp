@@ -1,0 +1,21 @@
+// Copies whose source runs along another dimension than their destination.
+#pragma once
+
+#include <cstdint>
+
+namespace bp::cpu::tile {
+
+// dst[row * dst_stride + column] = src[column * src_stride + row], for elements of 1, 2, 4, 8 or 16 bytes;
+// strides count elements. `streams`: writes past the caches where whole lines are written; then the
+// caller ends with finish_streaming().
+struct Transpose {
+  char* dst;
+  const char* src;
+  int64_t dst_stride, src_stride;
+  int64_t rows, columns;
+  int64_t itemsize;
+  bool streams;
+};
+void transpose(const Transpose& block);
+
+}  // namespace bp::cpu::tile

@@ -1,0 +1,150 @@
+#include "device.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+namespace reference {
+namespace {
+
+std::mutex open_devices_mutex;
+std::array<Device*, device_count> open_devices{};
+
+uint64_t own_limit() {
+  const char* text = std::getenv("BACKPLANE_REFERENCE_LIMIT");
+  const uint64_t limit = text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+  return limit == 0 ? total_memory : limit;
+}
+
+}  // namespace
+
+bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
+  std::snprintf(info.name, sizeof info.name, "software device %u", index);
+  info.flags = BP_DEVICE_CAN_SUBALLOCATE;
+  info.total_memory = own_limit();
+  info.offset_alignment = 64;
+  return bp::ok;
+}
+
+Device* Device::find(uint32_t index) {
+  std::lock_guard lock(open_devices_mutex);
+  return index < device_count ? open_devices[index] : nullptr;
+}
+
+Device::Device(uint32_t index)
+    : index_(index), memory_(own_limit()), default_queue_(std::make_unique<Queue>()) {
+  queues_.insert(default_queue_.get());
+  std::lock_guard lock(open_devices_mutex);
+  open_devices[index] = this;
+}
+
+Device::~Device() {
+  {
+    std::lock_guard lock(open_devices_mutex);
+    open_devices[index_] = nullptr;
+  }
+  uint64_t allocations, bytes;
+  memory_.usage(&allocations, &bytes);
+  if (allocations == 0) return;
+  bp::log(bp::LogLevel::warning, "reference:%u closed while %llu allocations live", index_,
+          static_cast<unsigned long long>(allocations));
+}
+
+bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue) {
+  bp::Result<uint8_t*> target = direction == bp::Direction::to_host
+                                    ? to.address<uint8_t>()
+                                    : memory_.find(to, "copy: the target");
+  if (!target.is_ok()) return target.status();
+  bp::Result<uint8_t*> source = direction == bp::Direction::from_host
+                                    ? from.address<uint8_t>()
+                                    : memory_.find(from, "copy: the source");
+  if (!source.is_ok()) return source.status();
+
+  const bool within = direction == bp::Direction::within;
+  return submit(queue, [=, to_ptr = target.value(), from_ptr = source.value(), bytes = to.bytes] {
+    if (within)
+      std::memcpy(to_ptr, from_ptr, bytes);
+    else
+      copy_masked(to_ptr, from_ptr, bytes);
+    return Outcome{};
+  });
+}
+
+bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue) {
+  std::array<uint8_t, 16> kept{};
+  if (pattern_bytes == 0 || pattern_bytes > kept.size()) {
+    return bp::bad_argument("fill: a pattern of %u bytes; 1, 2, 4, 8 or 16 are possible",
+                            pattern_bytes);
+  }
+  std::memcpy(kept.data(), pattern, pattern_bytes);
+  bp::Result<uint8_t*> target = memory_.find(to, "fill");
+  if (!target.is_ok()) return target.status();
+  return submit(queue, [=, to_ptr = target.value(), bytes = to.bytes] {
+    fill_masked(to_ptr, bytes, kept.data(), pattern_bytes);
+    return Outcome{};
+  });
+}
+
+bp::Result<Queue*> Device::create_stream() {
+  auto queue = std::make_unique<Queue>();
+  std::lock_guard lock(mutex_);
+  if (held_) queue->hold();
+  queues_.insert(queue.get());
+  return queue.release();
+}
+
+void Device::destroy_stream(Queue* queue) {
+  {
+    std::lock_guard lock(mutex_);
+    queues_.erase(queue);
+  }
+  delete queue;
+}
+
+bp::Status Device::record_event(EventHandle* handle, Queue* queue) {
+  return handle->event->record(handle->event, queue_of(queue));
+}
+
+bp::Status Device::wait_event(Queue* queue, EventHandle* handle) {
+  return handle->event->make_wait(handle->event, queue_of(queue));
+}
+
+bp::Result<double> Device::elapsed(EventHandle* start, EventHandle* end) {
+  const double from = start->event->reached_ns(), to = end->event->reached_ns();
+  if (from < 0 || to < 0)
+    return bp::bad_argument("elapsed: an event was not recorded, or not yet reached");
+  return to - from;
+}
+
+void Device::hold() {
+  std::lock_guard lock(mutex_);
+  held_ = true;
+  for (Queue* queue : queues_) queue->hold();
+}
+
+void Device::release_hold() {
+  std::lock_guard lock(mutex_);
+  held_ = false;
+  for (Queue* queue : queues_) queue->release();
+}
+
+void Device::set_limit(uint64_t bytes) {
+  memory_.set_limit(bytes == 0 ? own_limit() : bytes);
+}
+
+void Device::usage(uint64_t* pending, uint64_t* allocations, uint64_t* bytes) {
+  memory_.usage(allocations, bytes);
+  std::lock_guard lock(mutex_);
+  *pending = 0;
+  for (Queue* queue : queues_) *pending += queue->pending();
+}
+
+bp::Status Device::submit(Queue* queue, Work work) {
+  const bp_code failure = next_failure_.exchange(BP_OK);
+  if (failure != BP_OK) {
+    work = [failure] { return Outcome{failure, "a failure that a test asked for"}; };
+  }
+  return queue_of(queue).submit(std::move(work));
+}
+
+}  // namespace reference

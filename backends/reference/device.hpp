@@ -1,0 +1,74 @@
+// One software device: memory that the host cannot read, and queues that are truly asynchronous.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include <backplane/plugin.hpp>
+
+#include "memory.hpp"
+#include "queue.hpp"
+
+namespace reference {
+
+inline constexpr uint32_t device_count = 2;
+
+class Device : public bp::Backend {
+ public:
+  static constexpr bp::Identity identity{"reference", "Backplane", "0.1"};
+
+  // What the host holds as an event.
+  struct EventHandle {
+    std::shared_ptr<Event> event = std::make_shared<Event>();
+  };
+
+  static bp::Result<uint32_t> num_devices() { return device_count; }
+  static bp::Status describe(uint32_t index, bp::DeviceInfo& info);
+  static const bp_header* extension(const char* name, uint32_t min_version);
+  // The open device of that index, or null. For the hooks.
+  static Device* find(uint32_t index);
+
+  explicit Device(uint32_t index);
+  ~Device();
+
+  bp::Result<bp::Handle> allocate(uint64_t bytes) { return memory_.allocate(bytes); }
+  void release(bp::Handle handle) { memory_.release(handle); }
+  bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
+  bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
+
+  bp::Status synchronize(Queue* queue) { return queue_of(queue).synchronize(); }
+  bp::Result<Queue*> create_stream();
+  void destroy_stream(Queue* queue);
+  bp::Status query_stream(Queue* queue) { return queue_of(queue).query(); }
+
+  bp::Result<EventHandle*> create_event() { return new EventHandle; }
+  void destroy_event(EventHandle* handle) { delete handle; }
+  bp::Status record_event(EventHandle* handle, Queue* queue);
+  bp::Status wait_event(Queue* queue, EventHandle* handle);
+  bp::Status query_event(EventHandle* handle) { return handle->event->query(); }
+  bp::Status synchronize_event(EventHandle* handle) { return handle->event->synchronize(); }
+  bp::Result<double> elapsed(EventHandle* start, EventHandle* end);
+
+  // The hooks: see backplane/extensions/reference.h.
+  void hold();
+  void release_hold();
+  void fail_next(bp_code code) { next_failure_ = code; }
+  void set_limit(uint64_t bytes);
+  void usage(uint64_t* pending, uint64_t* allocations, uint64_t* bytes);
+
+ private:
+  Queue& queue_of(Queue* queue) { return queue == nullptr ? *default_queue_ : *queue; }
+  bp::Status submit(Queue* queue, Work work);
+
+  uint32_t index_;
+  Memory memory_;
+  std::mutex mutex_;  // of what follows
+  std::unique_ptr<Queue> default_queue_;
+  std::set<Queue*> queues_;
+  bool held_ = false;
+  std::atomic<bp_code> next_failure_{BP_OK};
+};
+
+}  // namespace reference

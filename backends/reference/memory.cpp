@@ -1,0 +1,97 @@
+#include "memory.hpp"
+
+#include <new>
+
+namespace reference {
+namespace {
+
+constexpr uint8_t mask = 0xA5;
+
+constexpr bp::Handle handle_at(uint32_t index, uint32_t generation) {
+  return uint64_t{generation} << 32 | index;
+}
+
+unsigned long long number(uint64_t value) {
+  return value;
+}
+
+}  // namespace
+
+bp::Result<bp::Handle> Memory::allocate(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (bytes > limit_ || used_ > limit_ - bytes) {
+    return bp::out_of_memory("%llu bytes asked for, %llu of %llu in use", number(bytes),
+                             number(used_), number(limit_));
+  }
+  std::unique_ptr<uint8_t[]> storage(new (std::nothrow) uint8_t[bytes]);
+  if (!storage) return bp::out_of_memory("the host has no %llu bytes", number(bytes));
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const uint32_t index = free_slots_.back();
+  free_slots_.pop_back();
+  Slot& slot = slots_[index];
+  slot.bytes = std::move(storage);
+  slot.size = bytes;
+  used_ += bytes;
+  return handle_at(index, slot.generation);
+}
+
+void Memory::release(bp::Handle handle) {
+  std::lock_guard lock(mutex_);
+  Slot* slot = slot_of(handle);
+  if (slot == nullptr) {
+    bp::log(bp::LogLevel::error, "reference: release of handle %#llx, which does not live",
+            number(handle));
+    return;
+  }
+  used_ -= slot->size;
+  slot->bytes.reset();
+  slot->size = 0;
+  if (++slot->generation == 0) slot->generation = 1;
+  free_slots_.push_back(static_cast<uint32_t>(handle));
+}
+
+bp::Result<uint8_t*> Memory::find(const bp::Region& region, const char* what) {
+  std::lock_guard lock(mutex_);
+  Slot* slot = slot_of(region.handle);
+  if (slot == nullptr) {
+    return bp::bad_argument("%s: handle %#llx names no living allocation", what,
+                            number(region.handle));
+  }
+  if (region.offset > slot->size || region.bytes > slot->size - region.offset) {
+    return bp::bad_argument(
+        "%s: %llu bytes at offset %llu do not lie within an allocation of %llu bytes", what,
+        number(region.bytes), number(region.offset), number(slot->size));
+  }
+  return slot->bytes.get() + region.offset;
+}
+
+void Memory::set_limit(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  limit_ = bytes;
+}
+
+void Memory::usage(uint64_t* allocations, uint64_t* bytes) {
+  std::lock_guard lock(mutex_);
+  *allocations = slots_.size() - free_slots_.size();
+  *bytes = used_;
+}
+
+Memory::Slot* Memory::slot_of(bp::Handle handle) {
+  const auto index = static_cast<uint32_t>(handle);
+  if (index >= slots_.size()) return nullptr;
+  Slot& slot = slots_[index];
+  return slot.bytes && handle_at(index, slot.generation) == handle ? &slot : nullptr;
+}
+
+void copy_masked(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; ++i) to[i] = from[i] ^ mask;
+}
+
+void fill_masked(uint8_t* to, uint64_t bytes, const uint8_t* pattern, uint32_t pattern_bytes) {
+  for (uint64_t i = 0; i < bytes; ++i) to[i] = pattern[i % pattern_bytes] ^ mask;
+}
+
+}  // namespace reference

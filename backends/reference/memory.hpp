@@ -1,0 +1,52 @@
+// The device's memory: a table of allocations whose bytes are stored masked, so that nobody reads them by
+// accident, and whose indices are the handles.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <backplane/plugin.hpp>
+
+namespace reference {
+
+inline constexpr uint64_t total_memory = uint64_t{4} << 30;
+
+// Threads: any, for every function.
+class Memory {
+ public:
+  explicit Memory(uint64_t limit) : limit_(limit) {}
+
+  bp::Result<bp::Handle> allocate(uint64_t bytes);
+  void release(bp::Handle handle);
+
+  // Where `region` lies; an error if it is not within a living allocation. The bytes there are masked.
+  bp::Result<uint8_t*> find(const bp::Region& region, const char* what);
+
+  void set_limit(uint64_t bytes);
+  void usage(uint64_t* allocations, uint64_t* bytes);
+
+ private:
+  struct Slot {
+    std::unique_ptr<uint8_t[]> bytes;
+    uint64_t size = 0;
+    uint32_t generation =
+        1;  // a handle holds it too, so that an old one is not taken for a new one
+  };
+
+  Slot* slot_of(bp::Handle handle);
+
+  std::mutex mutex_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
+  uint64_t limit_, used_ = 0;
+};
+
+// Between the host's bytes and the device's, in either direction.
+void copy_masked(uint8_t* to, const uint8_t* from, uint64_t bytes);
+
+// Repeats a pattern of the host's over the device's bytes.
+void fill_masked(uint8_t* to, uint64_t bytes, const uint8_t* pattern, uint32_t pattern_bytes);
+
+}  // namespace reference

@@ -1,0 +1,158 @@
+#include "queue.hpp"
+
+#include <chrono>
+#include <unistd.h>
+
+namespace reference {
+
+Queue::Queue() : process_(getpid()) {}
+
+Queue::~Queue() {
+  // A forked child has no copy of the thread, and its mutex may be locked for ever.
+  if (!check_process().is_ok()) {
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+    waiting_.clear();
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+bp::Status Queue::submit(Work work) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  {
+    std::lock_guard lock(mutex_);
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    waiting_.push_back(std::move(work));
+    ++given_;
+  }
+  wake_.notify_one();
+  return bp::ok;
+}
+
+bp::Status Queue::synchronize() {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  std::unique_lock lock(mutex_);
+  progress_.wait(lock, [this, place = given_] { return done_ >= place; });
+  return report(lock);
+}
+
+bp::Status Queue::query() {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  std::unique_lock lock(mutex_);
+  if (done_ < given_) return bp::Status::from_host(BP_RETRY);
+  return report(lock);
+}
+
+void Queue::hold() {
+  std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void Queue::release() {
+  {
+    std::lock_guard lock(mutex_);
+    held_ = false;
+  }
+  wake_.notify_one();
+}
+
+uint64_t Queue::pending() {
+  std::lock_guard lock(mutex_);
+  return given_ - done_;
+}
+
+bp::Status Queue::check_process() const {
+  if (getpid() == process_) return bp::ok;
+  return bp::device_lost("the device was opened before fork() and cannot follow into the child");
+}
+
+bp::Status Queue::report(std::unique_lock<std::mutex>& lock) {
+  const Outcome failure = std::exchange(failure_, Outcome{});
+  lock.unlock();
+  if (failure.code == BP_OK) return bp::ok;
+  return bp::error(failure.code, "%s", failure.text);
+}
+
+void Queue::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stop_ || (!held_ && !waiting_.empty()); });
+    if (stop_) return;
+    Work work = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    const Outcome outcome = work();
+    work = nullptr;  // lets go of its event
+    lock.lock();
+    if (failure_.code == BP_OK) failure_ = outcome;
+    ++done_;
+    progress_.notify_all();
+  }
+}
+
+bp::Status Event::record(const std::shared_ptr<Event>& self, Queue& queue) {
+  uint64_t place;
+  {
+    std::lock_guard lock(mutex_);
+    place = ++recorded_;
+  }
+  return queue.submit([self, place] {
+    self->reach(place);
+    return Outcome{};
+  });
+}
+
+bp::Status Event::make_wait(const std::shared_ptr<Event>& self, Queue& queue) {
+  uint64_t place;
+  {
+    std::lock_guard lock(mutex_);
+    place = recorded_;
+    if (reached_ >= place) return bp::ok;
+  }
+  return queue.submit([self, place] {
+    self->wait(place);
+    return Outcome{};
+  });
+}
+
+bp::Status Event::query() {
+  std::lock_guard lock(mutex_);
+  return reached_ >= recorded_ ? bp::ok : bp::Status::from_host(BP_RETRY);
+}
+
+bp::Status Event::synchronize() {
+  uint64_t place;
+  {
+    std::lock_guard lock(mutex_);
+    place = recorded_;
+  }
+  wait(place);
+  return bp::ok;
+}
+
+double Event::reached_ns() {
+  std::lock_guard lock(mutex_);
+  return reached_ >= recorded_ ? reached_ns_ : -1;
+}
+
+void Event::reach(uint64_t place) {
+  {
+    std::lock_guard lock(mutex_);
+    if (place > reached_) reached_ = place;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    reached_ns_ = std::chrono::duration<double, std::nano>(now).count();
+  }
+  changed_.notify_all();
+}
+
+void Event::wait(uint64_t place) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return reached_ >= place; });
+}
+
+}  // namespace reference

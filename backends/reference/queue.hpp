@@ -1,0 +1,82 @@
+// Streams and events. A stream is a thread that does its work in order; an event is a place in that order.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <sys/types.h>
+#include <thread>
+
+#include <backplane/plugin.hpp>
+
+namespace reference {
+
+// How a piece of work ended; the text must be a literal.
+struct Outcome {
+  bp_code code = BP_OK;
+  const char* text = nullptr;
+};
+
+using Work = std::function<Outcome()>;
+
+// Threads: any, for every function but the destructor.
+class Queue {
+ public:
+  Queue();
+  // Drops what has not begun.
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  // Returns at once; the work is done later, on the queue's own thread.
+  bp::Status submit(Work work);
+
+  // The first error of the work done, once.
+  bp::Status synchronize();
+  bp::Status query();
+
+  void hold();
+  void release();
+  uint64_t pending();
+
+ private:
+  bp::Status check_process() const;
+  bp::Status report(std::unique_lock<std::mutex>& lock);
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable wake_, progress_;
+  std::deque<Work> waiting_;
+  uint64_t given_ = 0, done_ = 0;
+  std::thread thread_;  // begins with the first work
+  Outcome failure_;
+  bool held_ = false, stop_ = false;
+  pid_t process_;
+};
+
+// Threads: any, for every function. Work that refers to it may outlive the handle that the host holds.
+class Event {
+ public:
+  // The place after all work that `queue` has now.
+  bp::Status record(const std::shared_ptr<Event>& self, Queue& queue);
+  // Later work of `queue` waits for the place recorded last.
+  bp::Status make_wait(const std::shared_ptr<Event>& self, Queue& queue);
+  bp::Status query();
+  bp::Status synchronize();
+  // When the place was reached, on the host's steady clock; -1 if it was not.
+  double reached_ns();
+
+ private:
+  void reach(uint64_t place);
+  void wait(uint64_t place);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t recorded_ = 0, reached_ = 0;
+  double reached_ns_ = -1;
+};
+
+}  // namespace reference

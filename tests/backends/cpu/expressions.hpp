@@ -1,0 +1,111 @@
+// Operators as the host would describe them, written by hand so that the plugin's tests need no core: the
+// table's pointwise rows, and a few that exercise every step.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <backplane/abi.h>
+
+namespace bp_test {
+
+class Expression {
+ public:
+  uint16_t arg(uint16_t index) { return add({BP_X_ARG, index, 0, 0, 0}); }
+  uint16_t constant(double value) { return add({BP_X_CONST, 0, 0, 0, value}); }
+  uint16_t step(uint16_t code, uint16_t a, uint16_t b = 0, uint16_t c = 0) { return add({code, a, b, c, 0}); }
+  std::vector<bp_expr_node> nodes;
+
+ private:
+  uint16_t add(bp_expr_node node) {
+    nodes.push_back(node);
+    return static_cast<uint16_t>(nodes.size() - 1);
+  }
+};
+
+inline constexpr bp_dtype_set every_dtype = (1u << BP_NUM_DTYPES) - 1;
+
+class ExpressionOperators {
+ public:
+  ExpressionOperators() {
+    for (auto [name, code] : std::map<std::string, uint16_t>{
+             {"neg", BP_X_NEG}, {"exp", BP_X_EXP}, {"log", BP_X_LOG}, {"sqrt", BP_X_SQRT},
+             {"sin", BP_X_SIN}, {"cos", BP_X_COS}, {"tanh", BP_X_TANH}, {"sigmoid", BP_X_SIGMOID},
+             {"abs", BP_X_ABS}, {"floor", BP_X_FLOOR}, {"ceil", BP_X_CEIL}, {"trunc", BP_X_TRUNC},
+             {"round", BP_X_ROUND}, {"expm1", BP_X_EXPM1}, {"log1p", BP_X_LOG1P}, {"erf", BP_X_ERF},
+             {"logical_not", BP_X_NOT}}) {
+      Expression e;
+      e.step(code, e.arg(0));
+      add(name, "(Tensor a) -> Tensor", e);
+    }
+    for (auto [name, code] : std::map<std::string, uint16_t>{
+             {"mul", BP_X_MUL}, {"div", BP_X_DIV}, {"maximum", BP_X_MAX}, {"minimum", BP_X_MIN},
+             {"eq", BP_X_EQ}, {"ne", BP_X_NE}, {"lt", BP_X_LT}, {"le", BP_X_LE}, {"gt", BP_X_GT},
+             {"ge", BP_X_GE}, {"logical_and", BP_X_AND}, {"logical_or", BP_X_OR}, {"pow", BP_X_POW}}) {
+      Expression e;
+      const uint16_t a = e.arg(0), b = e.arg(1);
+      e.step(code, a, b);
+      add(name, "(Tensor a, Tensor b) -> Tensor", e);
+    }
+    add_combined();
+  }
+
+  const std::deque<bp_operator>& all() const { return operators_; }
+
+ private:
+  void add_combined() {
+    for (auto [name, code] : std::map<std::string, uint16_t>{{"add", BP_X_ADD}, {"sub", BP_X_SUB}}) {
+      Expression e;
+      const uint16_t a = e.arg(0), alpha = e.arg(2), b = e.arg(1);
+      e.step(code, a, e.step(BP_X_MUL, alpha, b));
+      add(name, "(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor", e);
+    }
+    Expression relu;
+    const uint16_t x = relu.arg(0);
+    relu.step(BP_X_MAX, x, relu.constant(0));
+    add("relu", "(Tensor a) -> Tensor", relu);
+    Expression where;
+    const uint16_t condition = where.arg(0), yes = where.arg(1), no = where.arg(2);
+    where.step(BP_X_SELECT, condition, yes, no);
+    add("where", "(Tensor condition, Tensor a, Tensor b) -> Tensor", where);
+    // x / (1 + e^-x), four steps and a constant.
+    Expression silu;
+    const uint16_t y = silu.arg(0);
+    silu.step(BP_X_DIV, y,
+              silu.step(BP_X_ADD, silu.constant(1), silu.step(BP_X_EXP, silu.step(BP_X_NEG, y))));
+    add("silu", "(Tensor a) -> Tensor", silu);
+    // b * (a > 0): a mask becomes a number.
+    Expression relu_grad;
+    const uint16_t a = relu_grad.arg(0), b = relu_grad.arg(1);
+    relu_grad.step(BP_X_MUL, b, relu_grad.step(BP_X_GT, a, relu_grad.constant(0)));
+    add("relu_grad", "(Tensor a, Tensor b) -> Tensor", relu_grad);
+    Expression same;
+    same.arg(0);
+    add("same", "(Tensor a) -> Tensor", same);
+  }
+
+  void add(const std::string& name, const std::string& arguments, const Expression& expression) {
+    const std::string& kept_name = strings_.emplace_back(name);
+    const std::string& schema = strings_.emplace_back(name + arguments);
+    const auto& nodes = nodes_.emplace_back(expression.nodes);
+    bp_operator& op = operators_.emplace_back();
+    op = {};
+    op.h = {sizeof op, BP_TYPE_OPERATOR, nullptr};
+    op.name = kept_name.c_str();
+    op.schema = schema.c_str();
+    op.kind = BP_KIND_POINTWISE;
+    op.dtypes = every_dtype;
+    op.num_nodes = static_cast<uint32_t>(nodes.size());
+    op.nodes = nodes.data();
+  }
+
+  std::deque<std::string> strings_;
+  std::deque<std::vector<bp_expr_node>> nodes_;
+  std::deque<bp_operator> operators_;
+};
+
+}  // namespace bp_test

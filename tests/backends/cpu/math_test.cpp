@@ -1,0 +1,130 @@
+// needs: cpu
+// How far exp, log, sin ... are from the truth, in units of the last place, and their special values; for
+// each instruction set that this machine has.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/direct_call.hpp"
+#include "backends/cpu/targets.hpp"
+
+namespace bp_test {
+namespace {
+
+using Truth = long double (*)(long double);
+
+struct Function {
+  const char* name;
+  Truth truth;
+  double low, high;  // where it is sampled; beyond 1 also in logarithmic steps
+  double ulp;
+};
+
+long double sigmoid(long double x) {
+  return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
+}
+
+const std::vector<Function>& functions() {
+  static const std::vector<Function> all = {
+      {"exp", std::exp, -760, 720, 1.5},      {"log", std::log, 0, 1e30, 1.5},
+      {"sin", std::sin, -3e5, 3e5, 2.5},      {"cos", std::cos, -3e5, 3e5, 2.5},
+      {"tanh", std::tanh, -45, 45, 3},        {"sigmoid", sigmoid, -760, 760, 3},
+      {"expm1", std::expm1, -760, 720, 2.5},  {"log1p", std::log1p, -1, 1e30, 2.5},
+      {"sqrt", std::sqrt, 0, 1e30, 0.5001},
+  };
+  return all;
+}
+
+// Values over all magnitudes, more where functions bend, with denormal and neighbouring ones.
+template <class T>
+std::vector<T> samples(const Function& function, int count) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> unit(0, 1);
+  std::vector<T> all;
+  const auto take = [&](double x) {
+    if (x >= function.low && x <= function.high) all.push_back(static_cast<T>(x));
+  };
+  const double lowest = std::is_same_v<T, float> ? -149 : -1070;
+  for (int i = 0; i < count; ++i) {
+    const double sign = i % 2 == 0 ? 1 : -1;
+    take(sign * 30 * unit(random));
+    take(function.low + (function.high - function.low) * unit(random));
+    take(sign * std::exp2(lowest * unit(random)));
+    take(sign * std::exp2(100 * unit(random)));
+    take(1 + sign * std::exp2(-52 * unit(random)));
+    take(sign * 1.57079632679489661923 * std::floor(5000 * unit(random)));
+  }
+  return all;
+}
+
+template <class T>
+double ulps(T result, long double truth) {
+  const auto rounded = static_cast<T>(truth);
+  if (result == rounded || (std::isnan(result) && std::isnan(rounded))) return 0;
+  if (!std::isfinite(result) || !std::isfinite(rounded)) return 1e9;
+  const T size = std::fabs(rounded);
+  const T step = std::nextafter(size, std::numeric_limits<T>::infinity()) - size;
+  return static_cast<double>(std::fabs(static_cast<long double>(result) - truth) / step);
+}
+
+template <class T>
+void check(uint32_t dtype, int count) {
+  for_each_target([&](const std::string& target) {
+    for (const Function& function : functions()) {
+      const std::vector<T> inputs = samples<T>(function, count);
+      Data a = Data::of<T>(dtype, {static_cast<int64_t>(inputs.size())}, inputs);
+      Data out(dtype, a.shape());
+      run(function.name, {value(a)}, {&out});
+      const auto* results = reinterpret_cast<const T*>(out.bytes());
+      double worst = 0;
+      T worst_at = 0;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const double error = ulps(results[i], function.truth(inputs[i]));
+        if (error > worst) worst = error, worst_at = inputs[i];
+      }
+      EXPECT_LE(worst, function.ulp) << target << " " << function.name << " at " << worst_at;
+      if (std::getenv("BP_PRINT_ULP") != nullptr) {
+        std::printf("%-8s f%zu %-8s %.3f ULP at %.9g\n", target.c_str(), sizeof(T) * 8, function.name,
+                    worst, static_cast<double>(worst_at));
+      }
+    }
+  });
+}
+
+TEST(Math, f32_is_near_the_truth) { check<float>(BP_F32, 40000); }
+TEST(Math, f64_is_near_the_truth) { check<double>(BP_F64, 15000); }
+
+// All specials in a tensor together with ordinary numbers, at every place of a vector.
+template <class T>
+void check_specials(uint32_t dtype) {
+  const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  const T largest = std::numeric_limits<T>::max(), tiny = std::numeric_limits<T>::denorm_min();
+  const std::vector<T> specials = {inf, -inf, nan, T(0), T(-0.0), largest, -largest, tiny, -tiny,
+                                   T(1), T(-1), T(0.5), std::numeric_limits<T>::min()};
+  std::vector<T> inputs;
+  for (int i = 0; i < 5; ++i) inputs.insert(inputs.end(), specials.begin(), specials.end());
+  for_each_target([&](const std::string& target) {
+    for (const Function& function : functions()) {
+      Data a = Data::of<T>(dtype, {static_cast<int64_t>(inputs.size())}, inputs), out(dtype, a.shape());
+      run(function.name, {value(a)}, {&out});
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const T result = out.at<T>(static_cast<int64_t>(i));
+        const long double truth = function.truth(inputs[i]);
+        EXPECT_LE(ulps(result, truth), function.ulp) << target << " " << function.name << "(" << inputs[i] << ") = " << result << ", not " << static_cast<T>(truth);
+        if (result == 0 && truth == 0) {
+          EXPECT_EQ(std::signbit(result), std::signbit(truth)) << target << " " << function.name << "(" << inputs[i] << ")";
+        }
+      }
+    }
+  });
+}
+
+TEST(Math, f32_specials) { check_specials<float>(BP_F32); }
+TEST(Math, f64_specials) { check_specials<double>(BP_F64); }
+
+}  // namespace
+}  // namespace bp_test

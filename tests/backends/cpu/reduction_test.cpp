@@ -1,0 +1,243 @@
+// needs: cpu
+// Sums, means, maxima and argmax over every set of axes and several layouts, against plain loops in double; for each
+// instruction set. Results do not depend on the number of threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/dtypes.hpp"
+#include "backends/cpu/targets.hpp"
+
+namespace bp_test {
+namespace {
+
+struct Case {
+  Sizes shape, strides;
+};
+
+Sizes reduced_shape(const Sizes& shape, const Sizes& dims, bool keepdim) {
+  Sizes result;
+  for (int64_t i = 0; i < static_cast<int64_t>(shape.size()); ++i) {
+    const bool goes = std::find(dims.begin(), dims.end(), i) != dims.end();
+    if (!goes) result.push_back(shape[static_cast<size_t>(i)]);
+    if (goes && keepdim) result.push_back(1);
+  }
+  return result;
+}
+
+// For each output, the elements that it comes from, in logical order.
+std::vector<std::vector<double>> groups(Data& a, uint32_t dtype, const Sizes& dims) {
+  const Sizes kept = reduced_shape(a.shape(), dims, false);
+  int64_t count = 1;
+  for (int64_t size : kept) count *= size;
+  std::vector<std::vector<double>> result(static_cast<size_t>(count));
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    int64_t rest = i, out = 0, step = 1;
+    for (int64_t dim = static_cast<int64_t>(a.shape().size()) - 1; dim >= 0; --dim) {
+      const int64_t size = a.shape()[static_cast<size_t>(dim)], at = rest % size;
+      rest /= size;
+      if (std::find(dims.begin(), dims.end(), dim) != dims.end()) continue;
+      out += at * step;
+      step *= size;
+    }
+    result[static_cast<size_t>(out)].push_back(get_number(a, dtype, i));
+  }
+  return result;
+}
+
+double reference(const std::string& name, const std::vector<double>& group) {
+  double result = name == "sum" || name == "mean" ? 0 : group[0];
+  for (double x : group) {
+    if (name == "sum" || name == "mean") {
+      result += x;
+    } else if (std::isnan(x) || (name == "max" ? x > result : x < result)) {
+      result = x;
+    }
+  }
+  return name == "mean" ? result / static_cast<double>(group.size()) : result;
+}
+
+int64_t first_largest(const std::vector<double>& group) {
+  size_t best = 0;
+  for (size_t i = 1; i < group.size(); ++i) {
+    if (!std::isnan(group[best]) && (group[i] > group[best] || std::isnan(group[i]))) best = i;
+  }
+  return static_cast<int64_t>(best);
+}
+
+Data whole_numbers(uint32_t dtype, const Case& how) {
+  Data a(dtype, how.shape, how.strides.empty() ? strides_for(how.shape) : how.strides);
+  const int64_t lowest = is_signed(dtype) ? -3 : 0;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    const auto number = static_cast<double>(i * 5 % 7 + i % 3 + lowest);
+    set_number(a, dtype, i, dtype == BP_BOOL ? static_cast<double>(i % 13 == 5) : number);
+  }
+  return a;
+}
+
+std::vector<Sizes> all_sets_of_dims(size_t rank) {
+  std::vector<Sizes> sets;
+  for (uint32_t bits = 1; bits < (1u << rank); ++bits) {
+    Sizes set;
+    for (uint32_t dim = 0; dim < rank; ++dim) {
+      if ((bits >> dim) & 1u) set.push_back(dim);
+    }
+    sets.push_back(set);
+  }
+  return sets;
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {{1}, {}},           {{70}, {}},           {{513}, {2}},           {{5, 7}, {}},
+      {{5, 7}, {1, 5}},    {{64, 3}, {}},        {{3, 600}, {}},         {{600, 3}, {}},
+      {{4, 5, 6}, {}},     {{4, 5, 6}, {6, 24, 1}}, {{4, 5, 6}, {1, 4, 20}}, {{4, 5, 6}, {0, 6, 1}},
+      {{3, 1, 65}, {}},    {{2, 3, 4, 5}, {60, 1, 15, 3}}, {{33, 513}, {1026, 2}},
+  };
+  return all;
+}
+
+void check(const std::string& name, uint32_t dtype, const Case& how) {
+  Data a = whole_numbers(dtype, how);
+  for (const Sizes& dims : all_sets_of_dims(how.shape.size())) {
+    const auto expected = groups(a, dtype, dims);
+    for (bool keepdim : {false, true}) {
+      Data out(dtype, reduced_shape(how.shape, dims, keepdim));
+      std::vector<bp_value> args = {value(a), value(dims), value(keepdim)};
+      if (name == "sum" || name == "mean") args.push_back(none());
+      run(name, args, {&out});
+      for (int64_t i = 0; i < out.numel(); ++i) {
+        const double truth = reference(name, expected[static_cast<size_t>(i)]);
+        ASSERT_NEAR(get_number(out, dtype, i), truth, std::fabs(truth) * 8e-3 * (dtype == BP_BF16 || dtype == BP_F16) + 1e-6)
+            << name << " of " << dtype_name(dtype) << ", shape " << ::testing::PrintToString(how.shape)
+            << " strides " << ::testing::PrintToString(how.strides) << " over " << ::testing::PrintToString(dims)
+            << ", output " << i;
+      }
+    }
+  }
+}
+
+TEST(Reduction, sum_and_mean_over_every_set_of_axes) {
+  for_each_target([](const std::string&) {
+    for (uint32_t dtype : {BP_F32, BP_F64, BP_BF16, BP_F16, BP_COMPLEX64}) {
+      for (const Case& how : cases()) {
+        check("sum", dtype, how);
+        check("mean", dtype, how);
+      }
+    }
+    for (const Case& how : cases()) check("sum", BP_I64, how);
+  });
+}
+
+TEST(Reduction, max_and_min_over_every_set_of_axes) {
+  for_each_target([](const std::string&) {
+    for (uint32_t dtype : {BP_BOOL, BP_U8, BP_I8, BP_I16, BP_U16, BP_I32, BP_U32, BP_I64, BP_U64, BP_F16, BP_BF16, BP_F32, BP_F64}) {
+      for (const Case& how : cases()) {
+        check("max", dtype, how);
+        check("min", dtype, how);
+      }
+    }
+  });
+}
+
+TEST(Reduction, argmax_is_the_first_of_equals) {
+  for_each_target([](const std::string&) {
+    for (uint32_t dtype : {BP_BOOL, BP_U8, BP_I16, BP_I64, BP_F16, BP_BF16, BP_F32, BP_F64}) {
+      for (const Case& how : cases()) {
+        Data a = whole_numbers(dtype, how);
+        for (int64_t dim = -1; dim < static_cast<int64_t>(how.shape.size()); ++dim) {
+          Sizes dims = {dim};
+          if (dim < 0) dims = all_sets_of_dims(how.shape.size()).back();
+          const auto expected = groups(a, dtype, dims);
+          Data out(BP_I64, reduced_shape(how.shape, dims, false));
+          run("argmax", {value(a), dim < 0 ? none() : value(dim), value(false)}, {&out});
+          for (int64_t i = 0; i < out.numel(); ++i) {
+            ASSERT_EQ(out.at<int64_t>(i), first_largest(expected[static_cast<size_t>(i)]))
+                << dtype_name(dtype) << ::testing::PrintToString(how.shape) << " dim " << dim << " output " << i;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(Reduction, a_nan_wins_at_every_place) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for_each_target([&](const std::string& target) {
+    for (int64_t size : {1, 5, 64, 300, 700}) {
+      for (int64_t place = 0; place < size; place += 1 + size / 20) {
+        Data a(BP_F32, {size}), out(BP_F32, {}), index(BP_I64, {});
+        for (int64_t i = 0; i < size; ++i) a.at<float>(i) = static_cast<float>(i);
+        a.at<float>(place) = nan;
+        run("max", {value(a), value(Sizes{0}), value(false)}, {&out});
+        EXPECT_TRUE(std::isnan(out.at<float>(0))) << target << place;
+        run("min", {value(a), value(Sizes{0}), value(false)}, {&out});
+        EXPECT_TRUE(std::isnan(out.at<float>(0))) << target << place;
+        run("argmax", {value(a), value(0), value(false)}, {&index});
+        EXPECT_EQ(index.at<int64_t>(0), place) << target;
+        // As a column of three.
+        Data columns(BP_F32, {size, 9});
+        columns.at<float>(place * 9 + 4) = nan;
+        Data most(BP_F32, {9}), where(BP_I64, {9});
+        run("max", {value(columns), value(Sizes{0}), value(false)}, {&most});
+        run("argmax", {value(columns), value(0), value(false)}, {&where});
+        EXPECT_TRUE(std::isnan(most.at<float>(4)));
+        EXPECT_EQ(most.at<float>(3), 0);
+        EXPECT_EQ(where.at<int64_t>(4), place);
+      }
+    }
+  });
+}
+
+TEST(Reduction, extremes_of_infinities) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Data a = Data::of<float>(BP_F32, {3}, {-inf, -inf, -inf}), out(BP_F32, {}), index(BP_I64, {});
+  run("max", {value(a), value(Sizes{0}), value(false)}, {&out});
+  EXPECT_EQ(out.at<float>(0), -inf);
+  run("argmax", {value(a), value(0), value(false)}, {&index});
+  EXPECT_EQ(index.at<int64_t>(0), 0);
+}
+
+TEST(Reduction, long_sums_are_exact_to_the_last_place) {
+  for (int64_t size : {100003, 5000011}) {
+    Data a(BP_F32, {size}), out(BP_F32, {});
+    std::mt19937 random(3);
+    long double truth = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      a.at<float>(i) = static_cast<float>(random() >> 8) * 0x1p-24f;
+      truth += a.at<float>(i);
+    }
+    run("sum", {value(a), value(Sizes{0}), value(false), none()}, {&out});
+    EXPECT_EQ(out.at<float>(0), static_cast<float>(truth));
+  }
+}
+
+// The same bits from one thread, two and three, in each of the ways to cut the work.
+TEST(Reduction, does_not_depend_on_the_number_of_threads) {
+  const std::vector<std::pair<Sizes, Sizes>> shapes_and_dims = {
+      {{3000001}, {0}}, {{1500, 2000}, {0}}, {{1500, 2000}, {1}}, {{2, 700000}, {1}}, {{400000, 5}, {0}}, {{30, 300, 300}, {0, 2}}};
+  std::mt19937 random(4);
+  for (const auto& [shape, dims] : shapes_and_dims) {
+    Data a(BP_F64, shape);
+    for (int64_t i = 0; i < a.numel(); ++i) reinterpret_cast<double*>(a.bytes())[i] = std::ldexp(static_cast<double>(random()), -20 - static_cast<int>(random() % 20));
+    std::vector<double> first;
+    for (uint32_t threads : {1u, 2u, 3u}) {
+      CpuPlugin::get().set_num_threads(threads);
+      Data out(BP_F64, reduced_shape(shape, dims, false));
+      run("sum", {value(a), value(dims), value(false), none()}, {&out});
+      if (threads == 1) {
+        first = out.values<double>();
+        continue;
+      }
+      EXPECT_EQ(out.values<double>(), first) << ::testing::PrintToString(shape) << threads;
+    }
+  }
+  CpuPlugin::get().set_num_threads(2);
+}
+
+}  // namespace
+}  // namespace bp_test
