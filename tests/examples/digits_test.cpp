@@ -1,0 +1,87 @@
+// needs: cpu reference
+#include <nlohmann/json.hpp>
+
+#include "tools/run_program.hpp"
+
+namespace {
+
+using bp::test::Finished;
+using bp::test::run_program;
+using bp::test::TemporaryFolder;
+using nlohmann::json;
+
+// The sanitizers' builds have no examples.
+bool is_built() {
+  return std::filesystem::exists(BP_BUILD_BIN_DIR "/digits");
+}
+
+class Digits : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!is_built()) GTEST_SKIP() << "examples are not built";
+  }
+
+  json learn(const std::vector<std::string>& options) {
+    std::vector<std::string> words{"--json", folder_.path() / "report.json"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Finished finished = run_program("digits", words);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return json::parse(bp::test::read_file(folder_.path() / "report.json"));
+  }
+
+  std::string complaint(const std::vector<std::string>& options) {
+    const Finished finished = run_program("digits", options);
+    EXPECT_EQ(finished.exit_code, 1);
+    EXPECT_EQ(finished.out, "");
+    EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
+    return finished.err;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Digits, are_read_on_every_device_alike) {
+  const json cpu = learn({"--device", "cpu"});
+  const json reference = learn({"--device", "reference:0"});
+  EXPECT_EQ(cpu["device"], "cpu:0");
+  EXPECT_EQ(reference["device"], "reference:0");
+  for (const json& report : {cpu, reference}) {
+    EXPECT_GE(report["test_accuracy"], 0.94);
+    EXPECT_LE(report["test_accuracy"], 1);
+    EXPECT_GT(report["ms_per_step"], 0);
+    EXPECT_FALSE(report["maker"].get<std::string>().empty());
+  }
+  const double loss = cpu["final_loss"];
+  EXPECT_NEAR(reference["final_loss"], loss, 1e-4 * loss);
+}
+
+TEST_F(Digits, says_where_the_calls_ran) {
+  const json cpu = learn({"--device", "cpu", "--epochs", "1"})["served"];
+  EXPECT_GT(cpu["native"], 200);
+  EXPECT_GT(cpu["view"], 20);
+  EXPECT_EQ(cpu["host"], 0);
+  for (const char* rung : {"legalized", "generated", "decomposed"}) EXPECT_TRUE(cpu.contains(rung));
+  EXPECT_GT(learn({"--device", "reference", "--epochs", "1"})["served"]["host"], 200);
+}
+
+TEST_F(Digits, depend_on_the_seed_alone) {
+  const json first = learn({"--seed", "7", "--epochs", "2"});
+  EXPECT_EQ(learn({"--seed", "7", "--epochs", "2"})["final_loss"], first["final_loss"]);
+  EXPECT_NE(learn({"--seed", "8", "--epochs", "2"})["final_loss"], first["final_loss"]);
+}
+
+TEST_F(Digits, complains_in_one_sentence) {
+  using testing::HasSubstr;
+  EXPECT_THAT(complaint({"--device", "acme"}), HasSubstr("there is no device 'acme'"));
+  EXPECT_THAT(complaint({"--data", "/nowhere.csv"}), HasSubstr("/nowhere.csv: cannot be read"));
+  const std::string words = folder_.write("words.csv", "0,1,many\n");
+  EXPECT_THAT(complaint({"--data", words}),
+              HasSubstr(words + ":1: expected 64 pixels from 0 to 16 and a digit"));
+  const std::string short_file = folder_.write("empty.csv", "");
+  EXPECT_THAT(complaint({"--data", short_file}), HasSubstr("holds 0 images; at least 5"));
+  EXPECT_THAT(complaint({"--data", folder_.path()}), HasSubstr("cannot be read"));
+  EXPECT_THAT(complaint({"--epochs", "1", "--json", "/nowhere/report.json"}),
+              HasSubstr("/nowhere/report.json: cannot be written"));
+}
+
+}  // namespace

@@ -1,0 +1,80 @@
+// needs: cpu
+#include <nlohmann/json.hpp>
+
+#include "tools/run_program.hpp"
+
+namespace {
+
+using bp::test::run_backplane;
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::string memory_only = BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so";
+const std::string partial = BP_TEST_PLUGIN_DIR "/libbackplane_partial.so";
+
+// {operator: row}
+json served_on(const std::string& device, const std::vector<std::string>& options = {}) {
+  std::vector<std::string> words{"ops", "--device", device, "--json"};
+  words.insert(words.end(), options.begin(), options.end());
+  const auto listed = run_backplane(words);
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  json rows;
+  for (const json& row : json::parse(listed.out)) {
+    EXPECT_EQ(row.value("error", ""), "") << row["op"];
+    rows[row["op"]] = row;
+  }
+  return rows;
+}
+
+TEST(Ops, are_listed_with_schema_and_kind) {
+  const auto listed = run_backplane({"ops", "--json"});
+  ASSERT_EQ(listed.exit_code, 0) << listed.err;
+  for (const json& row : json::parse(listed.out)) {
+    if (row["op"] != "add") continue;
+    EXPECT_EQ(row["kind"], "pointwise");
+    EXPECT_EQ(row["schema"], "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor");
+    return;
+  }
+  FAIL() << "add is not among them";
+}
+
+TEST(Ops, of_a_device_are_counted_while_they_run) {
+  const json cpu = served_on("cpu");
+  EXPECT_EQ(cpu["add"]["served"], "native");
+  EXPECT_EQ(cpu["sum"]["served"], "native");
+  EXPECT_EQ(cpu["transpose"]["served"], "view");
+  EXPECT_THAT(cpu["add"]["dtypes"], testing::Contains("float32"));
+  for (const json& row : cpu) EXPECT_NE(row["served"], "none") << row["op"];
+}
+
+TEST(Ops, of_a_device_without_kernels_run_on_the_host) {
+  const json rows = served_on("memonly", {"--plugin", memory_only});
+  EXPECT_EQ(rows["add"]["served"], "host");
+  EXPECT_EQ(rows["softmax"]["served"], "host");
+  EXPECT_EQ(rows["transpose"]["served"], "view");
+  for (const json& row : rows) EXPECT_NE(row["served"], "none") << row["op"];
+}
+
+TEST(Ops, refuses_an_unknown_device) {
+  const auto failed = run_backplane({"ops", "--device", "acme:3"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_EQ(failed.out, "");
+  EXPECT_THAT(failed.err, testing::StartsWith("backplane: there is no device 'acme:3'"));
+}
+
+TEST(Ops, of_two_devices_are_no_json) {
+  const auto failed = run_backplane({"ops", "--device", "cpu", "--device", "cpu", "--json"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_EQ(failed.out, "");
+  EXPECT_EQ(failed.err, "backplane: ops: --json is of one device; call it once for each\n");
+}
+
+TEST(Ops, make_a_table_for_several_devices) {
+  const auto listed =
+      run_backplane({"ops", "--device", "cpu", "--device", "memonly", "--plugin", memory_only});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("cpu:0"));
+  EXPECT_THAT(listed.out, HasSubstr("memonly:0"));
+}
+
+}  // namespace

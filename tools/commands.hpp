@@ -1,0 +1,34 @@
+// The subcommands of `backplane`. Each prints to the standard output and returns the exit code; what it
+// cannot do at all it throws, and main says so in one sentence.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace bp::tools {
+
+struct Options {
+  bool json = false;
+  bool markdown = false;                       // ops
+  std::vector<std::filesystem::path> plugins;  // devices, plugins, doctor, ops: looked at first
+  std::vector<std::string> devices;            // ops
+  std::vector<std::filesystem::path> files;    // lint
+};
+
+// What can be computed on.
+int devices(const Options& options);
+
+// The places that are searched and what is in them, in order. Opens no library.
+int plugins(const Options& options);
+
+// Why each plugin is or isn't used. 1 unless some device can be used.
+int doctor(const Options& options);
+
+// The operators; with devices, where each runs on them, found by running it.
+int ops(const Options& options);
+
+// What the loader would hold against these libraries. 1 if it would refuse one.
+int lint(const Options& options);
+
+}  // namespace bp::tools

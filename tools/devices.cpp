@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <backplane/runtime/device_registry.hpp>
+
+#include "commands.hpp"
+#include "load.hpp"
+#include "output.hpp"
+
+namespace bp::tools {
+namespace {
+
+std::string describe_memory(const DeviceRecord& record) {
+  if (record.info.total_memory == 0) return "unknown";
+  return fmt::format("{:.1f} GiB", static_cast<double>(record.info.total_memory) / (1u << 30));
+}
+
+void print_for_program(const std::vector<const DeviceRecord*>& records) {
+  auto list = nlohmann::ordered_json::array();
+  for (const DeviceRecord* record : records) {
+    const Backend& backend = *record->backend;
+    const std::uint32_t flags = record->info.flags;
+    list.push_back({{"name", record->name},
+                    {"backend", backend.name},
+                    {"index", record->index},
+                    {"description", record->info.name},
+                    {"maker", backend.vendor},
+                    {"version", backend.version},
+                    {"plugin", backend.path},
+                    {"memory_bytes", record->info.total_memory},
+                    {"synchronous", (flags & BP_DEVICE_SYNCHRONOUS) != 0},
+                    {"host_readable", (flags & BP_DEVICE_HOST_READABLE) != 0}});
+  }
+  print_json(list);
+}
+
+void print_for_person(const std::vector<const DeviceRecord*>& records) {
+  if (records.empty()) {
+    fmt::print("No plugin offers a device; 'backplane doctor' says why.\n");
+    return;
+  }
+  Table table({"DEVICE", "MAKER", "VERSION", "MEMORY", "WHAT IT IS"});
+  for (const DeviceRecord* record : records)
+    table.add({{record->name, Color::strong},
+               {record->backend->vendor},
+               {record->backend->version},
+               {describe_memory(*record)},
+               {record->info.name}});
+  table.print();
+}
+
+}  // namespace
+
+int devices(const Options& options) {
+  load_plugins(options);
+  const std::vector<const DeviceRecord*> records = registered_devices();
+  options.json ? print_for_program(records) : print_for_person(records);
+  return 0;
+}
+
+}  // namespace bp::tools

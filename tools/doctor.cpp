@@ -1,0 +1,166 @@
+// Takes every candidate along the way that loading would take, and says where each of them ended.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/loading/check_candidate.hpp>
+#include <backplane/dispatcher/loading/file_trust.hpp>
+
+#include "commands.hpp"
+#include "output.hpp"
+
+namespace bp::tools {
+namespace {
+
+using loading::Candidate;
+using loading::Environment;
+using loading::Probed;
+using loading::Verdict;
+
+struct DeviceFinding {
+  std::string name;
+  std::string description;
+  std::string problem;  // empty: it opened
+};
+
+struct Examination {
+  Candidate candidate;
+  std::string stopped_at;  // a step's name; empty: all passed
+  std::string reason;      // why it stopped there
+  bool no_device = false;  // it stopped there, and that is no fault
+  std::vector<std::string> warnings;
+  std::vector<DeviceFinding> devices;
+
+  bool usable() const {
+    for (const DeviceFinding& device : devices)
+      if (device.problem.empty()) return true;
+    return false;
+  }
+};
+
+// The steps in their order. check_candidate stops at the first refusal, and says which by what it has
+// not filled in.
+std::string refusing_step(const Candidate& candidate, const Verdict& verdict,
+                          const Environment& environment) {
+  if (!candidate.usable()) return "search";
+  for (const auto& file : {candidate.manifest_file, candidate.library})
+    if (!file.empty() && !check_trust(file, environment).problem.empty()) return "trust";
+  if (verdict.lint.refused()) return "lint";
+  return verdict.probe.outcome == Probed::not_probed ? "checksum" : "probe";
+}
+
+void open_devices(const Backend& backend, Examination& result) {
+  for (const DeviceRecord* record : backend.devices) {
+    DeviceFinding finding{record->name, record->info.name, ""};
+    try {
+      device_record(record->device);
+    } catch (const Error& error) {
+      finding.problem = error.what();
+      result.stopped_at = "devices";
+      result.reason = error.what();
+    }
+    result.devices.push_back(std::move(finding));
+  }
+}
+
+Examination examine(const Candidate& candidate, const Environment& environment) {
+  Examination result{candidate, "", "", false, {}, {}};
+  Verdict verdict = check_candidate(candidate, environment);
+  result.warnings = std::move(verdict.warnings);
+  if (!verdict.usable) {
+    result.stopped_at = refusing_step(candidate, verdict, environment);
+    result.reason = std::move(verdict.reason);
+    result.no_device = verdict.no_device;
+    return result;
+  }
+  try {
+    open_devices(load_plugin(candidate.library), result);
+  } catch (const Error& error) {
+    result.stopped_at = "load";
+    result.reason = error.what();
+  }
+  return result;
+}
+
+nlohmann::ordered_json describe(const Examination& examined) {
+  auto list = nlohmann::ordered_json::array();
+  for (const DeviceFinding& device : examined.devices)
+    list.push_back(
+        {{"name", device.name}, {"description", device.description}, {"problem", device.problem}});
+  const Candidate& candidate = examined.candidate;
+  return {{"name", candidate.name()},
+          {"library", candidate.library.string()},
+          {"manifest", candidate.manifest_file.string()},
+          {"origin", describe(candidate.origin)},
+          {"found_in", candidate.found_in},
+          {"usable", examined.usable()},
+          {"no_device", examined.no_device},
+          {"stopped_at", examined.stopped_at},
+          {"reason", examined.reason},
+          {"warnings", examined.warnings},
+          {"devices", std::move(list)}};
+}
+
+void print_for_person(const Examination& examined) {
+  const Candidate& candidate = examined.candidate;
+  const std::string file =
+      candidate.library.empty() ? candidate.found_in : candidate.library.string();
+  fmt::print("{}  {} ({})\n", paint(candidate.name(), Color::strong), file,
+             describe(candidate.origin));
+  for (const std::string& warning : examined.warnings)
+    fmt::print("  {} {}\n", paint("warning:", Color::warning), warning);
+  for (const DeviceFinding& device : examined.devices)
+    if (device.problem.empty())
+      fmt::print("  {} {}: {}\n", paint("used:", Color::good), device.name, device.description);
+    else
+      fmt::print("  {} {}: {}\n", paint("not used:", Color::bad), device.name, device.problem);
+  if (!examined.devices.empty()) return;
+  fmt::print("  {} {} (step: {})\n",
+             paint("not used:", examined.no_device ? Color::faint : Color::bad), examined.reason,
+             examined.stopped_at);
+}
+
+// What a person should know about the whole, as sentences.
+std::vector<std::string> advise(const Environment& environment,
+                                const std::vector<Examination>& all) {
+  std::vector<std::string> advice;
+  if (all.empty()) advice.emplace_back("no plugin was found; 'backplane plugins' shows the places");
+  if (environment.privileged)
+    advice.emplace_back(
+        "this process is privileged, so that BACKPLANE_PLUGIN_PATH and the user's "
+        "folder are ignored");
+  if (environment.trust_any_file)
+    advice.emplace_back("BACKPLANE_TRUST_ANY_FILE=1 lets files of strangers into the process");
+  if (Device host; !find_host_device(host))
+    advice.emplace_back(
+        "no plugin offers the device cpu, so that an operator without a kernel on "
+        "its device has no host to fall back to");
+  return advice;
+}
+
+}  // namespace
+
+int doctor(const Options& options) {
+  const Environment environment = Environment::current();
+  std::vector<Examination> all;
+  for (const Candidate& candidate : discover(environment, options.plugins))
+    all.push_back(examine(candidate, environment));
+  std::size_t num_usable = 0;
+  for (const Examination& examined : all) num_usable += examined.usable();
+  const std::vector<std::string> advice = advise(environment, all);
+
+  if (options.json) {
+    auto list = nlohmann::ordered_json::array();
+    for (const Examination& examined : all) list.push_back(describe(examined));
+    print_json({{"usable", num_usable != 0}, {"advice", advice}, {"plugins", std::move(list)}});
+  } else {
+    for (const Examination& examined : all) print_for_person(examined);
+    fmt::print("{}{} of {} usable.\n", all.empty() ? "" : "\n", num_usable,
+               count_of(all.size(), "plugin"));
+    for (const std::string& sentence : advice)
+      fmt::print("{} {}\n", paint("note:", Color::warning), sentence);
+  }
+  return num_usable != 0 ? 0 : 1;
+}
+
+}  // namespace bp::tools

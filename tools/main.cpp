@@ -1,0 +1,74 @@
+// bin/backplane: what is here, what works, and why something does not.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include <backplane/tensor/error.hpp>
+
+#include "commands.hpp"
+
+namespace {
+
+using bp::tools::Options;
+using Command = int (*)(const Options&);
+
+constexpr int failed = 1;
+constexpr int misused = 2;
+
+struct CommandLine {
+  CLI::App app{"Backplane: the devices, plugins and operators of this machine", "backplane"};
+  Options options;
+  Command chosen = nullptr;
+
+  CommandLine() {
+    app.require_subcommand(1);
+    app.set_version_flag("--version", BP_VERSION);
+    add("devices", "What can be computed on", bp::tools::devices);
+    add("plugins", "Where plugins are looked for, and what is there", bp::tools::plugins);
+    add("doctor", "Why each plugin is or is not used; fails if no device is usable",
+        bp::tools::doctor);
+
+    CLI::App* ops = add("ops", "Operators; with a device, where each of them runs", bp::tools::ops);
+    ops->add_option("--device", options.devices, "Run each operator's samples on it (repeatable)")
+        ->type_name("NAME");
+    ops->add_flag("--markdown", options.markdown, "The table of README")
+        ->needs("--device")
+        ->excludes("--json");
+
+    CLI::App* lint = add("lint",
+                         "What a loader would hold against a plugin's library; fails if it "
+                         "would refuse one",
+                         bp::tools::lint, /*loads=*/false);
+    lint->add_option("files", options.files, "Libraries")->required()->type_name("FILE");
+  }
+
+ private:
+  CLI::App* add(const char* name, const char* description, Command command, bool loads = true) {
+    CLI::App* sub = app.add_subcommand(name, description);
+    sub->add_flag("--json", options.json, "For a program instead of a person");
+    if (loads)
+      sub->add_option(
+             "--plugin", options.plugins,
+             "A library, a manifest or a folder of manifests to look at first (repeatable)")
+          ->type_name("PATH");
+    sub->callback([this, command] { chosen = command; });
+    return sub;
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine line;
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return line.app.exit(error) == 0 ? 0 : misused;
+  }
+  try {
+    return line.chosen(line.options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "backplane: %s\n", error.what());
+    return failed;
+  }
+}
