@@ -1,0 +1,68 @@
+// Our side of the pairs that bench/peers/run.py measures: the same calls as the peer's programs, under the
+// same names. Usage: backplane_bench_pairs calls|large
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include <backplane/backplane.hpp>
+#include <backplane/dispatcher/loader.hpp>
+#include <backplane/runtime/settings.hpp>
+
+#include "../peers/measure.hpp"
+
+namespace {
+
+void report_ns(const char* name, double ns) { bench::report(name, ns, "ns"); }
+
+// The cost of one call, on one thread.
+void measure_calls() {
+  bp::set_num_threads(1);
+  const bp::Tensor a = bp::ones({1}), b = bp::ones({1}), out = bp::empty({1});
+  const bp::Tensor square = bp::ones({64, 64});
+  report_ns("empty", bench::median_ns([] { bp::Tensor x = bp::empty({1}); }));
+  report_ns("add_1_element", bench::median_ns([&] { bp::Tensor x = bp::add(a, b); }));
+  report_ns("add_out_1_element", bench::median_ns([&] { bp::add_out(out, a, b); }));
+  report_ns("add_in_place_1_element", bench::median_ns([&] { bp::add_(a, b); }));
+  report_ns("view", bench::median_ns([&] { bp::Tensor x = bp::view(square, {4096}); }));
+  report_ns("transpose", bench::median_ns([&] { bp::Tensor x = bp::transpose(square, 0, 1); }));
+  report_ns("slice", bench::median_ns([&] { bp::Tensor x = bp::slice(square, 0, 0, 32); }));
+
+  bp::load_plugin(BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so");
+  const bp::Device device = bp::device("memonly:0");
+  const bp::Tensor c = bp::to(a, device), d = bp::to(b, device);
+  report_ns("fallback_mul_1_element", bench::median_ns([&] { bp::Tensor x = bp::mul(c, d); }));
+  report_ns("fallback_relu_1_element", bench::median_ns([&] { bp::Tensor x = bp::relu(c); }));
+}
+
+// 64 MiB of f32 with a fresh result, bytes read plus written; and matrix products; all cores.
+void measure_large() {
+  const bp::Tensor x = bp::rand({4096, 4096});
+  const double gigabytes = 2.0 * static_cast<double>(x.nbytes()) / 1e9;
+  const auto rate = [&](const char* name, auto call) {
+    bench::report(name, gigabytes / (bench::median_ns(call) * 1e-9), "GB/s");
+  };
+  rate("tanh_64mib", [&] { bp::Tensor y = bp::tanh(x); });
+  rate("exp_64mib", [&] { bp::Tensor y = bp::exp(x); });
+  rate("softmax_64mib", [&] { bp::Tensor y = bp::softmax(x, -1); });
+  rate("transpose_copy_64mib", [&] { bp::Tensor y = bp::contiguous(bp::transpose(x, 0, 1)); });
+  for (const auto& [name, size] : {std::pair{"matmul_512_f32", 512}, {"matmul_2048_f32", 2048}}) {
+    const bp::Tensor a = bp::rand({size, size}), b = bp::rand({size, size});
+    const double flops = 2.0 * size * size * size;
+    const double ns = bench::median_ns([&] { bp::Tensor y = bp::matmul(a, b); });
+    bench::report(name, flops / ns, "GFLOP/s");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* group = argc == 2 ? argv[1] : "";
+  try {
+    if (!std::strcmp(group, "calls")) measure_calls();
+    else if (!std::strcmp(group, "large")) measure_large();
+    else return std::fprintf(stderr, "usage: backplane_bench_pairs calls|large\n"), 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "backplane_bench_pairs: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,41 @@
+"""Our side: the release build, installed into build/peers/installed, measured as an application sees it."""
+
+import os
+
+import measure
+from measure import BUILD, ROOT, BenchError
+
+RELEASE = ROOT / "build" / "release"
+PAIRS = RELEASE / "bin" / "backplane_bench_pairs"
+HELLO = ROOT / "examples" / "hello" / "hello.cpp"
+INSTALLED = BUILD / "installed"
+HELLO_PROGRAM = BUILD / "backplane_hello"
+ENVIRONMENT = {**os.environ, "LD_LIBRARY_PATH": str(INSTALLED / "lib")}
+
+
+def prepare():
+    """Installs the release build, and builds the hello application against what was installed."""
+    for needed in (PAIRS, HELLO):
+        if not needed.exists():
+            raise BenchError(f"{needed.relative_to(ROOT)} is missing; run ./dev build first")
+    BUILD.mkdir(parents=True, exist_ok=True)
+    measure.must_run("installing", ["cmake", "--install", str(RELEASE), "--prefix", str(INSTALLED)])
+    flags = ["-O2", "-std=c++20", f"-I{INSTALLED}/include", f"-L{INSTALLED}/lib", "-lbackplane"]
+    command = [measure.COMPILER, str(HELLO), *flags, "-o", str(HELLO_PROGRAM)]
+    measure.must_run(f"building {HELLO.name}", command)
+
+
+def calls():
+    return measure.program([str(PAIRS), "calls"], ENVIRONMENT)
+
+
+def large():
+    return measure.program([str(PAIRS), "large"], ENVIRONMENT)
+
+
+def compile():
+    return measure.compilation(HELLO, [INSTALLED / "include"])
+
+
+def start():
+    return measure.start([str(HELLO_PROGRAM)], ENVIRONMENT)
