@@ -85,7 +85,9 @@ const char* name(Rung rung) {
 
 std::vector<CallCount> call_counts() {
   std::map<std::uint32_t, std::string> backend_names;
-  for (const Backend* backend : registered_backends()) backend_names[backend->number] = backend->name;
+  // By its devices, whose records outlive it: another thread may unload it now.
+  for (const DeviceRecord* record : registered_devices())
+    backend_names[record->backend_number] = record->name.substr(0, record->name.rfind(':'));
   std::map<std::uint32_t, std::string> op_names;
   for (const Operator* op : registered_operators()) op_names[op->id] = op->name();
 

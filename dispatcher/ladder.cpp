@@ -64,10 +64,13 @@ bool try_decomposed(Frame& frame) {
 
 std::string kernels_of(const Frame& frame) {
   std::string text;
-  for (const Backend* backend : registered_backends())
-    if (const KernelTable* table = table_of(frame.op(), backend->number))
-      if (table->num_candidates)
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", backend->name);
+  // By their devices, whose records outlive them: another thread may unload a backend now.
+  for (const DeviceRecord* record : registered_devices()) {
+    const KernelTable* table = table_of(frame.op(), record->backend_number);
+    if (!record->name.ends_with(":0") || !table || !table->num_candidates) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                        record->name.substr(0, record->name.rfind(':')));
+  }
   return text.empty() ? "none" : text;
 }
 

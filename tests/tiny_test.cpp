@@ -8,7 +8,8 @@ namespace {
 
 TEST(Tiny, cpu_computes) {
   const bp::Tensor a = bp::tensor({{1.0, 2.0}, {3.0, 4.0}});
-  EXPECT_EQ(bp::to_vector<float>(bp::matmul(a, bp::add(a, 1))), (std::vector<float>{10, 13, 22, 29}));
+  EXPECT_EQ(bp::to_vector<float>(bp::matmul(a, bp::add(a, 1))),
+            (std::vector<float>{10, 13, 22, 29}));
   EXPECT_EQ(bp::item<float>(bp::sum(a)), 10.0f);
 }
 
@@ -33,7 +34,8 @@ TEST(Tiny, views_in_place_and_errors) {
 
 TEST(Tiny, a_step_of_training_lowers_the_loss) {
   bp::manual_seed(1);
-  const bp::Tensor x = bp::randn({32, 4}), truth = bp::matmul(x, bp::ones({4, 1})), w = bp::zeros({4, 1});
+  const bp::Tensor x = bp::randn({32, 4}), truth = bp::matmul(x, bp::ones({4, 1})),
+                   w = bp::zeros({4, 1});
   const auto loss = [&] {
     const bp::Tensor error = bp::sub(bp::matmul(x, w), truth);
     return bp::item<float>(bp::mean(bp::mul(error, error)));

@@ -21,12 +21,16 @@ bool may_allocate() {
 
 namespace bp::test {
 
-std::uint64_t heap_allocations() { return allocations; }
+std::uint64_t heap_allocations() {
+  return allocations;
+}
 void fail_heap_allocation(std::uint64_t n) {
   fails_at = n == 0 ? 0 : allocations + n;
   failed = false;
 }
-bool heap_allocation_failed() { return failed; }
+bool heap_allocation_failed() {
+  return failed;
+}
 
 }  // namespace bp::test
 
@@ -37,8 +41,15 @@ void* operator new(std::size_t bytes) {
   if (ptr == nullptr) throw std::bad_alloc();
   return ptr;
 }
-void operator delete(void* ptr) noexcept { std::free(ptr); }
-void operator delete(void* ptr, std::size_t) noexcept { std::free(ptr); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return may_allocate() ? std::malloc(bytes) : nullptr;
+}
+void operator delete(void* ptr) noexcept {
+  std::free(ptr);
+}
+void operator delete(void* ptr, std::size_t) noexcept {
+  std::free(ptr);
+}
 
 #else
 

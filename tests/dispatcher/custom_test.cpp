@@ -1,28 +1,30 @@
 // needs: cpu
-#include <backplane/dispatcher/registry.hpp>
-
 #include <gtest/gtest.h>
 
 #include <backplane/backplane.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace {
 
 void infer_halves(const bp::Call& call, bp::Inferred& out) {
   const bp_tensor& a = *call.args[0].u.tensor;
-  BP_CHECK(a.dl.ndim == 1 && a.dl.shape[0] % 2 == 0, "test::halve: rank {}, needs an even vector", a.dl.ndim);
+  BP_CHECK(a.dl.ndim == 1 && a.dl.shape[0] % 2 == 0, "test::halve: rank {}, needs an even vector",
+           a.dl.ndim);
   out.outputs[0].dtype = static_cast<bp::Dtype>(a.dtype);
   out.outputs[0].shape = {a.dl.shape[0] / 2};
 }
 
 void run_halves(const bp::Call& call) {
   const bp_tensor& a = *call.args[0].u.tensor;
-  const auto* from = reinterpret_cast<const float*>(static_cast<char*>(a.dl.data) + a.dl.byte_offset);
+  const auto* from =
+      reinterpret_cast<const float*>(static_cast<char*>(a.dl.data) + a.dl.byte_offset);
   float* to = call.results[0].data<float>();
-  for (std::int64_t i = 0; i < call.results[0].numel(); ++i) to[i] = from[i] + from[i + call.results[0].numel()];
+  for (std::int64_t i = 0; i < call.results[0].numel(); ++i)
+    to[i] = from[i] + from[i + call.results[0].numel()];
 }
 
 void decompose_double(const bp::Call& call) {
@@ -31,7 +33,8 @@ void decompose_double(const bp::Call& call) {
 }
 
 TEST(CustomOperators, run_an_applications_kernel_with_its_shape_rule) {
-  bp::Operator& op = bp::register_custom_operator("test::halve(Tensor a) -> Tensor", {infer_halves, nullptr});
+  bp::Operator& op =
+      bp::register_custom_operator("test::halve(Tensor a) -> Tensor", {infer_halves, nullptr});
   bp::device("cpu");
   bp::register_application_kernel(op, *bp::find_backend("cpu"), run_halves, bp::set_of(bp::f32),
                                   BP_LAYOUT_CONTIGUOUS);
@@ -71,7 +74,8 @@ TEST(BoxedCalls, fill_in_defaults_and_check_types) {
     return "no error";
   };
   EXPECT_EQ(error_of([&] { bp::call_boxed("add", {bp::value_of(a)}); }),
-            "add: argument 'b' is missing; the schema is add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor");
+            "add: argument 'b' is missing; the schema is add(Tensor a, Tensor b, *, Scalar "
+            "alpha=1) -> Tensor");
   EXPECT_EQ(error_of([&] { bp::call_boxed("sum", {bp::value_of(std::int64_t{1})}); }).substr(0, 43),
             "sum: argument 'a' takes Tensor, got int; th");
   EXPECT_EQ(error_of([&] { bp::call_boxed("nothing", {}); }),

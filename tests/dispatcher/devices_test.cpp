@@ -18,7 +18,9 @@ TEST(Devices, two_in_one_call_are_an_error_that_names_both) {
             "add: 'a' is on cpu:0 and 'b' is on reference:0; move one with to()");
   EXPECT_EQ(error_of([&] { bp::add_(there, here); }),
             "add: 'a' is on reference:0 and 'b' is on cpu:0; move one with to()");
-  EXPECT_EQ(error_of([&] { bp::cat({here, there}); }),
+  EXPECT_EQ(error_of([&] {
+              bp::cat({here, there});
+            }),
             "cat: 'tensors' is on cpu:0 and 'tensors' is on reference:0; move one with to()");
   EXPECT_EQ(values(there), values(here));
   expect_same(add(here, to(there, bp::device("cpu"))), add(here, here));
@@ -60,7 +62,9 @@ TEST(Devices, meta_has_shapes_and_no_values) {
   EXPECT_EQ(to_string(to(counted({5}), bp::meta_device).shape()), "[5]");
   EXPECT_NE(error_of([&] { to(a, bp::device("cpu")); }).find("a meta tensor has no values"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { add(a, counted({2, 3})); }).find("'a' is on meta and 'b' is on cpu:0"),
+  EXPECT_NE(error_of([&] {
+              add(a, counted({2, 3}));
+            }).find("'a' is on meta and 'b' is on cpu:0"),
             std::string::npos);
   EXPECT_NE(error_of([&] { values(a); }), "no error");
   EXPECT_NE(error_of([&] { nonzero(a); }), "no error");  // its shape depends on data
@@ -104,8 +108,8 @@ class Installation {
         fs::copy_file(fs::path(BP_PLUGIN_DIR) / file, lib() / "backplane" / file);
   }
   std::vector<std::string> environment() const {
-    return {"LD_LIBRARY_PATH=" + lib().string(), "BACKPLANE_PLUGIN_PATH=",
-            "XDG_DATA_HOME=" + folder_.path().string()};
+    return {"LD_LIBRARY_PATH=" + lib().string(),
+            "BACKPLANE_PLUGIN_PATH=", "XDG_DATA_HOME=" + folder_.path().string()};
   }
 
  private:
@@ -115,7 +119,8 @@ class Installation {
 
 TEST(Alone, DISABLED_without_cpu) {
   const bp::Device device = bp::device("reference");
-  EXPECT_NE(error_of([] { bp::device("cpu"); }).find("there is no device 'cpu'"), std::string::npos);
+  EXPECT_NE(error_of([] { bp::device("cpu"); }).find("there is no device 'cpu'"),
+            std::string::npos);
   const float numbers[] = {0, 1, 2, 3, 4, 5};
   const Tensor a = empty_tensor({2, 3}, bp::f32, device), b = empty_tensor({2, 3}, bp::f32, device);
   copy_from_host_memory(a, numbers);
@@ -124,10 +129,11 @@ TEST(Alone, DISABLED_without_cpu) {
   EXPECT_EQ(to_string(transpose(a, 0, 1).strides()), "[1, 3]");
   EXPECT_EQ(values(select(view(b, {3, 2}), 0, 2)), (std::vector<float>{4, 5}));
   EXPECT_EQ(to_string(add(to(a, bp::meta_device), 1).shape()), "[2, 3]");
-  EXPECT_EQ(error_of([&] { add(a, b); }),
-            "add: reference:0 has no kernel for add in float32; backends with kernels for it: none; the "
-            "host cannot take it either, since no plugin offers the device 'cpu'; put the cpu plugin "
-            "where plugins are found ('backplane doctor' shows the places)");
+  EXPECT_EQ(
+      error_of([&] { add(a, b); }),
+      "add: reference:0 has no kernel for add in float32; backends with kernels for it: none; the "
+      "host cannot take it either, since no plugin offers the device 'cpu'; put the cpu plugin "
+      "where plugins are found ('backplane doctor' shows the places)");
   EXPECT_EQ(class_of_error([&] { softmax(a, 1); }), bp::ErrorClass::unsupported);
   EXPECT_NE(error_of([] { bp::default_device(); }).find("no plugin offers the host's device 'cpu'"),
             std::string::npos);
@@ -140,7 +146,8 @@ TEST(Alone, without_cpu_reference_copies_makes_views_and_says_what_is_missing) {
 
 TEST(Alone, DISABLED_without_reference) {
   expect_cpu_works();
-  EXPECT_NE(error_of([] { bp::device("reference"); }).find("devices in use: cpu:0"), std::string::npos);
+  EXPECT_NE(error_of([] { bp::device("reference"); }).find("devices in use: cpu:0"),
+            std::string::npos);
   expect_cpu_works();
 }
 TEST(Alone, without_reference_cpu_is_unaffected) {
@@ -149,12 +156,14 @@ TEST(Alone, without_reference_cpu_is_unaffected) {
 
 TEST(Alone, DISABLED_without_any) {
   EXPECT_TRUE(bp::registered_devices().empty());
-  EXPECT_EQ(error_of([] { bp::zeros({2}); }),
-            "no plugin offers the host's device 'cpu'; devices in use: none; 'backplane doctor' shows "
-            "where plugins are looked for");
-  EXPECT_EQ(error_of([] { bp::device("cpu"); }),
-            "there is no device 'cpu'; devices in use: none; 'backplane doctor' shows where plugins are "
-            "looked for");
+  EXPECT_EQ(
+      error_of([] { bp::zeros({2}); }),
+      "no plugin offers the host's device 'cpu'; devices in use: none; 'backplane doctor' shows "
+      "where plugins are looked for");
+  EXPECT_EQ(
+      error_of([] { bp::device("cpu"); }),
+      "there is no device 'cpu'; devices in use: none; 'backplane doctor' shows where plugins are "
+      "looked for");
   EXPECT_EQ(to_string(bp::zeros({2}, bp::f32, bp::meta_device).shape()), "[2]");
 }
 TEST(Alone, without_any_plugin_it_loads_and_says_that_no_device_exists) {

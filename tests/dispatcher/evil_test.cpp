@@ -19,8 +19,12 @@ struct Kind {
   const char* says;  // what the error holds; "no error"
   const char* n = "1";
 };
-void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
-std::string name_of(const testing::TestParamInfo<Kind>& kind) { return kind.param.name; }
+void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.name;
+}
+std::string name_of(const testing::TestParamInfo<Kind>& kind) {
+  return kind.param.name;
+}
 
 // Chooses a kind while it lives. Each has a cache of its own: a library that was probed once as good is not asked again.
 class Chosen {
@@ -57,7 +61,8 @@ std::string names_of_devices() {
 void use(bp::Device device) {
   const Tensor a = counted({4}, device);
   EXPECT_EQ(values(add(a, a)), (std::vector<float>{0, 2, 4, 6}));
-  EXPECT_EQ(values(bp::call_boxed("evil::twice", {bp::value_of(a)})[0]), (std::vector<float>{0, 2, 4, 6}));
+  EXPECT_EQ(values(bp::call_boxed("evil::twice", {bp::value_of(a)})[0]),
+            (std::vector<float>{0, 2, 4, 6}));
   bp::synchronize(device);
 }
 
@@ -94,7 +99,8 @@ class Evil : public testing::TestWithParam<Kind> {
 using Refused = Evil;
 TEST_P(Refused, by_load_plugin_with_a_sentence) {
   const Chosen chosen(GetParam());
-  const std::string error = error_of([] { bp::unload_plugin(bp::load_plugin(test_plugin("evil"))); });
+  const std::string error =
+      error_of([] { bp::unload_plugin(bp::load_plugin(test_plugin("evil"))); });
   expect_says(error);
   EXPECT_NE(error.find("evil"), std::string::npos) << error;
 }
@@ -201,7 +207,8 @@ const Kind used[] = {
     {"kernel_out_of_memory", "add: no scratch memory"},
     {"kernel_fails_late", "an earlier copy broke"},
     {"kernel_wants_too_much", "out of memory"},
-    {"kernel_allocates_wrong_output", "add: allocate_output is for operators whose shape depends on data"},
+    {"kernel_allocates_wrong_output",
+     "add: allocate_output is for operators whose shape depends on data"},
     {"supports_fails", "no error"},
     {"supports_strange_code", "no error"},
     {"infer_fails", "evil::twice: `a` is not to its taste"},
@@ -274,7 +281,8 @@ TEST(EvilChild, no_kind_is_left_out) {
   const std::string source{std::istreambuf_iterator<char>(file), {}};
   const std::regex pattern(R"re(is\("(\w+)"\))re");
   std::set<std::string> kinds;
-  for (std::sregex_iterator match(source.begin(), source.end(), pattern), end; match != end; ++match)
+  for (std::sregex_iterator match(source.begin(), source.end(), pattern), end; match != end;
+       ++match)
     kinds.insert((*match)[1]);
   EXPECT_EQ(met, kinds);
 }

@@ -15,16 +15,16 @@ using Tensors = std::vector<Tensor>;
 // ---- The same numbers ----
 
 struct Inputs {
-  Tensor a, b;        // f32 [4, 6], of both signs
-  Tensor positive;    // f32 [4, 6]
-  Tensor row;         // f32 [6]
-  Tensor cube, fit;   // f32 [2, 3, 4], [2, 4, 5]
-  Tensor whole;       // i64 [4, 6]
-  Tensor index;       // i64 [3], below 4
-  Tensor where;       // i64 [4, 6], below 4
-  Tensor mask;        // bool [4, 6]
-  Tensor half;        // f16 [4, 6]
-  Tensor small;       // i8 [4, 6]
+  Tensor a, b;       // f32 [4, 6], of both signs
+  Tensor positive;   // f32 [4, 6]
+  Tensor row;        // f32 [6]
+  Tensor cube, fit;  // f32 [2, 3, 4], [2, 4, 5]
+  Tensor whole;      // i64 [4, 6]
+  Tensor index;      // i64 [3], below 4
+  Tensor where;      // i64 [4, 6], below 4
+  Tensor mask;       // bool [4, 6]
+  Tensor half;       // f16 [4, 6]
+  Tensor small;      // i8 [4, 6]
 };
 
 Inputs make_inputs() {
@@ -78,17 +78,30 @@ const std::vector<OpCase>& op_cases() {
   static const std::vector<OpCase> all = {
       {"add", [](const Inputs& in) { return Tensors{add(in.a, in.b, 2)}; }},
       {"add_a_row", [](const Inputs& in) { return Tensors{add(in.a, in.row)}; }},
-      {"add_a_number", [](const Inputs& in) { return Tensors{add(in.a, 1.5), sub(2, in.a)}; }},
-      {"add_promotes", [](const Inputs& in) { return Tensors{add(in.whole, in.a), add(in.half, in.a)}; }},
+      {"add_a_number",
+       [](const Inputs& in) {
+         return Tensors{add(in.a, 1.5), sub(2, in.a)};
+       }},
+      {"add_promotes",
+       [](const Inputs& in) {
+         return Tensors{add(in.whole, in.a), add(in.half, in.a)};
+       }},
       {"add_small_integers", [](const Inputs& in) { return Tensors{add(in.small, in.small)}; }},
-      {"mul_div", [](const Inputs& in) { return Tensors{mul(in.a, in.b), div(in.a, in.positive)}; }},
+      {"mul_div",
+       [](const Inputs& in) {
+         return Tensors{mul(in.a, in.b), div(in.a, in.positive)};
+       }},
       {"div_of_integers", [](const Inputs& in) { return Tensors{div(in.whole, 2)}; }},
       {"functions",
        [](const Inputs& in) {
-         return Tensors{exp(in.b), log(in.positive), sqrt(in.positive), bp::tanh(in.b), sigmoid(in.b),
-                        relu(in.a), neg(in.a), abs(in.a), sin(in.b), cos(in.b), floor(in.b)};
+         return Tensors{exp(in.b),     log(in.positive), sqrt(in.positive), bp::tanh(in.b),
+                        sigmoid(in.b), relu(in.a),       neg(in.a),         abs(in.a),
+                        sin(in.b),     cos(in.b),        floor(in.b)};
        }},
-      {"functions_of_halves", [](const Inputs& in) { return Tensors{bp::tanh(in.half), neg(in.half)}; }},
+      {"functions_of_halves",
+       [](const Inputs& in) {
+         return Tensors{bp::tanh(in.half), neg(in.half)};
+       }},
       {"maximum_where",
        [](const Inputs& in) {
          return Tensors{maximum(in.a, in.b), minimum(in.a, in.b), where(in.mask, in.a, in.b),
@@ -96,13 +109,17 @@ const std::vector<OpCase>& op_cases() {
        }},
       {"comparisons",
        [](const Inputs& in) {
-         return Tensors{lt(in.a, in.b), le(in.a, in.b), gt(in.a, 0), ge(in.a, in.b),
+         return Tensors{lt(in.a, in.b),  le(in.a, in.b),  gt(in.a, 0),         ge(in.a, in.b),
                         eq(in.whole, 0), ne(in.whole, 0), logical_not(in.mask)};
        }},
-      {"cast_copy", [](const Inputs& in) { return Tensors{cast(in.a, bp::i32), copy(in.a), cast(in.whole, bp::f64)}; }},
+      {"cast_copy",
+       [](const Inputs& in) {
+         return Tensors{cast(in.a, bp::i32), copy(in.a), cast(in.whole, bp::f64)};
+       }},
       {"sum_over_axes",
        [](const Inputs& in) {
-         return Tensors{sum(in.cube), sum(in.cube, 1), sum(in.cube, {0, 2}, true), sum(in.whole, 0), sum(in.mask)};
+         return Tensors{sum(in.cube), sum(in.cube, 1), sum(in.cube, {0, 2}, true), sum(in.whole, 0),
+                        sum(in.mask)};
        }},
       {"mean_max_min_argmax",
        [](const Inputs& in) {
@@ -114,13 +131,32 @@ const std::vector<OpCase>& op_cases() {
          return Tensors{matmul(in.cube, in.fit), matmul(in.a, in.row),
                         matmul(in.cube, select(in.fit, 0, 0)), matmul(in.row, in.row)};
        }},
-      {"softmax", [](const Inputs& in) { return Tensors{softmax(in.a, 1), log_softmax(in.a, 0)}; }},
-      {"gather", [](const Inputs& in) { return Tensors{gather(in.a, 0, in.where), index_select(in.a, 0, in.index)}; }},
-      {"scatter_add", [](const Inputs& in) { return Tensors{scatter_add(in.a, 0, in.where, in.b)}; }},
-      {"cat", [](const Inputs& in) { return Tensors{bp::cat({in.a, in.b, in.a}, 1), bp::cat({in.whole, in.whole})}; }},
-      {"one_hot", [](const Inputs& in) { return Tensors{one_hot(in.index, 5), one_hot(in.index)}; }},
-      {"nonzero", [](const Inputs& in) { return Tensors{nonzero(in.whole), nonzero(in.mask)}; }},
-      {"cumsum", [](const Inputs& in) { return Tensors{cumsum(in.a, 1), cumsum(in.whole, 0)}; }},
+      {"softmax",
+       [](const Inputs& in) {
+         return Tensors{softmax(in.a, 1), log_softmax(in.a, 0)};
+       }},
+      {"gather",
+       [](const Inputs& in) {
+         return Tensors{gather(in.a, 0, in.where), index_select(in.a, 0, in.index)};
+       }},
+      {"scatter_add",
+       [](const Inputs& in) { return Tensors{scatter_add(in.a, 0, in.where, in.b)}; }},
+      {"cat",
+       [](const Inputs& in) {
+         return Tensors{bp::cat({in.a, in.b, in.a}, 1), bp::cat({in.whole, in.whole})};
+       }},
+      {"one_hot",
+       [](const Inputs& in) {
+         return Tensors{one_hot(in.index, 5), one_hot(in.index)};
+       }},
+      {"nonzero",
+       [](const Inputs& in) {
+         return Tensors{nonzero(in.whole), nonzero(in.mask)};
+       }},
+      {"cumsum",
+       [](const Inputs& in) {
+         return Tensors{cumsum(in.a, 1), cumsum(in.whole, 0)};
+       }},
       {"sort",
        [](const Inputs& in) {
          const bp::SortResult up = bp::sort(in.a), down = bp::sort(in.whole, 0, true);
@@ -137,8 +173,8 @@ const std::vector<OpCase>& op_cases() {
 
 class Fallback : public testing::TestWithParam<const char*> {
  protected:
-  bp::Device device = std::string(GetParam()) == "reference" ? bp::device("reference")
-                                                             : test_device(GetParam());
+  bp::Device device =
+      std::string(GetParam()) == "reference" ? bp::device("reference") : test_device(GetParam());
   const char* name() const { return GetParam(); }
 };
 
@@ -181,7 +217,8 @@ TEST_P(Fallback, keeps_empty_tensors_and_numbers) {
 
 TEST_P(Fallback, makes_new_tensors_on_the_device) {
   EXPECT_EQ(values(bp::ones({2}, bp::f32, device)), (std::vector<float>{1, 1}));
-  EXPECT_EQ(values<std::int64_t>(bp::arange(0, 3, 1, bp::i64, device)), (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_EQ(values<std::int64_t>(bp::arange(0, 3, 1, bp::i64, device)),
+            (std::vector<std::int64_t>{0, 1, 2}));
   bp::manual_seed(7);
   const Tensor here = bp::rand({100}, bp::f32, device);
   EXPECT_EQ(here.device(), device);
@@ -192,9 +229,11 @@ TEST_P(Fallback, makes_new_tensors_on_the_device) {
 TEST_P(Fallback, goes_on_after_a_refused_call) {
   const Tensor a = counted({2, 3}, device), b = counted({4}, device);
   EXPECT_EQ(error_of([&] { add(a, b); }),
-            "add: shapes [2, 3] and [4] do not broadcast (dimension 1: 3 against 4); make the sizes equal, "
+            "add: shapes [2, 3] and [4] do not broadcast (dimension 1: 3 against 4); make the "
+            "sizes equal, "
             "or one of them 1");
-  EXPECT_NE(error_of([&] { index_select(a, 0, given<std::int64_t>({5}, {1}, device)); }), "no error");
+  EXPECT_NE(error_of([&] { index_select(a, 0, given<std::int64_t>({5}, {1}, device)); }),
+            "no error");
   expect_same(neg(a), neg(counted({2, 3})));
 }
 

@@ -65,10 +65,12 @@ TEST(Fork, a_device_that_cannot_follow_says_so) {
   const Tensor a = counted({3}, device);
   bp::synchronize(device);
   const std::string sentence =
-      "reference:0: was opened before fork(), and this is the child; exec, or use devices first opened "
+      "reference:0: was opened before fork(), and this is the child; exec, or use devices first "
+      "opened "
       "after fork";
   EXPECT_EQ(in_child([&] { return error_of([&] { add(a, a); }); }), sentence);
-  EXPECT_EQ(in_child([&] { return error_of([&] { bp::empty_tensor({1}, bp::f32, device); }); }), sentence);
+  EXPECT_EQ(in_child([&] { return error_of([&] { bp::empty_tensor({1}, bp::f32, device); }); }),
+            sentence);
   EXPECT_EQ(in_child([&] { return error_of([&] { values(a); }); }), sentence);
   EXPECT_EQ(in_child([&] { return error_of([&] { bp::synchronize(device); }); }), sentence);
   EXPECT_EQ(values(add(a, a)), (std::vector<float>{0, 2, 4}));  // here nothing has changed
@@ -108,7 +110,8 @@ TEST(Fork, while_other_threads_call_the_child_still_works) {
       while (!stop) add(bp::ones({100}), 1);
     });
   for (int i = 0; i < 20; ++i)
-    EXPECT_EQ(in_child([] { return std::to_string(values(add(bp::ones({100}), 1))[99]); }), "2.000000");
+    EXPECT_EQ(in_child([] { return std::to_string(values(add(bp::ones({100}), 1))[99]); }),
+              "2.000000");
   stop = true;
   for (std::thread& thread : threads) thread.join();
 }

@@ -64,7 +64,8 @@ TEST_P(Into, outputs_of_reductions_and_of_other_dtypes_are_filled) {
   const Tensor out = empty_tensor({2}, bp::f64, device);
   bp::sum_out(out, view(a, {2, 3}), 1);
   EXPECT_EQ(values<double>(out), (std::vector<double>{3, 12}));
-  const Tensor order = empty_tensor({6}, bp::i64, device), sorted = empty_tensor({6}, bp::f32, device);
+  const Tensor order = empty_tensor({6}, bp::i64, device),
+               sorted = empty_tensor({6}, bp::f32, device);
   bp::sort_out(sorted, order, neg(a));
   EXPECT_EQ(values(sorted), (Floats{-5, -4, -3, -2, -1, 0}));
   EXPECT_EQ(values<std::int64_t>(order), (std::vector<std::int64_t>{5, 4, 3, 2, 1, 0}));
@@ -82,9 +83,10 @@ TEST_P(Into, an_input_that_is_the_output_of_a_reduction_is_read_first) {
 TEST_P(Into, a_target_that_names_a_place_twice_is_refused) {
   const Tensor twice = expand(slice(a, 0, 0, 1), {3});
   const std::uint32_t version = a.version();
-  EXPECT_EQ(error_of([&] { bp::add_(twice, 1); }),
-            "add: several elements of the output share one place in memory (strides [0]); write to a "
-            "copy of it");
+  EXPECT_EQ(
+      error_of([&] { bp::add_(twice, 1); }),
+      "add: several elements of the output share one place in memory (strides [0]); write to a "
+      "copy of it");
   EXPECT_EQ(a.version(), version);
   EXPECT_EQ(values(a), (Floats{0, 1, 2, 3, 4, 5}));
 }
@@ -101,10 +103,12 @@ TEST_P(Into, another_shape_is_refused) {
 
 TEST_P(Into, a_dtype_that_would_lose_the_category_is_refused) {
   const Tensor whole = to_device(given<std::int64_t>({1, 2}, {2}), device);
-  EXPECT_EQ(error_of([&] { bp::add_(whole, 1.5); }),
-            "add: the result is float32 and cannot be written to an output of int64; cast it yourself");
-  EXPECT_EQ(error_of([&] { bp::exp_out(whole, counted({2}, device)); }),
-            "exp: the result is float32 and cannot be written to an output of int64; cast it yourself");
+  EXPECT_EQ(
+      error_of([&] { bp::add_(whole, 1.5); }),
+      "add: the result is float32 and cannot be written to an output of int64; cast it yourself");
+  EXPECT_EQ(
+      error_of([&] { bp::exp_out(whole, counted({2}, device)); }),
+      "exp: the result is float32 and cannot be written to an output of int64; cast it yourself");
   EXPECT_EQ(values<std::int64_t>(whole), (std::vector<std::int64_t>{1, 2}));
   bp::add_(whole, 1);
   EXPECT_EQ(values<std::int64_t>(whole), (std::vector<std::int64_t>{2, 3}));
@@ -129,8 +133,9 @@ TEST_P(Into, another_device_is_refused) {
 }
 
 TEST_P(Into, an_undefined_output_is_refused) {
-  const std::string sentence = ": the output is an undefined tensor; make one with empty(), or call the "
-                               "form that returns its result";
+  const std::string sentence =
+      ": the output is an undefined tensor; make one with empty(), or call the "
+      "form that returns its result";
   EXPECT_EQ(error_of([&] { bp::add_out(Tensor(), a, a); }), "add" + sentence);
   EXPECT_EQ(error_of([&] { bp::sum_out(Tensor(), a); }), "sum" + sentence);
   EXPECT_NE(error_of([&] { bp::add_(Tensor(), a); }), "no error");

@@ -1,13 +1,12 @@
 // needs: cpu
 // The fallback ladder, rung by rung, on the plugin `partial`: f32 kernels for contiguous tensors, few operators.
-#include <backplane/dispatcher/policy.hpp>
-
 #include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <thread>
 
 #include <backplane/core_ops/generated/rows.hpp>
+#include <backplane/dispatcher/policy.hpp>
 #include <backplane/tensor/float_formats.hpp>
 
 #include "dispatcher/calls.hpp"
@@ -90,9 +89,8 @@ void cast_on_partial(const bp::Call& call) {
   for_each_element(from, [&](std::int64_t i, char* at) {
     numbers[static_cast<std::size_t>(i)] = load(from, at);
   });
-  for_each_element(to, [&](std::int64_t i, char* at) {
-    store(to, at, numbers[static_cast<std::size_t>(i)]);
-  });
+  for_each_element(
+      to, [&](std::int64_t i, char* at) { store(to, at, numbers[static_cast<std::size_t>(i)]); });
 }
 
 constexpr bp::DtypeSet castable = bp::set_of(bp::f16, bp::f32, bp::f64, bp::i64);
@@ -205,7 +203,8 @@ TEST_F(Ladder, a_number_is_legalized_into_a_tensor) {
 TEST_F(Ladder, half_precision_goes_up_to_f32_and_back) {
   give_it_copy_and_cast();
   const bp::Tensor a = empty_tensor({4}, bp::f16, device);
-  const std::uint16_t halves[] = {0x3c00, 0x3c01, 0x0001, 0x7bff};  // 1, its successor, the least, the largest
+  const std::uint16_t halves[] = {0x3c00, 0x3c01, 0x0001,
+                                  0x7bff};  // 1, its successor, the least, the largest
   copy_from_host_memory(a, halves);
   const bp::Tensor one = empty_tensor({4}, bp::f16, device);
   const std::uint16_t ones[] = {0x3c00, 0x3c00, 0x3c00, 0x3c00};
@@ -310,8 +309,9 @@ TEST_F(Ladder, a_kernel_registered_after_the_first_call_serves_the_next) {
   bp::register_application_kernel(
       bp::ops::tanh, *backend_,
       [](const bp::Call& call) {
-        for_each_element(call.results[0].impl()->abi,
-                         [&](std::int64_t, char* at) { store(call.results[0].impl()->abi, at, 7); });
+        for_each_element(call.results[0].impl()->abi, [&](std::int64_t, char* at) {
+          store(call.results[0].impl()->abi, at, 7);
+        });
       },
       bp::set_of(bp::f32), BP_LAYOUT_CONTIGUOUS);
   EXPECT_EQ(values(bp::tanh(row)), (std::vector<float>{7, 7, 7}));
@@ -377,9 +377,10 @@ TEST_F(Ladder, a_warning_comes_once) {
   bp::tanh(row);
   bp::tanh(row);
   bp::sin(row);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "backplane: warning: tanh: no kernel of partial:0 takes this call as it is; it ran host "
-            "(further calls are not reported; see call_counts)\n");
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "backplane: warning: tanh: no kernel of partial:0 takes this call as it is; it ran host "
+      "(further calls are not reported; see call_counts)\n");
   bp::set_policy(device, Rung::host, bp::Policy::allow);
 }
 
@@ -390,7 +391,8 @@ TEST_F(Ladder, a_scope_holds_for_its_thread_while_it_lives) {
       const bp::PolicyScope inner(Rung::host, bp::Policy::allow);
       EXPECT_EQ(error_of([&] { bp::tanh(row); }), "no error");
     }
-    EXPECT_NE(error_of([&] { bp::tanh(row); }).find("forbidden by policy: host"), std::string::npos);
+    EXPECT_NE(error_of([&] { bp::tanh(row); }).find("forbidden by policy: host"),
+              std::string::npos);
     std::thread([&] { EXPECT_EQ(error_of([&] { bp::tanh(row); }), "no error"); }).join();
   }
   EXPECT_EQ(error_of([&] { bp::tanh(row); }), "no error");
@@ -402,14 +404,17 @@ TEST_F(Ladder, the_counts_are_printed_as_a_table) {
   bp::cat({x, x});
   bp::view(x, {6});
   const std::string table = bp::format_call_counts();
-  EXPECT_EQ(table.substr(0, table.find('\n')),
-            "operator         backend          native  legalized  generated decomposed       host     "
-            "  view       none");
+  EXPECT_EQ(
+      table.substr(0, table.find('\n')),
+      "operator         backend          native  legalized  generated decomposed       host     "
+      "  view       none");
   EXPECT_NE(table.find("add              partial               1          0          0          0"),
             std::string::npos)
       << table;
-  EXPECT_NE(table.find("cat              partial               0          0          0          0          1"),
-            std::string::npos)
+  EXPECT_NE(
+      table.find(
+          "cat              partial               0          0          0          0          1"),
+      std::string::npos)
       << table;
 }
 

@@ -1,10 +1,9 @@
 // needs: cpu
-#include <backplane/dispatcher/layers.hpp>
-
 #include <gtest/gtest.h>
 
 #include <backplane/backplane.hpp>
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/layers.hpp>
 #include <backplane/dispatcher/registry.hpp>
 
 namespace {

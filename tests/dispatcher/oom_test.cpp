@@ -166,7 +166,9 @@ TEST_P(Oom, an_impossible_size_says_how_much_is_held) {
   EXPECT_NE(error.find("256"), std::string::npos) << error;  // TiB
   EXPECT_EQ(class_of_error([&] { bp::empty_tensor({1ll << 45}, bp::f64, device); }),
             bp::ErrorClass::out_of_memory);
-  EXPECT_EQ(class_of_error([&] { bp::empty_tensor({1ll << 40, 1ll << 40}, bp::f64, device); }),
+  EXPECT_EQ(class_of_error([&] {
+              bp::empty_tensor({1ll << 40, 1ll << 40}, bp::f64, device);
+            }),
             bp::ErrorClass::bad_argument);
   EXPECT_EQ(values(add(held, held))[999], 1998);
 }
@@ -227,7 +229,8 @@ TEST(OomOfTheDevice, the_cache_is_given_back_before_anything_fails) {
   std::uint64_t pending = 0, allocations = 0, bytes = 0;
   hooks.usage(0, &pending, &allocations, &bytes);
   hooks.set_limit(0, bytes + (64 << 20));
-  for (std::int64_t mib : {40, 50, 60}) EXPECT_EQ(error_of([&] { bp::empty_tensor({mib << 18}, bp::f32, device); }), "no error");
+  for (std::int64_t mib : {40, 50, 60})
+    EXPECT_EQ(error_of([&] { bp::empty_tensor({mib << 18}, bp::f32, device); }), "no error");
   hooks.set_limit(0, 0);
 }
 

@@ -23,7 +23,8 @@ class Plugins : public testing::Test {
 TEST_F(Plugins, the_same_file_twice_is_the_same_backend) {
   bp::Backend& backend = bp::load_plugin(test_plugin("memonly"));
   EXPECT_EQ(&bp::load_plugin(test_plugin("memonly")), &backend);
-  EXPECT_EQ(&bp::load_plugin(BP_TEST_PLUGIN_DIR "/../test_plugins/libbackplane_memonly.so"), &backend);
+  EXPECT_EQ(&bp::load_plugin(BP_TEST_PLUGIN_DIR "/../test_plugins/libbackplane_memonly.so"),
+            &backend);
   bp::unload_plugin(backend);
 }
 
@@ -48,8 +49,9 @@ TEST_F(Plugins, a_second_one_of_the_same_name_gets_its_makers_name_in_front) {
 }
 
 TEST_F(Plugins, a_missing_file_is_a_sentence) {
-  EXPECT_EQ(error_of([] { bp::load_plugin("/nowhere/libacme.so"); }),
-            "/nowhere/libacme.so: there is no such file; give the path of a plugin's shared library");
+  EXPECT_EQ(
+      error_of([] { bp::load_plugin("/nowhere/libacme.so"); }),
+      "/nowhere/libacme.so: there is no such file; give the path of a plugin's shared library");
 }
 
 // ---- Going ----
@@ -59,20 +61,23 @@ TEST_F(Plugins, unloading_while_tensors_live_says_what_lives) {
   Tensor a = counted({3}, first(backend));
   Tensor view_of_it = slice(a, 0, 1), b = counted({1000000}, first(backend));
   EXPECT_EQ(class_of_error([&] { bp::unload_plugin(backend); }), bp::ErrorClass::retry);
-  EXPECT_EQ(error_of([&] { bp::unload_plugin(backend); }),
-            "unregister_backend: memonly cannot go while 2 tensors' storages of memonly:0 live; drop "
-            "them first");
+  EXPECT_EQ(
+      error_of([&] { bp::unload_plugin(backend); }),
+      "unregister_backend: memonly cannot go while 2 tensors' storages of memonly:0 live; drop "
+      "them first");
   EXPECT_EQ(values(add(a, a)), (std::vector<float>{0, 2, 4}));  // nothing has changed
   a = b = {};
-  EXPECT_EQ(error_of([&] { bp::unload_plugin(backend); }),
-            "unregister_backend: memonly cannot go while 1 tensor's storage of memonly:0 live; drop "
-            "them first");
+  EXPECT_EQ(
+      error_of([&] { bp::unload_plugin(backend); }),
+      "unregister_backend: memonly cannot go while 1 tensor's storage of memonly:0 live; drop "
+      "them first");
   view_of_it = {};
   const bp::Device gone = first(backend);
   bp::unload_plugin(backend);
   EXPECT_EQ(bp::find_backend("memonly"), nullptr);
-  EXPECT_NE(error_of([&] { bp::empty_tensor({1}, bp::f32, gone); }).find("there is no device number"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { bp::empty_tensor({1}, bp::f32, gone); }).find("there is no device number"),
+      std::string::npos);
 }
 
 TEST_F(Plugins, a_hundred_times_in_and_out) {
@@ -116,7 +121,9 @@ TEST_F(Plugins, an_operator_of_a_plugin_is_called_by_name) {
     const Tensor scaled = bp::call_boxed("c11::scale", {bp::value_of(a), bp::value_of(2.5)})[0];
     EXPECT_EQ(values(scaled), (std::vector<float>{0, 2.5, 5}));
     EXPECT_EQ(scaled.device(), a.device());
-    EXPECT_EQ(error_of([&] { bp::call_boxed("c11::scale", {bp::value_of(cast(a, bp::f64)), bp::value_of(2.5)}); }),
+    EXPECT_EQ(error_of([&] {
+                bp::call_boxed("c11::scale", {bp::value_of(cast(a, bp::f64)), bp::value_of(2.5)});
+              }),
               "c11::scale: c11::scale: `a` must be f32 (shape rule of c11)");
     EXPECT_EQ(values(add(a, a, 2)), (std::vector<float>{0, 3, 6}));
   }
@@ -132,22 +139,27 @@ TEST_F(Plugins, its_operator_waits_for_it_to_come_back) {
   EXPECT_EQ(square_of_three(), 9);
   bp::unload_plugin(*partial);
   const Tensor here = given({3});
-  const std::string error = error_of([&] { bp::call_boxed("partial::square", {bp::value_of(here)}); });
+  const std::string error =
+      error_of([&] { bp::call_boxed("partial::square", {bp::value_of(here)}); });
   EXPECT_NE(error.find("partial"), std::string::npos) << error;
   EXPECT_NE(error, "no error");
   partial = &bp::load_plugin(test_plugin("partial"));
   EXPECT_EQ(square_of_three(), 9);
   {
-    const Tensor grad = bp::to_device(given({1}), first(*partial)), a = bp::to_device(given({3}), first(*partial));
-    EXPECT_EQ(values(bp::call_boxed("partial::square_backward", {bp::value_of(grad), bp::value_of(a)})[0])[0], 6);
+    const Tensor grad = bp::to_device(given({1}), first(*partial)),
+                 a = bp::to_device(given({3}), first(*partial));
+    EXPECT_EQ(values(bp::call_boxed("partial::square_backward",
+                                    {bp::value_of(grad), bp::value_of(a)})[0])[0],
+              6);
   }
   bp::unload_plugin(*partial);
 }
 
 TEST_F(Plugins, its_operator_on_another_device_is_an_error_that_names_the_maker) {
   bp::Backend& c11 = bp::load_plugin(test_plugin("c11"));
-  const std::string error =
-      error_of([] { bp::call_boxed("c11::scale", {bp::value_of(given({1})), bp::value_of(2.5)}); });
+  const std::string error = error_of([] {
+    bp::call_boxed("c11::scale", {bp::value_of(given({1})), bp::value_of(2.5)});
+  });
   EXPECT_NE(error.find("cpu:0 has no kernel for c11::scale"), std::string::npos) << error;
   EXPECT_NE(error.find("backends with kernels for it: c11"), std::string::npos) << error;
   bp::unload_plugin(c11);
@@ -158,7 +170,8 @@ TEST_F(Plugins, an_operator_registered_after_the_first_call_is_there_for_the_nex
   EXPECT_NE(error_of([] { bp::call_boxed("late::three_times", {}); }), "no error");
   bp::register_custom_operator("late::three_times(Tensor a) -> Tensor",
                                {nullptr, [](const bp::Call& call) {
-                                  const Tensor a = Tensor::share(bp::TensorImpl::of(call.args[0].u.tensor));
+                                  const Tensor a =
+                                      Tensor::share(bp::TensorImpl::of(call.args[0].u.tensor));
                                   call.results[0] = mul(a, 3);
                                 }});
   EXPECT_EQ(values(bp::call_boxed("late::three_times", {bp::value_of(given({2}))})[0])[0], 6);

@@ -1,7 +1,6 @@
-#include <backplane/dispatcher/schema.hpp>
-
 #include <gtest/gtest.h>
 
+#include <backplane/dispatcher/schema.hpp>
 #include <backplane/tensor/error.hpp>
 
 namespace {
@@ -46,8 +45,10 @@ TEST(Schema, reads_every_type) {
 
 TEST(Schema, reads_defaults_of_every_kind) {
   bp::Schema schema;
-  bp::parse_schema("f(int a=-1, float b=0.5, bool c=True, str d='none', int[] e=[1, -2], int[]? f=None) -> Tensor",
-                   schema);
+  bp::parse_schema(
+      "f(int a=-1, float b=0.5, bool c=True, str d='none', int[] e=[1, -2], int[]? f=None) -> "
+      "Tensor",
+      schema);
   EXPECT_EQ(schema.arguments[0].default_value.u.i, -1);
   EXPECT_EQ(schema.arguments[1].default_value.u.f, 0.5);
   EXPECT_EQ(schema.arguments[2].default_value.tag, BP_BOOLEAN);
@@ -69,11 +70,12 @@ TEST(Schema, quotes_text_and_column_of_a_mistake) {
   EXPECT_EQ(error_of("add(Tensor a"),
             "schema 'add(Tensor a': expected ')' at column 13; write it like 'name(Tensor a, *, "
             "Scalar alpha=1) -> Tensor'");
-  for (const char* bad : {"", "add", "add(", "add()", "add() ->", "add() -> int", "add(Tensr a) -> Tensor",
-                          "add(Tensor a, Tensor a) -> Tensor", "add(Tensor a=) -> Tensor",
-                          "add(int a=x) -> Tensor", "add(int[] a=[1,x]) -> Tensor",
-                          "add(*, *, int a) -> Tensor", "add(Tensor a) -> Tensor more",
-                          "add(int a=None) -> Tensor", "f() -> (Tensor, Tensor, Tensor, Tensor, Tensor)"})
+  for (const char* bad :
+       {"", "add", "add(", "add()", "add() ->", "add() -> int", "add(Tensr a) -> Tensor",
+        "add(Tensor a, Tensor a) -> Tensor", "add(Tensor a=) -> Tensor", "add(int a=x) -> Tensor",
+        "add(int[] a=[1,x]) -> Tensor", "add(*, *, int a) -> Tensor",
+        "add(Tensor a) -> Tensor more", "add(int a=None) -> Tensor",
+        "f() -> (Tensor, Tensor, Tensor, Tensor, Tensor)"})
     EXPECT_NE(error_of(bad), "no error") << bad;
 }
 

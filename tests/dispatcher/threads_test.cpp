@@ -87,7 +87,8 @@ TEST_F(Threads, eight_call_register_load_and_unload_at_once) {
         bp::Operator& op = bp::register_custom_operator(op_name + "(Tensor a) -> Tensor");
         bp::register_application_kernel(
             op, reference, [](const bp::Call&) {}, bp::dtypes::all, BP_LAYOUT_CONTIGUOUS);
-        bp::call_boxed(op, std::vector<bp_value>{bp::value_of(bp::empty_tensor({1}, bp::f32, shared))});
+        bp::call_boxed(op,
+                       std::vector<bp_value>{bp::value_of(bp::empty_tensor({1}, bp::f32, shared))});
         if (bp::find_operator(op_name) != &op) ++failures;
       } else {  // calling, and looking
         work_on(shared, failures);
@@ -124,9 +125,8 @@ TEST_F(Threads, an_error_is_its_own_threads) {
   const bp::Device device = bp::device("reference");
   run(8, [&](int i) {
     for (int k = 0; k < 20; ++k) {
-      const std::string error = error_of([&] {
-        view(bp::empty_tensor({i + 2}, bp::f32, device), {1000 + i});
-      });
+      const std::string error =
+          error_of([&] { view(bp::empty_tensor({i + 2}, bp::f32, device), {1000 + i}); });
       if (error.find(std::to_string(1000 + i)) == std::string::npos) ++failures;
     }
   });

@@ -1,9 +1,8 @@
 // needs: cpu
 // Copies between any strides, and casts between every pair of dtypes; for each instruction set.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstring>
+#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -21,7 +20,8 @@ Data filled(uint32_t dtype, Data data) {
   const auto itemsize = static_cast<int64_t>(itemsize_of(dtype));
   for (int64_t i = 0; i < data.numel(); ++i) {
     for (int64_t byte = 0; byte < itemsize; ++byte) {
-      data.address(i)[byte] = static_cast<char>(dtype == BP_BOOL ? i % 2 : (i >> (8 * byte)) * 3 + byte);
+      data.address(i)[byte] =
+          static_cast<char>(dtype == BP_BOOL ? i % 2 : (i >> (8 * (byte % 4))) * 3 + byte);
     }
   }
   return data;
@@ -41,11 +41,14 @@ const std::vector<uint32_t> one_of_each_size = {BP_U8, BP_BF16, BP_F32, BP_I64, 
 TEST(Copy, between_any_strides) {
   for_each_target([](const std::string&) {
     for (uint32_t dtype : one_of_each_size) {
-      for (const Sizes& shape : {Sizes{1, 1}, Sizes{5, 3}, Sizes{70, 65}, Sizes{17, 300}, Sizes{129, 130}}) {
+      for (const Sizes& shape :
+           {Sizes{1, 1}, Sizes{5, 3}, Sizes{70, 65}, Sizes{17, 300}, Sizes{129, 130}}) {
         const int64_t rows = shape[0], columns = shape[1];
-        const std::vector<Sizes> layouts = {{columns, 1}, {1, rows}, {2 * columns, 2}, {columns + 5, 1}, {3, 3 * rows}};
+        const std::vector<Sizes> layouts = {
+            {columns, 1}, {1, rows}, {2 * columns, 2}, {columns + 5, 1}, {3, 3 * rows}};
         for (const Sizes& from : layouts) {
-          for (const Sizes& to : layouts) check_copy(dtype, Data(dtype, shape, from), Data(dtype, shape, to));
+          for (const Sizes& to : layouts)
+            check_copy(dtype, Data(dtype, shape, from), Data(dtype, shape, to));
         }
         check_copy(dtype, Data(dtype, shape, {0, 1}), Data(dtype, shape));
         check_copy(dtype, Data(dtype, shape, {1, 0}), Data(dtype, shape));
@@ -57,7 +60,11 @@ TEST(Copy, between_any_strides) {
 TEST(Copy, permuted_dimensions) {
   for (uint32_t dtype : one_of_each_size) {
     const Data whole(dtype, {9, 20, 33, 4});
-    for (const std::vector<size_t>& order : {std::vector<size_t>{0, 2, 1, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}, {0, 1, 3, 2}, {1, 0, 2, 3}}) {
+    for (const std::vector<size_t>& order : {std::vector<size_t>{0, 2, 1, 3},
+                                             {3, 2, 1, 0},
+                                             {2, 0, 3, 1},
+                                             {0, 1, 3, 2},
+                                             {1, 0, 2, 3}}) {
       const Data from = whole.permuted(order);
       check_copy(dtype, from, Data(dtype, from.shape()));
     }
@@ -66,7 +73,10 @@ TEST(Copy, permuted_dimensions) {
 
 TEST(Copy, large_transposes) {
   for_each_target([](const std::string&) {
-    for (auto [dtype, rows, columns] : {std::tuple{BP_F32, 1300, 1204}, {BP_I64, 1100, 808}, {BP_F16, 1301, 1111}, {BP_F32, 1600, 1024}}) {
+    for (auto [dtype, rows, columns] : {std::tuple{BP_F32, 1300, 1204},
+                                        {BP_I64, 1100, 808},
+                                        {BP_F16, 1301, 1111},
+                                        {BP_F32, 1600, 1024}}) {
       check_copy(dtype, Data(dtype, {rows, columns}, {1, rows}), Data(dtype, {rows, columns}));
     }
   });
@@ -97,7 +107,8 @@ TEST(Cast, every_pair_of_dtypes) {
           Data a(from, {size}), out(to, {size});
           for (int64_t i = 0; i < size; ++i) {
             const double whole = static_cast<double>(i % 7) - (is_signed(from) ? 3 : 0);
-            const double fraction = is_floating(from) || is_complex(from) ? 0.5 * static_cast<double>(i % 2) : 0;
+            const double fraction =
+                is_floating(from) || is_complex(from) ? 0.5 * static_cast<double>(i % 2) : 0;
             set_number(a, from, i, from == BP_BOOL ? static_cast<double>(i % 2) : whole + fraction);
           }
           run("cast", {value(a), value(static_cast<int64_t>(to))}, {&out});
@@ -127,7 +138,8 @@ TEST(Cast, every_small_float_to_f32_and_back) {
         } else {
           ASSERT_EQ(wide.at<float>(i), truth) << dtype_name(dtype) << i;
           ASSERT_EQ(std::signbit(wide.at<float>(i)), std::signbit(truth)) << i;
-          ASSERT_EQ(std::memcmp(a.address(i), back.address(i), itemsize_of(dtype)), 0) << dtype_name(dtype) << i;
+          ASSERT_EQ(std::memcmp(a.address(i), back.address(i), itemsize_of(dtype)), 0)
+              << dtype_name(dtype) << i;
         }
       }
     }
@@ -148,7 +160,9 @@ TEST(Cast, rounds_to_nearest_even) {
         const auto middle = static_cast<float>((low + high) / 2);
         const double even = bits % 2 == 0 ? low : high;
         const float inf = std::numeric_limits<float>::infinity();
-        for (auto [x, truth] : {std::pair{middle, even}, {std::nextafter(middle, 0.0f), low}, {std::nextafter(middle, inf), high}}) {
+        for (auto [x, truth] : {std::pair{middle, even},
+                                {std::nextafter(middle, 0.0f), low},
+                                {std::nextafter(middle, inf), high}}) {
           if (low + high == 0 || (x == 0 && truth == 0)) continue;
           inputs.push_back(x);
           expected.push_back(truth);
@@ -168,8 +182,10 @@ TEST(Cast, rounds_to_nearest_even) {
 }
 
 TEST(Cast, beyond_the_range) {
-  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> inputs = {inf, -inf, nan, 1e30f, -1e30f, 500, 70000, 448, 464, 465, 57344, 61439, 61440, 65519, 65520, 3e38f};
+  const float inf = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> inputs = {inf, -inf, nan,   1e30f, -1e30f, 500,   70000, 448,
+                                     464, 465,  57344, 61439, 61440,  65519, 65520, 3e38f};
   const auto size = static_cast<int64_t>(inputs.size());
   Data a = Data::of<float>(BP_F32, {size}, inputs);
   for_each_target([&](const std::string& target) {
@@ -180,7 +196,8 @@ TEST(Cast, beyond_the_range) {
       for (int64_t i = 0; i < size; ++i) list.push_back(get_number(out, dtype, i));
       return list;
     };
-    const auto e4m3 = cast(BP_F8_E4M3FN), e5m2 = cast(BP_F8_E5M2), f16 = cast(BP_F16), i32 = cast(BP_I32), i64 = cast(BP_I64), truth = cast(BP_BOOL), u8 = cast(BP_U8);
+    const auto e4m3 = cast(BP_F8_E4M3FN), e5m2 = cast(BP_F8_E5M2), f16 = cast(BP_F16),
+               i32 = cast(BP_I32), i64 = cast(BP_I64), truth = cast(BP_BOOL), u8 = cast(BP_U8);
     for (size_t i : {0, 1, 2, 3, 4, 5, 6, 9}) EXPECT_TRUE(std::isnan(e4m3[i])) << i;
     EXPECT_EQ(e4m3[7], 448);
     EXPECT_EQ(e4m3[8], 448);
@@ -204,24 +221,34 @@ TEST(Cast, beyond_the_range) {
 
 TEST(Cast, numbers_that_only_64_bits_hold) {
   const auto most = std::numeric_limits<uint64_t>::max();
-  Data a = Data::of<uint64_t>(BP_U64, {3}, {most, uint64_t{1} << 63, 12345678901234567u}), out(BP_F64, {3}), back(BP_U64, {3});
+  Data a = Data::of<uint64_t>(BP_U64, {3}, {most, uint64_t{1} << 63, 12345678901234567u}),
+       out(BP_F64, {3}), back(BP_U64, {3});
   run("cast", {value(a), value(static_cast<int64_t>(BP_F64))}, {&out});
   EXPECT_EQ(out.values<double>(), (std::vector<double>{0x1p64, 0x1p63, 12345678901234568.0}));
   Data b = Data::of<double>(BP_F64, {3}, {0x1p63, 0x1.8p63, 3.9});
   run("cast", {value(b), value(static_cast<int64_t>(BP_U64))}, {&back});
-  EXPECT_EQ(back.values<uint64_t>(), (std::vector<uint64_t>{uint64_t{1} << 63, uint64_t{3} << 62, 3}));
+  EXPECT_EQ(back.values<uint64_t>(),
+            (std::vector<uint64_t>{uint64_t{1} << 63, uint64_t{3} << 62, 3}));
   Data c = Data::of<int64_t>(BP_I64, {2}, {-1, 9007199254740993}), narrow(BP_I32, {2});
   run("cast", {value(c), value(static_cast<int64_t>(BP_I32))}, {&narrow});
   EXPECT_EQ(narrow.values<int32_t>(), (std::vector<int32_t>{-1, 1}));
 }
 
 TEST(Cast, any_strides) {
-  for (auto [from, to] : std::vector<std::pair<uint32_t, uint32_t>>{{BP_F32, BP_F16}, {BP_U8, BP_F64}, {BP_F64, BP_U8}, {BP_BF16, BP_I64}, {BP_COMPLEX128, BP_F16}, {BP_BOOL, BP_COMPLEX128}}) {
+  for (auto [from, to] : std::vector<std::pair<uint32_t, uint32_t>>{{BP_F32, BP_F16},
+                                                                    {BP_U8, BP_F64},
+                                                                    {BP_F64, BP_U8},
+                                                                    {BP_BF16, BP_I64},
+                                                                    {BP_COMPLEX128, BP_F16},
+                                                                    {BP_BOOL, BP_COMPLEX128}}) {
     for (const Sizes& shape : {Sizes{3, 5}, Sizes{40, 700}}) {
       Data a(from, shape, {1, shape[0]}), out(to, shape, {shape[1] * 2, 2});
-      for (int64_t i = 0; i < a.numel(); ++i) set_number(a, from, i, from == BP_BOOL ? static_cast<double>(i % 2) : static_cast<double>(i % 50));
+      for (int64_t i = 0; i < a.numel(); ++i)
+        set_number(a, from, i,
+                   from == BP_BOOL ? static_cast<double>(i % 2) : static_cast<double>(i % 50));
       run("cast", {value(a), value(static_cast<int64_t>(to))}, {&out});
-      for (int64_t i = 0; i < a.numel(); ++i) ASSERT_EQ(get_number(out, to, i), get_number(a, from, i)) << i;
+      for (int64_t i = 0; i < a.numel(); ++i)
+        ASSERT_EQ(get_number(out, to, i), get_number(a, from, i)) << i;
     }
   }
 }
@@ -229,9 +256,11 @@ TEST(Cast, any_strides) {
 TEST(Cast, large_results) {
   constexpr int64_t size = 5000007;
   Data a(BP_F32, {size}), out(BP_F64, {size});
-  for (int64_t i = 0; i < size; ++i) reinterpret_cast<float*>(a.bytes())[i] = static_cast<float>(i % 1000);
+  for (int64_t i = 0; i < size; ++i)
+    reinterpret_cast<float*>(a.bytes())[i] = static_cast<float>(i % 1000);
   run("cast", {value(a), value(static_cast<int64_t>(BP_F64))}, {&out});
-  for (int64_t i = 0; i < size; ++i) ASSERT_EQ(reinterpret_cast<double*>(out.bytes())[i], static_cast<double>(i % 1000));
+  for (int64_t i = 0; i < size; ++i)
+    ASSERT_EQ(reinterpret_cast<double*>(out.bytes())[i], static_cast<double>(i % 1000));
 }
 
 }  // namespace

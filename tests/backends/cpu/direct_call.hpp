@@ -50,7 +50,7 @@ class Data {
     for (size_t i = 0; i < shape_.size(); ++i) elements += (shape_[i] - 1) * strides_[i];
     const uint64_t bytes =
         static_cast<uint64_t>(std::max<int64_t>(elements, 1)) * itemsize_of(dtype);
-    memory_ = std::make_shared<std::vector<char>>(bytes + 64);
+    memory_ = std::make_shared<std::vector<char>>(bytes);
     complete();
   }
 

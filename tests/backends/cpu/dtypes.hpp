@@ -13,15 +13,17 @@ namespace bp_test {
 
 inline std::string dtype_name(uint32_t dtype) {
   static const char* const names[BP_NUM_DTYPES] = {
-      "bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64",
-      "complex64", "complex128", "f8_e4m3fn", "f8_e5m2"};
+      "bool", "u8",   "i8",  "i16", "i32",       "i64",        "u16",       "u32",    "u64",
+      "f16",  "bf16", "f32", "f64", "complex64", "complex128", "f8_e4m3fn", "f8_e5m2"};
   return names[dtype];
 }
 
 inline bool is_floating(uint32_t dtype) {
   return (dtype >= BP_F16 && dtype <= BP_F64) || dtype == BP_F8_E4M3FN || dtype == BP_F8_E5M2;
 }
-inline bool is_complex(uint32_t dtype) { return dtype == BP_COMPLEX64 || dtype == BP_COMPLEX128; }
+inline bool is_complex(uint32_t dtype) {
+  return dtype == BP_COMPLEX64 || dtype == BP_COMPLEX128;
+}
 inline bool is_signed(uint32_t dtype) {
   return (dtype >= BP_I8 && dtype <= BP_I64) || is_floating(dtype) || is_complex(dtype);
 }
@@ -78,7 +80,8 @@ inline void encode(uint32_t dtype, void* at, double number) {
     case BP_U64: return as(static_cast<uint64_t>(number));
     case BP_F32: return as(static_cast<float>(number));
     case BP_F64: return as(number);
-    case BP_BF16: return as(static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(number)) >> 16));
+    case BP_BF16:
+      return as(static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(number)) >> 16));
     case BP_F16: {
       int exponent = 0;
       const double part = std::frexp(std::fabs(number), &exponent);  // 0.5 <= part < 1

@@ -17,7 +17,9 @@ class Expression {
  public:
   uint16_t arg(uint16_t index) { return add({BP_X_ARG, index, 0, 0, 0}); }
   uint16_t constant(double value) { return add({BP_X_CONST, 0, 0, 0, value}); }
-  uint16_t step(uint16_t code, uint16_t a, uint16_t b = 0, uint16_t c = 0) { return add({code, a, b, c, 0}); }
+  uint16_t step(uint16_t code, uint16_t a, uint16_t b = 0, uint16_t c = 0) {
+    return add({code, a, b, c, 0});
+  }
   std::vector<bp_expr_node> nodes;
 
  private:
@@ -32,20 +34,40 @@ inline constexpr bp_dtype_set every_dtype = (1u << BP_NUM_DTYPES) - 1;
 class ExpressionOperators {
  public:
   ExpressionOperators() {
-    for (auto [name, code] : std::map<std::string, uint16_t>{
-             {"neg", BP_X_NEG}, {"exp", BP_X_EXP}, {"log", BP_X_LOG}, {"sqrt", BP_X_SQRT},
-             {"sin", BP_X_SIN}, {"cos", BP_X_COS}, {"tanh", BP_X_TANH}, {"sigmoid", BP_X_SIGMOID},
-             {"abs", BP_X_ABS}, {"floor", BP_X_FLOOR}, {"ceil", BP_X_CEIL}, {"trunc", BP_X_TRUNC},
-             {"round", BP_X_ROUND}, {"expm1", BP_X_EXPM1}, {"log1p", BP_X_LOG1P}, {"erf", BP_X_ERF},
-             {"logical_not", BP_X_NOT}}) {
+    for (auto [name, code] : std::map<std::string, uint16_t>{{"neg", BP_X_NEG},
+                                                             {"exp", BP_X_EXP},
+                                                             {"log", BP_X_LOG},
+                                                             {"sqrt", BP_X_SQRT},
+                                                             {"sin", BP_X_SIN},
+                                                             {"cos", BP_X_COS},
+                                                             {"tanh", BP_X_TANH},
+                                                             {"sigmoid", BP_X_SIGMOID},
+                                                             {"abs", BP_X_ABS},
+                                                             {"floor", BP_X_FLOOR},
+                                                             {"ceil", BP_X_CEIL},
+                                                             {"trunc", BP_X_TRUNC},
+                                                             {"round", BP_X_ROUND},
+                                                             {"expm1", BP_X_EXPM1},
+                                                             {"log1p", BP_X_LOG1P},
+                                                             {"erf", BP_X_ERF},
+                                                             {"logical_not", BP_X_NOT}}) {
       Expression e;
       e.step(code, e.arg(0));
       add(name, "(Tensor a) -> Tensor", e);
     }
-    for (auto [name, code] : std::map<std::string, uint16_t>{
-             {"mul", BP_X_MUL}, {"div", BP_X_DIV}, {"maximum", BP_X_MAX}, {"minimum", BP_X_MIN},
-             {"eq", BP_X_EQ}, {"ne", BP_X_NE}, {"lt", BP_X_LT}, {"le", BP_X_LE}, {"gt", BP_X_GT},
-             {"ge", BP_X_GE}, {"logical_and", BP_X_AND}, {"logical_or", BP_X_OR}, {"pow", BP_X_POW}}) {
+    for (auto [name, code] : std::map<std::string, uint16_t>{{"mul", BP_X_MUL},
+                                                             {"div", BP_X_DIV},
+                                                             {"maximum", BP_X_MAX},
+                                                             {"minimum", BP_X_MIN},
+                                                             {"eq", BP_X_EQ},
+                                                             {"ne", BP_X_NE},
+                                                             {"lt", BP_X_LT},
+                                                             {"le", BP_X_LE},
+                                                             {"gt", BP_X_GT},
+                                                             {"ge", BP_X_GE},
+                                                             {"logical_and", BP_X_AND},
+                                                             {"logical_or", BP_X_OR},
+                                                             {"pow", BP_X_POW}}) {
       Expression e;
       const uint16_t a = e.arg(0), b = e.arg(1);
       e.step(code, a, b);
@@ -58,7 +80,8 @@ class ExpressionOperators {
 
  private:
   void add_combined() {
-    for (auto [name, code] : std::map<std::string, uint16_t>{{"add", BP_X_ADD}, {"sub", BP_X_SUB}}) {
+    for (auto [name, code] :
+         std::map<std::string, uint16_t>{{"add", BP_X_ADD}, {"sub", BP_X_SUB}}) {
       Expression e;
       const uint16_t a = e.arg(0), alpha = e.arg(2), b = e.arg(1);
       e.step(code, a, e.step(BP_X_MUL, alpha, b));

@@ -1,9 +1,8 @@
 // needs: cpu
 // How far exp, log, sin ... are from the truth, in units of the last place, and their special values; for
 // each instruction set that this machine has.
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 #include <string>
@@ -30,18 +29,17 @@ long double sigmoid(long double x) {
 
 const std::vector<Function>& functions() {
   static const std::vector<Function> all = {
-      {"exp", std::exp, -760, 720, 1.5},      {"log", std::log, 0, 1e30, 1.5},
-      {"sin", std::sin, -3e5, 3e5, 2.5},      {"cos", std::cos, -3e5, 3e5, 2.5},
-      {"tanh", std::tanh, -45, 45, 3},        {"sigmoid", sigmoid, -760, 760, 3},
-      {"expm1", std::expm1, -760, 720, 2.5},  {"log1p", std::log1p, -1, 1e30, 2.5},
+      {"exp", std::exp, -760, 720, 1.5},     {"log", std::log, 0, 1e30, 1.5},
+      {"sin", std::sin, -3e5, 3e5, 2.5},     {"cos", std::cos, -3e5, 3e5, 2.5},
+      {"tanh", std::tanh, -45, 45, 3},       {"sigmoid", sigmoid, -760, 760, 3},
+      {"expm1", std::expm1, -760, 720, 2.5}, {"log1p", std::log1p, -1, 1e30, 2.5},
       {"sqrt", std::sqrt, 0, 1e30, 0.5001},
   };
   return all;
 }
 
 // Values over all magnitudes, more where functions bend, with denormal and neighbouring ones.
-template <class T>
-std::vector<T> samples(const Function& function, int count) {
+template <class T> std::vector<T> samples(const Function& function, int count) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> unit(0, 1);
   std::vector<T> all;
@@ -61,8 +59,7 @@ std::vector<T> samples(const Function& function, int count) {
   return all;
 }
 
-template <class T>
-double ulps(T result, long double truth) {
+template <class T> double ulps(T result, long double truth) {
   const auto rounded = static_cast<T>(truth);
   if (result == rounded || (std::isnan(result) && std::isnan(rounded))) return 0;
   if (!std::isfinite(result) || !std::isfinite(rounded)) return 1e9;
@@ -71,8 +68,7 @@ double ulps(T result, long double truth) {
   return static_cast<double>(std::fabs(static_cast<long double>(result) - truth) / step);
 }
 
-template <class T>
-void check(uint32_t dtype, int count) {
+template <class T> void check(uint32_t dtype, int count) {
   for_each_target([&](const std::string& target) {
     for (const Function& function : functions()) {
       const std::vector<T> inputs = samples<T>(function, count);
@@ -88,43 +84,65 @@ void check(uint32_t dtype, int count) {
       }
       EXPECT_LE(worst, function.ulp) << target << " " << function.name << " at " << worst_at;
       if (std::getenv("BP_PRINT_ULP") != nullptr) {
-        std::printf("%-8s f%zu %-8s %.3f ULP at %.9g\n", target.c_str(), sizeof(T) * 8, function.name,
-                    worst, static_cast<double>(worst_at));
+        std::printf("%-8s f%zu %-8s %.3f ULP at %.9g\n", target.c_str(), sizeof(T) * 8,
+                    function.name, worst, static_cast<double>(worst_at));
       }
     }
   });
 }
 
-TEST(Math, f32_is_near_the_truth) { check<float>(BP_F32, 40000); }
-TEST(Math, f64_is_near_the_truth) { check<double>(BP_F64, 15000); }
+TEST(Math, f32_is_near_the_truth) {
+  check<float>(BP_F32, 40000);
+}
+TEST(Math, f64_is_near_the_truth) {
+  check<double>(BP_F64, 15000);
+}
 
 // All specials in a tensor together with ordinary numbers, at every place of a vector.
-template <class T>
-void check_specials(uint32_t dtype) {
+template <class T> void check_specials(uint32_t dtype) {
   const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
   const T largest = std::numeric_limits<T>::max(), tiny = std::numeric_limits<T>::denorm_min();
-  const std::vector<T> specials = {inf, -inf, nan, T(0), T(-0.0), largest, -largest, tiny, -tiny,
-                                   T(1), T(-1), T(0.5), std::numeric_limits<T>::min()};
+  const std::vector<T> specials = {inf,
+                                   -inf,
+                                   nan,
+                                   T(0),
+                                   T(-0.0),
+                                   largest,
+                                   -largest,
+                                   tiny,
+                                   -tiny,
+                                   T(1),
+                                   T(-1),
+                                   T(0.5),
+                                   std::numeric_limits<T>::min()};
   std::vector<T> inputs;
   for (int i = 0; i < 5; ++i) inputs.insert(inputs.end(), specials.begin(), specials.end());
   for_each_target([&](const std::string& target) {
     for (const Function& function : functions()) {
-      Data a = Data::of<T>(dtype, {static_cast<int64_t>(inputs.size())}, inputs), out(dtype, a.shape());
+      Data a = Data::of<T>(dtype, {static_cast<int64_t>(inputs.size())}, inputs),
+           out(dtype, a.shape());
       run(function.name, {value(a)}, {&out});
       for (size_t i = 0; i < inputs.size(); ++i) {
         const T result = out.at<T>(static_cast<int64_t>(i));
         const long double truth = function.truth(inputs[i]);
-        EXPECT_LE(ulps(result, truth), function.ulp) << target << " " << function.name << "(" << inputs[i] << ") = " << result << ", not " << static_cast<T>(truth);
+        EXPECT_LE(ulps(result, truth), function.ulp)
+            << target << " " << function.name << "(" << inputs[i] << ") = " << result << ", not "
+            << static_cast<T>(truth);
         if (result == 0 && truth == 0) {
-          EXPECT_EQ(std::signbit(result), std::signbit(truth)) << target << " " << function.name << "(" << inputs[i] << ")";
+          EXPECT_EQ(std::signbit(result), std::signbit(truth))
+              << target << " " << function.name << "(" << inputs[i] << ")";
         }
       }
     }
   });
 }
 
-TEST(Math, f32_specials) { check_specials<float>(BP_F32); }
-TEST(Math, f64_specials) { check_specials<double>(BP_F64); }
+TEST(Math, f32_specials) {
+  check_specials<float>(BP_F32);
+}
+TEST(Math, f64_specials) {
+  check_specials<double>(BP_F64);
+}
 
 }  // namespace
 }  // namespace bp_test

@@ -1,10 +1,9 @@
 // needs: cpu
 // Pointwise operators over all sizes, layouts and dtypes that take different ways through the tile engine,
 // against plain loops in double or int64_t; for each instruction set.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <functional>
+#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 #include <vector>
@@ -30,7 +29,8 @@ Data numbers(uint32_t dtype, Data data, int64_t shift) {
   const int64_t lowest = is_signed(dtype) ? -5 : 0;
   for (int64_t i = 0; i < data.numel(); ++i) {
     const int64_t number = (i * 7 + shift) % 11;
-    set_number(data, dtype, i, static_cast<double>(dtype == BP_BOOL ? number % 2 : lowest + number));
+    set_number(data, dtype, i,
+               static_cast<double>(dtype == BP_BOOL ? number % 2 : lowest + number));
   }
   return data;
 }
@@ -50,16 +50,18 @@ void expect_binary(const std::string& name, uint32_t dtype, Data a, Data b, cons
   }
 }
 
-const std::vector<uint32_t> arithmetic_dtypes = {BP_U8,  BP_I8,  BP_I16,  BP_I32, BP_I64, BP_U16,
+const std::vector<uint32_t> arithmetic_dtypes = {BP_U8,  BP_I8,  BP_I16, BP_I32,  BP_I64, BP_U16,
                                                  BP_U32, BP_U64, BP_F16, BP_BF16, BP_F32, BP_F64};
 
 TEST(Pointwise, every_size_and_dtype) {
   for_each_target([](const std::string&) {
     for (uint32_t dtype : arithmetic_dtypes) {
       for (int64_t size : sizes()) {
-        const Data a = numbers(dtype, Data(dtype, {size}), 3), b = numbers(dtype, Data(dtype, {size}), 8);
+        const Data a = numbers(dtype, Data(dtype, {size}), 3),
+                   b = numbers(dtype, Data(dtype, {size}), 8);
         expect_binary("mul", dtype, a, b, std::multiplies<>(), dtype);
-        expect_binary("maximum", dtype, a, b, [](double x, double y) { return std::max(x, y); }, dtype);
+        expect_binary(
+            "maximum", dtype, a, b, [](double x, double y) { return std::max(x, y); }, dtype);
         expect_binary("lt", dtype, a, b, std::less<>(), BP_BOOL);
         expect_binary("ge", dtype, a, b, std::greater_equal<>(), BP_BOOL);
         expect_binary("logical_and", dtype, a, b, std::logical_and<>(), BP_BOOL);
@@ -71,7 +73,8 @@ TEST(Pointwise, every_size_and_dtype) {
 TEST(Pointwise, alpha_is_left_out_only_when_it_is_one) {
   for (uint32_t dtype : {BP_F32, BP_F64, BP_I64, BP_BF16, BP_COMPLEX64}) {
     for (int64_t size : {1, 5, 513, 70001}) {
-      const Data a = numbers(dtype, Data(dtype, {size}), 1), b = numbers(dtype, Data(dtype, {size}), 2);
+      const Data a = numbers(dtype, Data(dtype, {size}), 1),
+                 b = numbers(dtype, Data(dtype, {size}), 2);
       for (int alpha : {1, 2, 0}) {
         const auto truth = [=](double x, double y) { return x + alpha * y; };
         expect_binary("add", dtype, a, b, truth, dtype, {value(alpha)});
@@ -97,7 +100,8 @@ TEST(Pointwise, every_layout) {
         Data(dtype, shape, {middle * (columns + 3), columns + 3, 1}),
     };
   };
-  for (const Sizes& shape : {Sizes{2, 3, 4}, Sizes{7, 1, 65}, Sizes{3, 5, 600}, Sizes{65, 9, 3}, Sizes{40, 2, 150}}) {
+  for (const Sizes& shape :
+       {Sizes{2, 3, 4}, Sizes{7, 1, 65}, Sizes{3, 5, 600}, Sizes{65, 9, 3}, Sizes{40, 2, 150}}) {
     for (uint32_t dtype : {BP_F32, BP_U8, BP_F16, BP_I64, BP_COMPLEX128}) {
       for (const Data& left : layouts(dtype, shape)) {
         const Data a = numbers(dtype, left, 4);
@@ -132,7 +136,8 @@ TEST(Pointwise, numbers_in_place_of_tensors) {
     run("gt", {value(a), value(1)}, {&mask});
     for (int64_t i = 0; i < size; ++i) ASSERT_EQ(mask.at<uint8_t>(i), a.at<float>(i) > 1);
     run("where", {value(mask), value(a), value(-7)}, {&out});
-    for (int64_t i = 0; i < size; ++i) ASSERT_EQ(out.at<float>(i), a.at<float>(i) > 1 ? a.at<float>(i) : -7);
+    for (int64_t i = 0; i < size; ++i)
+      ASSERT_EQ(out.at<float>(i), a.at<float>(i) > 1 ? a.at<float>(i) : -7);
     run("where", {value(mask), value(2), value(3.0)}, {&out});
     for (int64_t i = 0; i < size; ++i) ASSERT_EQ(out.at<float>(i), a.at<float>(i) > 1 ? 2 : 3);
   }
@@ -141,7 +146,8 @@ TEST(Pointwise, numbers_in_place_of_tensors) {
 TEST(Pointwise, longer_expressions) {
   for_each_target([](const std::string&) {
     for (int64_t size : {1, 17, 512, 5000}) {
-      Data a = numbers(BP_F32, Data(BP_F32, {size}), 5), b = numbers(BP_F32, Data(BP_F32, {size}), 2);
+      Data a = numbers(BP_F32, Data(BP_F32, {size}), 5),
+           b = numbers(BP_F32, Data(BP_F32, {size}), 2);
       Data out(BP_F32, {size});
       run("silu", {value(a)}, {&out});
       for (int64_t i = 0; i < size; ++i) {
@@ -176,11 +182,15 @@ TEST(Pointwise, large_results) {
   constexpr int64_t size = 2100001;
   Data a = numbers(BP_F32, Data(BP_F32, {size}), 5), b = numbers(BP_F32, Data(BP_F32, {size}), 3);
   Data whole(BP_F32, {size + 16}), masks(BP_BOOL, {size + 16});
-  const auto number = [](int64_t i, int64_t shift) { return static_cast<float>((i * 7 + shift) % 11 - 5); };
+  const auto number = [](int64_t i, int64_t shift) {
+    return static_cast<float>((i * 7 + shift) % 11 - 5);
+  };
   using Truth = float (*)(float, float);
   const std::vector<std::pair<std::string, Truth>> binaries = {
-      {"mul", [](float x, float y) { return x * y; }}, {"div", [](float x, float y) { return x / y; }},
-      {"maximum", [](float x, float y) { return std::max(x, y); }}, {"minimum", [](float x, float y) { return std::min(x, y); }}};
+      {"mul", [](float x, float y) { return x * y; }},
+      {"div", [](float x, float y) { return x / y; }},
+      {"maximum", [](float x, float y) { return std::max(x, y); }},
+      {"minimum", [](float x, float y) { return std::min(x, y); }}};
   for_each_target([&](const std::string& target) {
     for (int64_t shift : {0, 1, 15}) {
       Data out = whole.part(shift, {size}), mask = masks.part(shift, {size});
@@ -188,16 +198,21 @@ TEST(Pointwise, large_results) {
       run("neg", {value(a)}, {&out});
       for (int64_t i = 0; i < size; ++i) ASSERT_EQ(results[i], -number(i, 5)) << target << i;
       run("sqrt", {value(a)}, {&out});
-      for (int64_t i = 0; i < size; i += 11) ASSERT_EQ(results[i + 4], std::sqrt(number(i + 4, 5))) << target << i;
+      for (int64_t i = 0; i < size; ++i) {
+        if (number(i, 5) < 0) continue;
+        ASSERT_EQ(results[i], std::sqrt(number(i, 5))) << target << i;
+      }
       for (const auto& [name, truth] : binaries) {
         run(name, {value(a), value(b)}, {&out});
         for (int64_t i = 0; i < size; ++i) {
           const float expected = truth(number(i, 5), number(i, 3));
-          if (!std::isnan(expected)) ASSERT_EQ(results[i], expected) << target << name << i;
+          if (std::isnan(expected)) continue;
+          ASSERT_EQ(results[i], expected) << target << name << i;
         }
       }
       run("lt", {value(a), value(b)}, {&mask});
-      for (int64_t i = 0; i < size; ++i) ASSERT_EQ(*mask.address(i), number(i, 5) < number(i, 3)) << target << i;
+      for (int64_t i = 0; i < size; ++i)
+        ASSERT_EQ(*mask.address(i), number(i, 5) < number(i, 3)) << target << i;
     }
   });
 }
@@ -215,14 +230,14 @@ TEST(Pointwise, integers_wrap_and_nothing_traps) {
   Data c = Data::of<uint16_t>(BP_U16, {1}, {65535}), square(BP_U16, {1});
   run("mul", {value(c), value(c)}, {&square});
   EXPECT_EQ(square.at<uint16_t>(0), 1);
-  Data big = Data::of<uint64_t>(BP_U64, {2}, {~uint64_t{0}, 1}), one = Data::of<uint64_t>(BP_U64, {2}, {1, 2});
+  Data big = Data::of<uint64_t>(BP_U64, {2}, {~uint64_t{0}, 1}),
+       one = Data::of<uint64_t>(BP_U64, {2}, {1, 2});
   Data less(BP_BOOL, {2});
   run("lt", {value(big), value(one)}, {&less});
   EXPECT_EQ(less.values<uint8_t>(), (std::vector<uint8_t>{0, 1}));
 }
 
-template <class T>
-void check_specials(uint32_t dtype) {
+template <class T> void check_specials(uint32_t dtype) {
   const T nan = std::numeric_limits<T>::quiet_NaN(), inf = std::numeric_limits<T>::infinity();
   std::vector<T> list;
   for (T x : {nan, inf, -inf, T(0), T(-0.0), T(2.5), T(-3.5)}) {
@@ -249,14 +264,21 @@ void check_specials(uint32_t dtype) {
         }
       }
       run("gt", {value(a), value(b)}, {&mask});
-      for (int64_t i = 0; i < count; ++i) EXPECT_EQ(mask.at<uint8_t>(i), list[static_cast<size_t>(i)] > other);
+      for (int64_t i = 0; i < count; ++i)
+        EXPECT_EQ(mask.at<uint8_t>(i), list[static_cast<size_t>(i)] > other);
       run("ne", {value(a), value(b)}, {&mask});
-      for (int64_t i = 0; i < count; ++i) EXPECT_EQ(mask.at<uint8_t>(i), list[static_cast<size_t>(i)] != other);
+      for (int64_t i = 0; i < count; ++i)
+        EXPECT_EQ(mask.at<uint8_t>(i), list[static_cast<size_t>(i)] != other);
     }
     Data a = Data::of<T>(dtype, {count}, list), out(dtype, {count});
-    for (auto [name, truth] : std::vector<std::pair<std::string, T (*)(T)>>{
-             {"floor", std::floor}, {"ceil", std::ceil}, {"trunc", std::trunc}, {"round", std::nearbyint},
-             {"abs", std::fabs}, {"neg", [](T x) { return -x; }}, {"erf", std::erf}}) {
+    for (auto [name, truth] :
+         std::vector<std::pair<std::string, T (*)(T)>>{{"floor", std::floor},
+                                                       {"ceil", std::ceil},
+                                                       {"trunc", std::trunc},
+                                                       {"round", std::nearbyint},
+                                                       {"abs", std::fabs},
+                                                       {"neg", [](T x) { return -x; }},
+                                                       {"erf", std::erf}}) {
       run(name, {value(a)}, {&out});
       for (int64_t i = 0; i < count; ++i) {
         const T expected = truth(list[static_cast<size_t>(i)]);
@@ -271,15 +293,27 @@ void check_specials(uint32_t dtype) {
   });
 }
 
-TEST(Pointwise, f32_specials) { check_specials<float>(BP_F32); }
-TEST(Pointwise, f64_specials) { check_specials<double>(BP_F64); }
+TEST(Pointwise, f32_specials) {
+  check_specials<float>(BP_F32);
+}
+TEST(Pointwise, f64_specials) {
+  check_specials<double>(BP_F64);
+}
 
 TEST(Pointwise, bools) {
-  Data a = Data::of<uint8_t>(BP_BOOL, {4}, {0, 0, 1, 1}), b = Data::of<uint8_t>(BP_BOOL, {4}, {0, 1, 0, 1});
-  for (auto [name, expected] : std::vector<std::pair<std::string, std::vector<uint8_t>>>{
-           {"logical_and", {0, 0, 0, 1}}, {"logical_or", {0, 1, 1, 1}}, {"maximum", {0, 1, 1, 1}},
-           {"mul", {0, 0, 0, 1}}, {"eq", {1, 0, 0, 1}}, {"ne", {0, 1, 1, 0}}, {"lt", {0, 1, 0, 0}},
-           {"le", {1, 1, 0, 1}}, {"gt", {0, 0, 1, 0}}, {"ge", {1, 0, 1, 1}}}) {
+  Data a = Data::of<uint8_t>(BP_BOOL, {4}, {0, 0, 1, 1}),
+       b = Data::of<uint8_t>(BP_BOOL, {4}, {0, 1, 0, 1});
+  for (auto [name, expected] :
+       std::vector<std::pair<std::string, std::vector<uint8_t>>>{{"logical_and", {0, 0, 0, 1}},
+                                                                 {"logical_or", {0, 1, 1, 1}},
+                                                                 {"maximum", {0, 1, 1, 1}},
+                                                                 {"mul", {0, 0, 0, 1}},
+                                                                 {"eq", {1, 0, 0, 1}},
+                                                                 {"ne", {0, 1, 1, 0}},
+                                                                 {"lt", {0, 1, 0, 0}},
+                                                                 {"le", {1, 1, 0, 1}},
+                                                                 {"gt", {0, 0, 1, 0}},
+                                                                 {"ge", {1, 0, 1, 1}}}) {
     Data out(BP_BOOL, {4});
     run(name, {value(a), value(b)}, {&out});
     EXPECT_EQ(out.values<uint8_t>(), expected) << name;

@@ -1,9 +1,8 @@
 // needs: cpu
 // Sums, means, maxima and argmax over every set of axes and several layouts, against plain loops in double; for each
 // instruction set. Results do not depend on the number of threads.
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 #include <string>
@@ -93,10 +92,21 @@ std::vector<Sizes> all_sets_of_dims(size_t rank) {
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
-      {{1}, {}},           {{70}, {}},           {{513}, {2}},           {{5, 7}, {}},
-      {{5, 7}, {1, 5}},    {{64, 3}, {}},        {{3, 600}, {}},         {{600, 3}, {}},
-      {{4, 5, 6}, {}},     {{4, 5, 6}, {6, 24, 1}}, {{4, 5, 6}, {1, 4, 20}}, {{4, 5, 6}, {0, 6, 1}},
-      {{3, 1, 65}, {}},    {{2, 3, 4, 5}, {60, 1, 15, 3}}, {{33, 513}, {1026, 2}},
+      {{1}, {}},
+      {{70}, {}},
+      {{513}, {2}},
+      {{5, 7}, {}},
+      {{5, 7}, {1, 5}},
+      {{64, 3}, {}},
+      {{3, 600}, {}},
+      {{600, 3}, {}},
+      {{4, 5, 6}, {}},
+      {{4, 5, 6}, {6, 24, 1}},
+      {{4, 5, 6}, {1, 4, 20}},
+      {{4, 5, 6}, {0, 6, 1}},
+      {{3, 1, 65}, {}},
+      {{2, 3, 4, 5}, {60, 1, 15, 3}},
+      {{33, 513}, {1026, 2}},
   };
   return all;
 }
@@ -112,9 +122,11 @@ void check(const std::string& name, uint32_t dtype, const Case& how) {
       run(name, args, {&out});
       for (int64_t i = 0; i < out.numel(); ++i) {
         const double truth = reference(name, expected[static_cast<size_t>(i)]);
-        ASSERT_NEAR(get_number(out, dtype, i), truth, std::fabs(truth) * 8e-3 * (dtype == BP_BF16 || dtype == BP_F16) + 1e-6)
-            << name << " of " << dtype_name(dtype) << ", shape " << ::testing::PrintToString(how.shape)
-            << " strides " << ::testing::PrintToString(how.strides) << " over " << ::testing::PrintToString(dims)
+        ASSERT_NEAR(get_number(out, dtype, i), truth,
+                    std::fabs(truth) * 8e-3 * (dtype == BP_BF16 || dtype == BP_F16) + 1e-6)
+            << name << " of " << dtype_name(dtype) << ", shape "
+            << ::testing::PrintToString(how.shape) << " strides "
+            << ::testing::PrintToString(how.strides) << " over " << ::testing::PrintToString(dims)
             << ", output " << i;
       }
     }
@@ -135,7 +147,8 @@ TEST(Reduction, sum_and_mean_over_every_set_of_axes) {
 
 TEST(Reduction, max_and_min_over_every_set_of_axes) {
   for_each_target([](const std::string&) {
-    for (uint32_t dtype : {BP_BOOL, BP_U8, BP_I8, BP_I16, BP_U16, BP_I32, BP_U32, BP_I64, BP_U64, BP_F16, BP_BF16, BP_F32, BP_F64}) {
+    for (uint32_t dtype : {BP_BOOL, BP_U8, BP_I8, BP_I16, BP_U16, BP_I32, BP_U32, BP_I64, BP_U64,
+                           BP_F16, BP_BF16, BP_F32, BP_F64}) {
       for (const Case& how : cases()) {
         check("max", dtype, how);
         check("min", dtype, how);
@@ -157,7 +170,8 @@ TEST(Reduction, argmax_is_the_first_of_equals) {
           run("argmax", {value(a), dim < 0 ? none() : value(dim), value(false)}, {&out});
           for (int64_t i = 0; i < out.numel(); ++i) {
             ASSERT_EQ(out.at<int64_t>(i), first_largest(expected[static_cast<size_t>(i)]))
-                << dtype_name(dtype) << ::testing::PrintToString(how.shape) << " dim " << dim << " output " << i;
+                << dtype_name(dtype) << ::testing::PrintToString(how.shape) << " dim " << dim
+                << " output " << i;
           }
         }
       }
@@ -219,11 +233,14 @@ TEST(Reduction, long_sums_are_exact_to_the_last_place) {
 // The same bits from one thread, two and three, in each of the ways to cut the work.
 TEST(Reduction, does_not_depend_on_the_number_of_threads) {
   const std::vector<std::pair<Sizes, Sizes>> shapes_and_dims = {
-      {{3000001}, {0}}, {{1500, 2000}, {0}}, {{1500, 2000}, {1}}, {{2, 700000}, {1}}, {{400000, 5}, {0}}, {{30, 300, 300}, {0, 2}}};
+      {{3000001}, {0}},   {{1500, 2000}, {0}}, {{1500, 2000}, {1}},
+      {{2, 700000}, {1}}, {{400000, 5}, {0}},  {{30, 300, 300}, {0, 2}}};
   std::mt19937 random(4);
   for (const auto& [shape, dims] : shapes_and_dims) {
     Data a(BP_F64, shape);
-    for (int64_t i = 0; i < a.numel(); ++i) reinterpret_cast<double*>(a.bytes())[i] = std::ldexp(static_cast<double>(random()), -20 - static_cast<int>(random() % 20));
+    for (int64_t i = 0; i < a.numel(); ++i)
+      reinterpret_cast<double*>(a.bytes())[i] =
+          std::ldexp(static_cast<double>(random()), -20 - static_cast<int>(random() % 20));
     std::vector<double> first;
     for (uint32_t threads : {1u, 2u, 3u}) {
       CpuPlugin::get().set_num_threads(threads);

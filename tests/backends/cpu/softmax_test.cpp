@@ -1,8 +1,7 @@
 // needs: cpu
 // softmax and log_softmax along every dimension, against double, with rows of all lengths; for each instruction set.
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 #include <string>
@@ -37,15 +36,18 @@ void check(uint32_t dtype, Data a, int64_t dim, double tolerance, bool in_place 
       const int64_t first = row / inner * inner * count + row % inner;
       double largest = -INFINITY;
       long double sum = 0;
-      for (int64_t i = 0; i < count; ++i) largest = std::max(largest, get_number(before, dtype, first + i * inner));
-      for (int64_t i = 0; i < count; ++i) sum += std::exp(get_number(before, dtype, first + i * inner) - largest);
+      for (int64_t i = 0; i < count; ++i)
+        largest = std::max(largest, get_number(before, dtype, first + i * inner));
+      for (int64_t i = 0; i < count; ++i)
+        sum += std::exp(get_number(before, dtype, first + i * inner) - largest);
       for (int64_t i = 0; i < count; ++i) {
         const double x = get_number(before, dtype, first + i * inner) - largest;
         const auto truth = static_cast<double>(log ? x - std::log(sum) : std::exp(x) / sum);
         const double scale = log ? std::max(1.0, std::fabs(truth)) : truth + 1e-7;
         const double smallest = dtype == BP_F16 ? 0x1p-25 : 0;  // half of f16's last step
         ASSERT_NEAR(get_number(out, dtype, first + i * inner), truth, tolerance * scale + smallest)
-            << dtype_name(dtype) << ::testing::PrintToString(a.shape()) << " dim " << dim << " element " << first + i * inner;
+            << dtype_name(dtype) << ::testing::PrintToString(a.shape()) << " dim " << dim
+            << " element " << first + i * inner;
       }
     }
   }
@@ -76,7 +78,8 @@ TEST(Softmax, rows_of_every_length) {
 TEST(Softmax, any_dimension_and_strides) {
   for (uint32_t dtype : {BP_F32, BP_F64, BP_BF16}) {
     for (int64_t dim : {0, 1, 2}) {
-      for (const Sizes& strides : {Sizes{35, 5, 1}, Sizes{1, 4, 28}, Sizes{70, 10, 2}, Sizes{0, 5, 1}}) {
+      for (const Sizes& strides :
+           {Sizes{35, 5, 1}, Sizes{1, 4, 28}, Sizes{70, 10, 2}, Sizes{0, 5, 1}}) {
         check(dtype, samples(dtype, Data(dtype, {4, 7, 5}, strides)), dim, tolerance_of(dtype));
       }
     }
@@ -90,12 +93,15 @@ TEST(Softmax, in_place) {
 }
 
 // Written past the caches.
-TEST(Softmax, large_results) { check(BP_F32, samples(BP_F32, Data(BP_F32, {1500, 1501})), 1, 1e-6); }
+TEST(Softmax, large_results) {
+  check(BP_F32, samples(BP_F32, Data(BP_F32, {1500, 1501})), 1, 1e-6);
+}
 
 TEST(Softmax, extremes) {
   const float inf = std::numeric_limits<float>::infinity();
   for_each_target([&](const std::string& target) {
-    Data a = Data::of<float>(BP_F32, {4, 3}, {1000, 1000, -1000, -inf, 0, -inf, -inf, -inf, -inf, inf, 0, 1});
+    Data a = Data::of<float>(BP_F32, {4, 3},
+                             {1000, 1000, -1000, -inf, 0, -inf, -inf, -inf, -inf, inf, 0, 1});
     Data out(BP_F32, {4, 3});
     run("softmax", {value(a), value(1), none()}, {&out});
     EXPECT_EQ(out.at<float>(0), 0.5f) << target;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <dlfcn.h>
-
 #include <string>
 
 #include "backends/cpu/direct_call.hpp"
@@ -16,15 +15,15 @@ inline void use_targets(int64_t bits) {
   void* library = dlopen("libhwy.so.1", RTLD_NOW | RTLD_NOLOAD);
   ASSERT_NE(library, nullptr) << "Highway is not a shared library here";
   using SetTargets = void (*)(int64_t);
-  const auto set = reinterpret_cast<SetTargets>(dlsym(library, "_ZN3hwy26SetSupportedTargetsForTestEl"));
+  const auto set =
+      reinterpret_cast<SetTargets>(dlsym(library, "_ZN3hwy26SetSupportedTargetsForTestEl"));
   ASSERT_NE(set, nullptr);
   set(bits);
   dlclose(library);
   ASSERT_EQ(cpu.plugin().init(cpu.plugin().self), BP_OK);  // compiles its programs anew
 }
 
-template <class F>
-void for_each_target(F&& f) {
+template <class F> void for_each_target(F&& f) {
 #if defined(__x86_64__)
   struct Target {
     const char* name;
