@@ -1,9 +1,8 @@
 // The cpu plugin's kernels called directly through the C ABI: small ones by the nanosecond, large ones as a share
 // of the copy bandwidth, the best memcpy of the same size with all cores measured in turn with the kernel. On a busy
 // machine BACKPLANE_BENCH_ONE_THREAD=1 is steadier: one thread each, by its own processor time.
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
+#include <benchmark/benchmark.h>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -17,8 +16,8 @@
 
 #include <backplane/abi.h>
 
-#include "../tests/backends/cpu/expressions.hpp"
-#include "../tests/sdk/fake_host.hpp"
+#include "backends/cpu/expressions.hpp"
+#include "sdk/fake_host.hpp"
 
 namespace {
 
@@ -28,7 +27,9 @@ bool uses_one_thread() {
   static const bool one = std::getenv("BACKPLANE_BENCH_ONE_THREAD") != nullptr;
   return one;
 }
-unsigned num_threads() { return uses_one_thread() ? 1 : std::max(1u, std::thread::hardware_concurrency()); }
+unsigned num_threads() {
+  return uses_one_thread() ? 1 : std::max(1u, std::thread::hardware_concurrency());
+}
 
 // The plugin beside the bench's libraries, or the one that BACKPLANE_CPU_PLUGIN names.
 std::string plugin_path() {
@@ -53,7 +54,8 @@ class Cpu {
  private:
   Cpu() {
     self_ = this;
-    for (const char* name : {"copy", "cast", "sum", "mean", "max", "min", "argmax", "softmax", "log_softmax"}) {
+    for (const char* name :
+         {"copy", "cast", "sum", "mean", "max", "min", "argmax", "softmax", "log_softmax"}) {
       bp_operator& op = others_[name];
       op.h = {sizeof op, BP_TYPE_OPERATOR, nullptr};
       op.name = others_.find(name)->first.c_str();
@@ -80,8 +82,10 @@ class Cpu {
 // Memory that was touched, from the plugin's own allocator's alignment on: huge pages if the system has them.
 class Block {
  public:
-  explicit Block(size_t bytes) : memory_(static_cast<char*>(std::aligned_alloc(2 << 20, (bytes + (2 << 20)) >> 21 << 21))) {
-    for (size_t i = 0; i < bytes / 4; ++i) reinterpret_cast<float*>(memory_)[i] = static_cast<float>(i % 1021) / 512 - 1;
+  explicit Block(size_t bytes)
+      : memory_(static_cast<char*>(std::aligned_alloc(2 << 20, (bytes + (2 << 20)) >> 21 << 21))) {
+    for (size_t i = 0; i < bytes / 4; ++i)
+      reinterpret_cast<float*>(memory_)[i] = static_cast<float>(i % 1021) / 512 - 1;
   }
   ~Block() { std::free(memory_); }
   Block(const Block&) = delete;
@@ -93,7 +97,8 @@ class Block {
 };
 
 struct Tensor {
-  Tensor(char* data, uint32_t dtype, Sizes sizes, Sizes steps = {}) : shape(std::move(sizes)), strides(std::move(steps)) {
+  Tensor(char* data, uint32_t dtype, Sizes sizes, Sizes steps = {})
+      : shape(std::move(sizes)), strides(std::move(steps)) {
     const bool contiguous = strides.empty();
     if (contiguous) {
       strides.resize(shape.size());
@@ -105,7 +110,10 @@ struct Tensor {
     value.numel = 1;
     for (int64_t size : shape) value.numel *= size;
     value.dtype = dtype;
-    value.itemsize = dtype == BP_BOOL ? 1 : dtype == BP_F64 || dtype == BP_I64 ? 8 : dtype == BP_F32 ? 4 : 2;
+    value.itemsize = dtype == BP_BOOL                     ? 1
+                     : dtype == BP_F64 || dtype == BP_I64 ? 8
+                     : dtype == BP_F32                    ? 4
+                                                          : 2;
     value.dl.data = data;
     value.dl.ndim = static_cast<int32_t>(shape.size());
     value.dl.shape = shape.data();
@@ -144,7 +152,8 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   void operator()() const {
-    if (kernel_.run(kernel_.self, &call_) != BP_OK) throw std::runtime_error(fake::Host::last_message());
+    if (kernel_.run(kernel_.self, &call_) != BP_OK)
+      throw std::runtime_error(fake::Host::last_message());
   }
 
  private:
@@ -171,8 +180,7 @@ double now() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-template <class F>
-double seconds(F&& f) {
+template <class F> double seconds(F&& f) {
   const double start = now();
   f();
   return now() - start;
@@ -183,7 +191,9 @@ void copy_with_all_cores(char* to, const char* from, size_t bytes) {
   const size_t cores = num_threads();
   std::vector<std::thread> others;
   for (size_t core = 1; core < cores; ++core) {
-    others.emplace_back([=] { std::memcpy(to + bytes * core / cores, from + bytes * core / cores, bytes / cores); });
+    others.emplace_back([=] {
+      std::memcpy(to + bytes * core / cores, from + bytes * core / cores, bytes / cores);
+    });
   }
   std::memcpy(to, from, bytes / cores);
   for (std::thread& other : others) other.join();
@@ -223,7 +233,8 @@ BENCHMARK_CAPTURE(large_unary, sin, "sin")->UseManualTime()->Iterations(15);
 
 void large_add(benchmark::State& state) {
   Large& memory = Large::get();
-  Tensor a(memory.a.get(), BP_F32, {large}), b(memory.b.get(), BP_F32, {large}), out(memory.out.get(), BP_F32, {large});
+  Tensor a(memory.a.get(), BP_F32, {large}), b(memory.b.get(), BP_F32, {large}),
+      out(memory.out.get(), BP_F32, {large});
   compare_with_copy(state, Call("add", {of(a), of(b), of(1)}, out), 3.0 * large_bytes);
 }
 BENCHMARK(large_add)->UseManualTime()->Iterations(15);
@@ -238,7 +249,8 @@ BENCHMARK(large_add_row)->UseManualTime()->Iterations(15);
 
 void large_softmax(benchmark::State& state, const std::string& name, int64_t row) {
   Large& memory = Large::get();
-  Tensor a(memory.a.get(), BP_F32, {large / row, row}), out(memory.out.get(), BP_F32, {large / row, row});
+  Tensor a(memory.a.get(), BP_F32, {large / row, row}),
+      out(memory.out.get(), BP_F32, {large / row, row});
   compare_with_copy(state, Call(name, {of(a), of(1), bp_value{}}, out), 2.0 * large_bytes);
 }
 BENCHMARK_CAPTURE(large_softmax, rows_of_4096, "softmax", 4096)->UseManualTime()->Iterations(15);
@@ -247,8 +259,10 @@ BENCHMARK_CAPTURE(large_softmax, log_of_4096, "log_softmax", 4096)->UseManualTim
 
 void large_transpose(benchmark::State& state, uint32_t dtype, int64_t side) {
   Large& memory = Large::get();
-  Tensor a(memory.a.get(), dtype, {side, side}, {1, side}), out(memory.out.get(), dtype, {side, side});
-  compare_with_copy(state, Call("copy", {of(a)}, out), 2.0 * static_cast<double>(side * side * a.value.itemsize));
+  Tensor a(memory.a.get(), dtype, {side, side}, {1, side}),
+      out(memory.out.get(), dtype, {side, side});
+  compare_with_copy(state, Call("copy", {of(a)}, out),
+                    2.0 * static_cast<double>(side * side * a.value.itemsize));
 }
 BENCHMARK_CAPTURE(large_transpose, f32, BP_F32, 4096)->UseManualTime()->Iterations(15);
 BENCHMARK_CAPTURE(large_transpose, f32_odd, BP_F32, 4000)->UseManualTime()->Iterations(15);
@@ -273,7 +287,8 @@ void large_reduction(benchmark::State& state, const std::string& name, int dims)
   axes.tag = BP_INT_LIST;
   axes.aux = dims == 2 ? 2 : 1;
   axes.u.ptr = dims == 1 ? all + 1 : all;
-  Tensor a(memory.a.get(), BP_F32, {4096, 4096}), out(memory.out.get(), BP_F32, dims == 2 ? Sizes{} : Sizes{4096});
+  Tensor a(memory.a.get(), BP_F32, {4096, 4096}),
+      out(memory.out.get(), BP_F32, dims == 2 ? Sizes{} : Sizes{4096});
   compare_with_copy(state, Call(name, {of(a), axes, of(0), bp_value{}}, out), 1.0 * large_bytes);
 }
 BENCHMARK_CAPTURE(large_reduction, sum_all, "sum", 2)->UseManualTime()->Iterations(15);
@@ -325,7 +340,8 @@ void small_broadcast(benchmark::State& state) {
 }
 BENCHMARK(small_broadcast)->Arg(10)->Arg(64);
 
-void small_reduction(benchmark::State& state, const std::string& name, int64_t rows, int64_t columns, int64_t dim) {
+void small_reduction(benchmark::State& state, const std::string& name, int64_t rows,
+                     int64_t columns, int64_t dim) {
   alignas(64) static char memory[2][1 << 16];
   bp_value axes{};
   axes.tag = BP_INT_LIST;

@@ -12,7 +12,9 @@
 
 namespace {
 
-void report_ns(const char* name, double ns) { bench::report(name, ns, "ns"); }
+void report_ns(const char* name, double ns) {
+  bench::report(name, ns, "ns");
+}
 
 // The cost of one call, on one thread.
 void measure_calls() {
@@ -58,9 +60,12 @@ void measure_large() {
 int main(int argc, char** argv) {
   const char* group = argc == 2 ? argv[1] : "";
   try {
-    if (!std::strcmp(group, "calls")) measure_calls();
-    else if (!std::strcmp(group, "large")) measure_large();
-    else return std::fprintf(stderr, "usage: backplane_bench_pairs calls|large\n"), 2;
+    if (!std::strcmp(group, "calls"))
+      measure_calls();
+    else if (!std::strcmp(group, "large"))
+      measure_large();
+    else
+      return std::fprintf(stderr, "usage: backplane_bench_pairs calls|large\n"), 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "backplane_bench_pairs: %s\n", error.what());
     return 1;

@@ -18,21 +18,21 @@ namespace {
 constexpr int64_t tile_elements = 512;
 constexpr int64_t grain_elements = 16384;
 
-template <class T>
-bool is_nan(T value) { return value != value; }
+template <class T> bool is_nan(T value) {
+  return value != value;
+}
 
-template <class T>
-bool is_better(T value, T best) { return value > best || (is_nan(value) && !is_nan(best)); }
+template <class T> bool is_better(T value, T best) {
+  return value > best || (is_nan(value) && !is_nan(best));
+}
 
-template <class T>
-struct Best {
+template <class T> struct Best {
   T value;
   int64_t index;
 };
 
 // T: the type of computation.
-template <class T>
-class Run {
+template <class T> class Run {
  public:
   Run(const bp_call& call, uint32_t compute_dtype)
       : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), plan_(in_, out_, call.args[1], true),
@@ -103,7 +103,8 @@ class Run {
   void columns() {
     const int64_t inner = plan_.kept.inner();
     const int64_t tiles = (inner + tile_elements - 1) / tile_elements;
-    const int64_t grain = std::max<int64_t>(1, grain_elements / (std::min(inner, tile_elements) * plan_.reduced.numel));
+    const int64_t grain = std::max<int64_t>(
+        1, grain_elements / (std::min(inner, tile_elements) * plan_.reduced.numel));
     parallel_for(plan_.kept.numel / inner * tiles, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % tiles * tile_elements;
@@ -136,7 +137,8 @@ class Run {
       }
       at.next_outer(plan_.reduced, plan_.reduced.rank);
     }
-    tile::scatter(data_of<int64_t>(out_) + kept.offsets[1], index, 8, plan_.kept.inner_stride(1), count);
+    tile::scatter(data_of<int64_t>(out_) + kept.offsets[1], index, 8, plan_.kept.inner_stride(1),
+                  count);
   }
 
   const bp_tensor& in_;
@@ -153,7 +155,8 @@ bp_code run(void*, const bp_call* call) {
       Run<float>(*call, BP_F32)();
     } else {
       visit_dtype<integral_dtypes | (1u << BP_F32) | (1u << BP_F64)>(
-          dtype == BP_BOOL ? uint32_t{BP_U8} : dtype, [&]<class T>(Tag<T>) { Run<T>(*call, dtype)(); });
+          dtype == BP_BOOL ? uint32_t{BP_U8} : dtype,
+          [&]<class T>(Tag<T>) { Run<T>(*call, dtype)(); });
     }
     return bp_code{BP_OK};
   });
@@ -163,7 +166,8 @@ bp_code run(void*, const bp_call* call) {
 
 void add_argmax_kernels(const bp_host& host, KernelList& list) {
   const bp_dtype_set dtypes = integral_dtypes | floating_dtypes | (1u << BP_BOOL);
-  list.add(host, "argmax", {tensor_place(dtypes), any_place(), any_place(), tensor_place(1u << BP_I64)}, run);
+  list.add(host, "argmax",
+           {tensor_place(dtypes), any_place(), any_place(), tensor_place(1u << BP_I64)}, run);
 }
 
 }  // namespace bp::cpu

@@ -75,18 +75,21 @@ void copy_turned(Space space, int turned, const bp_tensor& out, const bp_tensor&
   const int64_t dst_stride = space.strides[0][turned], src_stride = space.strides[1][last];
   const int64_t planes = space.numel / (rows * columns);
   space.shape[turned] = space.shape[last] = 1;
-  const int64_t block_rows = block_rows_bytes / itemsize, block_columns = block_columns_bytes / itemsize;
+  const int64_t block_rows = block_rows_bytes / itemsize,
+                block_columns = block_columns_bytes / itemsize;
   const int64_t down = (rows + block_rows - 1) / block_rows;
   const int64_t across = (columns + block_columns - 1) / block_columns;
   const bool streams = tile::worth_streaming(2 * space.numel * itemsize);
-  const int64_t grain = std::max<int64_t>(1, parallel_bytes / (block_rows * block_columns * itemsize));
+  const int64_t grain =
+      std::max<int64_t>(1, parallel_bytes / (block_rows * block_columns * itemsize));
   parallel_for(planes * down * across, grain, [&](int64_t begin, int64_t end) {
     tile::Position at;
     for (int64_t i = begin; i < end; ++i) {
       at.seek(space, i / (down * across));
       const int64_t row = i % down * block_rows, column = i / down % across * block_columns;
       char* dst = data_of<char>(out) + (at.offsets[0] + row * dst_stride + column) * itemsize;
-      const char* src = data_of<char>(from) + (at.offsets[1] + column * src_stride + row) * itemsize;
+      const char* src =
+          data_of<char>(from) + (at.offsets[1] + column * src_stride + row) * itemsize;
       tile::transpose({dst, src, dst_stride, src_stride, std::min(block_rows, rows - row),
                        std::min(block_columns, columns - column), itemsize, streams});
     }

@@ -21,7 +21,9 @@ constexpr bp_arg tensor_place(bp_dtype_set dtypes, uint32_t layouts = BP_LAYOUT_
   return place;
 }
 // ... or something that is no tensor.
-constexpr bp_arg any_place() { return bp_arg{}; }
+constexpr bp_arg any_place() {
+  return bp_arg{};
+}
 
 class KernelList {
  public:
@@ -55,8 +57,7 @@ class KernelList {
   }
 
   // Makes a `self` that lives as long as the list.
-  template <class T>
-  T* keep(std::unique_ptr<T> self) {
+  template <class T> T* keep(std::unique_ptr<T> self) {
     T* raw = self.get();
     selves_.push_back(std::shared_ptr<void>(std::move(self)));
     return raw;

@@ -28,8 +28,8 @@ struct Pointwise {
   bool numbers_are_one(const bp_call& call) const {
     for (int i = 0; i < num_numbers; ++i) {
       const bp_value& value = call.args[numbers[i]];
-      const bool is_one = value.tag == BP_DOUBLE ? value.u.f == 1.0
-                                                 : value.tag != BP_COMPLEX && value.u.i == 1;
+      const bool is_one =
+          value.tag == BP_DOUBLE ? value.u.f == 1.0 : value.tag != BP_COMPLEX && value.u.i == 1;
       if (!is_one) return false;
     }
     return true;
@@ -70,7 +70,7 @@ void add_operator(const bp_operator& op, KernelList& list) {
   const Signature& signature = kernel->signature;
   if (!tile::read_signature(op, kernel->signature)) return;
   for (uint32_t i = 0; i < signature.num_args; ++i) {
-    if (!signature.is_tensor[i]) kernel->numbers[kernel->num_numbers++] = static_cast<uint8_t>(i);
+    if (signature.is_number[i]) kernel->numbers[kernel->num_numbers++] = static_cast<uint8_t>(i);
   }
   bp_dtype_set dtypes = 0;
   for (uint32_t dtype = 0; dtype < BP_NUM_DTYPES; ++dtype) {
@@ -78,8 +78,8 @@ void add_operator(const bp_operator& op, KernelList& list) {
     const std::span<const bp_expr_node> nodes(op.nodes, op.num_nodes);
     kernel->programs[dtype] = compile(*kernel, nodes, dtype, false);
     if (kernel->programs[dtype] == nullptr) continue;
-    kernel->ones[dtype] = kernel->num_numbers == 0 ? kernel->programs[dtype]
-                                                   : compile(*kernel, nodes, dtype, true);
+    kernel->ones[dtype] =
+        kernel->num_numbers == 0 ? kernel->programs[dtype] : compile(*kernel, nodes, dtype, true);
     dtypes |= 1u << dtype;
   }
   if (dtypes == 0) return;

@@ -72,8 +72,8 @@ class Run {
       parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
         for (int64_t part = begin; part < end; ++part) {
           how_.reducer.start(sums[part], 1);
-          row_part(kept, plan_.reduced.numel * part / parts, plan_.reduced.numel * (part + 1) / parts,
-                   sums[part]);
+          row_part(kept, plan_.reduced.numel * part / parts,
+                   plan_.reduced.numel * (part + 1) / parts, sums[part]);
         }
       });
       for (int64_t part = 1; part < parts; ++part) how_.reducer.merge(sums[0], sums[part], 1);
@@ -99,8 +99,7 @@ class Run {
     }
   }
 
-  template <class F>
-  void each_kept(int64_t begin, int64_t end, F&& f) {
+  template <class F> void each_kept(int64_t begin, int64_t end, F&& f) {
     const tile::Space& kept = plan_.kept;
     Position at;
     at.seek(kept, begin);
@@ -115,7 +114,8 @@ class Run {
     const tile::Space& reduced = plan_.reduced;
     const int64_t inner = reduced.inner(), stride = reduced.inner_stride(0);
     if (reduced.rank == 1) {
-      return take(in_ + (kept.offsets[0] + begin * stride) * how_.itemsize, stride, end - begin, sum);
+      return take(in_ + (kept.offsets[0] + begin * stride) * how_.itemsize, stride, end - begin,
+                  sum);
     }
     Position at;
     at.seek(reduced, begin);
@@ -131,7 +131,8 @@ class Run {
 
   void take(const char* from, int64_t stride, int64_t count, void* sum) {
     if (stride == 1 && !how_.load) return how_.reducer.run(sum, from, count);
-    alignas(64) char raw[tile_elements * largest_accumulator], loaded[tile_elements * sizeof(float)];
+    alignas(64) char raw[tile_elements * largest_accumulator],
+        loaded[tile_elements * sizeof(float)];
     for (int64_t i = 0; i < count; i += tile_elements) {
       const int64_t size = std::min(tile_elements, count - i);
       const char* elements = from + i * stride * how_.itemsize;
@@ -155,15 +156,18 @@ class Run {
     const int64_t work = plan_.kept.numel / inner * tiles;
     const int64_t rows = plan_.reduced.numel;
     // Few tiles of many rows: the rows are cut as well.
-    const int64_t parts = work >= 8 ? 1 : std::min(rows, parts_for(rows * std::min(inner, column_elements)));
+    const int64_t parts =
+        work >= 8 ? 1 : std::min(rows, parts_for(rows * std::min(inner, column_elements)));
     const int64_t bytes = column_elements * largest_accumulator;
     bp_region scratch{};
     if (parts > 1) {
-      const bp_code code = host()->workspace(host(), &call_, static_cast<uint64_t>(work * parts * bytes), 64, &scratch);
+      const bp_code code = host()->workspace(
+          host(), &call_, static_cast<uint64_t>(work * parts * bytes), 64, &scratch);
       if (code != BP_OK) return code;
     }
     char* partial = reinterpret_cast<char*>(scratch.handle + scratch.offset);
-    const int64_t grain = std::max<int64_t>(1, grain_elements * parts / (rows * std::min(inner, column_elements)));
+    const int64_t grain =
+        std::max<int64_t>(1, grain_elements * parts / (rows * std::min(inner, column_elements)));
     parallel_for(work * parts, grain, [&](int64_t begin, int64_t end) {
       alignas(64) char own[column_elements * largest_accumulator];
       for (int64_t i = begin; i < end; ++i) {
@@ -179,7 +183,8 @@ class Run {
     for (int64_t i = 0; i < work; ++i) {
       const Tile at = tile_at(i);
       char* sums = partial + i * parts * bytes;
-      for (int64_t part = 1; part < parts; ++part) how_.reducer.merge(sums, sums + part * bytes, at.count);
+      for (int64_t part = 1; part < parts; ++part)
+        how_.reducer.merge(sums, sums + part * bytes, at.count);
       finish(at.kept, sums, at.count);
     }
     return BP_OK;
@@ -204,7 +209,8 @@ class Run {
   void column_part(const Tile& tile, int64_t begin, int64_t end, void* sums) {
     const tile::Space& reduced = plan_.reduced;
     const int64_t stride = plan_.kept.inner_stride(0);
-    alignas(64) char raw[column_elements * largest_accumulator], loaded[column_elements * sizeof(float)];
+    alignas(64) char raw[column_elements * largest_accumulator],
+        loaded[column_elements * sizeof(float)];
     const bool as_it_lies = stride == 1 && !how_.load;
     Position at;
     at.seek(reduced, begin);
@@ -255,8 +261,8 @@ bp_code run(void* self, const bp_call* call) {
   return guarded("cpu: reduction", [&] { return Run(how, *call)(); });
 }
 
-void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce what, bp_dtype_set wanted,
-         bool divides) {
+void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce what,
+         bp_dtype_set wanted, bool divides) {
   auto reductions = std::make_unique<Reductions>();
   bp_dtype_set dtypes = 0;
   for (uint32_t dtype = 0; dtype < BP_NUM_DTYPES; ++dtype) {
@@ -277,7 +283,8 @@ void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce wha
   const bool has_dtype = what == tile::Reduce::sum;  // sum and mean: a, dim, keepdim, dtype
   if (has_dtype) places.push_back(any_place());
   places.push_back(tensor_place(dtypes));
-  list.add(host, op, std::move(places), run, BP_KERNEL_DETERMINISTIC, list.keep(std::move(reductions)));
+  list.add(host, op, std::move(places), run, BP_KERNEL_DETERMINISTIC,
+           list.keep(std::move(reductions)));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ struct ReductionPlan {
 
   // `dims`: a list, a number, or none for all. `in_order`: the reduced elements are visited in logical
   // order, for who counts them.
-  ReductionPlan(const bp_tensor& in, const bp_tensor& out, const bp_value& dims, bool in_order = false);
+  ReductionPlan(const bp_tensor& in, const bp_tensor& out, const bp_value& dims,
+                bool in_order = false);
 
   // The elements that lie closest together are reduced, and not kept.
   bool reduces_rows() const;

@@ -1,4 +1,6 @@
 // softmax and log_softmax along one dimension.
+#include "tile/softmax.hpp"
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -9,7 +11,6 @@
 #include "threads.hpp"
 #include "tile/convert.hpp"
 #include "tile/move.hpp"
-#include "tile/softmax.hpp"
 #include "tile/space.hpp"
 
 namespace bp::cpu {
@@ -23,8 +24,8 @@ constexpr int64_t grain_elements = 8192;
 class Run {
  public:
   Run(const bp_call& call, bool log)
-      : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), log_(log),
-        is_f64_(in_.dtype == BP_F64), computed_bytes_(is_f64_ ? 8 : 4) {
+      : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), log_(log), is_f64_(in_.dtype == BP_F64),
+        computed_bytes_(is_f64_ ? 8 : 4) {
     const int64_t dim = in_.dl.ndim == 0 ? 0 : int_arg(&call, 1);
     count_ = in_.dl.ndim == 0 ? 1 : in_.dl.shape[dim];
     in_stride_ = in_.dl.ndim == 0 ? 1 : in_.dl.strides[dim];
@@ -86,7 +87,8 @@ class Run {
   void gathered_rows(int64_t begin, int64_t end) {
     alignas(64) char on_stack[largest_scratch];
     const int64_t item = in_.itemsize, bytes = count_ * (computed_bytes_ + item);
-    std::unique_ptr<char[]> on_heap(bytes > largest_scratch ? new char[static_cast<size_t>(bytes)] : nullptr);
+    std::unique_ptr<char[]> on_heap(bytes > largest_scratch ? new char[static_cast<size_t>(bytes)]
+                                                            : nullptr);
     char* row = on_heap ? on_heap.get() : on_stack;
     char* raw = load_ ? row + count_ * computed_bytes_ : row;
     tile::Position at;
@@ -118,10 +120,9 @@ class Run {
   tile::Convert load_, store_;
 };
 
-template <bool log>
-bp_code run(void*, const bp_call* call) {
+template <bool log> bp_code run(void*, const bp_call* call) {
   return guarded(log ? "cpu: log_softmax" : "cpu: softmax", [&] {
-    Run (*call, log)();
+    Run(*call, log)();
     return bp_code{BP_OK};
   });
 }

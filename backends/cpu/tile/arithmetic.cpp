@@ -4,10 +4,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/arithmetic.cpp"
+#include <cstring>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -18,8 +17,7 @@ namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
 
 // Integers wrap: computed in unsigned, and not in int, which small ones would be promoted to.
-template <class T>
-auto wide(T value) {
+template <class T> auto wide(T value) {
   if constexpr (std::is_integral_v<T>) {
     return 0u + static_cast<std::make_unsigned_t<T>>(value);
   } else {
@@ -28,20 +26,16 @@ auto wide(T value) {
 }
 
 struct Add {
-  template <class T>
-  static T apply(T a, T b) { return static_cast<T>(wide(a) + wide(b)); }
+  template <class T> static T apply(T a, T b) { return static_cast<T>(wide(a) + wide(b)); }
 };
 struct Sub {
-  template <class T>
-  static T apply(T a, T b) { return static_cast<T>(wide(a) - wide(b)); }
+  template <class T> static T apply(T a, T b) { return static_cast<T>(wide(a) - wide(b)); }
 };
 struct Mul {
-  template <class T>
-  static T apply(T a, T b) { return static_cast<T>(wide(a) * wide(b)); }
+  template <class T> static T apply(T a, T b) { return static_cast<T>(wide(a) * wide(b)); }
 };
 struct Div {
-  template <class T>
-  static T apply(T a, T b) {
+  template <class T> static T apply(T a, T b) {
     if constexpr (std::is_integral_v<T>) {
       if (b == 0) return 0;
       if constexpr (std::is_signed_v<T>) {
@@ -54,54 +48,54 @@ struct Div {
   }
 };
 struct Neg {
-  template <class T>
-  static T apply(T a) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(0u - wide(a));
-    else return -a;
+  template <class T> static T apply(T a) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(0u - wide(a));
+    else
+      return -a;
   }
 };
 struct Abs {
-  template <class T>
-  static T apply(T a) {
-    if constexpr (std::is_floating_point_v<T>) return __builtin_signbit(a) ? -a : a;
-    else if constexpr (std::is_signed_v<T>) return a < 0 ? static_cast<T>(0u - wide(a)) : a;
-    else return a;
+  template <class T> static T apply(T a) {
+    if constexpr (std::is_floating_point_v<T>)
+      return __builtin_signbit(a) ? -a : a;
+    else if constexpr (std::is_signed_v<T>)
+      return a < 0 ? static_cast<T>(0u - wide(a)) : a;
+    else
+      return a;
   }
 };
 // A NaN wins.
 struct Max {
-  template <class T>
-  static T apply(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return ((a > b) | (a != a)) ? a : b;
-    else return a > b ? a : b;
+  template <class T> static T apply(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>)
+      return ((a > b) | (a != a)) ? a : b;
+    else
+      return a > b ? a : b;
   }
 };
 struct Min {
-  template <class T>
-  static T apply(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return ((a < b) | (a != a)) ? a : b;
-    else return a < b ? a : b;
+  template <class T> static T apply(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>)
+      return ((a < b) | (a != a)) ? a : b;
+    else
+      return a < b ? a : b;
   }
 };
 struct Eq {
-  template <class T>
-  static uint8_t apply(T a, T b) { return a == b; }
+  template <class T> static uint8_t apply(T a, T b) { return a == b; }
 };
 struct Ne {
-  template <class T>
-  static uint8_t apply(T a, T b) { return a != b; }
+  template <class T> static uint8_t apply(T a, T b) { return a != b; }
 };
 struct Lt {
-  template <class T>
-  static uint8_t apply(T a, T b) { return a < b; }
+  template <class T> static uint8_t apply(T a, T b) { return a < b; }
 };
 struct Le {
-  template <class T>
-  static uint8_t apply(T a, T b) { return a <= b; }
+  template <class T> static uint8_t apply(T a, T b) { return a <= b; }
 };
 struct ToMask {
-  template <class T>
-  static uint8_t apply(T a) { return a != 0; }
+  template <class T> static uint8_t apply(T a) { return a != 0; }
 };
 // Of masks.
 struct And {
@@ -171,8 +165,7 @@ void identity(void* dst, const void* a, const void*, const void*, int64_t count)
 }
 
 // `Bits` has T's width: what does not depend on the sign shares one loop.
-template <class T, class Bits>
-void add_type(PrimitiveTable& table, uint32_t dtype) {
+template <class T, class Bits> void add_type(PrimitiveTable& table, uint32_t dtype) {
   const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][dtype] = fn; };
   set(BP_X_ADD, binary<Add, Bits>);
   set(BP_X_SUB, binary<Sub, Bits>);
@@ -190,6 +183,9 @@ void add_type(PrimitiveTable& table, uint32_t dtype) {
   set(step_to_mask, unary<ToMask, Bits>);
   set(step_from_mask, from_mask<Bits>);
   set(step_identity, identity<Bits>);
+  if constexpr (std::is_integral_v<T>) {
+    for (uint16_t code : {BP_X_FLOOR, BP_X_CEIL, BP_X_TRUNC, BP_X_ROUND}) set(code, identity<Bits>);
+  }
 }
 
 void add_bool(PrimitiveTable& table) {
@@ -243,7 +239,9 @@ namespace bp::cpu::tile {
 
 HWY_EXPORT(arithmetic_table);
 
-const PrimitiveTable& arithmetic_primitives() { return HWY_DYNAMIC_DISPATCH(arithmetic_table)(); }
+const PrimitiveTable& arithmetic_primitives() {
+  return HWY_DYNAMIC_DISPATCH(arithmetic_table)();
+}
 
 }  // namespace bp::cpu::tile
 #endif

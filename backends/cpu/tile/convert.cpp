@@ -4,12 +4,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/convert.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
 #include <limits>
 #include <type_traits>
 
@@ -24,15 +23,13 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // What x86's conversion does with a number that does not fit, without undefined behaviour.
-template <class Int, class Float>
-Int truncate(Float value) {
+template <class Int, class Float> Int truncate(Float value) {
   constexpr Float limit = -static_cast<Float>(std::numeric_limits<Int>::min());
   return (value >= -limit) & (value < limit) ? static_cast<Int>(value)
                                              : std::numeric_limits<Int>::min();
 }
 
-template <class To, class From>
-To convert_one(From value) {
+template <class To, class From> To convert_one(From value) {
   if constexpr (!std::is_floating_point_v<From> || !std::is_integral_v<To>) {
     return static_cast<To>(value);
   } else if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
@@ -46,16 +43,14 @@ To convert_one(From value) {
   }
 }
 
-template <class To, class From>
-void convert(void* dst, const void* src, int64_t count) {
+template <class To, class From> void convert(void* dst, const void* src, int64_t count) {
   auto* to = static_cast<To*>(dst);
   const auto* from = static_cast<const From*>(src);
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) to[i] = convert_one<To>(from[i]);
 }
 
-template <class From>
-void convert_to_bool(void* dst, const void* src, int64_t count) {
+template <class From> void convert_to_bool(void* dst, const void* src, int64_t count) {
   auto* to = static_cast<uint8_t*>(dst);
   const auto* from = static_cast<const From*>(src);
 #pragma GCC ivdep
@@ -80,7 +75,7 @@ void f32_to_bf16(void* dst, const void* src, int64_t count) {
   }
 }
 
-// The baseline's emulation of these would not round; the scalar functions do.
+// Without the processor's own conversions, the scalar functions, which round to nearest.
 void f16_to_f32(void* dst, const void* src, int64_t count) {
   auto* to = static_cast<float*>(dst);
   const auto* from = static_cast<const uint16_t*>(src);
@@ -90,7 +85,8 @@ void f16_to_f32(void* dst, const void* src, int64_t count) {
   const hn::Rebind<hwy::float16_t, decltype(d)> dh;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* halves = reinterpret_cast<const hwy::float16_t*>(from);
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, halves + i)), d, to + i);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, halves + i)), d, to + i);
 #endif
   for (; i < count; ++i) to[i] = f32_from_f16(from[i]);
 }
@@ -104,7 +100,8 @@ void f32_to_f16(void* dst, const void* src, int64_t count) {
   const hn::Rebind<hwy::float16_t, decltype(d)> dh;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto* halves = reinterpret_cast<hwy::float16_t*>(to);
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, from + i)), dh, halves + i);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, from + i)), dh, halves + i);
 #endif
   for (; i < count; ++i) to[i] = f16_from_f32(from[i]);
 }
@@ -118,13 +115,13 @@ void add_to_integer(ConvertTable& table, uint32_t from, uint32_t to_signed, uint
     table.stages[from][to_unsigned] = convert<Bits, From>;
   } else {
     // Narrowing forgets the sign: one loop for both.
-    using Source = std::conditional_t<(sizeof(From) > sizeof(Bits)), std::make_unsigned_t<From>, From>;
+    using Source =
+        std::conditional_t<(sizeof(From) > sizeof(Bits)), std::make_unsigned_t<From>, From>;
     table.stages[from][to_signed] = table.stages[from][to_unsigned] = convert<Bits, Source>;
   }
 }
 
-template <class From>
-void add_from(ConvertTable& table, uint32_t from) {
+template <class From> void add_from(ConvertTable& table, uint32_t from) {
   add_to_integer<From, uint8_t>(table, from, BP_I8, BP_U8);
   add_to_integer<From, uint16_t>(table, from, BP_I16, BP_U16);
   add_to_integer<From, uint32_t>(table, from, BP_I32, BP_U32);
@@ -175,8 +172,7 @@ HWY_EXPORT(convert_table);
 
 namespace {
 
-template <class To, class From, class F>
-ConvertStage scalar_stage(F) {
+template <class To, class From, class F> ConvertStage scalar_stage(F) {
   return [](void* dst, const void* src, int64_t count) {
     auto* to = static_cast<To*>(dst);
     const auto* from = static_cast<const From*>(src);
@@ -184,21 +180,20 @@ ConvertStage scalar_stage(F) {
   };
 }
 
-template <class To>
-struct RealPart {
-  template <class T>
-  To operator()(std::complex<T> value) const { return static_cast<To>(value.real()); }
+template <class To> struct RealPart {
+  template <class T> To operator()(std::complex<T> value) const {
+    return static_cast<To>(value.real());
+  }
 };
-template <class To>
-struct ToComplex {
-  template <class T>
-  std::complex<To> operator()(T value) const {
+template <class To> struct ToComplex {
+  template <class T> std::complex<To> operator()(T value) const {
     return std::complex<To>(static_cast<To>(std::real(value)), static_cast<To>(std::imag(value)));
   }
 };
 struct IsNotZero {
-  template <class T>
-  uint8_t operator()(std::complex<T> value) const { return value.real() != 0 || value.imag() != 0; }
+  template <class T> uint8_t operator()(std::complex<T> value) const {
+    return value.real() != 0 || value.imag() != 0;
+  }
 };
 
 using c64 = std::complex<float>;
@@ -234,8 +229,7 @@ const ConvertTable& scalar_table() {
   return table;
 }
 
-template <int bytes>
-void copy(void* dst, const void* src, int64_t count) {
+template <int bytes> void copy(void* dst, const void* src, int64_t count) {
   if (dst != src) std::memcpy(dst, src, static_cast<size_t>(count * bytes));
 }
 
@@ -260,7 +254,8 @@ bool goes_through_f32(uint32_t dtype) {
 }  // namespace
 
 int64_t itemsize_of(uint32_t dtype) {
-  static constexpr int8_t sizes[BP_NUM_DTYPES] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1};
+  static constexpr int8_t sizes[BP_NUM_DTYPES] = {1, 1, 1, 2, 4, 8,  2, 4, 8,
+                                                  2, 2, 4, 8, 8, 16, 1, 1};
   return sizes[dtype];
 }
 

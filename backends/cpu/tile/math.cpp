@@ -14,61 +14,48 @@ namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
 
 struct Exp {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V x) { return exp(d, x); }
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return exp(d, x); }
 };
 struct Log {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V x) { return log(d, x); }
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return log(d, x); }
 };
 struct Sqrt {
-  template <class D, class V>
-  static HWY_INLINE V apply(D, V x) { return hn::Sqrt(x); }
+  template <class D, class V> static HWY_INLINE V apply(D, V x) { return hn::Sqrt(x); }
 };
 struct Sin {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V x) { return sin(d, x); }
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return sin(d, x); }
 };
 struct Cos {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V x) { return cos(d, x); }
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return cos(d, x); }
 };
 struct Tanh {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V x) { return tanh(d, x); }
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return tanh(d, x); }
 };
 // Highway's scalar code loses the sign of zeros here.
 struct Floor {
-  template <class D, class V>
-  static HWY_INLINE V apply(D, V x) {
+  template <class D, class V> static HWY_INLINE V apply(D, V x) {
     return HWY_TARGET == HWY_SCALAR ? hn::CopySign(hn::Floor(x), x) : hn::Floor(x);
   }
 };
 struct Ceil {
-  template <class D, class V>
-  static HWY_INLINE V apply(D, V x) {
+  template <class D, class V> static HWY_INLINE V apply(D, V x) {
     return HWY_TARGET == HWY_SCALAR ? hn::CopySign(hn::Ceil(x), x) : hn::Ceil(x);
   }
 };
 struct Trunc {
-  template <class D, class V>
-  static HWY_INLINE V apply(D, V x) { return hn::Trunc(x); }
+  template <class D, class V> static HWY_INLINE V apply(D, V x) { return hn::Trunc(x); }
 };
 struct Round {
-  template <class D, class V>
-  static HWY_INLINE V apply(D, V x) { return hn::Round(x); }
+  template <class D, class V> static HWY_INLINE V apply(D, V x) { return hn::Round(x); }
 };
 struct Sigmoid {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V x) { return sigmoid(d, x); }
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return sigmoid(d, x); }
 };
 struct Expm1 {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V x) { return expm1(d, x); }
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return expm1(d, x); }
 };
 struct Log1p {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V x) { return log1p(d, x); }
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return log1p(d, x); }
 };
 
 // Two vectors at a time: each alone is one long chain of dependent steps. To write past the caches from
@@ -80,6 +67,11 @@ void unary(void* dst, const void* a, const void*, const void*, int64_t count) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto* to = static_cast<T*>(dst);
   const auto* from = static_cast<const T*>(a);
+  if (count ==
+      1) {  // a vector could not be read before the store of a step before has left the core
+    *to = hn::GetLane(Op::apply(d, hn::Set(d, *from)));
+    return;
+  }
   int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
     const auto first = hn::LoadU(d, from + i), second = hn::LoadU(d, from + i + lanes);
@@ -97,14 +89,12 @@ void unary(void* dst, const void* a, const void*, const void*, int64_t count) {
   }
 }
 
-template <class Op, class T>
-void add(PrimitiveTable& table, uint16_t code, uint32_t dtype) {
+template <class Op, class T> void add(PrimitiveTable& table, uint16_t code, uint32_t dtype) {
   table.entries[code][dtype] = unary<Op, T, false>;
   table.streaming[code][dtype] = unary<Op, T, true>;
 }
 
-template <class T>
-void add_type(PrimitiveTable& table, uint32_t dtype) {
+template <class T> void add_type(PrimitiveTable& table, uint32_t dtype) {
   add<Exp, T>(table, BP_X_EXP, dtype);
   add<Log, T>(table, BP_X_LOG, dtype);
   add<Sqrt, T>(table, BP_X_SQRT, dtype);
@@ -142,7 +132,9 @@ namespace bp::cpu::tile {
 
 HWY_EXPORT(math_table);
 
-const PrimitiveTable& math_primitives() { return HWY_DYNAMIC_DISPATCH(math_table)(); }
+const PrimitiveTable& math_primitives() {
+  return HWY_DYNAMIC_DISPATCH(math_table)();
+}
 
 }  // namespace bp::cpu::tile
 #endif

@@ -2,12 +2,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/move.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/cache_control.h>
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cstring>
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
 
 #include "tile/move.hpp"
 
@@ -39,14 +38,25 @@ struct Bytes16 {
 };
 
 // Calls f with an integer of the elements' size.
-template <class F>
-void by_size(int64_t itemsize, F&& f) {
+template <class F> void by_size(int64_t itemsize, F&& f) {
   switch (itemsize) {
     case 1: return f(uint8_t{});
     case 2: return f(uint16_t{});
     case 4: return f(uint32_t{});
     case 8: return f(uint64_t{});
     default: return f(Bytes16{});
+  }
+}
+
+// A row's piece, which is short: apart from the general loop, those that the compiler makes into vector code.
+template <class T> void copy_run(T* to, const T* from, int64_t stride, int64_t count) {
+  if (stride == 1) {
+#  pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+  } else if (stride == 0) {
+    std::fill_n(to, count, *from);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
   }
 }
 
@@ -112,7 +122,7 @@ void gather_rows(void* dst, const char* base, int64_t itemsize, const Space& spa
     auto* to = static_cast<T*>(dst);
     const auto* elements = reinterpret_cast<const T*>(base);
     for_each_row(space, operand, from, count, [&](int64_t offset, int64_t done, int64_t run) {
-      for (int64_t i = 0; i < run; ++i) to[done + i] = elements[offset + i * stride];
+      copy_run(to + done, elements + offset, stride, run);
     });
   });
 }
@@ -140,11 +150,15 @@ void stream(void* dst, const void* src, int64_t bytes) {
   if (tail != 0) std::memcpy(to + head + lines, from + head + lines, static_cast<size_t>(tail));
 }
 
-void finish_streaming() { hwy::FlushStream(); }
+void finish_streaming() {
+  hwy::FlushStream();
+}
 
 // About what one of several cores that share a last cache of today has of it. Not asked of the C library,
 // which gives the sum of all such caches of a machine (320 MiB where a core sees 32).
-bool worth_streaming(int64_t bytes) { return bytes > (int64_t{12} << 20); }
+bool worth_streaming(int64_t bytes) {
+  return bytes > (int64_t{12} << 20);
+}
 
 }  // namespace bp::cpu::tile
 #endif

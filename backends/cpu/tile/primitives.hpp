@@ -34,9 +34,11 @@ struct PrimitiveTable {
   Primitive entries[num_steps_known][BP_NUM_DTYPES] = {};
   Primitive streaming[num_steps_known][BP_NUM_DTYPES] = {};
 };
-const PrimitiveTable& arithmetic_primitives();  // arithmetic.cpp: what a processor has an instruction for
-const PrimitiveTable& math_primitives();        // math.cpp: exp, sin ... of f32 and f64
-const PrimitiveTable& streaming_primitives();   // streaming.cpp: arithmetic of f32 and f64, streaming alone
-const PrimitiveTable& scalar_primitives();      // scalar.cpp: complex numbers, pow, erf
+const PrimitiveTable&
+arithmetic_primitives();                  // arithmetic.cpp: what a processor has an instruction for
+const PrimitiveTable& math_primitives();  // math.cpp: exp, sin ... of f32 and f64
+const PrimitiveTable&
+streaming_primitives();  // streaming.cpp: arithmetic of f32 and f64, streaming alone
+const PrimitiveTable& scalar_primitives();  // scalar.cpp: complex numbers, pow, erf
 
 }  // namespace bp::cpu::tile

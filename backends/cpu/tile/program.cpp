@@ -35,8 +35,12 @@ int num_operands(uint16_t code) {
   }
 }
 
-bool is_comparison(uint16_t code) { return code >= BP_X_EQ && code <= BP_X_GE; }
-bool is_logic(uint16_t code) { return code >= BP_X_AND && code <= BP_X_NOT; }
+bool is_comparison(uint16_t code) {
+  return code >= BP_X_EQ && code <= BP_X_GE;
+}
+bool is_logic(uint16_t code) {
+  return code >= BP_X_AND && code <= BP_X_NOT;
+}
 bool is_slow(uint16_t code) {
   return (code >= BP_X_EXP && code <= BP_X_TANH) || (code >= BP_X_SIGMOID && code <= BP_X_ERF);
 }
@@ -63,6 +67,7 @@ bool is_well_formed(const bp_operator& op, const Signature& signature) {
     if (node.code == 0 || node.code >= BP_NUM_X) return false;
     if (node.code == BP_X_ARG) {
       if (node.a >= signature.num_args) return false;
+      if (!signature.is_tensor[node.a] && !signature.is_number[node.a]) return false;
       continue;
     }
     const uint16_t operands[] = {node.a, node.b, node.c};
@@ -73,7 +78,7 @@ bool is_well_formed(const bp_operator& op, const Signature& signature) {
   return true;
 }
 
-// "Tensor a, Tensor b, *, Scalar alpha=1"; false if an argument is more than a tensor or a number.
+// "Tensor a, Tensor b, *, Scalar alpha=1".
 bool read_arguments(std::string_view schema, Signature& signature) {
   const size_t open = schema.find('('), close = schema.find(") ->");
   if (open == schema.npos || close == schema.npos) return false;
@@ -87,8 +92,10 @@ bool read_arguments(std::string_view schema, Signature& signature) {
     if (item.empty() || item == "*") continue;
     if (signature.num_args == Signature::max_args) return false;
     const std::string_view type = item.substr(0, item.find(' '));
-    if (type.starts_with("Tensor") && type != "Tensor") return false;
-    signature.is_tensor[signature.num_args++] = type == "Tensor";
+    signature.is_tensor[signature.num_args] = type == "Tensor";
+    signature.is_number[signature.num_args] =
+        type == "Scalar" || type == "float" || type == "int" || type == "bool";
+    ++signature.num_args;
   }
   return true;
 }
@@ -129,7 +136,9 @@ class Compiler {
   }
 
  private:
-  uint32_t dtype_of(bool is_mask) const { return is_mask ? uint32_t{BP_BOOL} : program_.compute_dtype; }
+  uint32_t dtype_of(bool is_mask) const {
+    return is_mask ? uint32_t{BP_BOOL} : program_.compute_dtype;
+  }
 
   int add(Value value) {
     values_.push_back(value);
@@ -175,7 +184,8 @@ class Compiler {
     if (is_logic(node.code)) return emit(node.code, true, {as_mask(a), as_mask(b)});
     if (is_comparison(node.code)) return compare(node.code, as_number(a), as_number(b));
     if (node.code == BP_X_MUL && values_[a].is_one()) return as_number(b);
-    if ((node.code == BP_X_MUL || node.code == BP_X_DIV) && values_[b].is_one()) return as_number(a);
+    if ((node.code == BP_X_MUL || node.code == BP_X_DIV) && values_[b].is_one())
+      return as_number(a);
     return emit(node.code, false, {as_number(a), as_number(b)});
   }
 
@@ -267,8 +277,8 @@ class Compiler {
     for (int k = 0; k < step.num_operands; ++k) {
       operands[k] = static_cast<uint8_t>(reg[step.operands[k]]);
     }
-    program_.steps[program_.num_steps++] = {primitive, static_cast<uint8_t>(reg[step.to]), operands[0],
-                                            operands[1], operands[2]};
+    program_.steps[program_.num_steps++] = {primitive, static_cast<uint8_t>(reg[step.to]),
+                                            operands[0], operands[1], operands[2]};
     program_.streaming = find_streaming_primitive(step.code, step.dtype);
     weight_ += is_slow(step.code) ? 8 : 1;
     return true;
@@ -329,8 +339,8 @@ bool compile(std::span<const bp_expr_node> nodes, const Signature& signature, ui
   program.tile = register_bytes / std::max<int64_t>(4, itemsize_of(program.compute_dtype));
   program.grain = std::max<int64_t>(4096, 65536 / (1 + compiler.weight()));
   if (program.store) program.streaming = nullptr;
-  program.is_direct = program.num_steps == 1 && program.num_constants == 0 && !program.load &&
-                      !program.store;
+  program.is_direct =
+      program.num_steps == 1 && program.num_constants == 0 && !program.load && !program.store;
   return true;
 }
 

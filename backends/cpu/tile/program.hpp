@@ -34,8 +34,8 @@ struct Step {
 };
 
 struct Program {
-  uint32_t dtype;         // of its tensors
-  uint32_t compute_dtype; // of its registers: f32 for f16 and bf16
+  uint32_t dtype;          // of its tensors
+  uint32_t compute_dtype;  // of its registers: f32 for f16 and bf16
   uint32_t out_dtype;
   Convert load;  // from dtype to compute_dtype, none if they are the same
   Convert store;
@@ -56,7 +56,8 @@ struct Signature {
   static constexpr int max_args = 16;
   uint32_t num_args = 0;
   bool is_tensor[max_args] = {};
-  bool is_mask[max_args] = {};  // a condition: bool in every type
+  bool is_number[max_args] = {};  // and never absent
+  bool is_mask[max_args] = {};    // a condition: bool in every type
   bool result_is_mask = false;
 };
 

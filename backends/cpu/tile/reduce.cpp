@@ -4,10 +4,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/reduce.cpp"
+#include <complex>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include <complex>
 #include <limits>
 #include <type_traits>
 
@@ -18,37 +17,38 @@ namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
 
 struct Sum {
-  template <class A>
-  static A identity() { return A(0); }
-  template <class A>
-  static A apply(A a, A b) {
+  template <class A> static A identity() { return A(0); }
+  template <class A> static A apply(A a, A b) {
     if constexpr (std::is_integral_v<A>) {
-      return static_cast<A>(static_cast<std::make_unsigned_t<A>>(a) + static_cast<std::make_unsigned_t<A>>(b));
+      return static_cast<A>(static_cast<std::make_unsigned_t<A>>(a) +
+                            static_cast<std::make_unsigned_t<A>>(b));
     } else {
       return a + b;
     }
   }
 };
 struct Max {
-  template <class A>
-  static A identity() {
-    return std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+  template <class A> static A identity() {
+    return std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity()
+                                       : std::numeric_limits<A>::lowest();
   }
-  template <class A>
-  static A apply(A a, A b) {
-    if constexpr (std::is_floating_point_v<A>) return ((b > a) | (b != b)) ? b : a;
-    else return b > a ? b : a;
+  template <class A> static A apply(A a, A b) {
+    if constexpr (std::is_floating_point_v<A>)
+      return ((b > a) | (b != b)) ? b : a;
+    else
+      return b > a ? b : a;
   }
 };
 struct Min {
-  template <class A>
-  static A identity() {
-    return std::is_floating_point_v<A> ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
+  template <class A> static A identity() {
+    return std::is_floating_point_v<A> ? std::numeric_limits<A>::infinity()
+                                       : std::numeric_limits<A>::max();
   }
-  template <class A>
-  static A apply(A a, A b) {
-    if constexpr (std::is_floating_point_v<A>) return ((b < a) | (b != b)) ? b : a;
-    else return b < a ? b : a;
+  template <class A> static A apply(A a, A b) {
+    if constexpr (std::is_floating_point_v<A>)
+      return ((b < a) | (b != b)) ? b : a;
+    else
+      return b < a ? b : a;
   }
 };
 
@@ -56,8 +56,7 @@ struct Min {
 // walk in large strides. Sums of f32 have smaller strides and are slower with it.
 constexpr int64_t fetch_ahead = 2048;
 
-template <class Op, class A>
-void start(void* accumulators, int64_t count) {
+template <class Op, class A> void start(void* accumulators, int64_t count) {
   auto* to = static_cast<A*>(accumulators);
   for (int64_t i = 0; i < count; ++i) to[i] = Op::template identity<A>();
 }
@@ -73,11 +72,13 @@ void run(void* accumulator, const void* elements, int64_t count) {
     alignas(64) A lanes[width];
     for (int64_t j = 0; j < width; ++j) lanes[j] = static_cast<A>(from[j]);
     for (i = width; i + width <= count; i += width) {
-      for (int64_t j = 0; sizeof(T) == sizeof(A) && j < width; j += 64 / static_cast<int64_t>(sizeof(T))) {
+      for (int64_t j = 0; sizeof(T) == sizeof(A) && j < width;
+           j += 64 / static_cast<int64_t>(sizeof(T))) {
         __builtin_prefetch(from + i + j + fetch_ahead / static_cast<int64_t>(sizeof(T)), 0, 2);
       }
 #pragma GCC ivdep
-      for (int64_t j = 0; j < width; ++j) lanes[j] = Op::apply(lanes[j], static_cast<A>(from[i + j]));
+      for (int64_t j = 0; j < width; ++j)
+        lanes[j] = Op::apply(lanes[j], static_cast<A>(from[i + j]));
     }
     for (int64_t half = width / 2; half > 0; half /= 2) {
       for (int64_t j = 0; j < half; ++j) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
@@ -97,17 +98,18 @@ void columns(void* accumulators, const void* elements, const void* next, int64_t
   for (; i + block <= count; i += block) {
     if (next != nullptr) {
       for (int64_t j = 0; j < 512; j += 64) {
-        __builtin_prefetch(static_cast<const char*>(next) + i * static_cast<int64_t>(sizeof(T)) + j, 0, 2);
+        __builtin_prefetch(static_cast<const char*>(next) + i * static_cast<int64_t>(sizeof(T)) + j,
+                           0, 2);
       }
     }
 #pragma GCC ivdep
-    for (int64_t j = 0; j < block; ++j) to[i + j] = Op::apply(to[i + j], static_cast<A>(from[i + j]));
+    for (int64_t j = 0; j < block; ++j)
+      to[i + j] = Op::apply(to[i + j], static_cast<A>(from[i + j]));
   }
   for (; i < count; ++i) to[i] = Op::apply(to[i], static_cast<A>(from[i]));
 }
 
-template <class Op, class A>
-void merge(void* accumulators, const void* others, int64_t count) {
+template <class Op, class A> void merge(void* accumulators, const void* others, int64_t count) {
   columns<Op, A, A>(accumulators, others, nullptr, count);
 }
 
@@ -132,20 +134,19 @@ void finish(void* elements, const void* accumulators, int64_t count, double divi
 
 template <class T, class A>
 void finish_extreme(void* elements, const void* accumulators, int64_t count, double) {
-  for (int64_t i = 0; i < count; ++i) static_cast<T*>(elements)[i] = static_cast<const A*>(accumulators)[i];
+  for (int64_t i = 0; i < count; ++i)
+    static_cast<T*>(elements)[i] = static_cast<const A*>(accumulators)[i];
 }
 
-template <class T, class A>
-void add_sum(Reducer* reducers, uint32_t dtype) {
-  reducers[dtype] = {sizeof(A), start<Sum, A>, run<Sum, T, A>, columns<Sum, T, A>, merge<Sum, A>, finish<T, A>};
+template <class T, class A> void add_sum(Reducer* reducers, uint32_t dtype) {
+  reducers[dtype] = {sizeof(A),          start<Sum, A>, run<Sum, T, A>,
+                     columns<Sum, T, A>, merge<Sum, A>, finish<T, A>};
 }
-template <class Op, class T>
-void add_extreme(Reducer* reducers, uint32_t dtype) {
-  reducers[dtype] = {sizeof(T),         start<Op, T>,      run<Op, T, T>, columns<Op, T, T>,
-                     merge<Op, T>, finish_extreme<T, T>};
+template <class Op, class T> void add_extreme(Reducer* reducers, uint32_t dtype) {
+  reducers[dtype] = {sizeof(T),         start<Op, T>, run<Op, T, T>,
+                     columns<Op, T, T>, merge<Op, T>, finish_extreme<T, T>};
 }
-template <class Op>
-void add_extremes(Reducer* reducers) {
+template <class Op> void add_extremes(Reducer* reducers) {
   add_extreme<Op, uint8_t>(reducers, BP_BOOL);
   add_extreme<Op, uint8_t>(reducers, BP_U8);
   add_extreme<Op, int8_t>(reducers, BP_I8);

@@ -20,7 +20,8 @@ struct Reducer {
   void (*run)(void* accumulator, const void* elements, int64_t count) = nullptr;
   // Each of `count` accumulators takes in one element. `next`: what comes next, to be fetched meanwhile, or
   // NULL.
-  void (*columns)(void* accumulators, const void* elements, const void* next, int64_t count) = nullptr;
+  void (*columns)(void* accumulators, const void* elements, const void* next,
+                  int64_t count) = nullptr;
   // Each takes in another accumulator.
   void (*merge)(void* accumulators, const void* others, int64_t count) = nullptr;
   // To elements; sums are divided by `divisor`.

@@ -132,7 +132,8 @@ class Machine {
 
  private:
   void run(const Step& step, Primitive primitive, int64_t count) {
-    primitive(registers_[step.to], registers_[step.a], registers_[step.b], registers_[step.c], count);
+    primitive(registers_[step.to], registers_[step.a], registers_[step.b], registers_[step.c],
+              count);
   }
   // `value` has 16 bytes, whatever its type.
   void fill_register(int reg, const char* value, int64_t itemsize, int64_t count) {
@@ -142,7 +143,9 @@ class Machine {
       fill(memory_[reg], value, itemsize, count);
     }
   }
-  uint32_t dtype_of(bool is_mask) const { return is_mask ? uint32_t{BP_BOOL} : program_.compute_dtype; }
+  uint32_t dtype_of(bool is_mask) const {
+    return is_mask ? uint32_t{BP_BOOL} : program_.compute_dtype;
+  }
   int64_t itemsize(int i) const {
     return program_.inputs[i].is_mask ? 1 : itemsize_of(program_.dtype);
   }
@@ -204,7 +207,8 @@ class LargeRun {
     if (space_.rank == 1 || space_.inner() >= shortest_row) {
       run_rows();
     } else {
-      parallel_for(space_.numel, program_.grain, [this](int64_t begin, int64_t end) { gathered(begin, end); });
+      parallel_for(space_.numel, program_.grain,
+                   [this](int64_t begin, int64_t end) { gathered(begin, end); });
     }
   }
 
@@ -215,9 +219,8 @@ class LargeRun {
     const int64_t piece = std::min(inner, program_.tile * tiles_in_piece);
     const int64_t pieces = (inner + piece - 1) / piece;
     const int64_t grain = std::max<int64_t>(1, program_.grain / piece);
-    parallel_for(space_.numel / inner * pieces, grain, [&](int64_t begin, int64_t end) {
-      rows(begin, end, piece, pieces);
-    });
+    parallel_for(space_.numel / inner * pieces, grain,
+                 [&](int64_t begin, int64_t end) { rows(begin, end, piece, pieces); });
   }
 
   // The pieces from `begin` to `end` of all rows.
@@ -240,7 +243,8 @@ class LargeRun {
   void row(Machine& machine, const Position& at, int64_t begin, int64_t end) {
     const int64_t out_stride = space_.inner_stride(0);
     const bool from_register = streams_ && program_.streaming == nullptr;
-    const int64_t tile = from_register ? std::min(program_.tile, streamed_bytes / itemsizes_[0]) : program_.tile;
+    const int64_t tile =
+        from_register ? std::min(program_.tile, streamed_bytes / itemsizes_[0]) : program_.tile;
     for (int64_t i = begin, count = 0; i < end; i += count) {
       char* out = element(0, at, i);
       count = std::min(end - i, tile);
@@ -249,7 +253,8 @@ class LargeRun {
       if (streams_) count = std::min(count, tile - past_line);
       for (int k = 0; k < program_.num_inputs; ++k) {
         const int operand = operand_[k];
-        if (operand >= 0) machine.read(k, element(operand, at, i), space_.inner_stride(operand), count);
+        if (operand >= 0)
+          machine.read(k, element(operand, at, i), space_.inner_stride(operand), count);
       }
       if (out_stride == 1 && !from_register) {
         machine.execute(out, count, streams_ && past_line == 0);
@@ -283,7 +288,8 @@ class LargeRun {
       if (in_one_run_[0]) {
         machine.execute(bases_[0] + i * itemsizes_[0], count);
       } else {
-        scatter_rows(bases_[0], machine.execute(nullptr, count), itemsizes_[0], space_, 0, at, count);
+        scatter_rows(bases_[0], machine.execute(nullptr, count), itemsizes_[0], space_, 0, at,
+                     count);
       }
     }
   }
@@ -306,6 +312,21 @@ class LargeRun {
   bool streams_ = false;
 };
 
+// Everything in one run and one tile. Apart from `run`, whose stack stays small.
+[[gnu::noinline]] void run_tile(const Program& program, const bp_call& call,
+                                const char* const* inputs) {
+  const bp_tensor& out = *call.outputs[0];
+  Machine machine(program, call, out.numel);
+  for (int i = 0; i < program.num_inputs; ++i) {
+    if (inputs[i] != nullptr) machine.read(i, inputs[i], 1, out.numel);
+  }
+  machine.execute(data_of<char>(out), out.numel);
+}
+
+[[gnu::noinline]] void run_large(const Program& program, const bp_call& call) {
+  LargeRun(program, call).run();
+}
+
 }  // namespace
 
 void run(const Program& program, const bp_call& call) {
@@ -316,6 +337,7 @@ void run(const Program& program, const bp_call& call) {
     const bp_value& value = call.args[program.inputs[i].arg];
     if (value.tag != BP_TENSOR) {
       all_tensors = false;
+      inputs[i] = nullptr;
       continue;
     }
     inputs[i] = data_of<char>(*value.u.tensor);
@@ -324,17 +346,11 @@ void run(const Program& program, const bp_call& call) {
   if (all_contiguous && all_tensors && program.is_direct && out.numel <= program.grain) {
     const Step& step = program.steps[0];
     step.run(data_of<char>(out), inputs[step.a], inputs[step.b], inputs[step.c], out.numel);
-    return;
+  } else if (all_contiguous && out.numel <= program.tile) {
+    run_tile(program, call, inputs);
+  } else {
+    run_large(program, call);
   }
-  if (all_contiguous && out.numel <= program.tile) {
-    Machine machine(program, call, out.numel);
-    for (int i = 0; i < program.num_inputs; ++i) {
-      if (call.args[program.inputs[i].arg].tag == BP_TENSOR) machine.read(i, inputs[i], 1, out.numel);
-    }
-    machine.execute(data_of<char>(out), out.numel);
-    return;
-  }
-  LargeRun(program, call).run();
 }
 
 }  // namespace bp::cpu::tile

@@ -9,8 +9,7 @@
 namespace bp::cpu::tile {
 namespace {
 
-template <class Out, class In, class F>
-void map(void* dst, const void* a, int64_t count, F f) {
+template <class Out, class In, class F> void map(void* dst, const void* a, int64_t count, F f) {
   auto* to = static_cast<Out*>(dst);
   const auto* from = static_cast<const In*>(a);
   for (int64_t i = 0; i < count; ++i) to[i] = f(from[i]);
@@ -24,23 +23,21 @@ void map(void* dst, const void* a, const void* b, int64_t count, F f) {
   for (int64_t i = 0; i < count; ++i) to[i] = f(left[i], right[i]);
 }
 
-#define BP_UNARY(Out, In, value)                                                           \
-  [](void* dst, const void* from, const void*, const void*, int64_t count) {               \
-    map<Out, In>(dst, from, count, [](const In& a) -> Out { return value; });               \
+#define BP_UNARY(Out, In, value)                                              \
+  [](void* dst, const void* from, const void*, const void*, int64_t count) {  \
+    map<Out, In>(dst, from, count, [](const In& a) -> Out { return value; }); \
   }
-#define BP_BINARY(Out, In, value)                                                          \
-  [](void* dst, const void* left, const void* right, const void*, int64_t count) {         \
+#define BP_BINARY(Out, In, value)                                                                 \
+  [](void* dst, const void* left, const void* right, const void*, int64_t count) {                \
     map<Out, In>(dst, left, right, count, [](const In& a, const In& b) -> Out { return value; }); \
   }
 
-template <class T>
-void add_real(PrimitiveTable& table, uint32_t dtype) {
+template <class T> void add_real(PrimitiveTable& table, uint32_t dtype) {
   table.entries[BP_X_POW][dtype] = BP_BINARY(T, T, std::pow(a, b));
   table.entries[BP_X_ERF][dtype] = BP_UNARY(T, T, std::erf(a));
 }
 
-template <class T>
-void add_complex(PrimitiveTable& table, uint32_t dtype) {
+template <class T> void add_complex(PrimitiveTable& table, uint32_t dtype) {
   using C = std::complex<T>;
   const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][dtype] = fn; };
   set(BP_X_ADD, BP_BINARY(C, C, a + b));

@@ -9,8 +9,12 @@
 
 namespace bp::cpu::tile {
 
-inline float f32_from_f16(uint16_t bits) { return float_from_f16(bits); }
-inline uint16_t f16_from_f32(float value) { return f16_from(value); }
+inline float f32_from_f16(uint16_t bits) {
+  return float_from_f16(bits);
+}
+inline uint16_t f16_from_f32(float value) {
+  return f16_from(value);
+}
 
 // e5m2 is the upper half of f16.
 inline float f32_from_f8_e5m2(uint8_t bits) {
@@ -24,14 +28,17 @@ inline uint32_t round_to_f8(float value, int mantissa_bits, int bias) {
   const int exponent = static_cast<int>(bits >> 23) - 127;
   const int lowest = 1 - bias;  // of normal numbers
   if (exponent < lowest) {      // subnormal: a whole number of the smallest steps
-    return static_cast<uint32_t>(std::nearbyint(std::ldexp(std::fabs(value), bias - 1 + mantissa_bits)));
+    return static_cast<uint32_t>(
+        std::nearbyint(std::ldexp(std::fabs(value), bias - 1 + mantissa_bits)));
   }
   const int cut = 23 - mantissa_bits;
   const uint32_t rounded = bits + ((1u << (cut - 1)) - 1) + ((bits >> cut) & 1u);
   return (rounded >> cut) - (static_cast<uint32_t>(127 - bias) << mantissa_bits);
 }
 
-inline uint8_t f8_sign(float value) { return std::signbit(value) ? 0x80 : 0; }
+inline uint8_t f8_sign(float value) {
+  return std::signbit(value) ? 0x80 : 0;
+}
 
 inline uint8_t f8_e5m2_from_f32(float value) {
   if (std::isnan(value)) return f8_sign(value) | 0x7f;

@@ -4,12 +4,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/softmax.cpp"
+#include <algorithm>
+#include <cmath>
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "tile/softmax.hpp"
@@ -19,18 +18,15 @@ HWY_BEFORE_NAMESPACE();
 namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
 
-template <class T>
-using Lanes = hn::ScalableTag<T>;
+template <class T> using Lanes = hn::ScalableTag<T>;
 
-template <class T, class V>
-HWY_INLINE V load_or(const T* from, int64_t count, T rest) {
+template <class T, class V> HWY_INLINE V load_or(const T* from, int64_t count, T rest) {
   const Lanes<T> d;
   const auto size = static_cast<size_t>(count);
   return hn::IfThenElse(hn::FirstN(d, size), load_part(d, from, size), hn::Set(d, rest));
 }
 
-template <class T>
-T largest_of(const T* from, int64_t count) {
+template <class T> T largest_of(const T* from, int64_t count) {
   const Lanes<T> d;
   using V = hn::Vec<Lanes<T>>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -49,8 +45,7 @@ T largest_of(const T* from, int64_t count) {
 
 // The sum of e^(x - largest); the terms themselves go to `terms` unless it is NULL. Blocks are added up in
 // double, so that long rows lose nothing.
-template <class T>
-double exponentials(const SoftmaxRow& row, T largest, T* terms) {
+template <class T> double exponentials(const SoftmaxRow& row, T largest, T* terms) {
   const Lanes<T> d;
   using V = hn::Vec<Lanes<T>>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -64,7 +59,8 @@ double exponentials(const SoftmaxRow& row, T largest, T* terms) {
     V sums[2] = {hn::Zero(d), hn::Zero(d)};
     for (const int64_t end = std::min(row.count, i + block); i + 2 * lanes <= end; i += 2 * lanes) {
       if (next != nullptr) {
-        for (int64_t k = 0; k < 2 * lanes; k += 64 / static_cast<int64_t>(sizeof(T))) hwy::Prefetch(next + i + k);
+        for (int64_t k = 0; k < 2 * lanes; k += 64 / static_cast<int64_t>(sizeof(T)))
+          hwy::Prefetch(next + i + k);
       }
       const V first = exp(d, hn::Sub(hn::LoadU(d, from + i), shift));
       const V second = exp(d, hn::Sub(hn::LoadU(d, from + i + lanes), shift));
@@ -96,9 +92,11 @@ HWY_INLINE void write(T* out, const T* in, int64_t count, bool streams, F f) {
   const auto vector_bytes = static_cast<uintptr_t>(lanes) * sizeof(T);
   int64_t i = 0;
   if (streams) {
-    const auto past = static_cast<int64_t>((reinterpret_cast<uintptr_t>(out) % vector_bytes) / sizeof(T));
+    const auto past =
+        static_cast<int64_t>((reinterpret_cast<uintptr_t>(out) % vector_bytes) / sizeof(T));
     i = std::min(count, past == 0 ? 0 : lanes - past);
-    if (i != 0) store_part(f(load_part(d, in, static_cast<size_t>(i))), d, out, static_cast<size_t>(i));
+    if (i != 0)
+      store_part(f(load_part(d, in, static_cast<size_t>(i))), d, out, static_cast<size_t>(i));
     for (; i + lanes <= count; i += lanes) hn::Stream(f(hn::LoadU(d, in + i)), d, out + i);
   }
   for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i)), d, out + i);
@@ -108,8 +106,7 @@ HWY_INLINE void write(T* out, const T* in, int64_t count, bool streams, F f) {
   }
 }
 
-template <class T>
-void softmax(const SoftmaxRow& row) {
+template <class T> void softmax(const SoftmaxRow& row) {
   const Lanes<T> d;
   using V = hn::Vec<Lanes<T>>;
   T* out = static_cast<T*>(row.out);
@@ -118,7 +115,8 @@ void softmax(const SoftmaxRow& row) {
   if (row.log) {
     const V shift = hn::Set(d, largest);
     const V log_sum = hn::Set(d, static_cast<T>(std::log(exponentials<T>(row, largest, nullptr))));
-    write(out, in, row.count, row.streams, [&](V x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), log_sum); });
+    write(out, in, row.count, row.streams,
+          [&](V x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), log_sum); });
   } else {
     T* terms = static_cast<T*>(row.scratch);
     const V factor = hn::Set(d, static_cast<T>(1 / exponentials<T>(row, largest, terms)));
@@ -128,8 +126,12 @@ void softmax(const SoftmaxRow& row) {
 
 }  // namespace
 
-void softmax_row_f32(const SoftmaxRow& row) { softmax<float>(row); }
-void softmax_row_f64(const SoftmaxRow& row) { softmax<double>(row); }
+void softmax_row_f32(const SoftmaxRow& row) {
+  softmax<float>(row);
+}
+void softmax_row_f64(const SoftmaxRow& row) {
+  softmax<double>(row);
+}
 
 }  // namespace bp::cpu::tile::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -140,8 +142,12 @@ namespace bp::cpu::tile {
 HWY_EXPORT(softmax_row_f32);
 HWY_EXPORT(softmax_row_f64);
 
-void softmax_f32(const SoftmaxRow& row) { HWY_DYNAMIC_DISPATCH(softmax_row_f32)(row); }
-void softmax_f64(const SoftmaxRow& row) { HWY_DYNAMIC_DISPATCH(softmax_row_f64)(row); }
+void softmax_f32(const SoftmaxRow& row) {
+  HWY_DYNAMIC_DISPATCH(softmax_row_f32)(row);
+}
+void softmax_f64(const SoftmaxRow& row) {
+  HWY_DYNAMIC_DISPATCH(softmax_row_f64)(row);
+}
 
 }  // namespace bp::cpu::tile
 #endif

@@ -7,12 +7,12 @@ namespace bp::cpu::tile {
 
 struct SoftmaxRow {
   void* out;
-  const void* in;       // may be `out`
-  void* scratch;        // for `count` elements, or `out` itself
-  const void* next;     // the row that comes next, to be fetched meanwhile, or NULL
+  const void* in;    // may be `out`
+  void* scratch;     // for `count` elements, or `out` itself
+  const void* next;  // the row that comes next, to be fetched meanwhile, or NULL
   int64_t count;
-  bool log;             // log_softmax
-  bool streams;         // writes past the caches; the caller ends with finish_streaming()
+  bool log;      // log_softmax
+  bool streams;  // writes past the caches; the caller ends with finish_streaming()
 };
 
 // Rows of f32 and f64. -inf alone in a row, or inf or NaN anywhere, gives NaN.

@@ -14,31 +14,25 @@ namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
 
 struct Add {
-  template <class V>
-  static HWY_INLINE V apply(V a, V b) { return hn::Add(a, b); }
+  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Add(a, b); }
 };
 struct Sub {
-  template <class V>
-  static HWY_INLINE V apply(V a, V b) { return hn::Sub(a, b); }
+  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Sub(a, b); }
 };
 struct Mul {
-  template <class V>
-  static HWY_INLINE V apply(V a, V b) { return hn::Mul(a, b); }
+  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Mul(a, b); }
 };
 struct Div {
-  template <class V>
-  static HWY_INLINE V apply(V a, V b) { return hn::Div(a, b); }
+  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Div(a, b); }
 };
 // As in arithmetic.cpp: a NaN wins.
 struct Max {
-  template <class V>
-  static HWY_INLINE V apply(V a, V b) {
+  template <class V> static HWY_INLINE V apply(V a, V b) {
     return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
   }
 };
 struct Min {
-  template <class V>
-  static HWY_INLINE V apply(V a, V b) {
+  template <class V> static HWY_INLINE V apply(V a, V b) {
     return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
   }
 };
@@ -56,12 +50,12 @@ void binary(void* dst, const void* a, const void* b, const void*, int64_t count)
   }
   if (i < count) {
     const auto part = static_cast<size_t>(count - i);
-    store_part(Op::apply(load_part(d, left + i, part), load_part(d, right + i, part)), d, to + i, part);
+    store_part(Op::apply(load_part(d, left + i, part), load_part(d, right + i, part)), d, to + i,
+               part);
   }
 }
 
-template <class T>
-void negate(void* dst, const void* a, const void*, const void*, int64_t count) {
+template <class T> void negate(void* dst, const void* a, const void*, const void*, int64_t count) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto* to = static_cast<T*>(dst);
@@ -71,8 +65,7 @@ void negate(void* dst, const void* a, const void*, const void*, int64_t count) {
   for (; i < count; ++i) to[i] = -from[i];
 }
 
-template <class T>
-void add_type(PrimitiveTable& table, uint32_t dtype) {
+template <class T> void add_type(PrimitiveTable& table, uint32_t dtype) {
   const auto set = [&](uint16_t code, Primitive fn) { table.streaming[code][dtype] = fn; };
   set(BP_X_ADD, binary<Add, T>);
   set(BP_X_SUB, binary<Sub, T>);
@@ -105,7 +98,9 @@ namespace bp::cpu::tile {
 
 HWY_EXPORT(streaming_table);
 
-const PrimitiveTable& streaming_primitives() { return HWY_DYNAMIC_DISPATCH(streaming_table)(); }
+const PrimitiveTable& streaming_primitives() {
+  return HWY_DYNAMIC_DISPATCH(streaming_table)();
+}
 
 }  // namespace bp::cpu::tile
 #endif

@@ -4,11 +4,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/transpose.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cstring>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
 
 #include "tile/transpose.hpp"
 
@@ -21,8 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t line_bytes = 64;
 
 #if HWY_TARGET != HWY_SCALAR
-template <class T>
-HWY_INLINE void write_line(char* to, const T* line, bool streams) {
+template <class T> HWY_INLINE void write_line(char* to, const T* line, bool streams) {
   const hn::CappedTag<T, line_bytes / sizeof(T)> d;
   const size_t lanes = hn::Lanes(d);
   T* const out = reinterpret_cast<T*>(to);
@@ -55,7 +53,8 @@ HWY_INLINE void turn_small(const T* src, int64_t src_stride, T* dst, int64_t dst
 
 // A square of a line's side, by way of 4 KiB.
 template <class T>
-HWY_INLINE void turn_square(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, bool streams) {
+HWY_INLINE void turn_square(const T* src, int64_t src_stride, T* dst, int64_t dst_stride,
+                            bool streams) {
   constexpr int64_t side = line_bytes / sizeof(T), small = 16 / sizeof(T);
   HWY_ALIGN T square[side * side];
   for (int64_t column = 0; column < side; column += small) {
@@ -105,16 +104,16 @@ HWY_INLINE void turn_registers(__m512i (&rows)[16]) {
   }
 }
 
-HWY_INLINE void turn_square(const uint32_t* src, int64_t src_stride, uint32_t* dst, int64_t dst_stride,
-                            bool streams) {
+HWY_INLINE void turn_square(const uint32_t* src, int64_t src_stride, uint32_t* dst,
+                            int64_t dst_stride, bool streams) {
   __m512i rows[16];
   for (int i = 0; i < 16; ++i) rows[i] = _mm512_loadu_si512(src + i * src_stride);
   turn_registers(rows);
   for (int i = 0; i < 16; ++i) write_line(dst + i * dst_stride, rows[i], streams);
 }
 
-HWY_INLINE void turn_square(const uint64_t* src, int64_t src_stride, uint64_t* dst, int64_t dst_stride,
-                            bool streams) {
+HWY_INLINE void turn_square(const uint64_t* src, int64_t src_stride, uint64_t* dst,
+                            int64_t dst_stride, bool streams) {
   __m512i rows[8], turned[8];
   for (int i = 0; i < 8; ++i) rows[i] = _mm512_loadu_si512(src + i * src_stride);
   for (int i = 0; i < 4; ++i) {
@@ -129,14 +128,15 @@ HWY_INLINE void turn_square(const uint64_t* src, int64_t src_stride, uint64_t* d
   }
   for (int i = 0; i < 4; ++i) {
     write_line(dst + i * dst_stride, _mm512_shuffle_i64x2(rows[i], rows[i + 4], 0x88), streams);
-    write_line(dst + (i + 4) * dst_stride, _mm512_shuffle_i64x2(rows[i], rows[i + 4], 0xdd), streams);
+    write_line(dst + (i + 4) * dst_stride, _mm512_shuffle_i64x2(rows[i], rows[i + 4], 0xdd),
+               streams);
   }
 }
 
 // Pairs of neighbouring rows become 32-bit elements; those are turned twice, for the columns that
 // unpacking by quarters of a register takes from its lower and its upper halves.
-HWY_INLINE void turn_square(const uint16_t* src, int64_t src_stride, uint16_t* dst, int64_t dst_stride,
-                            bool streams) {
+HWY_INLINE void turn_square(const uint16_t* src, int64_t src_stride, uint16_t* dst,
+                            int64_t dst_stride, bool streams) {
   for (int half = 0; half < 2; ++half) {
     __m512i rows[16];
     for (int i = 0; i < 16; ++i) {
@@ -164,8 +164,7 @@ void turn_edge(const Transpose& block, int64_t row_begin, int64_t row_end, int64
   }
 }
 
-template <class T>
-void turn(const Transpose& block) {
+template <class T> void turn(const Transpose& block) {
 #if HWY_TARGET == HWY_SCALAR
   turn_edge<T>(block, 0, block.rows, 0, block.columns);
 #else
@@ -210,7 +209,9 @@ namespace bp::cpu::tile {
 
 HWY_EXPORT(transpose_block);
 
-void transpose(const Transpose& block) { HWY_DYNAMIC_DISPATCH(transpose_block)(block); }
+void transpose(const Transpose& block) {
+  HWY_DYNAMIC_DISPATCH(transpose_block)(block);
+}
 
 }  // namespace bp::cpu::tile
 #endif

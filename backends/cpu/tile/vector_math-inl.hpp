@@ -1,17 +1,16 @@
 // exp, log, sin ... of vectors of f32 and f64, for math.cpp and softmax. Included once for each
 // instruction set, after hwy/highway.h; errors and special values are held by math_test.cpp.
 #if defined(BP_CPU_VECTOR_MATH_INL) == defined(HWY_TARGET_TOGGLE)
-#ifdef BP_CPU_VECTOR_MATH_INL
-#undef BP_CPU_VECTOR_MATH_INL
-#else
-#define BP_CPU_VECTOR_MATH_INL
-#endif
+#  ifdef BP_CPU_VECTOR_MATH_INL
+#    undef BP_CPU_VECTOR_MATH_INL
+#  else
+#    define BP_CPU_VECTOR_MATH_INL
+#  endif
 
-#include <hwy/highway.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
+#  include <cmath>
+#  include <cstdint>
+#  include <hwy/highway.h>
+#  include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace bp::cpu::tile::HWY_NAMESPACE {
@@ -20,11 +19,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // What differs between the types. ln2 is split so that n * ln2_high is exact; the logarithm's
 // polynomial and pi/2's first parts for f64 are FreeBSD msun's, the sine's for f32 Cephes'.
-template <class T>
-struct Numbers;
+template <class T> struct Numbers;
 
-template <>
-struct Numbers<float> {
+template <> struct Numbers<float> {
   static constexpr int mantissa_bits = 23;
   static constexpr float round_magic = 0x1.8p23f;  // adding it leaves the integer in the low bits
   static constexpr float ln2_high = 6.9313812256e-01f, ln2_low = 9.0580006145e-06f;
@@ -46,21 +43,20 @@ struct Numbers<float> {
                                         2.443315711809948e-5f};
 };
 
-template <>
-struct Numbers<double> {
+template <> struct Numbers<double> {
   static constexpr int mantissa_bits = 52;
   static constexpr double round_magic = 0x1.8p52;
   static constexpr double ln2_high = 6.93147180369123816490e-01;
   static constexpr double ln2_low = 1.90821492927058770002e-10;
   static constexpr double exp_lowest = -746.0, exp_highest = 710.0;
-  static constexpr double exp_terms[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,       1.0 / 120,
-                                         1.0 / 720,     1.0 / 5040,     1.0 / 40320,    1.0 / 362880,
-                                         1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600,
-                                         1.0 / 6227020800.0};
-  static constexpr double log_terms[] = {
-      6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
-      2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
-      1.479819860511658591e-01};
+  static constexpr double exp_terms[] = {1.0 / 2,        1.0 / 6,         1.0 / 24,
+                                         1.0 / 120,      1.0 / 720,       1.0 / 5040,
+                                         1.0 / 40320,    1.0 / 362880,    1.0 / 3628800,
+                                         1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+  static constexpr double log_terms[] = {6.666666666666735130e-01, 3.999999999940941908e-01,
+                                         2.857142874366239149e-01, 2.222219843214978396e-01,
+                                         1.818357216161805012e-01, 1.531383769920937332e-01,
+                                         1.479819860511658591e-01};
   static constexpr double expm1_saturates = 38.0;
   static constexpr double denormal_scale = 0x1p54, denormal_steps = 54.0;
   static constexpr double tiny = 0x1p-55;
@@ -78,15 +74,14 @@ struct Numbers<double> {
 
 // a / b for b from 1 to 4, within 0.6 ULP. AVX-512's approximation and one step of Newton's method take half
 // the time of its division.
-template <class D, class V>
-HWY_INLINE V divide_bounded(D d, V a, V b) {
-#if HWY_TARGET <= HWY_AVX3
+template <class D, class V> HWY_INLINE V divide_bounded(D d, V a, V b) {
+#  if HWY_TARGET <= HWY_AVX3
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
     const V inverse = hn::ApproximateReciprocal(b);
     const V quotient = hn::Mul(a, inverse);
     return hn::MulAdd(hn::NegMulAdd(quotient, b, a), inverse, quotient);
   }
-#endif
+#  endif
   (void)d;
   return hn::Div(a, b);
 }
@@ -100,33 +95,31 @@ HWY_INLINE V polynomial(D d, V x, const hn::TFromD<D> (&terms)[count]) {
 }
 
 // 2^n for an integral n within the exponents of normal numbers, given n + round_magic.
-template <class D, class V>
-HWY_INLINE V power_of_two_with_magic(D d, V n) {
+template <class D, class V> HWY_INLINE V power_of_two_with_magic(D d, V n) {
   using T = hn::TFromD<D>;
   const hn::RebindToUnsigned<D> du;
   const auto shifted = hn::ShiftLeft<Numbers<T>::mantissa_bits>(hn::BitCast(du, n));
   return hn::BitCast(d, hn::Add(shifted, hn::BitCast(du, hn::Set(d, T{1}))));
 }
 
-template <class D, class V>
-HWY_INLINE V power_of_two(D d, V n) {
+template <class D, class V> HWY_INLINE V power_of_two(D d, V n) {
   return power_of_two_with_magic(d, hn::Add(n, hn::Set(d, Numbers<hn::TFromD<D>>::round_magic)));
 }
 
 // p * 2^n, rounded once: in two steps, since 2^n may be no normal number.
-template <class D, class V>
-HWY_INLINE V scale(D d, V p, V n) {
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (sizeof(V) == 64 && sizeof(hn::TFromD<D>) == 4) return V{_mm512_scalef_ps(p.raw, n.raw)};
-  if constexpr (sizeof(V) == 64 && sizeof(hn::TFromD<D>) == 8) return V{_mm512_scalef_pd(p.raw, n.raw)};
-#endif
+template <class D, class V> HWY_INLINE V scale(D d, V p, V n) {
+#  if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(V) == 64 && sizeof(hn::TFromD<D>) == 4)
+    return V{_mm512_scalef_ps(p.raw, n.raw)};
+  if constexpr (sizeof(V) == 64 && sizeof(hn::TFromD<D>) == 8)
+    return V{_mm512_scalef_pd(p.raw, n.raw)};
+#  endif
   const V half = hn::Round(hn::Mul(n, hn::Set(d, hn::TFromD<D>(0.5))));
   return hn::Mul(hn::Mul(p, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
 }
 
 // x = n * ln2 + r with |r| <= ln2 / 2, for |n| far below round_magic, which is added to n.
-template <class D, class V>
-HWY_INLINE V reduce_by_ln2(D d, V x, V& n, V& n_with_magic) {
+template <class D, class V> HWY_INLINE V reduce_by_ln2(D d, V x, V& n, V& n_with_magic) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
   const V magic = hn::Set(d, N::round_magic);
@@ -138,35 +131,32 @@ HWY_INLINE V reduce_by_ln2(D d, V x, V& n, V& n_with_magic) {
 
 // x, or a bound beyond it. A NaN stays: x86's instructions give their second operand then, and Arm's the
 // NaN.
-template <class D, class V>
-HWY_INLINE V at_most(D d, V x, hn::TFromD<D> bound) {
-#if HWY_TARGET == HWY_SCALAR
+template <class D, class V> HWY_INLINE V at_most(D d, V x, hn::TFromD<D> bound) {
+#  if HWY_TARGET == HWY_SCALAR
   return hn::IfThenElse(hn::Gt(x, hn::Set(d, bound)), hn::Set(d, bound), x);
-#else
+#  else
   return hn::Min(hn::Set(d, bound), x);
-#endif
+#  endif
 }
-template <class D, class V>
-HWY_INLINE V at_least(D d, V x, hn::TFromD<D> bound) {
-#if HWY_TARGET == HWY_SCALAR
+template <class D, class V> HWY_INLINE V at_least(D d, V x, hn::TFromD<D> bound) {
+#  if HWY_TARGET == HWY_SCALAR
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, bound)), hn::Set(d, bound), x);
-#else
+#  else
   return hn::Max(hn::Set(d, bound), x);
-#endif
+#  endif
 }
 
-template <class D, class V>
-HWY_INLINE V exp(D d, V x) {
+template <class D, class V> HWY_INLINE V exp(D d, V x) {
   using N = Numbers<hn::TFromD<D>>;
   V n, n_with_magic;
-  const V r = reduce_by_ln2(d, at_most(d, at_least(d, x, N::exp_lowest), N::exp_highest), n, n_with_magic);
+  const V r =
+      reduce_by_ln2(d, at_most(d, at_least(d, x, N::exp_lowest), N::exp_highest), n, n_with_magic);
   const V p = hn::MulAdd(hn::Mul(r, r), polynomial(d, r, N::exp_terms), r);
   return scale(d, hn::Add(p, hn::Set(d, 1)), n);
 }
 
 // e^x - 1 for x between -expm1_saturates and the largest whose e^x is finite.
-template <class D, class V>
-HWY_INLINE V expm1_bounded(D d, V x) {
+template <class D, class V> HWY_INLINE V expm1_bounded(D d, V x) {
   using N = Numbers<hn::TFromD<D>>;
   V n, n_with_magic;
   const V r = reduce_by_ln2(d, x, n, n_with_magic);
@@ -175,8 +165,7 @@ HWY_INLINE V expm1_bounded(D d, V x) {
   return hn::MulAdd(two_to_n, p, hn::Sub(two_to_n, hn::Set(d, 1)));
 }
 
-template <class D, class V>
-HWY_INLINE V expm1(D d, V x) {
+template <class D, class V> HWY_INLINE V expm1(D d, V x) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
   // Large results are e^x, which alone can scale in two steps.
@@ -187,24 +176,21 @@ HWY_INLINE V expm1(D d, V x) {
 }
 
 // -(e^-2|x| - 1) / (e^-2|x| + 1): no cancellation near 0, no overflow, no branch.
-template <class D, class V>
-HWY_INLINE V tanh(D d, V x) {
+template <class D, class V> HWY_INLINE V tanh(D d, V x) {
   using T = hn::TFromD<D>;
   const V a = at_most(d, hn::Abs(x), Numbers<T>::expm1_saturates / 2 + 1);
   const V e = expm1_bounded(d, hn::Mul(a, hn::Set(d, T(-2))));
   return hn::CopySign(divide_bounded(d, e, hn::Add(e, hn::Set(d, T(2)))), x);
 }
 
-template <class D, class V>
-HWY_INLINE V sigmoid(D d, V x) {
+template <class D, class V> HWY_INLINE V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1);
   const V e = exp(d, hn::Neg(hn::Abs(x)));  // never overflows
   return divide_bounded(d, hn::IfThenElse(hn::Ge(x, hn::Zero(d)), one, e), hn::Add(one, e));
 }
 
 // log(x) + correction / x for normal positive x, as FreeBSD's log: x = 2^k * (1 + f).
-template <class D, class V>
-HWY_INLINE V log_of_normal(D d, V x, V extra_exponent, V correction) {
+template <class D, class V> HWY_INLINE V log_of_normal(D d, V x, V extra_exponent, V correction) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
   const hn::RebindToSigned<D> di;
@@ -212,7 +198,8 @@ HWY_INLINE V log_of_normal(D d, V x, V extra_exponent, V correction) {
   const auto bits = hn::Sub(hn::BitCast(di, x), hn::BitCast(di, root_half));
   const auto exponent = hn::ShiftRight<N::mantissa_bits>(bits);
   const V k = hn::Add(hn::ConvertTo(d, exponent), extra_exponent);
-  const V m = hn::BitCast(d, hn::Sub(hn::BitCast(di, x), hn::ShiftLeft<N::mantissa_bits>(exponent)));
+  const V m =
+      hn::BitCast(d, hn::Sub(hn::BitCast(di, x), hn::ShiftLeft<N::mantissa_bits>(exponent)));
   const V f = hn::Sub(m, one);
   const V s = divide_bounded(d, f, hn::Add(f, hn::Set(d, 2)));
   const V z = hn::Mul(s, s);
@@ -224,8 +211,7 @@ HWY_INLINE V log_of_normal(D d, V x, V extra_exponent, V correction) {
 }
 
 // `y` where x is positive and finite, else what the logarithm is there: -inf, NaN or inf.
-template <class D, class V>
-HWY_INLINE V log_specials(D d, V x, V y) {
+template <class D, class V> HWY_INLINE V log_specials(D d, V x, V y) {
   using T = hn::TFromD<D>;
   const V inf = hn::Set(d, std::numeric_limits<T>::infinity());
   const V zero = hn::Zero(d);
@@ -234,8 +220,7 @@ HWY_INLINE V log_specials(D d, V x, V y) {
   return hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), y);
 }
 
-template <class D, class V>
-HWY_INLINE V log(D d, V x) {
+template <class D, class V> HWY_INLINE V log(D d, V x) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
   const auto denormal = hn::Lt(x, hn::Set(d, std::numeric_limits<T>::min()));
@@ -244,20 +229,19 @@ HWY_INLINE V log(D d, V x) {
   return log_specials(d, x, log_of_normal(d, normal, exponent, hn::Zero(d)));
 }
 
-template <class D, class V>
-HWY_INLINE V log1p(D d, V x) {
+template <class D, class V> HWY_INLINE V log1p(D d, V x) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, 1), zero = hn::Zero(d);
   const V u = hn::Add(x, one);
   // What rounding took from u, from the side on which it is exact.
-  const V lost = hn::IfThenElse(hn::Gt(x, one), hn::Sub(one, hn::Sub(u, x)), hn::Sub(x, hn::Sub(u, one)));
+  const V lost =
+      hn::IfThenElse(hn::Gt(x, one), hn::Sub(one, hn::Sub(u, x)), hn::Sub(x, hn::Sub(u, one)));
   const V y = log_specials(d, u, log_of_normal(d, u, zero, hn::Div(lost, u)));
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, Numbers<T>::tiny)), x, y);
 }
 
 // sin(x + quadrants * pi/2) for |x| < trig_limit.
-template <class D, class V>
-HWY_INLINE V sin_of_bounded(D d, V x, int quadrants) {
+template <class D, class V> HWY_INLINE V sin_of_bounded(D d, V x, int quadrants) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
   const hn::RebindToUnsigned<D> du;
@@ -272,15 +256,16 @@ HWY_INLINE V sin_of_bounded(D d, V x, int quadrants) {
                                 hn::Set(du, static_cast<hn::TFromD<decltype(du)>>(quadrants)));
   const auto one = hn::Set(du, 1);
   const auto odd = hn::Eq(hn::And(quadrant, one), one);
-  const V value = hn::IfThenElse(hn::MaskFromVec(hn::BitCast(d, hn::VecFromMask(du, odd))), cosine, sine);
-  const auto sign = hn::ShiftLeft<sizeof(T) * 8 - 2>(hn::AndNot(one, quadrant));  // bit 1 to the top
+  const V value =
+      hn::IfThenElse(hn::MaskFromVec(hn::BitCast(d, hn::VecFromMask(du, odd))), cosine, sine);
+  const auto sign =
+      hn::ShiftLeft<sizeof(T) * 8 - 2>(hn::AndNot(one, quadrant));  // bit 1 to the top
   const auto top = hn::BitCast(du, hn::Set(d, T(-0.0)));
   return hn::Xor(value, hn::BitCast(d, hn::And(sign, top)));
 }
 
 // Beyond the limit, and for infinity and NaN, the C library does the vector.
-template <class D, class V, class F>
-HWY_INLINE V trig(D d, V x, int quadrants, F scalar) {
+template <class D, class V, class F> HWY_INLINE V trig(D d, V x, int quadrants, F scalar) {
   using T = hn::TFromD<D>;
   if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, Numbers<T>::trig_limit))))) {
     const V y = sin_of_bounded(d, x, quadrants);
@@ -292,40 +277,37 @@ HWY_INLINE V trig(D d, V x, int quadrants, F scalar) {
   return hn::Load(d, lanes);
 }
 
-template <class D, class V>
-HWY_INLINE V sin(D d, V x) {
+template <class D, class V> HWY_INLINE V sin(D d, V x) {
   using T = hn::TFromD<D>;
   return trig(d, x, 0, static_cast<T (*)(T)>(std::sin));
 }
 
-template <class D, class V>
-HWY_INLINE V cos(D d, V x) {
+template <class D, class V> HWY_INLINE V cos(D d, V x) {
   using T = hn::TFromD<D>;
   return trig(d, x, 1, static_cast<T (*)(T)>(std::cos));
 }
 
 // The first `count` lanes, the others 0; nothing beyond is read.
-template <class D>
-HWY_INLINE hn::Vec<D> load_part(D d, const hn::TFromD<D>* from, size_t count) {
-#if HWY_TARGET <= HWY_AVX3
+template <class D> HWY_INLINE hn::Vec<D> load_part(D d, const hn::TFromD<D>* from, size_t count) {
+#  if HWY_TARGET <= HWY_AVX3
   return hn::MaskedLoad(hn::FirstN(d, count), d, from);
-#else
+#  else
   HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)] = {};
   for (size_t i = 0; i < count; ++i) lanes[i] = from[i];
   return hn::Load(d, lanes);
-#endif
+#  endif
 }
 
 // Nothing beyond the first `count` lanes is written.
 template <class D>
 HWY_INLINE void store_part(hn::Vec<D> value, D d, hn::TFromD<D>* to, size_t count) {
-#if HWY_TARGET <= HWY_AVX3
+#  if HWY_TARGET <= HWY_AVX3
   hn::BlendedStore(value, hn::FirstN(d, count), d, to);
-#else
+#  else
   HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
   hn::Store(value, d, lanes);
   for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
-#endif
+#  endif
 }
 
 }  // namespace bp::cpu::tile::HWY_NAMESPACE
