@@ -9,16 +9,17 @@
 namespace bp {
 namespace {
 
-constexpr const char* tag_names[] = {"None",   "Tensor", "int",     "float",    "bool",  "complex",
-                                     "str",    "int[]",  "float[]", "Tensor[]", "Dtype", "Device"};
+constexpr const char* tag_names[] = {"None", "Tensor", "int",     "float",    "bool",  "complex",
+                                     "str",  "int[]",  "float[]", "Tensor[]", "Dtype", "Device"};
 
 const char* tag_name(std::uint32_t tag) {
   return tag < std::size(tag_names) ? tag_names[tag] : "a value of unknown tag";
 }
 
 const char* type_name(ArgumentType type) {
-  static constexpr const char* names[] = {"Tensor",  "Tensor[]", "Scalar", "int",   "int[]", "float",
-                                          "float[]", "bool",     "str",    "Dtype", "Device"};
+  static constexpr const char* names[] = {"Tensor", "Tensor[]", "Scalar",  "int",
+                                          "int[]",  "float",    "float[]", "bool",
+                                          "str",    "Dtype",    "Device"};
   return names[static_cast<unsigned>(type)];
 }
 

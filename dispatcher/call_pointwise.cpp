@@ -92,8 +92,7 @@ inline bool run_common(const Operator& op, ThreadState& state, const bp_value* a
   call.stream = stream.raw;
   call.fault = nullptr;
   call.host_data = nullptr;
-  if (!common.record->synchronous)
-    stream.last_operator.store(op.name(), std::memory_order_relaxed);
+  if (!common.record->synchronous) stream.last_operator.store(op.name(), std::memory_order_relaxed);
   const bp_code code = common.entry->run(common.entry->self, &call);
   if (code != BP_OK) [[unlikely]] {
     if (code == BP_UNSUPPORTED) return false;
@@ -134,8 +133,7 @@ Tensor call_pointwise(Operator& op, bp_value* args, std::uint32_t num_args) {
   return out;
 }
 
-void call_pointwise_into(Operator& op, bp_value* args, std::uint32_t num_args,
-                         const Tensor& out) {
+void call_pointwise_into(Operator& op, bp_value* args, std::uint32_t num_args, const Tensor& out) {
   ThreadState& state = thread_state();
   Common common;
   if (!out.defined() || !find_common(op, state, args, num_args, common) ||

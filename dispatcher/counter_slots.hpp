@@ -14,7 +14,8 @@ std::uint32_t make_counter_slot(Operator& op, std::uint32_t backend);
 // The first of the num_rungs slots of an operator on a backend; the same for the same pair.
 inline std::uint32_t counter_slot(Operator& op, std::uint32_t backend) {
   const std::uint32_t slot = op.counter_slots[backend].load(std::memory_order_relaxed);
-  if (slot) [[likely]] return slot;
+  if (slot) [[likely]]
+    return slot;
   return make_counter_slot(op, backend);
 }
 
@@ -23,7 +24,8 @@ void grow_counters(ThreadState& state, std::uint32_t slot);
 
 // Counts one call. Only this thread writes its array; readers use the same relaxed access.
 inline void count_call(ThreadState& state, std::uint32_t slot) {
-  if (slot >= state.num_counters) [[unlikely]] grow_counters(state, slot);
+  if (slot >= state.num_counters) [[unlikely]]
+    grow_counters(state, slot);
   std::uint64_t& counter = state.counters[slot];
   __atomic_store_n(&counter, counter + 1, __ATOMIC_RELAXED);
 }

@@ -1,11 +1,9 @@
-#include <backplane/dispatcher/counters.hpp>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <mutex>
 
-#include <fmt/format.h>
-
+#include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/registry.hpp>
 
 #include "counter_slots.hpp"

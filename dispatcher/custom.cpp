@@ -1,4 +1,6 @@
 // Operators and kernels that an application or a plugin brings at run time.
+#include "custom.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -7,7 +9,6 @@
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
-#include "custom.hpp"
 #include "launch.hpp"
 
 namespace bp {
@@ -31,8 +32,9 @@ const bp_tensor* first_tensor(const Call& call) {
 
 void infer_like_first_tensor(const Call& call, Inferred& out) {
   const bp_tensor* tensor = first_tensor(call);
-  BP_CHECK(tensor, "{}: has no tensor argument to take the result's shape from; register it with a "
-                   "shape rule",
+  BP_CHECK(tensor,
+           "{}: has no tensor argument to take the result's shape from; register it with a "
+           "shape rule",
            call.op.name());
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     out.outputs[i].dtype = static_cast<Dtype>(tensor->dtype);
@@ -42,8 +44,9 @@ void infer_like_first_tensor(const Call& call, Inferred& out) {
 
 void check_spec(const Call& call, const bp_output_spec& spec, const std::string& maker) {
   const char* op = call.op.name();
-  BP_CHECK(spec.dtype < num_dtypes, "{}: the shape rule of {} gives the dtype {}, which there is not",
-           op, maker, spec.dtype);
+  BP_CHECK(spec.dtype < num_dtypes,
+           "{}: the shape rule of {} gives the dtype {}, which there is not", op, maker,
+           spec.dtype);
   BP_CHECK(spec.ndim <= static_cast<std::uint32_t>(max_rank),
            "{}: the shape rule of {} gives rank {}; at most {} is possible", op, maker, spec.ndim,
            max_rank);
@@ -55,8 +58,8 @@ void infer_by_plugin(const Call& call, Inferred& out) {
   const auto& data = *static_cast<const CustomData*>(call.op.custom);
   const bp_custom_operator* declared = data.declared.load(std::memory_order_acquire);
   if (!declared)
-    throw_error(ErrorClass::unsupported,
-                fmt::format("{}: its plugin {} is unloaded; load it again", call.op.name(), data.maker));
+    throw_error(ErrorClass::unsupported, fmt::format("{}: its plugin {} is unloaded; load it again",
+                                                     call.op.name(), data.maker));
   if (!declared->infer) return infer_like_first_tensor(call, out);
   bp_output_spec specs[max_results] = {};
   bp_call abi{};
@@ -111,11 +114,12 @@ bool is_brought_by(const bp_plugin& plugin, std::string_view name) {
 void check_derivative(const bp_plugin& plugin, const bp_custom_operator& declared,
                       const Schema& schema) {
   const std::size_t num_args = schema.arguments.size(), num_results = schema.returns.size();
-  BP_CHECK((num_args >= 64 || !(declared.saved_args >> num_args)) &&
-               !(declared.saved_outputs >> num_results),
-           "{}: the operator '{}' saves an argument that it does not have: bits {:#x} of {} arguments, "
-           "{:#x} of {} outputs",
-           plugin.name, schema.name, declared.saved_args, num_args, declared.saved_outputs, num_results);
+  BP_CHECK(
+      (num_args >= 64 || !(declared.saved_args >> num_args)) &&
+          !(declared.saved_outputs >> num_results),
+      "{}: the operator '{}' saves an argument that it does not have: bits {:#x} of {} arguments, "
+      "{:#x} of {} outputs",
+      plugin.name, schema.name, declared.saved_args, num_args, declared.saved_outputs, num_results);
   BP_CHECK(!declared.backward || is_brought_by(plugin, declared.backward) ||
                find_operator(declared.backward),
            "{}: the derivative of '{}' is '{}', which there is not; bring this operator too",
@@ -129,7 +133,8 @@ void check_declaration(const bp_plugin& plugin, std::uint32_t index) {
   try {
     parse_schema(declared.schema, schema);
   } catch (const Error& error) {
-    throw_error(error.error_class(), fmt::format("{}: operator {}: {}", plugin.name, index, error.what()));
+    throw_error(error.error_class(),
+                fmt::format("{}: operator {}: {}", plugin.name, index, error.what()));
   }
   if (Operator* known = find_operator(schema.name)) {
     // The same plugin loaded again: its operator is still there.
@@ -169,7 +174,9 @@ bp_code run_application_kernel(void* self, const bp_call* abi) {
 }
 
 // A condition, if an empty one, keeps a kernel off the shortest path, which has no Launch.
-bp_code always_supported(void*, const bp_call*) { return BP_OK; }
+bp_code always_supported(void*, const bp_call*) {
+  return BP_OK;
+}
 
 }  // namespace
 

@@ -26,19 +26,18 @@ void count_view(Operator& op, const TensorImpl& result) {
 std::uint64_t visible_layers(const Call& call) {
   const ThreadState& state = thread_state();
   std::uint64_t keys = state.included_layers;
-  for_each_tensor(call, [&](std::uint32_t, const bp_tensor& tensor) {
-    keys |= TensorImpl::of(&tensor)->keys;
-  });
+  for_each_tensor(
+      call, [&](std::uint32_t, const bp_tensor& tensor) { keys |= TensorImpl::of(&tensor)->keys; });
   return keys & ~state.excluded_layers;
 }
 
 void check_arguments_defined(const Call& call) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     const SchemaArgument& argument = call.op.schema->arguments[i];
-    BP_CHECK(call.args[i].tag != BP_NONE || argument.optional ||
-                 argument.type != ArgumentType::tensor,
-             "{}: argument '{}' is an undefined tensor; give it a value first", call.op.name(),
-             argument.name);
+    BP_CHECK(
+        call.args[i].tag != BP_NONE || argument.optional || argument.type != ArgumentType::tensor,
+        "{}: argument '{}' is an undefined tensor; give it a value first", call.op.name(),
+        argument.name);
   }
 }
 
@@ -51,11 +50,11 @@ Device device_of(const Call& call) {
       first = &tensor;
       first_place = place;
     } else if (tensor.device != first->device) {
-      throw_error(ErrorClass::bad_argument,
-                  fmt::format("{}: '{}' is on {} and '{}' is on {}; move one with to()",
-                              call.op.name(), call.op.schema->arguments[first_place].name,
-                              device_name({first->device}), call.op.schema->arguments[place].name,
-                              device_name({tensor.device})));
+      throw_error(
+          ErrorClass::bad_argument,
+          fmt::format("{}: '{}' is on {} and '{}' is on {}; move one with to()", call.op.name(),
+                      call.op.schema->arguments[first_place].name, device_name({first->device}),
+                      call.op.schema->arguments[place].name, device_name({tensor.device})));
     }
   });
   if (first) return {first->device};
@@ -69,8 +68,9 @@ void check_given_results(const Call& call, const Inferred& inferred, Device devi
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     const Tensor& out = call.results[i];
     if (!out.defined()) continue;
-    BP_CHECK(out.device() == device, "{}: the output is on {} and the arguments are on {}; move one "
-                                     "with to()",
+    BP_CHECK(out.device() == device,
+             "{}: the output is on {} and the arguments are on {}; move one "
+             "with to()",
              call.op.name(), device_name(out.device()), device_name(device));
     if (call.op.flags & BP_OP_SHAPE_DATA) continue;
     const OutputSpec& spec = inferred.outputs[i];
@@ -80,10 +80,11 @@ void check_given_results(const Call& call, const Inferred& inferred, Device devi
     BP_CHECK(can_cast(spec.dtype, out.dtype()),
              "{}: the result is {} and cannot be written to an output of {}; cast it yourself",
              call.op.name(), name(spec.dtype), name(out.dtype()));
-    BP_CHECK(!has_internal_overlap(*out.impl()),
-             "{}: several elements of the output share one place in memory (strides {}); write to a "
-             "copy of it",
-             call.op.name(), to_string(out.strides()));
+    BP_CHECK(
+        !has_internal_overlap(*out.impl()),
+        "{}: several elements of the output share one place in memory (strides {}); write to a "
+        "copy of it",
+        call.op.name(), to_string(out.strides()));
   }
 }
 
@@ -123,15 +124,14 @@ bool all_results_empty(const Call& call, const Inferred& inferred) {
 void allocate_all(const Call& call, const Inferred& inferred, Device device) {
   for (std::uint32_t i = 0; i < call.num_results; ++i)
     if (!call.results[i].defined())
-      call.results[i] =
-          empty_tensor(inferred.outputs[i].shape, inferred.outputs[i].dtype, device);
+      call.results[i] = empty_tensor(inferred.outputs[i].shape, inferred.outputs[i].dtype, device);
 }
 
 void fill_result(const Call& call, const Inferred& inferred, Device device) {
   allocate_all(call, inferred, device);
   const Tensor& out = call.results[0];
-  copy_into(out, views::expand(scalar_tensor(inferred.fill_value, out.dtype(), device),
-                               out.shape()));
+  copy_into(out,
+            views::expand(scalar_tensor(inferred.fill_value, out.dtype(), device), out.shape()));
 }
 
 void make_view_result(const Call& call) {
@@ -172,18 +172,20 @@ void dispatch_below_layers(const Call& call) {
 
 Tensor call_view(Operator& op, bp_value* args, std::uint32_t num_args) {
   const ThreadState& state = thread_state();
-  const bool plain = args[0].tag == BP_TENSOR &&
-                     !((state.included_layers | TensorImpl::of(args[0].u.tensor)->keys) &
-                       ~state.excluded_layers);
-  if (!plain) [[unlikely]] return call_one(op, args, num_args);
+  const bool plain =
+      args[0].tag == BP_TENSOR &&
+      !((state.included_layers | TensorImpl::of(args[0].u.tensor)->keys) & ~state.excluded_layers);
+  if (!plain) [[unlikely]]
+    return call_one(op, args, num_args);
   Tensor result = op.view(Call{op, args, num_args, nullptr, 0});
   count_view(op, *result.impl());
   return result;
 }
 
 void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, const Tensor& out) {
-  BP_CHECK(out.defined(), "{}: the output is an undefined tensor; make one with empty(), or call the form "
-                          "that returns its result",
+  BP_CHECK(out.defined(),
+           "{}: the output is an undefined tensor; make one with empty(), or call the form "
+           "that returns its result",
            op.name());
   Tensor result = out;
   dispatch(Call{op, args, num_args, &result, 1});

@@ -14,8 +14,10 @@ class Temporaries {
  public:
   const bp_tensor* keep(Tensor tensor) {
     const bp_tensor* abi = &tensor.impl()->abi;
-    if (count_ < in_place) inline_[count_++] = std::move(tensor);
-    else more_.push_back(std::move(tensor));
+    if (count_ < in_place)
+      inline_[count_++] = std::move(tensor);
+    else
+      more_.push_back(std::move(tensor));
     return abi;
   }
   // Room for the elements of a tensor list.
@@ -43,8 +45,7 @@ struct Frame {
 
 // Calls `f` with every tensor among the arguments, the elements of lists included. `f` returns the
 // tensor to put in its place (the same one to leave it).
-template <class F>
-void rewrite_tensors(const Call& call, Temporaries& temporaries, F&& f) {
+template <class F> void rewrite_tensors(const Call& call, Temporaries& temporaries, F&& f) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     bp_value& value = call.args[i];
     if (value.tag == BP_TENSOR) {
@@ -57,8 +58,7 @@ void rewrite_tensors(const Call& call, Temporaries& temporaries, F&& f) {
     }
   }
 }
-template <class F>
-void for_each_tensor(const Call& call, F&& f) {
+template <class F> void for_each_tensor(const Call& call, F&& f) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     const bp_value& value = call.args[i];
     if (value.tag == BP_TENSOR) {
@@ -71,6 +71,8 @@ void for_each_tensor(const Call& call, F&& f) {
 }
 
 // A tensor handle for an argument.
-inline Tensor tensor_of(const bp_tensor* abi) { return Tensor::share(TensorImpl::of(abi)); }
+inline Tensor tensor_of(const bp_tensor* abi) {
+  return Tensor::share(TensorImpl::of(abi));
+}
 
 }  // namespace bp

@@ -12,11 +12,12 @@
 namespace bp {
 namespace {
 
-HostContext& context_of(const bp_host* host) { return *static_cast<HostContext*>(host->context); }
+HostContext& context_of(const bp_host* host) {
+  return *static_cast<HostContext*>(host->context);
+}
 
 // Runs `f`, turning whatever it throws into a code with a message: nothing crosses the boundary.
-template <class F>
-bp_code guarded(F&& f) noexcept {
+template <class F> bp_code guarded(F&& f) noexcept {
   ThreadState& state = thread_state();
   try {
     f();
@@ -71,8 +72,8 @@ bp_code workspace(const bp_host*, const bp_call* call, std::uint64_t bytes, std:
     BP_CHECK(call && out, "workspace: call or region is NULL");
     BP_CHECK(call->host_data, "workspace: this kernel runs on the short path; declare `supports`");
     Launch& launch = *static_cast<Launch*>(call->host_data);
-    Tensor scratch = empty_tensor({static_cast<std::int64_t>(bytes)}, Dtype::u8,
-                                  launch.frame->device());
+    Tensor scratch =
+        empty_tensor({static_cast<std::int64_t>(bytes)}, Dtype::u8, launch.frame->device());
     const TensorImpl& impl = *scratch.impl();
     *out = {impl.storage->handle, impl.abi.dl.byte_offset, bytes};
     launch.temporaries->keep(std::move(scratch));
@@ -84,7 +85,9 @@ bp_code allocate_host_memory(const bp_host* host, std::uint64_t bytes, std::uint
   *out = allocate_host(bytes, alignment);
   return *out ? BP_OK : set_error(host, BP_OUT_OF_MEMORY, "out of host memory");
 }
-void release_host_memory(const bp_host*, void* ptr) { release_host(ptr); }
+void release_host_memory(const bp_host*, void* ptr) {
+  release_host(ptr);
+}
 
 const bp_operator* operator_at(const bp_host*, std::uint32_t index) {
   const bp_operator* found = nullptr;
@@ -106,15 +109,22 @@ bp_code register_more_kernels(const bp_host* host, const bp_kernel* const* kerne
                               std::uint32_t num_kernels) {
   return guarded([&] {
     Backend* backend = context_of(host).backend.load(std::memory_order_acquire);
-    BP_CHECK(backend, "register_kernels: the plugin's devices are not registered yet; offer these "
-                      "kernels in bp_plugin.kernels");
+    BP_CHECK(backend,
+             "register_kernels: the plugin's devices are not registered yet; offer these "
+             "kernels in bp_plugin.kernels");
     register_kernels(*backend, kernels, num_kernels);
   });
 }
 
-std::uint32_t thread_count(const bp_host*) { return num_threads(); }
-std::uint32_t is_deterministic(const bp_host*) { return deterministic(); }
-const bp_header* extension(const bp_host*, const char*, std::uint32_t) { return nullptr; }
+std::uint32_t thread_count(const bp_host*) {
+  return num_threads();
+}
+std::uint32_t is_deterministic(const bp_host*) {
+  return deterministic();
+}
+const bp_header* extension(const bp_host*, const char*, std::uint32_t) {
+  return nullptr;
+}
 
 }  // namespace
 
@@ -142,6 +152,8 @@ void fill_host_table(HostContext& context, std::string plugin_path) {
   host.extension = extension;
 }
 
-std::string_view last_plugin_message(const bp_host&) { return thread_state().error_message; }
+std::string_view last_plugin_message(const bp_host&) {
+  return thread_state().error_message;
+}
 
 }  // namespace bp

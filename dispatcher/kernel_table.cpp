@@ -85,8 +85,7 @@ void fill_entries(Operator& op, std::uint32_t backend, OwnedTable& table) {
 
 }  // namespace
 
-void publish_table(Operator& op, std::uint32_t backend,
-                   std::vector<const Candidate*> candidates) {
+void publish_table(Operator& op, std::uint32_t backend, std::vector<const Candidate*> candidates) {
   auto table = std::make_unique<OwnedTable>();
   table->list = std::move(candidates);
   table->candidates = table->list.data();

@@ -20,9 +20,10 @@ void count(const Frame& frame, Rung rung) {
 
 void warn(const Frame& frame, Rung rung) {
   if (rung_warns(frame.device(), rung))
-    log_warning(fmt::format("{}: no kernel of {} takes this call as it is; it ran {} (further "
-                            "calls are not reported; see call_counts)",
-                            frame.op().name(), frame.record.name, name(rung)));
+    log_warning(
+        fmt::format("{}: no kernel of {} takes this call as it is; it ran {} (further "
+                    "calls are not reported; see call_counts)",
+                    frame.op().name(), frame.record.name, name(rung)));
 }
 
 bool try_native(Frame& frame, const KernelTable* table) {
@@ -90,8 +91,9 @@ std::string forbidden_rungs(const Frame& frame) {
   if (!forbidden.empty())
     way_out = fmt::format("forbidden by policy: {}; allow it with set_policy", forbidden);
   else if (!find_host_device(host))
-    way_out = "the host cannot take it either, since no plugin offers the device 'cpu'; put the cpu "
-              "plugin where plugins are found ('backplane doctor' shows the places)";
+    way_out =
+        "the host cannot take it either, since no plugin offers the device 'cpu'; put the cpu "
+        "plugin where plugins are found ('backplane doctor' shows the places)";
   else
     way_out = "cast the arguments to a dtype that one of these supports";
   throw_error(ErrorClass::unsupported,

@@ -28,7 +28,8 @@ bool dense_orders_agree(const Candidate& candidate, const Frame& frame) {
     if (!(layouts & BP_LAYOUT_DENSE) || (layouts & BP_LAYOUT_STRIDED)) return;
     const TensorImpl* impl = TensorImpl::of(&tensor);
     const auto rank = static_cast<std::size_t>(tensor.dl.ndim);
-    if (!first) first = impl;
+    if (!first)
+      first = impl;
     else if (!(IntList{impl->strides, rank} ==
                IntList{first->strides, static_cast<std::size_t>(first->abi.dl.ndim)}))
       agree = false;
@@ -82,8 +83,10 @@ bool shared_dense_strides(const Frame& frame, std::uint32_t index, IntList& stri
   for_each_tensor(frame.call, [&](std::uint32_t, const bp_tensor& input) {
     const TensorImpl* impl = TensorImpl::of(&input);
     const IntList own{impl->shape, static_cast<std::size_t>(input.dl.ndim)};
-    if (!(own == shape) || !(input.flags & BP_LAYOUT_DENSE)) agree = false;
-    else if (!first) first = impl;
+    if (!(own == shape) || !(input.flags & BP_LAYOUT_DENSE))
+      agree = false;
+    else if (!first)
+      first = impl;
     else if (!(IntList{impl->strides, own.size()} == IntList{first->strides, own.size()}))
       agree = false;
   });

@@ -1,8 +1,7 @@
-#include <backplane/dispatcher/layers.hpp>
-
 #include <bit>
 
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/layers.hpp>
 
 #include "layer_table.hpp"
 

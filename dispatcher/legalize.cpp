@@ -28,7 +28,9 @@ constexpr DtypeSet lossless_targets(Dtype from) {
   }
 }
 
-bool is_promoted(const Operator& op, std::uint32_t place) { return op.promoted >> place & 1u; }
+bool is_promoted(const Operator& op, std::uint32_t place) {
+  return op.promoted >> place & 1u;
+}
 
 // The narrowest dtype that all promoted places of the candidate take, besides `from` itself.
 bool choose_dtype(const Frame& frame, const Candidate& candidate, Dtype from, Dtype& chosen) {
@@ -67,8 +69,8 @@ bool convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dty
     const bool scalar_ok = i < candidate.args.size() && candidate.args[i].scalar_ok;
     if ((frame.op().scalar_ok >> i & 1u) && value.tag != BP_TENSOR && !scalar_ok) {
       const Scalar number = Scalar::from_value(value);
-      Tensor filled = views::expand(scalar_tensor(number, to, frame.device()),
-                                    frame.inferred.outputs[0].shape);
+      Tensor filled =
+          views::expand(scalar_tensor(number, to, frame.device()), frame.inferred.outputs[0].shape);
       value = {};
       value.tag = BP_TENSOR;
       value.u.tensor = kept.keep(std::move(filled));

@@ -1,10 +1,9 @@
-#include <backplane/dispatcher/loader.hpp>
-
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/loading/check_candidate.hpp>
 #include <backplane/dispatcher/loading/discovery.hpp>
 #include <backplane/dispatcher/loading/plugin_check.hpp>
@@ -52,8 +51,9 @@ ErrorClass class_of(bp_code code) {
 
 [[noreturn]] void fail_step(const LoadedPlugin& plugin, const char* step, bp_code code) {
   const std::string& message = thread_state().error_message;
-  throw_error(class_of(code), fmt::format("{}: {} failed: {}", plugin.path, step,
-                                          message.empty() ? "the plugin gave no message" : message));
+  throw_error(class_of(code),
+              fmt::format("{}: {} failed: {}", plugin.path, step,
+                          message.empty() ? "the plugin gave no message" : message));
 }
 
 // A step that the plugin may leave out.
@@ -214,17 +214,15 @@ Backend& load_plugin(const std::string& path) {
   const loading::Verdict verdict =
       loading::check_candidate(candidate, loading::Environment::current());
   for (const std::string& warning : verdict.warnings) log_line(BP_LOG_INFO, warning);
-  if (!verdict.usable && !verdict.no_device)
-    throw_error(ErrorClass::bad_argument, verdict.reason);
+  if (!verdict.usable && !verdict.no_device) throw_error(ErrorClass::bad_argument, verdict.reason);
   return load_checked(real.string());
 }
 
 void unload_plugin(Backend& backend) {
   Loader& l = loader();
   std::lock_guard lock(l.mutex);
-  const auto it = std::find_if(l.plugins.begin(), l.plugins.end(), [&](const auto& plugin) {
-    return plugin->backend == &backend;
-  });
+  const auto it = std::find_if(l.plugins.begin(), l.plugins.end(),
+                               [&](const auto& plugin) { return plugin->backend == &backend; });
   BP_CHECK(it != l.plugins.end(), "unload_plugin: the backend did not come from a plugin");
   LoadedPlugin& plugin = **it;
   const std::uint16_t number = backend.number;

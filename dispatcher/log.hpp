@@ -8,6 +8,8 @@ namespace bp {
 
 // BP_LOG_* levels; BACKPLANE_LOG=debug|info|warning|error sets the lowest that is shown (warning).
 void log_line(std::uint32_t level, std::string_view text);
-inline void log_warning(std::string_view text) { log_line(2, text); }
+inline void log_warning(std::string_view text) {
+  log_line(2, text);
+}
 
 }  // namespace bp

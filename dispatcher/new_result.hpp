@@ -12,8 +12,7 @@ inline Tensor empty_like_contiguous(const TensorImpl& like, Dtype dtype, DeviceR
   impl->storage = nullptr;  // so that the tensor can be dropped if there is no memory
   Tensor result = Tensor::adopt(impl);
   const std::uint32_t bytes = itemsize(dtype);
-  Storage* storage =
-      allocate_storage(record, static_cast<std::uint64_t>(like.abi.numel) * bytes);
+  Storage* storage = allocate_storage(record, static_cast<std::uint64_t>(like.abi.numel) * bytes);
   impl->storage = storage;
   impl->backend = like.backend;
   impl->keys = 0;

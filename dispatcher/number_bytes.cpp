@@ -7,8 +7,7 @@
 namespace bp {
 namespace {
 
-template <class T>
-void store(T value, void* out) {
+template <class T> void store(T value, void* out) {
   std::memcpy(out, &value, sizeof value);
 }
 

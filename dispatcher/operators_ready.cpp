@@ -1,6 +1,6 @@
-#include <backplane/dispatcher/operator_source.hpp>
-
 #include <mutex>
+
+#include <backplane/dispatcher/operator_source.hpp>
 
 namespace bp {
 

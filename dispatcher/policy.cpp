@@ -1,7 +1,6 @@
-#include <backplane/dispatcher/policy.hpp>
-
 #include <atomic>
 
+#include <backplane/dispatcher/policy.hpp>
 #include <backplane/runtime/thread_state.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -14,7 +13,9 @@ namespace {
 std::atomic<std::uint32_t> device_policies[max_devices];
 std::atomic<std::uint32_t> warned_rungs[max_devices];
 
-constexpr std::uint32_t bit(Rung rung) { return 1u << static_cast<unsigned>(rung); }
+constexpr std::uint32_t bit(Rung rung) {
+  return 1u << static_cast<unsigned>(rung);
+}
 
 void check_rung(Rung rung) {
   BP_CHECK(rung >= Rung::legalized && rung <= Rung::host,
@@ -38,8 +39,8 @@ void set_policy(Device device, Rung rung, Policy policy) {
 
 Policy policy(Device device, Rung rung) {
   const unsigned shift = 2 * static_cast<unsigned>(rung);
-  return static_cast<Policy>(device_policies[device.number].load(std::memory_order_relaxed) >>
-                                 shift & 3u);
+  return static_cast<Policy>(
+      device_policies[device.number].load(std::memory_order_relaxed) >> shift & 3u);
 }
 
 PolicyScope::PolicyScope(Rung rung, Policy policy) {

@@ -1,13 +1,12 @@
-#include <backplane/dispatcher/registry.hpp>
-
 #include <algorithm>
-#include <deque>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 
+#include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "kernel_table.hpp"
@@ -68,10 +67,10 @@ Operator* operator_for(const Backend& backend, const bp_kernel& kernel) {
     return nullptr;
   }
   if (op->schema->hash != kernel.schema_hash) {
-    log_warning(fmt::format("{}: a kernel for '{}' is left out: it was written against another "
-                            "schema (hash {:#x}); here it is '{}' (hash {:#x})",
-                            backend.name, kernel.op, kernel.schema_hash, op->schema->text,
-                            op->schema->hash));
+    log_warning(fmt::format(
+        "{}: a kernel for '{}' is left out: it was written against another "
+        "schema (hash {:#x}); here it is '{}' (hash {:#x})",
+        backend.name, kernel.op, kernel.schema_hash, op->schema->text, op->schema->hash));
     return nullptr;
   }
   return op;
@@ -104,8 +103,9 @@ void register_operator(Operator& op) {
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
   const auto [it, added] = r.by_name.try_emplace(op.schema->name, &op);
-  BP_CHECK(added, "{}: an operator of this name is registered already, as '{}'; choose another "
-                  "name, with your prefix: 'acme::{}'",
+  BP_CHECK(added,
+           "{}: an operator of this name is registered already, as '{}'; choose another "
+           "name, with your prefix: 'acme::{}'",
            op.schema->name, it->second->schema->text, op.schema->name);
   op.id = static_cast<std::uint32_t>(r.operators.size());
   r.operators.push_back(&op);

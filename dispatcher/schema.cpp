@@ -1,9 +1,8 @@
-#include <backplane/dispatcher/schema.hpp>
-
 #include <charconv>
 #include <cmath>
 #include <limits>
 
+#include <backplane/dispatcher/schema.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace bp {
@@ -94,8 +93,7 @@ ArgumentType parse_type(Parser& parser) {
   parser.fail(fmt::format("unknown type '{}{}'", base, list ? "[]" : ""));
 }
 
-template <class T>
-bool parse_number(std::string_view text, T& out) {
+template <class T> bool parse_number(std::string_view text, T& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc() && end == text.data() + text.size();
 }

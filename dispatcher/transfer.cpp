@@ -1,11 +1,10 @@
-#include <backplane/dispatcher/transfer.hpp>
-
 #include <cstring>
 #include <vector>
 
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
@@ -31,14 +30,16 @@ Operator& row(const char* name) {
 }
 
 // Host memory that a queued copy may still read.
-void release_host_memory(void* memory) { release_host(memory); }
+void release_host_memory(void* memory) {
+  release_host(memory);
+}
 
 }  // namespace
 
 void copy_into(const Tensor& target, const Tensor& source) {
   BP_CHECK(target.shape() == source.shape(),
-           "copy_into: shapes {} and {} differ; expand the source first",
-           to_string(target.shape()), to_string(source.shape()));
+           "copy_into: shapes {} and {} differ; expand the source first", to_string(target.shape()),
+           to_string(source.shape()));
   if (target.numel() == 0) return;
   const bool plain = target.dtype() == source.dtype() && target.is_contiguous() &&
                      source.is_contiguous() && target.device() == source.device() &&
@@ -53,8 +54,10 @@ void copy_into(const Tensor& target, const Tensor& source) {
   static Operator& copy = row("copy");
   static Operator& cast = row("cast");
   bp_value args[2] = {value_of(source), value_of(target.dtype())};
-  if (target.dtype() == source.dtype()) call_one_into(copy, args, 1, target);
-  else call_one_into(cast, args, 2, target);
+  if (target.dtype() == source.dtype())
+    call_one_into(copy, args, 1, target);
+  else
+    call_one_into(cast, args, 2, target);
 }
 
 Tensor make_contiguous(const Tensor& tensor) {
@@ -83,8 +86,8 @@ void copy_from_host_memory(const Tensor& tensor, const void* source) {
   if (tensor.numel() == 0) return;
   DeviceRecord& record = device_record(tensor.device());
   StreamImpl& stream = current_stream_impl(record);
-  copy_region(record, region_of(tensor), host_region(source, tensor.nbytes()),
-              BP_COPY_FROM_HOST, stream);
+  copy_region(record, region_of(tensor), host_region(source, tensor.nbytes()), BP_COPY_FROM_HOST,
+              stream);
   tensor.impl()->storage->bump_version();
   synchronize_stream(stream);
 }

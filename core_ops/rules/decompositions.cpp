@@ -39,9 +39,10 @@ Tensor operand_arg(const Call& call, std::uint32_t place) {
 }
 
 std::int64_t num_reduced(const Tensor& a, const DimList& dim) {
-  if (!dim.list()) return a.numel();
+  const std::optional<IntList> dims = dim.list();
+  if (!dims) return a.numel();
   std::int64_t count = 1;
-  for (std::int64_t d : *dim.list()) count *= a.shape()[d];
+  for (std::int64_t d : *dims) count *= a.shape()[d];
   return count;
 }
 

@@ -3,4 +3,6 @@
 
 bp::Status relu(bp::In, bp::In a, bp::Out out);
 
-BP_KERNELS(acme) { k.add<bp::op::relu>(relu).dtypes(bp::f32); }
+BP_KERNELS(acme) {
+  k.add<bp::op::relu>(relu).dtypes(bp::f32);
+}

@@ -4,4 +4,6 @@
 // `dim` is an int.
 bp::Status softmax(bp::Stream, bp::In a, double dim, std::optional<bp::Dtype>, bp::Out out);
 
-BP_KERNELS(acme) { k.add<bp::op::softmax>(softmax).dtypes(bp::f32); }
+BP_KERNELS(acme) {
+  k.add<bp::op::softmax>(softmax).dtypes(bp::f32);
+}

@@ -9,4 +9,6 @@ struct swish {
   enum class place : unsigned { a, beta, out };
 };
 
-BP_KERNELS(acme) { k.define<swish>(); }
+BP_KERNELS(acme) {
+  k.define<swish>();
+}

@@ -2,4 +2,6 @@
 #pragma GCC diagnostic error "-Wunused-result"
 #include <backplane/plugin.hpp>
 
-void forgets() { bp::bad_argument("nobody hears this"); }
+void forgets() {
+  bp::bad_argument("nobody hears this");
+}

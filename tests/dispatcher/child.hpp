@@ -19,7 +19,8 @@ struct Child {
 inline Child run_child(const std::string& test, const std::vector<std::string>& environment = {},
                        int limit_s = 60) {
   const TemporaryFolder folder;
-  std::string command = "env BACKPLANE_LOG=debug";
+  // A crash ends the child by its signal, with AddressSanitizer as without.
+  std::string command = "env BACKPLANE_LOG=debug ASAN_OPTIONS=\"$ASAN_OPTIONS:handle_segv=0\"";
   for (const std::string& assignment : environment) append_quoted(command, assignment);
   append_quoted(command, "timeout");
   append_quoted(command, std::to_string(limit_s));

@@ -21,7 +21,9 @@ inline bp_value value_of(const Tensor& tensor) {
   }
   return v;
 }
-inline bp_value value_of(const Scalar& scalar) { return scalar.value(); }
+inline bp_value value_of(const Scalar& scalar) {
+  return scalar.value();
+}
 inline bp_value value_of(std::int64_t integer) {
   bp_value v{};
   v.tag = BP_INT;
@@ -66,8 +68,7 @@ inline bp_value value_of(Device device) {
   v.u.i = device.number;
   return v;
 }
-template <class T>
-bp_value value_of(const std::optional<T>& optional) {
+template <class T> bp_value value_of(const std::optional<T>& optional) {
   return optional ? value_of(*optional) : bp_value{};
 }
 

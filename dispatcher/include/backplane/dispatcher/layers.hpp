@@ -17,7 +17,9 @@ enum class Layer : std::uint8_t {
   autograd = 32,
   trace = 24,
 };
-constexpr std::uint64_t key_of(Layer layer) { return 1ull << static_cast<unsigned>(layer); }
+constexpr std::uint64_t key_of(Layer layer) {
+  return 1ull << static_cast<unsigned>(layer);
+}
 
 // What a layer does with operators that have no handler of their own; null: nothing, they pass. A
 // handler does its work and goes on with redispatch_below.

@@ -30,7 +30,8 @@ BP_API Device find_default_device();
 inline Device default_device() {
   const ThreadState& state = thread_state();
   const std::uint32_t usual = detail::usual_device.load(std::memory_order_acquire);
-  if (usual && !state.has_default_device) [[likely]] return {usual};
+  if (usual && !state.has_default_device) [[likely]]
+    return {usual};
   return detail::find_default_device();
 }
 

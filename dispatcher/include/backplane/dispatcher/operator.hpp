@@ -71,12 +71,12 @@ using LayerHandler = void (*)(const Call& call);
 struct Operator {
   // From the row.
   const char* schema_text = nullptr;
-  std::uint32_t kind = 0;        // BP_KIND_*
-  std::uint32_t flags = 0;       // BP_OP_*
-  DtypeSet dtypes = 0;           // of the computation
+  std::uint32_t kind = 0;   // BP_KIND_*
+  std::uint32_t flags = 0;  // BP_OP_*
+  DtypeSet dtypes = 0;      // of the computation
   Promotion promotion = Promotion::none;
-  std::uint32_t promoted = 0;    // bits of the arguments that take part in promotion
-  std::uint32_t scalar_ok = 0;   // bits of the tensor arguments that may be numbers
+  std::uint32_t promoted = 0;   // bits of the arguments that take part in promotion
+  std::uint32_t scalar_ok = 0;  // bits of the tensor arguments that may be numbers
   InferRule infer = nullptr;
   ViewRule view = nullptr;
   Decomposition decompose = nullptr;
@@ -85,7 +85,7 @@ struct Operator {
   std::uint32_t num_nodes = 0;
   bool has_gradient = false;  // recorded whole; others decompose above autograd
   const char* doc = "";
-  void* custom = nullptr;     // custom operators: their own data (dispatcher/custom.cpp)
+  void* custom = nullptr;  // custom operators: their own data (dispatcher/custom.cpp)
 
   // Made by register_operator.
   bp_operator abi{};

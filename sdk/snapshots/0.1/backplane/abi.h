@@ -32,8 +32,8 @@ extern "C" {
 /* ---- Headers -------------------------------------------------------------------------------- */
 
 typedef struct bp_header {
-  uint32_t size; /* of the whole struct, as its writer knew it */
-  uint32_t type; /* one of BP_TYPE_* */
+  uint32_t size;                /* of the whole struct, as its writer knew it */
+  uint32_t type;                /* one of BP_TYPE_* */
   const struct bp_header* next; /* a chain of additions, or NULL */
 } bp_header;
 
@@ -56,13 +56,13 @@ typedef struct bp_header {
 typedef int32_t bp_code;
 
 #define BP_OK 0
-#define BP_BAD_ARGUMENT 1   /* the caller's fault; nothing happened */
-#define BP_UNSUPPORTED 2    /* this backend cannot do that; the host looks further */
-#define BP_OUT_OF_MEMORY 3  /* the host frees its cache and asks once more */
-#define BP_RETRY 4          /* not now: work is still running, or a resource is busy */
-#define BP_STREAM_LOST 5    /* work on this stream failed; other streams go on */
-#define BP_DEVICE_LOST 6    /* the device no longer answers; other devices go on */
-#define BP_INTERNAL 7       /* the plugin's own fault */
+#define BP_BAD_ARGUMENT 1  /* the caller's fault; nothing happened */
+#define BP_UNSUPPORTED 2   /* this backend cannot do that; the host looks further */
+#define BP_OUT_OF_MEMORY 3 /* the host frees its cache and asks once more */
+#define BP_RETRY 4         /* not now: work is still running, or a resource is busy */
+#define BP_STREAM_LOST 5   /* work on this stream failed; other streams go on */
+#define BP_DEVICE_LOST 6   /* the device no longer answers; other devices go on */
+#define BP_INTERNAL 7      /* the plugin's own fault */
 
 /* ---- Element types -------------------------------------------------------------------------- */
 
@@ -108,7 +108,7 @@ typedef struct bp_dl_tensor {
   int32_t ndim;
   bp_dl_dtype dtype;
   int64_t* shape;
-  int64_t* strides; /* in elements, never NULL */
+  int64_t* strides;     /* in elements, never NULL */
   uint64_t byte_offset; /* from the start of the allocation to element 0 */
 } bp_dl_tensor;
 
@@ -118,9 +118,10 @@ typedef struct bp_dl_tensor {
 /* What the strides of a tensor are; several may hold at once. Kernels declare sets of these. */
 #define BP_LAYOUT_CONTIGUOUS 1u    /* row-major without gaps */
 #define BP_LAYOUT_CHANNELS_LAST 2u /* rank 4, NHWC in memory, without gaps */
-#define BP_LAYOUT_DENSE 4u         /* some permutation of row-major without gaps; a kernel that declares
+#define BP_LAYOUT_DENSE \
+  4u                         /* some permutation of row-major without gaps; a kernel that declares
                                       only this for several places gets equal strides at all of them */
-#define BP_LAYOUT_STRIDED 8u       /* any strides, 0 among them */
+#define BP_LAYOUT_STRIDED 8u /* any strides, 0 among them */
 
 typedef struct bp_tensor {
   uint32_t size;  /* of this struct */
@@ -129,7 +130,7 @@ typedef struct bp_tensor {
   uint32_t device; /* the host's number for the device */
   uint32_t space;  /* memory space on the device; 0 is its main memory */
   int64_t numel;
-  uint32_t dtype; /* BP_BOOL ... */
+  uint32_t dtype;    /* BP_BOOL ... */
   uint32_t itemsize; /* bytes of one element */
 } bp_tensor;
 
@@ -303,12 +304,12 @@ typedef struct bp_expr_node {
 typedef struct bp_operator {
   bp_header h;
   const char* name;
-  const char* schema; /* "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor" */
-  uint64_t schema_hash; /* FNV-1a, 64 bits, of `schema` */
-  uint32_t kind;        /* BP_KIND_* */
-  uint32_t flags;       /* BP_OP_* */
-  bp_dtype_set dtypes;  /* of the computation, after promotion */
-  uint32_t num_nodes;   /* 0: no expression */
+  const char* schema;        /* "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor" */
+  uint64_t schema_hash;      /* FNV-1a, 64 bits, of `schema` */
+  uint32_t kind;             /* BP_KIND_* */
+  uint32_t flags;            /* BP_OP_* */
+  bp_dtype_set dtypes;       /* of the computation, after promotion */
+  uint32_t num_nodes;        /* 0: no expression */
   const bp_expr_node* nodes; /* the last one is the result */
 } bp_operator;
 
@@ -335,10 +336,10 @@ typedef struct bp_call {
 /* What a kernel accepts at one place. Zero means: anything. */
 typedef struct bp_arg {
   bp_dtype_set dtypes;
-  uint32_t layouts; /* the tensor must have one of these BP_LAYOUT_* */
-  uint32_t spaces;  /* bits of memory spaces; 0: space 0 alone */
+  uint32_t layouts;           /* the tensor must have one of these BP_LAYOUT_* */
+  uint32_t spaces;            /* bits of memory spaces; 0: space 0 alone */
   uint8_t min_rank, max_rank; /* max_rank 0: any */
-  uint8_t scalar_ok; /* 1: a number in place of the tensor is accepted */
+  uint8_t scalar_ok;          /* 1: a number in place of the tensor is accepted */
   uint8_t reserved;
   uint32_t alignment; /* of the first element, in bytes; 0: the element's own */
 } bp_arg;
@@ -413,8 +414,8 @@ struct bp_host {
   bp_code (*allocate_output)(const bp_host* host, const bp_call* call, uint32_t index,
                              uint32_t ndim, const int64_t* shape);
   /* Scratch on the call's device; valid for the call's work on its stream. */
-  bp_code (*workspace)(const bp_host* host, const bp_call* call, uint64_t bytes,
-                       uint64_t alignment, bp_region* out);
+  bp_code (*workspace)(const bp_host* host, const bp_call* call, uint64_t bytes, uint64_t alignment,
+                       bp_region* out);
 
   /* Host memory that the host counts and may refuse. */
   bp_code (*allocate_host)(const bp_host* host, uint64_t bytes, uint64_t alignment, void** out);
@@ -439,18 +440,18 @@ struct bp_host {
 
 /* ---- The plugin ------------------------------------------------------------------------------ */
 
-#define BP_DEVICE_REAL_ADDRESSES 1u /* handles are addresses that the device dereferences */
-#define BP_DEVICE_HOST_READABLE 2u  /* handles are addresses that the host may read and write */
+#define BP_DEVICE_REAL_ADDRESSES 1u  /* handles are addresses that the device dereferences */
+#define BP_DEVICE_HOST_READABLE 2u   /* handles are addresses that the host may read and write */
 #define BP_DEVICE_CAN_SUBALLOCATE 4u /* a handle may serve several tensors by offset */
-#define BP_DEVICE_SYNCHRONOUS 8u    /* every call has done its work when it returns */
+#define BP_DEVICE_SYNCHRONOUS 8u     /* every call has done its work when it returns */
 
 typedef struct bp_device_info {
   bp_header h;
-  char name[128]; /* for a person: "AMD EPYC 9R14" */
+  char name[128];         /* for a person: "AMD EPYC 9R14" */
   int32_t dl_device_type; /* BP_DL_EXT_DEV if the maker has none */
   int32_t dl_device_id;
-  uint32_t flags; /* BP_DEVICE_* */
-  uint32_t num_spaces; /* 0 counts as 1 */
+  uint32_t flags;            /* BP_DEVICE_* */
+  uint32_t num_spaces;       /* 0 counts as 1 */
   uint64_t total_memory;     /* bytes; 0: unknown */
   uint64_t offset_alignment; /* of sub-allocations, in bytes; 0 counts as 64 */
   uint64_t max_allocation;   /* bytes; 0: no limit of its own */
@@ -500,13 +501,12 @@ typedef bp_code (*bp_get_plugin_fn)(const bp_host* host, uint32_t* abi_inout,
                                     const bp_plugin** out);
 
 #if defined(__GNUC__) || defined(__clang__)
-#define BP_EXPORT __attribute__((visibility("default")))
+#  define BP_EXPORT __attribute__((visibility("default")))
 #else
-#define BP_EXPORT
+#  define BP_EXPORT
 #endif
 
-BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi_inout,
-                                   const bp_plugin** out);
+BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi_inout, const bp_plugin** out);
 
 #ifdef __cplusplus
 }

@@ -74,20 +74,24 @@ constexpr bool is_storage_only(Dtype dtype) {
 
 namespace detail {
 // Tables in memory, since both are read on the call path.
-inline constexpr std::uint8_t itemsizes[num_dtypes] = {1, 1, 1, 2, 4, 8, 2, 4, 8,
+inline constexpr std::uint8_t itemsizes[num_dtypes] = {1, 1, 1, 2, 4, 8,  2, 4, 8,
                                                        2, 2, 4, 8, 8, 16, 1, 1};
 // DLPack's codes: int 0, uint 1, float 2, bfloat 4, complex 5, bool 6, float8_e4m3fn 10, float8_e5m2 12.
 inline constexpr bp_dl_dtype dl_dtypes[num_dtypes] = {
-    {6, 8, 1},  {1, 8, 1},  {0, 8, 1},  {0, 16, 1}, {0, 32, 1},  {0, 64, 1},
-    {1, 16, 1}, {1, 32, 1}, {1, 64, 1}, {2, 16, 1}, {4, 16, 1},  {2, 32, 1},
+    {6, 8, 1},  {1, 8, 1},  {0, 8, 1},   {0, 16, 1}, {0, 32, 1}, {0, 64, 1},
+    {1, 16, 1}, {1, 32, 1}, {1, 64, 1},  {2, 16, 1}, {4, 16, 1}, {2, 32, 1},
     {2, 64, 1}, {5, 64, 1}, {5, 128, 1}, {10, 8, 1}, {12, 8, 1}};
 }  // namespace detail
 
 // Bytes of one element.
-constexpr std::uint32_t itemsize(Dtype dtype) { return detail::itemsizes[index(dtype)]; }
+constexpr std::uint32_t itemsize(Dtype dtype) {
+  return detail::itemsizes[index(dtype)];
+}
 
 // The type's description in DLPack.
-constexpr bp_dl_dtype dl_dtype(Dtype dtype) { return detail::dl_dtypes[index(dtype)]; }
+constexpr bp_dl_dtype dl_dtype(Dtype dtype) {
+  return detail::dl_dtypes[index(dtype)];
+}
 
 // PyTorch's name without its prefix: "float32".
 BP_API std::string_view name(Dtype dtype);
