@@ -1,8 +1,11 @@
 // Our side of the pairs that bench/peers/run.py measures: the same calls as the peer's programs, under the
 // same names. Usage: backplane_bench_pairs calls|large
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <exception>
+#include <functional>
+#include <map>
+#include <string>
 
 #include <backplane/backplane.hpp>
 #include <backplane/dispatcher/loader.hpp>
@@ -55,17 +58,35 @@ void measure_large() {
   }
 }
 
+// Calls whose instructions are worth counting, by the names above.
+void repeat(const std::string& name, int count) {
+  const bp::Tensor a = bp::ones({1}), b = bp::ones({1});
+  const bp::Tensor square = bp::ones({64, 64});
+  const std::map<std::string, std::function<void()>> calls = {
+      {"add_1_element", [&] { bp::Tensor x = bp::add(a, b); }},
+      {"empty", [] { bp::Tensor x = bp::empty({1}); }},
+      {"view", [&] { bp::Tensor x = bp::view(square, {4096}); }},
+      {"transpose", [&] { bp::Tensor x = bp::transpose(square, 0, 1); }},
+      {"slice", [&] { bp::Tensor x = bp::slice(square, 0, 0, 32); }}};
+  const auto& call = calls.at(name);
+  for (int i = 0; i < count; ++i) call();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* group = argc == 2 ? argv[1] : "";
+  const std::string group = argc >= 2 ? argv[1] : "";
   try {
-    if (!std::strcmp(group, "calls"))
+    if (group == "calls") {
       measure_calls();
-    else if (!std::strcmp(group, "large"))
+    } else if (group == "large") {
       measure_large();
-    else
-      return std::fprintf(stderr, "usage: backplane_bench_pairs calls|large\n"), 2;
+    } else if (group == "repeat" && argc == 4) {
+      repeat(argv[2], std::atoi(argv[3]));
+    } else {
+      std::fprintf(stderr, "usage: backplane_bench_pairs calls|large|repeat NAME COUNT\n");
+      return 2;
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "backplane_bench_pairs: %s\n", error.what());
     return 1;

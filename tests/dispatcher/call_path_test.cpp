@@ -30,8 +30,16 @@ class CallPath : public testing::Test {
 
 TEST_F(CallPath, the_counter_counts) {
   static void* volatile seen;  // or the compiler leaves both out
-  EXPECT_EQ(allocations_of([] { delete static_cast<int*>(seen = new int); }), 1000u);
-  EXPECT_EQ(allocations_of([] { std::free(seen = std::malloc(100)); }), 1000u);
+  EXPECT_EQ(allocations_of([] {
+              seen = new int;
+              delete static_cast<int*>(seen);
+            }),
+            1000u);
+  EXPECT_EQ(allocations_of([] {
+              seen = std::malloc(100);
+              std::free(seen);
+            }),
+            1000u);
 }
 
 TEST_F(CallPath, an_add_allocates_nothing_but_its_result) {

@@ -40,7 +40,8 @@ inline double decode_float(uint32_t bits, int exponent_bits, int mantissa_bits, 
   return sign * std::ldexp(mantissa + (1u << mantissa_bits), exponent - bias - mantissa_bits);
 }
 
-inline double decode(uint32_t dtype, const void* at) {
+// Not inlined: GCC would warn of the wide reads where it knows `at` to be a narrow variable.
+[[gnu::noinline]] inline double decode(uint32_t dtype, const void* at) {
   const auto as = [at]<class T>(T value) {
     std::memcpy(&value, at, sizeof value);
     return value;
