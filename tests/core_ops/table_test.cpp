@@ -1,3 +1,4 @@
+// needs: cpu
 // What is promised of every row of the operator table.
 #include <gtest/gtest.h>
 #include <map>
