@@ -115,13 +115,12 @@ typedef struct bp_dl_tensor {
 #define BP_DL_CPU 1      /* kDLCPU */
 #define BP_DL_EXT_DEV 12 /* kDLExtDev: the maker has no code of its own */
 
-/* What the strides of a tensor are; several may hold at once. Kernels declare sets of these. */
+/* What the strides of a tensor are; several may hold at once. Kernels declare sets of these. One that
+ * declares DENSE without STRIDED for several places gets equal strides at all of them. */
 #define BP_LAYOUT_CONTIGUOUS 1u    /* row-major without gaps */
 #define BP_LAYOUT_CHANNELS_LAST 2u /* rank 4, NHWC in memory, without gaps */
-#define BP_LAYOUT_DENSE \
-  4u                         /* some permutation of row-major without gaps; a kernel that declares
-                                      only this for several places gets equal strides at all of them */
-#define BP_LAYOUT_STRIDED 8u /* any strides, 0 among them */
+#define BP_LAYOUT_DENSE 4u         /* some permutation of row-major without gaps */
+#define BP_LAYOUT_STRIDED 8u       /* any strides, 0 among them */
 
 typedef struct bp_tensor {
   uint32_t size;  /* of this struct */
