@@ -1,5 +1,7 @@
 // Rung 2: a call in other clothes. Dtypes go up to one that a kernel takes, without loss, and the
 // result comes back down; layouts become contiguous; numbers become tensors.
+#include <algorithm>
+
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/views.hpp>
@@ -60,8 +62,8 @@ Tensor converted(const bp_tensor* tensor, Dtype dtype) {
   return target;
 }
 
-// The arguments as the candidate wants them, into `args`; false if it cannot be.
-bool convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dtype to,
+// The call's arguments as the candidate wants them.
+void convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dtype to,
                        Temporaries& kept) {
   const Call& call = frame.call;
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
@@ -84,7 +86,6 @@ bool convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dty
     if (wanted == own && layout_fits) return tensor;
     return kept.keep(converted(tensor, wanted));
   });
-  return true;
 }
 
 // The dtype of all promoted tensors, or of the first one.
@@ -114,7 +115,7 @@ bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
     if (from != to && inferred.outputs[i].dtype == from) inferred.outputs[i].dtype = to;
   Temporaries kept;
   Frame converted_frame{call, inferred, frame.record, frame.stream, kept};
-  if (!convert_arguments(converted_frame, candidate, from, to, kept)) return false;
+  convert_arguments(converted_frame, candidate, from, to, kept);
   if (!accepts(candidate, converted_frame) || !launch(candidate, converted_frame)) return false;
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     Tensor& wanted = frame.call.results[i];

@@ -1,5 +1,3 @@
-#include <cstring>
-#include <vector>
 
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
@@ -8,7 +6,6 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
-#include <backplane/tensor/float_formats.hpp>
 
 #include "number_bytes.hpp"
 
