@@ -50,7 +50,8 @@ endif()
 # How the core is compiled. Calls between our own exported functions take no detour through the linker's table. A
 # thread's state is one load away instead of a call; tests/rules/symbols_rule.py keeps it small enough for dlopen.
 # Loops over shapes are a few steps long: a call of memmove in their place costs ten times as much.
-set(bp_core_options -fno-semantic-interposition -ftls-model=initial-exec -fno-tree-loop-distribute-patterns)
+set(bp_core_options -fno-semantic-interposition -ftls-model=initial-exec
+  $<$<CXX_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
 
 # The headers that most sources include, parsed once for all rooms.
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/empty.cpp" CONTENT "// A target needs one source even while its folder has none.\n")

@@ -60,7 +60,7 @@ Tensor tensor_of_values(const void* values, Dtype dtype, IntList shape,
   ensure_operators();
   const Dtype wanted = dtype_for(dtype, options, are_literals);
   const Device device = options.device ? *options.device : default_device();
-  const Tensor result = empty_tensor(shape, wanted, device);
+  Tensor result = empty_tensor(shape, wanted, device);
   if (device == meta_device || result.numel() == 0) return result;
   if (wanted == dtype) {
     copy_from_host_memory(result, values);
@@ -121,7 +121,7 @@ Tensor contiguous(const Tensor& a, MemoryFormat format) {
   if (format == MemoryFormat::contiguous) return make_contiguous(a);
   const Dims strides = channels_last_strides(a);
   if (a.is_contiguous(format)) return a;
-  const Tensor result = empty_strided_tensor(a.shape(), strides, a.dtype(), a.device());
+  Tensor result = empty_strided_tensor(a.shape(), strides, a.dtype(), a.device());
   if (a.device() != meta_device) copy_into(result, a);
   return result;
 }

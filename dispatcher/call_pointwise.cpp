@@ -10,6 +10,7 @@
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
 #include "new_result.hpp"
+#include "rung_policy.hpp"
 
 namespace bp {
 namespace {
@@ -70,6 +71,7 @@ inline bool find_common(const Operator& op, const ThreadState& state, const bp_v
     return false;
   const KernelTable* table = table_of(op, first->backend);
   if (!table || !table->entries[dtype].run) return false;
+  if (table->entries[dtype].generated && generated_is_restricted()) return false;
   common.first = first;
   common.entry = &table->entries[dtype];
   common.record = &device_record({first->abi.device});

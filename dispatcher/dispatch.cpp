@@ -162,6 +162,13 @@ bool decomposes_above_layers(const Operator& op) {
   return op.kind == BP_KIND_COMPOSITE && op.decompose && !op.infer && !op.has_gradient;
 }
 
+void check_defined(const Operator& op, const Tensor& out) {
+  BP_CHECK(out.defined(),
+           "{}: the output is an undefined tensor; make one with empty(), or call the form "
+           "that returns its result",
+           op.name());
+}
+
 }  // namespace
 
 void dispatch_below_layers(const Call& call) {
@@ -183,12 +190,15 @@ Tensor call_view(Operator& op, bp_value* args, std::uint32_t num_args) {
 }
 
 void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, const Tensor& out) {
-  BP_CHECK(out.defined(),
-           "{}: the output is an undefined tensor; make one with empty(), or call the form "
-           "that returns its result",
-           op.name());
+  check_defined(op, out);
   Tensor result = out;
   dispatch(Call{op, args, num_args, &result, 1});
+}
+
+void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor* results,
+                    std::uint32_t num_results) {
+  for (std::uint32_t i = 0; i < num_results; ++i) check_defined(op, results[i]);
+  dispatch(Call{op, args, num_args, results, num_results});
 }
 
 void dispatch(const Call& call) {

@@ -1,5 +1,7 @@
 // Rung 5: the whole operator on the host. Inputs are copied there (or read in place where the host
 // can), the host's kernel runs, results are copied back.
+#include <algorithm>
+
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
@@ -7,6 +9,7 @@
 #include "counter_slots.hpp"
 #include "ladder.hpp"
 #include "launch.hpp"
+#include "recording.hpp"
 
 namespace bp {
 namespace {
@@ -159,6 +162,8 @@ void arguments_on_host(Frame& frame, DeviceRecord& host, Call& call, Temporaries
 bool try_host(Frame& frame) {
   Device host_number;
   if (!find_host_device(host_number) || host_number == frame.device()) return false;
+  if (current_capture()) [[unlikely]]
+    refuse_host(frame);
   DeviceRecord& host = device_record(host_number);
   UncountedScope uncounted;
   bp_value args[64];

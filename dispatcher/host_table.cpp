@@ -1,5 +1,6 @@
 #include "host_table.hpp"
 
+#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/allocator.hpp>
@@ -7,7 +8,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "launch.hpp"
-#include "log.hpp"
+#include "recording.hpp"
 
 namespace bp {
 namespace {
@@ -38,7 +39,7 @@ bp_code set_error(const bp_host*, bp_code code, const char* message) {
   ThreadState& state = thread_state();
   state.error_code = code;
   // A message of absurd length is cut: it came from outside.
-  constexpr std::size_t longest = 4096;
+  constexpr std::size_t longest = 16384;
   state.error_message.assign(message ? message : "", message ? strnlen(message, longest) : 0);
   return code;
 }
@@ -70,12 +71,13 @@ bp_code workspace(const bp_host*, const bp_call* call, std::uint64_t bytes, std:
                   bp_region* out) {
   return guarded([&] {
     BP_CHECK(call && out, "workspace: call or region is NULL");
-    BP_CHECK(call->host_data, "workspace: this kernel runs on the short path; declare `supports`");
+    BP_CHECK(call->host_data, "workspace: the kernel does not declare BP_KERNEL_SCRATCH");
     Launch& launch = *static_cast<Launch*>(call->host_data);
     Tensor scratch =
         empty_tensor({static_cast<std::int64_t>(bytes)}, Dtype::u8, launch.frame->device());
     const TensorImpl& impl = *scratch.impl();
     *out = {impl.storage->handle, impl.abi.dl.byte_offset, bytes};
+    if (current_capture()) capture_scratch(scratch);
     launch.temporaries->keep(std::move(scratch));
   });
 }

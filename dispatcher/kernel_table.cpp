@@ -1,5 +1,6 @@
 #include "kernel_table.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "counter_slots.hpp"
@@ -34,9 +35,10 @@ bool accepts_any_contiguous(const bp_arg& arg, Dtype dtype) {
 
 // True if the candidate takes every call whose tensors all have `dtype` and lie contiguously.
 bool takes_common_calls(const Operator& op, const Candidate& candidate, Dtype dtype, Dtype result) {
-  if (candidate.declared.supports) return false;
+  if (candidate.declared.supports || (candidate.declared.flags & BP_KERNEL_SCRATCH)) return false;
   if (!(candidate.declared.flags & BP_KERNEL_DETERMINISTIC)) return false;
   const std::size_t num_arguments = op.schema->arguments.size();
+  if (candidate.num_known != num_arguments) return false;  // somebody must look at the defaults
   for (std::size_t i = 0; i < candidate.args.size(); ++i) {
     const bool is_output = i >= num_arguments;
     if (!is_output && op.schema->arguments[i].type != ArgumentType::tensor) continue;
@@ -69,11 +71,14 @@ void fill_entries(Operator& op, std::uint32_t backend, OwnedTable& table) {
     Dtype result;
     if (op.kind != BP_KIND_POINTWISE || !common_result(op, dtype, result)) continue;
     for (const Candidate* candidate : table.list) {
+      // Legalizing for a native kernel comes before a generated one.
+      if (candidate->rung == Rung::generated && table.num_native != 0) break;
       if (takes_common_calls(op, *candidate, dtype, result)) {
         KernelEntry& entry = table.entries[d];
         entry.run = candidate->declared.run;
         entry.self = candidate->declared.self;
-        entry.counter = counter_slot(op, backend) + static_cast<std::uint32_t>(Rung::native);
+        entry.counter = counter_slot(op, backend) + static_cast<std::uint32_t>(candidate->rung);
+        entry.generated = candidate->rung == Rung::generated;
         entry.in_place_safe = (candidate->declared.flags & BP_KERNEL_IN_PLACE_SAFE) != 0;
         entry.result_dtype = result;
         break;
@@ -90,6 +95,9 @@ void publish_table(Operator& op, std::uint32_t backend, std::vector<const Candid
   table->list = std::move(candidates);
   table->candidates = table->list.data();
   table->num_candidates = static_cast<std::uint32_t>(table->list.size());
+  table->num_native = static_cast<std::uint32_t>(
+      std::count_if(table->list.begin(), table->list.end(),
+                    [](const Candidate* each) { return each->rung == Rung::native; }));
   fill_entries(op, backend, *table);
   op.tables[backend].store(table.get(), std::memory_order_release);
   retired_and_live().push_back(std::move(table));

@@ -1,12 +1,12 @@
 #include "ladder.hpp"
 
 #include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/log.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
 #include "launch.hpp"
-#include "log.hpp"
 #include "rung_policy.hpp"
 
 namespace bp {
@@ -26,10 +26,11 @@ void warn(const Frame& frame, Rung rung) {
                     frame.op().name(), frame.record.name, name(rung)));
 }
 
-bool try_native(Frame& frame, const KernelTable* table) {
-  if (!table) return false;
-  for (std::uint32_t i = 0; i < table->num_candidates; ++i) {
-    const Candidate& candidate = *table->candidates[i];
+// Rungs 1 and 3: the candidates from `first` up to `end`.
+bool try_candidates(Frame& frame, const KernelTable& table, std::uint32_t first,
+                    std::uint32_t end) {
+  for (std::uint32_t i = first; i < end; ++i) {
+    const Candidate& candidate = *table.candidates[i];
     if (accepts(candidate, frame) && launch(candidate, frame)) return true;
   }
   return false;
@@ -42,14 +43,30 @@ bool decomposes_on(const Operator& op, std::uint32_t backend, Dtype dtype, int d
   for (const char* const* name = op.uses; *name; ++name) {
     const Operator* used = find_operator(*name);
     if (!used) return false;
-    if (used->view || has_native(*used, backend, dtype)) continue;
+    if (used->view || has_kernel(*used, backend, dtype)) continue;
     if (!decomposes_on(*used, backend, dtype, depth + 1)) return false;
   }
   return true;
 }
 
+// The same, remembered in the operator until kernels come or go: the answer takes a look-up by name for
+// every operator inside. A word holds the epoch, then a known and a yes bit for each dtype.
+bool decomposes_here(const Frame& frame) {
+  static_assert(2 * num_dtypes <= 40);
+  std::atomic<std::uint64_t>& memory = frame.call.op.decomposable[frame.backend()];
+  const Dtype dtype = frame.inferred.compute_dtype;
+  const std::uint64_t epoch = kernels_epoch() & 0xffffffu;
+  const std::uint64_t known = std::uint64_t{1} << (2 * index(dtype)), yes = known << 1;
+  std::uint64_t word = memory.load(std::memory_order_relaxed);
+  if (word >> 40 != epoch) word = epoch << 40;
+  if (word & known) return (word & yes) != 0;
+  const bool found = decomposes_on(frame.op(), frame.backend(), dtype);
+  memory.store(word | known | (found ? yes : 0), std::memory_order_relaxed);
+  return found;
+}
+
 bool try_decomposed(Frame& frame) {
-  if (!decomposes_on(frame.op(), frame.backend(), frame.inferred.compute_dtype)) return false;
+  if (!frame.op().decompose || !decomposes_here(frame)) return false;
   UncountedScope uncounted;
   // That the operators inside have kernels for the dtype says nothing of layouts: if one of them would
   // go to the host, the whole goes there once.
@@ -104,7 +121,7 @@ std::string forbidden_rungs(const Frame& frame) {
 
 }  // namespace
 
-bool has_native(const Operator& op, std::uint32_t backend, Dtype dtype) {
+bool has_kernel(const Operator& op, std::uint32_t backend, Dtype dtype) {
   const KernelTable* table = table_of(op, backend);
   if (!table) return false;
   for (std::uint32_t i = 0; i < table->num_candidates; ++i) {
@@ -123,12 +140,18 @@ bool has_native(const Operator& op, std::uint32_t backend, Dtype dtype) {
 }
 
 void climb(Frame& frame) {
-  const KernelTable* table = table_of(frame.op(), frame.backend());
-  if (try_native(frame, table)) return count(frame, Rung::native);
-  if (table && table->num_candidates && rung_allowed(frame.device(), Rung::legalized) &&
-      try_legalized(frame, *table)) {
-    warn(frame, Rung::legalized);
-    return count(frame, Rung::legalized);
+  if (const KernelTable* table = table_of(frame.op(), frame.backend())) {
+    const std::uint32_t native = table->num_native, all = table->num_candidates;
+    if (try_candidates(frame, *table, 0, native)) return count(frame, Rung::native);
+    if (native && rung_allowed(frame.device(), Rung::legalized) && try_legalized(frame, *table)) {
+      warn(frame, Rung::legalized);
+      return count(frame, Rung::legalized);
+    }
+    if (all > native && rung_allowed(frame.device(), Rung::generated) &&
+        try_candidates(frame, *table, native, all)) {
+      warn(frame, Rung::generated);
+      return count(frame, Rung::generated);
+    }
   }
   if (rung_allowed(frame.device(), Rung::decomposed) && try_decomposed(frame)) {
     warn(frame, Rung::decomposed);

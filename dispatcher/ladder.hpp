@@ -16,7 +16,8 @@ bool try_legalized(Frame& frame, const KernelTable& table);
 // Rung 5. Runs the whole operator on the host; false if there is no host device.
 bool try_host(Frame& frame);
 
-// Has the backend a kernel that takes tensors of this dtype in any dense layout?
-bool has_native(const Operator& op, std::uint32_t backend, Dtype dtype);
+// Has the backend a kernel, its own or a generated one, that takes tensors of this dtype in any dense
+// layout?
+bool has_kernel(const Operator& op, std::uint32_t backend, Dtype dtype);
 
 }  // namespace bp

@@ -5,6 +5,8 @@
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "recording.hpp"
+
 namespace bp {
 namespace {
 
@@ -51,17 +53,26 @@ bool is_number(const bp_value& value) {
          value.tag == BP_COMPLEX;
 }
 
-const bp_arg* output_declaration(const Candidate& candidate, const Frame& frame,
-                                 std::uint32_t index) {
-  const std::size_t place = frame.call.num_args + index;
+const bp_arg* output_declaration(const Candidate& candidate, std::uint32_t index) {
+  const std::size_t place = candidate.num_known + index;
   return place < candidate.args.size() ? &candidate.args[place] : nullptr;
+}
+
+// Are the arguments that the kernel's schema does not have as if they were absent?
+bool knows_all(const Candidate& candidate, const Frame& frame) {
+  for (std::uint32_t i = candidate.num_known; i < frame.call.num_args; ++i) {
+    const bp_value& given = frame.call.args[i];
+    const bp_value& usual = frame.op().schema->arguments[i].default_value;
+    if (given.tag != usual.tag || given.aux != usual.aux || given.u.i != usual.u.i) return false;
+  }
+  return true;
 }
 
 // May the kernel write straight into this given tensor?
 bool writes_directly(const Candidate& candidate, const Frame& frame, std::uint32_t index) {
   const TensorImpl& out = *frame.call.results[index].impl();
   if (static_cast<Dtype>(out.abi.dtype) != frame.inferred.outputs[index].dtype) return false;
-  const bp_arg* declared = output_declaration(candidate, frame, index);
+  const bp_arg* declared = output_declaration(candidate, index);
   if (declared && !accepts_tensor(*declared, out.abi)) return false;
   if (has_internal_overlap(out)) return false;
   const bool in_place_safe = (candidate.declared.flags & BP_KERNEL_IN_PLACE_SAFE) != 0;
@@ -117,11 +128,34 @@ void check_shape_from_data(const Frame& frame, const Launch& launch, std::uint32
                             frame.op().name(), frame.record.name, index));
 }
 
+// Will the kernel report bad indices through the stream's word, if it finds some?
+bool reports_faults(const Candidate& candidate, const Frame& frame) {
+  return (candidate.declared.flags & BP_KERNEL_MAY_FAULT) &&
+         (!frame.record.synchronous || candidate.rung == Rung::generated);
+}
+
+bp_code run(const Candidate& candidate, Frame& frame, Launch& launch) {
+  bp_call abi_call = make_abi_call(frame, launch);
+  abi_call.num_args = candidate.num_known;
+  const bool faults = reports_faults(candidate, frame);
+  if (current_capture()) [[unlikely]]
+    return capture_kernel(candidate, frame, launch, abi_call, faults);
+  if (faults) abi_call.fault = &arm_fault(frame.stream, frame.op().name());
+  if (!frame.record.synchronous)
+    frame.stream.last_operator.store(frame.op().name(), std::memory_order_relaxed);
+  return candidate.declared.run(candidate.declared.self, &abi_call);
+}
+
 }  // namespace
 
 bool accepts(const Candidate& candidate, Frame& frame) {
   const Call& call = frame.call;
-  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+  const CaptureState* capture = current_capture();
+  if (capture && capture->by_device && !(candidate.declared.flags & BP_KERNEL_CAPTURABLE))
+      [[unlikely]]
+    return false;
+  if (!knows_all(candidate, frame)) return false;
+  for (std::uint32_t i = 0; i < candidate.num_known; ++i) {
     const bool number = (frame.op().scalar_ok >> i & 1) && is_number(call.args[i]);
     if (i >= candidate.args.size()) {
       if (number) return false;
@@ -132,7 +166,7 @@ bool accepts(const Candidate& candidate, Frame& frame) {
   }
   if (!dense_orders_agree(candidate, frame)) return false;
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
-    const bp_arg* declared = output_declaration(candidate, frame, i);
+    const bp_arg* declared = output_declaration(candidate, i);
     if (declared && declared->dtypes &&
         !contains(declared->dtypes, frame.inferred.outputs[i].dtype))
       return false;
@@ -143,7 +177,8 @@ bool accepts(const Candidate& candidate, Frame& frame) {
   launch.frame = &frame;
   Tensor shown[max_results];
   show_results(frame, launch, shown);
-  const bp_call abi_call = make_abi_call(frame, launch);
+  bp_call abi_call = make_abi_call(frame, launch);
+  abi_call.num_args = candidate.num_known;
   return candidate.declared.supports(candidate.declared.self, &abi_call) == BP_OK;
 }
 
@@ -183,12 +218,7 @@ bool launch(const Candidate& candidate, Frame& frame) {
     written[i] = direct[i] ? call.results[i] : allocate_result(frame, i);
     launch.outputs[i] = &written[i].impl()->abi;
   }
-  bp_call abi_call = make_abi_call(frame, launch);
-  if ((candidate.declared.flags & BP_KERNEL_MAY_FAULT) && !frame.record.synchronous)
-    abi_call.fault = &arm_fault(frame.stream, frame.op().name());
-  if (!frame.record.synchronous)
-    frame.stream.last_operator.store(frame.op().name(), std::memory_order_relaxed);
-  const bp_code code = candidate.declared.run(candidate.declared.self, &abi_call);
+  const bp_code code = run(candidate, frame, launch);
   if (code == BP_UNSUPPORTED) return false;
   if (code != BP_OK) throw_plugin_error(frame.record, code, frame.op().name());
   for (std::uint32_t i = 0; i < call.num_results; ++i) {

@@ -50,8 +50,8 @@ bool can_convert(const Frame& frame, Dtype from, Dtype to) {
   static const Operator* const cast = find_operator("cast");
   static const Operator* const copy = find_operator("copy");
   const Operator* needed = from == to ? copy : cast;
-  return needed && needed != &frame.op() && has_native(*needed, frame.backend(), from) &&
-         (from == to || has_native(*needed, frame.backend(), to));
+  return needed && needed != &frame.op() && has_kernel(*needed, frame.backend(), from) &&
+         (from == to || has_kernel(*needed, frame.backend(), to));
 }
 
 Tensor converted(const bp_tensor* tensor, Dtype dtype) {
@@ -135,7 +135,7 @@ bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
 bool try_legalized(Frame& frame, const KernelTable& table) {
   if (frame.call.num_args > 64) return false;
   const Dtype from = source_dtype(frame);
-  for (std::uint32_t i = 0; i < table.num_candidates; ++i)
+  for (std::uint32_t i = 0; i < table.num_native; ++i)
     if (try_candidate(frame, *table.candidates[i], from)) return true;
   return false;
 }

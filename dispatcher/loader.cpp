@@ -8,14 +8,15 @@
 #include <backplane/dispatcher/loading/discovery.hpp>
 #include <backplane/dispatcher/loading/plugin_check.hpp>
 #include <backplane/dispatcher/loading/plugin_library.hpp>
+#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "custom.hpp"
+#include "generated_kernels.hpp"
 #include "host_table.hpp"
-#include "log.hpp"
 #include "rung_policy.hpp"
 
 namespace bp {
@@ -91,7 +92,10 @@ void register_backend_of(LoadedPlugin& plugin) {
     register_operators_of(plugin);
     if (BP_HAS(&api, bp_plugin, num_kernels))
       register_kernels(*plugin.backend, api.kernels, api.num_kernels);
+    attach_programs(*plugin.backend);
+    attach_codegen(*plugin.backend);
   } catch (...) {
+    detach_programs(*plugin.backend);
     forget_operators_of(plugin);
     unregister_kernels(plugin.backend->number);
     unregister_backend(*plugin.backend);
@@ -229,6 +233,7 @@ void unload_plugin(Backend& backend) {
   std::vector<Device> devices;
   for (const DeviceRecord* record : backend.devices) devices.push_back(record->device);
   unregister_backend(backend);  // throws, and changes nothing, while something lives
+  detach_programs(backend);
   unregister_kernels(number);
   forget_operators_of(plugin);
   for (Device device : devices) forget_policies(device);

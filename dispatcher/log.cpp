@@ -1,8 +1,8 @@
-#include "log.hpp"
-
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+
+#include <backplane/dispatcher/log.hpp>
 
 namespace bp {
 namespace {

@@ -28,6 +28,7 @@ void check_rung(Rung rung) {
 void set_policy(Device device, Rung rung, Policy policy) {
   check_rung(rung);
   BP_CHECK(device.number < max_devices, "policy: no device has the number {}", device.number);
+  if (rung == Rung::generated) generated_has_policy.store(true);
   const unsigned shift = 2 * static_cast<unsigned>(rung);
   std::uint32_t before = device_policies[device.number].load();
   std::uint32_t after;
@@ -45,6 +46,7 @@ Policy policy(Device device, Rung rung) {
 
 PolicyScope::PolicyScope(Rung rung, Policy policy) {
   check_rung(rung);
+  if (rung == Rung::generated) generated_has_policy.store(true);
   ThreadState& state = thread_state();
   before_ = state.forbidden_rungs | static_cast<std::uint64_t>(state.warned_rungs) << 32;
   state.forbidden_rungs &= ~bit(rung);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -6,11 +7,11 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "kernel_table.hpp"
-#include "log.hpp"
 
 namespace bp {
 namespace {
@@ -22,6 +23,8 @@ struct Registry {
   std::map<std::string, Operator*, std::less<>> by_name;
   std::deque<Candidate> candidates;
   std::map<std::pair<std::uint32_t, std::uint16_t>, std::vector<const Candidate*>> offered;
+  std::vector<void (*)(Operator&)> listeners;
+  std::atomic<std::uint32_t> epoch{1};
 };
 Registry& registry() {
   static Registry* instance = new Registry;
@@ -38,6 +41,7 @@ void describe(Operator& op) {
   op.abi.dtypes = op.dtypes;
   op.abi.num_nodes = op.num_nodes;
   op.abi.nodes = op.nodes;
+  op.abi.initial = op.initial;
 }
 
 // Why a declaration cannot be used at all; empty if it can.
@@ -58,6 +62,18 @@ std::string defect_of(const bp_kernel* kernel) {
   return {};
 }
 
+// How many arguments the schema of this hash has, present or past; -1 if the row never had it.
+int num_known_arguments(const Operator& op, std::uint64_t hash) {
+  if (op.schema->hash == hash) return static_cast<int>(op.schema->arguments.size());
+  for (const char* const* past = op.past_schemas; past && *past; ++past) {
+    if (schema_hash(*past) != hash) continue;
+    Schema schema;
+    parse_schema(*past, schema);
+    return static_cast<int>(schema.arguments.size());
+  }
+  return -1;
+}
+
 // The operator that a kernel is for, or null with a line in the log.
 Operator* operator_for(const Backend& backend, const bp_kernel& kernel) {
   Operator* op = find_operator(kernel.op);
@@ -66,7 +82,7 @@ Operator* operator_for(const Backend& backend, const bp_kernel& kernel) {
                             backend.name, kernel.op));
     return nullptr;
   }
-  if (op->schema->hash != kernel.schema_hash) {
+  if (num_known_arguments(*op, kernel.schema_hash) < 0) {
     log_warning(fmt::format(
         "{}: a kernel for '{}' is left out: it was written against another "
         "schema (hash {:#x}); here it is '{}' (hash {:#x})",
@@ -76,8 +92,11 @@ Operator* operator_for(const Backend& backend, const bp_kernel& kernel) {
   return op;
 }
 
-const Candidate& keep_candidate(Registry& r, const bp_kernel& kernel) {
+const Candidate& keep_candidate(Registry& r, const Operator& op, const bp_kernel& kernel,
+                                Rung rung) {
   Candidate& candidate = r.candidates.emplace_back();
+  candidate.rung = rung;
+  candidate.num_known = static_cast<std::uint32_t>(num_known_arguments(op, kernel.schema_hash));
   candidate.kernel = &kernel;
   std::memcpy(&candidate.declared, &kernel, std::min<std::size_t>(kernel.h.size, sizeof kernel));
   candidate.args.assign(kernel.args, kernel.args + kernel.num_args);
@@ -87,10 +106,22 @@ const Candidate& keep_candidate(Registry& r, const bp_kernel& kernel) {
 void offer(Registry& r, Operator& op, std::uint16_t backend, const Candidate& candidate) {
   auto& list = r.offered[{op.id, backend}];
   const auto place = std::find_if(list.begin(), list.end(), [&](const Candidate* other) {
+    if (other->rung != candidate.rung) return other->rung > candidate.rung;
     return other->declared.priority < candidate.declared.priority;
   });
   list.insert(place, &candidate);
   publish_table(op, backend, list);
+}
+
+// Under the lock.
+void add_operator(Registry& r, Operator& op) {
+  const auto [it, added] = r.by_name.try_emplace(op.schema->name, &op);
+  BP_CHECK(added,
+           "{}: an operator of this name is registered already, as '{}'; choose another "
+           "name, with your prefix: 'acme::{}'",
+           op.schema->name, it->second->schema->text, op.schema->name);
+  op.id = static_cast<std::uint32_t>(r.operators.size());
+  r.operators.push_back(&op);
 }
 
 }  // namespace
@@ -101,15 +132,14 @@ void register_operator(Operator& op) {
   op.schema = schema.get();
   describe(op);
   Registry& r = registry();
-  std::unique_lock lock(r.mutex);
-  const auto [it, added] = r.by_name.try_emplace(op.schema->name, &op);
-  BP_CHECK(added,
-           "{}: an operator of this name is registered already, as '{}'; choose another "
-           "name, with your prefix: 'acme::{}'",
-           op.schema->name, it->second->schema->text, op.schema->name);
-  op.id = static_cast<std::uint32_t>(r.operators.size());
-  r.operators.push_back(&op);
+  std::vector<void (*)(Operator&)> listeners;
+  {
+    std::unique_lock lock(r.mutex);
+    add_operator(r, op);
+    listeners = r.listeners;
+  }
   static_cast<void>(schema.release());  // as long as the process, like the operator
+  for (auto* listener : listeners) listener(op);
   op.registered.store(true, std::memory_order_release);
 }
 
@@ -126,8 +156,15 @@ std::vector<Operator*> registered_operators() {
   return r.operators;
 }
 
-void register_kernels(Backend& backend, const bp_kernel* const* kernels,
-                      std::uint32_t num_kernels) {
+void listen_for_operators(void (*listener)(Operator& op)) {
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  if (std::find(r.listeners.begin(), r.listeners.end(), listener) == r.listeners.end())
+    r.listeners.push_back(listener);
+}
+
+void register_kernels(Backend& backend, const bp_kernel* const* kernels, std::uint32_t num_kernels,
+                      Rung rung) {
   BP_CHECK(num_kernels == 0 || kernels, "{}: offers {} kernels at NULL", backend.name, num_kernels);
   BP_CHECK(num_kernels <= 100000, "{}: offers {} kernels; at most 100000 are possible",
            backend.name, num_kernels);
@@ -141,7 +178,12 @@ void register_kernels(Backend& backend, const bp_kernel* const* kernels,
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
   for (const auto& [op, kernel] : accepted)
-    offer(r, *op, backend.number, keep_candidate(r, *kernel));
+    offer(r, *op, backend.number, keep_candidate(r, *op, *kernel, rung));
+  r.epoch.fetch_add(1);
+}
+
+std::uint32_t kernels_epoch() {
+  return registry().epoch.load(std::memory_order_acquire);
 }
 
 void unregister_kernels(std::uint16_t backend) {
@@ -155,6 +197,7 @@ void unregister_kernels(std::uint16_t backend) {
     r.operators[it->first.first]->tables[backend].store(nullptr, std::memory_order_release);
     it = r.offered.erase(it);
   }
+  r.epoch.fetch_add(1);
 }
 
 }  // namespace bp

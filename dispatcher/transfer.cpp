@@ -8,6 +8,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "number_bytes.hpp"
+#include "recording.hpp"
 
 namespace bp {
 namespace {
@@ -42,6 +43,8 @@ void copy_into(const Tensor& target, const Tensor& source) {
                      source.is_contiguous() && target.device() == source.device() &&
                      !may_overlap(*target.impl(), *source.impl());
   if (plain) {
+    if (current_capture()) [[unlikely]]
+      return capture_copy(target, source);
     DeviceRecord& record = device_record(target.device());
     copy_region(record, region_of(target), region_of(source), BP_COPY_WITHIN,
                 current_stream_impl(record));
@@ -94,9 +97,13 @@ Tensor scalar_tensor(const Scalar& value, Dtype dtype, Device device) {
   if (device == meta_device) return tensor;
   DeviceRecord& record = device_record(device);
   StreamImpl& stream = current_stream_impl(record);
-  if (record.synchronous) {
+  if (record.synchronous || current_capture()) {
     unsigned char bytes[16];
     number_to_bytes(value, dtype, bytes);
+    if (current_capture()) [[unlikely]] {
+      capture_fill(tensor, bytes);
+      return tensor;
+    }
     copy_region(record, region_of(tensor), host_region(bytes, tensor.nbytes()), BP_COPY_FROM_HOST,
                 stream);
     return tensor;

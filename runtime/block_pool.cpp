@@ -199,10 +199,31 @@ void BlockPool::unlink(Segment& segment) {
   (segment.before ? segment.before->after : segments_) = segment.after;
 }
 
+void BlockPool::prepare_hand_over(StreamImpl* from, StreamImpl* to) {
+  free_blocks(from, PoolKind::small);
+  free_blocks(to, PoolKind::small);
+}
+
+void BlockPool::hand_over(StreamImpl* from, StreamImpl* to) {
+  for (Segment* segment = segments_; segment; segment = segment->after) {
+    if (segment->stream != from) continue;
+    FreeBlocks& source = free_blocks(from, segment->kind);
+    FreeBlocks& target = free_blocks(to, segment->kind);
+    for (PoolBlock* block = segment->first; block; block = block->upper) {
+      if (block->taken) continue;
+      source.remove(*block);
+      target.insert(*block);
+    }
+    segment->stream = to;
+    segment->is_of_graph = false;
+  }
+  std::erase_if(streams_, [from](const auto& pool) { return pool->stream == from; });
+}
+
 std::vector<std::unique_ptr<Segment>> BlockPool::remove_free_segments() {
   std::size_t count = 0;
   const auto is_free = [](const Segment& segment) {
-    return !segment.first->taken && !segment.first->upper;
+    return !segment.is_of_graph && !segment.first->taken && !segment.first->upper;
   };
   for (Segment* segment = segments_; segment; segment = segment->after) count += is_free(*segment);
   std::vector<std::unique_ptr<Segment>> removed;

@@ -33,6 +33,7 @@ struct Segment {
   bp_handle handle = 0;
   std::uint64_t bytes = 0;
   MemorySource source;
+  bool is_of_graph = false;    // its free blocks belong to a graph: they are not given back
   PoolBlock* first = nullptr;  // by offset
   Segment* before = nullptr;
   Segment* after = nullptr;
@@ -89,7 +90,12 @@ class BlockPool {
   // Makes a block free and joins it with free neighbours. Cannot fail.
   void give_back(PoolBlock& block);
 
-  // Takes all segments without a taken block out of the pool, of every stream.
+  // Makes sure that hand_over cannot fail.
+  void prepare_hand_over(StreamImpl* from, StreamImpl* to);
+  // Everything of the one stream belongs to the other from now on, whoever holds it.
+  void hand_over(StreamImpl* from, StreamImpl* to);
+
+  // Takes all segments without a taken block out of the pool, of every stream but those of graphs.
   std::vector<std::unique_ptr<Segment>> remove_free_segments();
   // All segments, newest first.
   const Segment* segments() const { return segments_; }

@@ -60,11 +60,15 @@ CachingAllocator::~CachingAllocator() {
     segment->source.release(segment->source.context, segment->handle);
 }
 
+// On a synchronous device all work is done when a block comes back: one pool serves every stream.
+StreamImpl& CachingAllocator::pool_of(StreamImpl& stream) const {
+  return device_.synchronous && !state_of(stream).is_pool ? *device_.default_stream : stream;
+}
+
 CachingAllocator::Request CachingAllocator::plan(StreamImpl& stream, std::uint64_t bytes,
                                                  bool for_core) const {
   Request request{};
-  // On a synchronous device all work is done when a block comes back: one pool serves every stream.
-  request.stream = device_.synchronous ? device_.default_stream : &stream;
+  request.stream = &pool_of(stream);
   request.asked = bytes;
   request.for_core = for_core;
   if (bytes > most()) throw_too_large(bytes);
@@ -197,6 +201,7 @@ PoolBlock* CachingAllocator::reserve(Request& request, std::uint64_t segment_byt
   Segment& segment = *prepared.segment;
   segment.allocator = this;
   segment.kind = request.kind;
+  segment.is_of_graph = state_of(*request.stream).is_pool;
   segment.bytes = segment_bytes;
   try {
     segment.handle = ask_backend(request, segment_bytes, segment.source);
@@ -293,6 +298,16 @@ void CachingAllocator::give_back_segments(std::vector<std::unique_ptr<Segment>> 
   const std::lock_guard lock(mutex_);
   counted_.reserved_bytes -= bytes;
   counted_.num_backend_releases += segments.size();
+}
+
+void CachingAllocator::begin_pool(StreamState& pool, StreamImpl& heir) {
+  const std::lock_guard lock(mutex_);
+  pool_.prepare_hand_over(&pool, &pool_of(heir));
+}
+
+void CachingAllocator::end_pool(StreamState& pool, StreamImpl& heir) noexcept {
+  const std::lock_guard lock(mutex_);
+  pool_.hand_over(&pool, &pool_of(heir));
 }
 
 void CachingAllocator::set_limit(std::uint64_t bytes) {

@@ -36,6 +36,9 @@ class CachingAllocator {
   PoolBlock* allocate_for_core(StreamImpl& stream, std::uint64_t bytes);
   void release(PoolBlock& block) noexcept;
   void record_stream(PoolBlock& block, StreamState& stream);
+  // A pool for allocate() besides those of the streams, which belongs to `heir` at its end.
+  void begin_pool(StreamState& pool, StreamImpl& heir);
+  void end_pool(StreamState& pool, StreamImpl& heir) noexcept;
   // The block that a storage is; null if it is none of an allocator's pools.
   static PoolBlock* block_of(Storage& storage);
 
@@ -71,6 +74,7 @@ class CachingAllocator {
     std::uint64_t bytes = 0, num_blocks = 0, largest = 0;
   };
 
+  StreamImpl& pool_of(StreamImpl& stream) const;
   Request plan(StreamImpl& stream, std::uint64_t bytes, bool for_core) const;
   void plan_piece(Request& request) const;
   std::uint64_t most() const;  // that one allocation may have

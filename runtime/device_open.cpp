@@ -123,6 +123,8 @@ std::string what_lives(DeviceState& state) {
   // The device itself holds the default stream once.
   add(state.live_streams + state.default_stream->refs - 1, "stream", "streams");
   add(state.live_events, "event", "events");
+  add(state.live_graphs, "graph", "graphs");
+  add(state.live_builds, "unfinished build", "unfinished builds");
   return text;
 }
 

@@ -208,6 +208,11 @@ Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::str
 void unregister_backend(Backend& backend) {
   Registry& all = registry();
   check_nothing_lives(backend);
+  if (backend.closing) backend.closing(backend);
+  const bp_plugin& plugin = *backend.plugin;
+  // Its answer changes nothing: all streams are idle, and the devices close now.
+  if (BP_HAS(&plugin, bp_plugin, quiesce) && plugin.quiesce)
+    static_cast<void>(plugin.quiesce(plugin.self));
   for (DeviceRecord* record : backend.devices) close_device(state_of(*record));
   for (DeviceRecord* record : backend.devices) forget_device_in_threads(record->device.number);
   std::unique_ptr<BackendState> gone;

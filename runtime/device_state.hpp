@@ -23,6 +23,7 @@ enum class Phase : std::uint32_t {
 struct DeviceState : DeviceRecord {
   std::atomic<Phase> phase{Phase::closed};
   std::atomic<std::uint64_t> opener{0};  // thread_tag() while opening
+  std::atomic<std::int64_t> live_graphs{0};
 
   CoreMutex mutex;               // guards what follows
   std::optional<Error> failure;  // of the last opening

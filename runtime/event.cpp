@@ -2,6 +2,7 @@
 #include <mutex>
 #include <utility>
 
+#include <backplane/runtime/capturing.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -17,6 +18,16 @@ void check(DeviceRecord& record, bp_code code, const char* what) {
 void check_reachable(DeviceRecord& record) {
   if (state_of(record).is_left_behind()) throw_left_behind(record);
   clear_plugin_error();
+}
+
+void check_not_captured(const char* action, const StreamImpl& stream) {
+  CaptureState* capture = current_capture();
+  if (capture && &capture->stream == &stream) [[unlikely]]
+    refuse_capture(
+        *capture, ErrorClass::bad_argument,
+        fmt::format(
+            "{}: an event cannot be part of a capture on {}; use it before, or around the replay",
+            action, stream.record->name));
 }
 
 void check_same_device(const char* op, const DeviceRecord& event, const DeviceRecord& stream) {
@@ -85,6 +96,7 @@ Event::~Event() {
 
 void Event::record(const Stream& stream) {
   check_same_device("record", *record_, *stream.impl()->record);
+  check_not_captured("record", *stream.impl());
   if (!raw_) return stream.synchronize();
   check_reachable(*record_);
   check(*record_, record_->queue->record_event(record_->handle, raw_, stream.impl()->raw),
@@ -93,6 +105,7 @@ void Event::record(const Stream& stream) {
 
 void Event::wait(const Stream& stream) const {
   DeviceRecord& waiting = *stream.impl()->record;
+  check_not_captured("wait", *stream.impl());
   if (!raw_) return;
   if (&waiting != record_) return synchronize();  // no device knows another's events
   check_reachable(*record_);

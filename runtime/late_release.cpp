@@ -106,7 +106,9 @@ void release_after(StreamImpl& impl, void (*release)(void*), void* context) {
   DeviceRecord& record = *stream.record;
   if (!record.backend || record.synchronous || state_of(record).is_left_behind())
     return release(context);
-  bp_event* event = take_event(state_of(record));
+  // An event given now would be part of the recording.
+  const bool is_recorded = stream.is_recorded.load(std::memory_order_relaxed);
+  bp_event* event = is_recorded ? nullptr : take_event(state_of(record));
   if (event && record.queue->record_event(record.handle, event, stream.raw) != BP_OK) {
     give_event(state_of(record), std::exchange(event, nullptr));
   }

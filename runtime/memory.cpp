@@ -1,5 +1,6 @@
 // The public face of the allocator: by device, by tensor.
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/capturing.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "caching_allocator.hpp"
@@ -26,6 +27,9 @@ Storage* allocate_storage_slow(DeviceRecord& record, std::uint64_t bytes) {
     // Blocks of no bytes have no work to wait for, on whichever device.
     if (bytes == 0 || (record.synchronous && bytes <= SmallBlocks::max_bytes))
       return allocator.small_blocks().allocate(bytes);
+    const CaptureState* capture = current_capture();
+    if (capture && capture->stream.record == &record) [[unlikely]]
+      return allocator.allocate(capture->memory.pool(), bytes);
     return allocator.allocate(current_stream_impl(record), bytes);
   } catch (const std::bad_alloc&) {
     throw_error(

@@ -2,6 +2,7 @@
 #include <mutex>
 #include <utility>
 
+#include <backplane/runtime/capturing.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -14,6 +15,17 @@ namespace {
 std::string late_what(const char* action, const StreamImpl& stream) {
   const char* last = stream.last_operator.load(std::memory_order_relaxed);
   return last ? fmt::format("{} after {}", action, last) : action;
+}
+
+// Nothing of what a thread captures has run: waiting for it on that thread would never end well.
+void check_may_wait(const char* action, const DeviceRecord& record) {
+  CaptureState* capture = current_capture();
+  if (capture && capture->stream.record == &record) [[unlikely]]
+    refuse_capture(*capture, ErrorClass::bad_argument,
+                   fmt::format("{}: {} is being captured by this thread, and nothing of that has "
+                               "run; end the capture, "
+                               "replay it, and wait then",
+                               action, record.name));
 }
 
 std::optional<Error> take_kept_error(StreamState& stream) {
@@ -40,6 +52,23 @@ std::optional<Error> synchronize_and_take_error(StreamState& stream) {
     if (!error) error = std::move(fault);
   }
   return error;
+}
+
+// Values that come from the host, or go there, are those of one moment; a replay would repeat or miss them.
+void check_may_copy(CaptureState& capture, const DeviceRecord& record, std::uint32_t direction) {
+  const DeviceRecord& captured = *capture.stream.record;
+  if (&record == &captured && direction == BP_COPY_WITHIN) return;
+  refuse_capture(
+      capture, ErrorClass::bad_argument,
+      &record == &captured
+          ? fmt::format(
+                "copy: values go {} within the capture on {}, and a replay could not repeat that; "
+                "copy before "
+                "the capture, or after a replay",
+                direction == BP_COPY_FROM_HOST ? "from the host to the device" : "to the host",
+                record.name)
+          : fmt::format("copy: it is on {}, and this thread captures on {}; end the capture first",
+                        record.name, captured.name));
 }
 
 std::unique_ptr<StreamState> make_stream(DeviceState& state, std::int32_t priority) {
@@ -121,6 +150,7 @@ void wait_for_streams_quietly(DeviceState& state) noexcept {
 void wait_quietly(StreamState& stream) noexcept {
   DeviceRecord& record = *stream.record;
   if (!record.backend || state_of(record).is_left_behind()) return;
+  if (stream.is_recorded.load(std::memory_order_relaxed)) return;
   const std::uint64_t passed = last_release(stream);
   clear_plugin_error();
   const bp_code code = record.queue->synchronize(record.handle, stream.raw);
@@ -131,7 +161,8 @@ void wait_quietly(StreamState& stream) noexcept {
 bool is_idle_quietly(StreamState& stream) noexcept {
   DeviceRecord& record = *stream.record;
   if (!record.backend || record.synchronous || state_of(record).is_left_behind()) return true;
-  if (!record.queue->query_stream) return false;
+  if (!record.queue->query_stream || stream.is_recorded.load(std::memory_order_relaxed))
+    return false;
   clear_plugin_error();
   const bp_code code = record.queue->query_stream(record.handle, stream.raw);
   if (code == BP_RETRY) return false;
@@ -149,10 +180,12 @@ void keep_error(StreamState& stream, bp_code code) noexcept {
 }
 
 void synchronize_stream(StreamImpl& impl) {
+  check_may_wait("synchronize", *impl.record);
   if (std::optional<Error> error = synchronize_and_take_error(state_of(impl))) throw Error(*error);
 }
 
 bool query_stream(StreamImpl& impl) {
+  check_may_wait("query", *impl.record);
   StreamState& stream = state_of(impl);
   DeviceRecord& record = *stream.record;
   if (!record.backend) return true;
@@ -172,6 +205,7 @@ bool query_stream(StreamImpl& impl) {
 }
 
 void synchronize(Device device) {
+  check_may_wait("synchronize", device_record(device));
   std::optional<Error> first;
   for (StreamState* stream : all_streams(state_of(device_record(device)))) {
     std::optional<Error> error = synchronize_and_take_error(*stream);
@@ -182,6 +216,8 @@ void synchronize(Device device) {
 
 void copy_region(DeviceRecord& record, const bp_region& to, const bp_region& from,
                  std::uint32_t direction, StreamImpl& stream) {
+  if (CaptureState* capture = current_capture()) [[unlikely]]
+    check_may_copy(*capture, record, direction);
   clear_plugin_error();
   const bp_code code = record.memory->copy(record.handle, &to, &from, direction, stream.raw);
   if (code != BP_OK) [[unlikely]]

@@ -23,6 +23,9 @@ struct WaitingRelease {
 
 struct StreamState : StreamImpl {
   std::atomic<bool> has_releases{false};
+  // The device records what is given to it, which is idle but for that: waiting would be an error.
+  std::atomic<bool> is_recorded{false};
+  bool is_pool = false;  // no stream, but the name of a graph's pool in the allocator
 
   CoreMutex mutex;                      // guards what follows
   std::deque<WaitingRelease> releases;  // in the order of the stream

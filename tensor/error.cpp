@@ -5,8 +5,8 @@
 
 namespace bp {
 
-void throw_error(ErrorClass error_class, std::string message) {
-  throw Error(error_class, std::move(message));
+void throw_error(ErrorClass error_class, const std::string& message) {
+  throw Error(error_class, message);
 }
 
 }  // namespace bp

@@ -14,6 +14,7 @@ struct Options {
   std::vector<std::filesystem::path> plugins;  // devices, plugins, doctor, ops: looked at first
   std::vector<std::string> devices;            // ops
   std::vector<std::filesystem::path> files;    // lint
+  bool clear = false;                          // cache
 };
 
 // What can be computed on.
@@ -30,5 +31,8 @@ int ops(const Options& options);
 
 // What the loader would hold against these libraries. 1 if it would refuse one.
 int lint(const Options& options);
+
+// The compiled kernels on disk, after deleting them if that is wished.
+int cache(const Options& options);
 
 }  // namespace bp::tools

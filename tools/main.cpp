@@ -40,6 +40,10 @@ struct CommandLine {
                          "would refuse one",
                          bp::tools::lint, /*loads=*/false);
     lint->add_option("files", options.files, "Libraries")->required()->type_name("FILE");
+
+    CLI::App* cache =
+        add("cache", "The compiled kernels on disk", bp::tools::cache, /*loads=*/false);
+    cache->add_flag("--clear", options.clear, "Delete them");
   }
 
  private:

@@ -1,10 +1,13 @@
 // The entry point: what this plugin is, and the list of its kernels.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include <backplane/abi.h>
+#include <backplane/extensions/program.h>
 
 #include "device.hpp"
 #include "host.hpp"
@@ -17,12 +20,38 @@ namespace {
 constinit std::atomic<const bp_host*> the_host{nullptr};
 constinit bp_plugin the_plugin{};
 constinit KernelList* the_kernels = nullptr;
+// Of operators that came later; a list of its own, because the host reads the other one.
+constinit KernelList* the_programs = nullptr;
+constinit std::mutex programs_mutex;
 
 void drop_kernels() {
   the_plugin.kernels = nullptr;
   the_plugin.num_kernels = 0;
   delete the_kernels;
   the_kernels = nullptr;
+  const std::lock_guard lock(programs_mutex);
+  delete the_programs;
+  the_programs = nullptr;
+}
+
+// A kernel for an expression that the host has just made: its tile program, in microseconds.
+bp_code make_program(void*, const bp_operator* op, const bp_kernel** out) noexcept {
+  return guarded("cpu: make", [&] {
+    const std::lock_guard lock(programs_mutex);
+    if (the_programs == nullptr) the_programs = new KernelList;
+    *out = add_pointwise_kernel(*op, *the_programs);
+    if (*out != nullptr) return bp_code{BP_OK};
+    return fail(BP_UNSUPPORTED, std::string("cpu: the expression of ") + op->name +
+                                    " is too long for a tile program, or no pointwise one");
+  });
+}
+
+constexpr bp_program program_extension{{sizeof(bp_program), BP_TYPE_EXTENSION, nullptr},
+                                       make_program};
+
+const bp_header* extension(void*, const char* name, uint32_t min_version) noexcept {
+  const bool is_program = std::strcmp(name, BP_PROGRAM) == 0 && min_version <= BP_PROGRAM_VERSION;
+  return is_program ? &program_extension.h : nullptr;
 }
 
 // Quick, because every start of every application waits for it: oneDNN wakes at the first large
@@ -73,6 +102,7 @@ bp_code get_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out) no
   the_plugin.close = close_device;
   the_plugin.memory = &memory_functions;
   the_plugin.queue = &queue_functions;
+  the_plugin.extension = extension;
   *out = &the_plugin;
   return BP_OK;
 }

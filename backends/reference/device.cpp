@@ -46,7 +46,7 @@ Device::~Device() {
   uint64_t allocations, bytes;
   memory_.usage(&allocations, &bytes);
   if (allocations == 0) return;
-  bp::log(bp::LogLevel::warning, "reference:%u closed while %llu allocations live", index_,
+  bp::log(bp::LogLevel::warning, "%s:%u closed while %llu allocations live", identity.name, index_,
           static_cast<unsigned long long>(allocations));
 }
 

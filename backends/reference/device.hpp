@@ -17,7 +17,7 @@ inline constexpr uint32_t device_count = 2;
 
 class Device : public bp::Backend {
  public:
-  static constexpr bp::Identity identity{"reference", "Backplane", "0.1"};
+  static constexpr bp::Identity identity{REFERENCE_NAME, "Backplane", "0.1"};
 
   // What the host holds as an event.
   struct EventHandle {
@@ -37,6 +37,11 @@ class Device : public bp::Backend {
   void release(bp::Handle handle) { memory_.release(handle); }
   bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
+  // For work of others: where its memory lies, and giving it to a queue.
+  bp::Result<uint8_t*> bytes_of(const bp::Region& region, const char* what) {
+    return memory_.find(region, what);
+  }
+  bp::Status submit(Queue* queue, Work work);
 
   bp::Status synchronize(Queue* queue) { return queue_of(queue).synchronize(); }
   bp::Result<Queue*> create_stream();
@@ -60,7 +65,6 @@ class Device : public bp::Backend {
 
  private:
   Queue& queue_of(Queue* queue) { return queue == nullptr ? *default_queue_ : *queue; }
-  bp::Status submit(Queue* queue, Work work);
 
   uint32_t index_;
   Memory memory_;

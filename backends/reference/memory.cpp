@@ -5,7 +5,7 @@
 namespace reference {
 namespace {
 
-constexpr uint8_t mask = 0xA5;
+constexpr uint8_t mask = REFERENCE_MASK;
 
 constexpr bp::Handle handle_at(uint32_t index, uint32_t generation) {
   return uint64_t{generation} << 32 | index;
@@ -42,7 +42,7 @@ void Memory::release(bp::Handle handle) {
   std::lock_guard lock(mutex_);
   Slot* slot = slot_of(handle);
   if (slot == nullptr) {
-    bp::log(bp::LogLevel::error, "reference: release of handle %#llx, which does not live",
+    bp::log(bp::LogLevel::error, "%s: release of handle %#llx, which does not live", REFERENCE_NAME,
             number(handle));
     return;
   }

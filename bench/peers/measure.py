@@ -6,6 +6,7 @@ Each function returns {name: (value, unit)}, the names being those of rows.json.
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,6 +19,11 @@ COMPILER = os.environ.get("CXX", "g++")
 
 class BenchError(Exception):
     """Why the bench cannot go on, as one line for the person who started it."""
+
+
+def say(line):
+    """To whoever waits for the table."""
+    print(line, file=sys.stderr)
 
 
 def must_run(what, command, env=None):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures Backplane and PyTorch in turn and prints one table: `./dev bench --peer pytorch`.
+"""Measures Backplane and a peer in turn and prints one table: `./dev bench --peer pytorch` or `--peer opencl`.
 
-rows.json says what is compared; backplane.py and pytorch.py measure one side each, under the same
-names. The machine may be shared and noisy, so that the two sides take turns for several rounds and
-the median of each figure counts.
+For PyTorch, rows.json says what is compared; backplane.py and pytorch.py measure one side each, under
+the same names. For OpenCL, ../opencl/rows.json does, and opencl.py measures both. The machine may be
+shared and noisy, so that the two sides take turns for several rounds and the median of each figure counts.
 """
 
 import argparse
@@ -11,11 +11,14 @@ import json
 import sys
 from collections import defaultdict
 from fractions import Fraction
+from pathlib import Path
 from statistics import median
 
 import backplane
+import opencl
+import picture
 import pytorch
-from measure import PEERS, BenchError
+from measure import PEERS, BenchError, say
 
 # How often each group is measured: a compilation against PyTorch takes half a minute.
 ROUNDS = {"calls": 7, "large": 5, "compile": 3, "start": 7}
@@ -25,24 +28,37 @@ RATES = {"GB/s", "GFLOP/s"}
 
 def main():
     options = parse()
-    sides = {"peer": pytorch} if options.peer_only else {"ours": backplane, "peer": pytorch}
     try:
-        for side in sides.values():
-            side.prepare()
-        figures = measure_in_turn(sides, QUICK_ROUNDS if options.quick else ROUNDS)
-        results = [judge(row, figures) for row in json.loads((PEERS / "rows.json").read_text())]
+        results = (against_opencl if options.peer == "opencl" else against_pytorch)(options)
     except BenchError as error:
         sys.exit(f"bench: {error}")
     print_table(results)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(results, file, indent=1)
+        title = f"Backplane against {options.peer}: our time over the peer's, against its budget"
+        Path(options.json).with_suffix(".svg").write_text(picture.svg(results, title))
+
+
+def against_pytorch(options):
+    sides = {"peer": pytorch} if options.peer_only else {"ours": backplane, "peer": pytorch}
+    for side in sides.values():
+        side.prepare()
+    figures = measure_in_turn(sides, QUICK_ROUNDS if options.quick else ROUNDS)
+    return [judge(row, figures) for row in json.loads((PEERS / "rows.json").read_text())]
+
+
+def against_opencl(options):
+    figures = opencl.figures(options.quick)
+    if options.peer_only:
+        del figures["ours"]
+    return [judge(row, figures) for row in opencl.rows()]
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--peer", choices=["pytorch"], default="pytorch", help="whom to compare with")
-    parser.add_argument("--json", metavar="FILE", help="write the table there as well")
+    parser.add_argument("--peer", choices=["pytorch", "opencl"], default="pytorch", help="whom to compare with")
+    parser.add_argument("--json", metavar="FILE", help="write the table there as well, and beside it a picture, .svg")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     parser.add_argument("--peer-only", action="store_true", help="measure the peer alone")
     return parser.parse_args()
@@ -54,7 +70,7 @@ def measure_in_turn(sides, rounds):
     for group, count in rounds.items():
         for index in range(count):
             for side, module in sides.items():
-                print(f"{group} {index + 1}/{count} {side}", file=sys.stderr)
+                say(f"{group} {index + 1}/{count} {side}")
                 for name, figure in getattr(module, group)().items():
                     figures[side][name].append(figure)
     return {side: {name: middle(values) for name, values in named.items()} for side, named in figures.items()}

@@ -11,6 +11,20 @@
 namespace bp {
 namespace {
 
+// acc + src
+constexpr bp_expr_node scatter_add_nodes[] = {
+    {BP_X_ACC, 0, 0, 0, 0},
+    {BP_X_ARG, 3, 0, 0, 0},
+    {BP_X_ADD, 0, 1, 0, 0},
+};
+
+// acc + a
+constexpr bp_expr_node cumsum_nodes[] = {
+    {BP_X_ACC, 0, 0, 0, 0},
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ADD, 0, 1, 0, 0},
+};
+
 Tensor index_select_by_parts(const Tensor& a, std::int64_t dim, const Tensor& index) {
   return index_select_by_gather(a, dim, index);
 }
@@ -63,6 +77,8 @@ constinit Operator scatter_add{
     .dtypes = dtypes::numeric,
     .promoted = 0b1001,
     .infer = rules::scatter_add,
+    .nodes = scatter_add_nodes,
+    .num_nodes = std::size(scatter_add_nodes),
     .has_gradient = true,
     .doc = "A copy of a to which the elements of `src` are added at `index` along `dim`. An index"
            " outside of a is an error, at the latest when its stream is synchronized.",
@@ -98,6 +114,8 @@ constinit Operator cumsum{
     .dtypes = dtypes::numeric,
     .promoted = 0b1,
     .infer = rules::scan,
+    .nodes = cumsum_nodes,
+    .num_nodes = std::size(cumsum_nodes),
     .has_gradient = true,
     .doc = "The running sum along `dim`, computed in `dtype`. Integers and bools are summed as "
            "int64.",
@@ -193,7 +211,7 @@ void sort_out(const Tensor& values, const Tensor& indices, const Tensor& a, std:
               bool descending, bool stable) {
   bp_value args[] = {value_of(a), value_of(dim), value_of(descending), value_of(stable)};
   Tensor results[] = {values, indices};
-  dispatch(Call{ops::sort, args, 4, results, 2});
+  call_many_into(ops::sort, args, 4, results, 2);
 }
 
 void register_indexing_operators();

@@ -11,6 +11,27 @@
 namespace bp {
 namespace {
 
+// acc + a
+constexpr bp_expr_node sum_nodes[] = {
+    {BP_X_ACC, 0, 0, 0, 0},
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ADD, 0, 1, 0, 0},
+};
+
+// maximum(acc, a)
+constexpr bp_expr_node max_nodes[] = {
+    {BP_X_ACC, 0, 0, 0, 0},
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_MAX, 0, 1, 0, 0},
+};
+
+// minimum(acc, a)
+constexpr bp_expr_node min_nodes[] = {
+    {BP_X_ACC, 0, 0, 0, 0},
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_MIN, 0, 1, 0, 0},
+};
+
 Tensor mean_by_parts(const Tensor& a, DimList dim, bool keepdim) {
   return div(sum(a, dim, keepdim), num_reduced(a, dim));
 }
@@ -31,6 +52,8 @@ constinit Operator sum{
     .dtypes = dtypes::numeric,
     .promoted = 0b1,
     .infer = rules::sum,
+    .nodes = sum_nodes,
+    .num_nodes = std::size(sum_nodes),
     .has_gradient = true,
     .doc = "The sum over the dimensions `dim` (all, if none are given), computed in `dtype`. "
            "Integers and bools are summed as int64.",
@@ -57,6 +80,9 @@ constinit Operator max{
     .dtypes = dtypes::real | set_of(boolean),
     .promoted = 0b1,
     .infer = rules::extremum,
+    .nodes = max_nodes,
+    .num_nodes = std::size(max_nodes),
+    .initial = -std::numeric_limits<double>::infinity(),
     .has_gradient = true,
     .doc = "The largest element over the dimensions `dim` (all, if none are given); NaN if one "
            "is.",
@@ -69,6 +95,9 @@ constinit Operator min{
     .dtypes = dtypes::real | set_of(boolean),
     .promoted = 0b1,
     .infer = rules::extremum,
+    .nodes = min_nodes,
+    .num_nodes = std::size(min_nodes),
+    .initial = std::numeric_limits<double>::infinity(),
     .has_gradient = true,
     .doc = "The smallest element over the dimensions `dim` (all, if none are given); NaN if one "
            "is.",

@@ -34,11 +34,12 @@ def emit_source(table, rows):
 
 
 def emit_nodes(row):
-    if not row.expr:
+    text = row.expr or row.combine
+    if not text:
         return ""
-    nodes = expression.steps(row.expr, [arg.name for arg in row.args])
+    nodes = expression.steps(text, [arg.name for arg in row.args])
     lines = "".join(f"    {{BP_X_{code}, {a}, {b}, {c}, {imm}}},\n" for code, a, b, c, imm in nodes)
-    return f"\n// {row.expr}\nconstexpr bp_expr_node {row.name}_nodes[] = {{\n{lines}}};\n"
+    return f"\n// {text}\nconstexpr bp_expr_node {row.name}_nodes[] = {{\n{lines}}};\n"
 
 
 def emit_decomposition(row):
@@ -80,9 +81,13 @@ def split_arguments(text):
 
 
 def emit_operator(row):
+    past = [f'"{schema}"' for schema in row.past]
     flags = [name for name, on in (("BP_OP_PRIMITIVE", row.primitive), ("BP_OP_SHAPE_DATA", row.shape_data)) if on]
     scalar_ok = row.arg_bits([arg.name for arg in row.args if arg.scalar_ok])
-    text = f"\nconstinit Operator {row.name}{{\n"
+    text = ""
+    if past:
+        text += "\n" + cxx.joined(f"constexpr const char* {row.name}_past[] = {{", past + ["nullptr"], "};") + "\n"
+    text += f"\nconstinit Operator {row.name}{{\n"
     text += cxx.set_field("schema_text", cxx.string(row.schema, 19))
     text += cxx.set_field("kind", f"BP_KIND_{row.kind.upper()}")
     if flags:
@@ -101,9 +106,13 @@ def emit_operator(row):
     if row.decompose:
         text += cxx.set_field("decompose", f"decompose_{row.name}")
         text += cxx.set_field("uses", f"{row.name}_uses")
-    if row.expr:
+    if past:
+        text += cxx.set_field("past_schemas", f"{row.name}_past")
+    if row.expr or row.combine:
         text += cxx.set_field("nodes", f"{row.name}_nodes")
         text += cxx.set_field("num_nodes", f"std::size({row.name}_nodes)")
+    if row.initial:
+        text += cxx.set_field("initial", str(row.initial).replace("inf", "std::numeric_limits<double>::infinity()"))
     if row.grad:
         text += cxx.set_field("has_gradient", "true")
     return text + cxx.set_field("doc", cxx.string(row.doc, 11)) + "};\n"

@@ -55,7 +55,8 @@ def _tree(node):
 
 
 def steps(text, arg_names):
-    """The list of (code, a, b, c, imm); equal parts are computed once. The last step is the result."""
+    """The list of (code, a, b, c, imm); equal parts are computed once. The last step is the result. `acc` is what was
+    accumulated so far."""
     nodes, known = [], {}
 
     def add(node):
@@ -66,6 +67,8 @@ def steps(text, arg_names):
 
     def visit(tree):
         code, *operands = tree
+        if tree == ("ARG", "acc"):
+            return add(("ACC", 0, 0, 0, 0))
         if code == "ARG":
             if operands[0] not in arg_names:
                 raise TableError(f"expression {text!r}: {operands[0]!r} is no argument")

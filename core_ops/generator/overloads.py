@@ -70,7 +70,7 @@ def call_many(row, form, count):
     results = len(row.returns)
     if form is OUT:
         given = ", ".join(result.name for result in row.returns)
-        return f"  Tensor results[] = {{{given}}};\n  dispatch(Call{{ops::{row.name}, args, {count}, results, {results}}});\n"
+        return f"  Tensor results[] = {{{given}}};\n  call_many_into(ops::{row.name}, args, {count}, results, {results});\n"
     moved = ", ".join(f"std::move(results[{index}])" for index in range(results))
     return (
         f"  Tensor results[{results}];\n  dispatch(Call{{ops::{row.name}, args, {count}, results, {results}}});\n"

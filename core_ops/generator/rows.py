@@ -23,7 +23,7 @@ DTYPES = {
 }
 TYPES = """Tensor Tensor[] Scalar int int? int[] int[]? float bool str Dtype Dtype? Device Device?""".split()
 KEYS = set(
-    """op doc kind expr decompose uses function grad dtypes promote promoted scalar_ok primitive shape shape_data special
+    """op past doc kind expr combine initial decompose uses function grad dtypes promote promoted scalar_ok primitive shape shape_data special
     samples tolerance since""".split()
 )
 MAX_PRIMITIVES = 40
@@ -64,6 +64,9 @@ class Row:
     tolerance: str
     since: str
     expr: str | None = None
+    combine: str | None = None
+    past: list = field(default_factory=list)
+    initial: float = 0
     decompose: str | None = None
     uses: list | None = None
     custom_function: bool = False
@@ -123,7 +126,8 @@ def make_row(table, since, data):
     return Row(
         table=table, name=name, schema=data["op"], args=args, returns=returns, doc=data.get("doc", ""), kind=kind,
         dtypes=data.get("dtypes", "all"), samples=data.get("samples", []), tolerance=data.get("tolerance", "exact"),
-        since=data.get("since", since), expr=data.get("expr"), decompose=data.get("decompose"), uses=data.get("uses"),
+        since=data.get("since", since), expr=data.get("expr"), combine=data.get("combine"), past=data.get("past", []),
+        initial=float(data.get("initial", 0)), decompose=data.get("decompose"), uses=data.get("uses"),
         custom_function=data.get("function") == "custom", grad=data.get("grad", {}), promote=promote, promoted=promoted,
         primitive=bool(data.get("primitive")), shape=data.get("shape") or ("pointwise" if kind == "pointwise" else None),
         shape_data=bool(data.get("shape_data")), special=data.get("special", []),
@@ -138,6 +142,12 @@ def check_row(row):
             raise TableError(f"{row.table}: {row.name}: {problem}")
 
     arg_names = {arg.name for arg in row.args}
+    for past in row.past:
+        name, args, _ = parse_schema(past)
+        older = [(arg.name, arg.type) for arg in args]
+        same = name == row.name and older == [(arg.name, arg.type) for arg in row.args[: len(args)]]
+        require(same, f"the past schema {past!r} is not the beginning of the present one; add arguments at the end")
+        require(all(arg.default for arg in row.args[len(args) :]), f"what came after {past!r} has no default")
     require(row.doc and row.doc[-1] in ".)", "'doc' is a sentence that ends with a full stop")
     require(row.kind in KINDS, f"kind {row.kind!r} is none of {', '.join(KINDS)}")
     require(row.dtypes in DTYPES, f"dtypes {row.dtypes!r} is none of {', '.join(DTYPES)}")
@@ -148,6 +158,9 @@ def check_row(row):
     require(len(row.samples) >= MIN_SAMPLES, f"{len(row.samples)} samples; at least {MIN_SAMPLES}")
     require(SEVERAL_TILES in row.samples, f"no sample spans several tiles; add {SEVERAL_TILES}")
     require((row.kind == "pointwise") == bool(row.expr), "a pointwise row has an expr, and no other row")
+    require(
+        not row.combine or row.kind in ("reduction", "scan", "scatter"), "only what accumulates has 'combine' and 'initial'"
+    )
     require(row.has_kernel == bool(row.shape), "a row that reaches a kernel has a shape rule, and no other row")
     require(
         row.primitive or row.kind == "view" or row.expr or row.decompose,

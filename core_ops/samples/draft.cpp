@@ -120,7 +120,7 @@ Tensor Draft::specials(Dtype dtype) {
 }
 
 Tensor Draft::from_numbers(IntList shape, Dtype dtype, const std::vector<Scalar>& numbers) const {
-  const Tensor tensor = empty_tensor(shape, dtype, device_);
+  Tensor tensor = empty_tensor(shape, dtype, device_);
   if (device_ == meta_device) return tensor;
   std::vector<unsigned char> bytes(tensor.nbytes());
   for (std::size_t i = 0; i < numbers.size(); ++i)

@@ -1,7 +1,6 @@
 #include <backplane/dispatcher/loading/check_candidate.hpp>
 #include <backplane/dispatcher/loading/file_trust.hpp>
-
-#include "loading/sha256.hpp"
+#include <backplane/dispatcher/loading/sha256.hpp>
 
 namespace bp::loading {
 namespace {

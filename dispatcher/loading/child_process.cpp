@@ -1,5 +1,3 @@
-#include "loading/child_process.hpp"
-
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -10,6 +8,8 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+
+#include <backplane/dispatcher/loading/child_process.hpp>
 
 namespace bp::loading {
 namespace {
@@ -24,11 +24,14 @@ struct SpawnSettings {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
 
-  explicit SpawnSettings(int output) {
+  SpawnSettings(int output, ChildOutput kept) {
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (kept == ChildOutput::with_errors)
+      posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+    else
+      posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_init(&attributes);
     sigset_t none, all;
@@ -48,7 +51,8 @@ struct SpawnSettings {
   }
 };
 
-// Reads what is there; false at the end of the output.
+// Reads what is there, and drops what is too much, so that the child does not wait for a reader; false at
+// the end of the output.
 bool read_some(int pipe, std::string& output) {
   std::array<char, 4096> chunk;
   for (;;) {
@@ -57,7 +61,7 @@ bool read_some(int pipe, std::string& output) {
     if (count == 0) return false;
     const size_t room = max_output_bytes - output.size();
     output.append(chunk.data(), std::min(static_cast<size_t>(count), room));
-    if (output.size() == max_output_bytes) return false;
+    if (output.size() == max_output_bytes) return true;
   }
 }
 
@@ -103,25 +107,28 @@ void watch(pid_t pid, int pipe, milliseconds limit, ChildResult& result) {
 
 }  // namespace
 
-ChildResult run_child(const std::filesystem::path& program, const std::string& argument,
-                      milliseconds limit) {
+ChildResult run_child(const std::filesystem::path& program,
+                      const std::vector<std::string>& arguments, milliseconds limit,
+                      ChildOutput kept) {
   ChildResult result;
   std::array<int, 2> pipe;
   if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
     result.problem = std::string("no pipe: ") + std::strerror(errno);
     return result;
   }
-  std::string name = program.string(), copy = argument;
-  std::array<char*, 3> arguments = {name.data(), copy.data(), nullptr};
+  std::vector<std::string> words{program.string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> list;
+  for (std::string& word : words) list.push_back(word.data());
+  list.push_back(nullptr);
   pid_t pid = 0;
   const int error = [&] {
-    const SpawnSettings settings(pipe[1]);
-    return posix_spawn(&pid, name.c_str(), &settings.files, &settings.attributes, arguments.data(),
-                       environ);
+    const SpawnSettings settings(pipe[1], kept);
+    return posix_spawnp(&pid, list[0], &settings.files, &settings.attributes, list.data(), environ);
   }();
   ::close(pipe[1]);
   if (error != 0)
-    result.problem = name + ": " + std::strerror(error);
+    result.problem = words[0] + ": " + std::strerror(error);
   else
     watch(pid, pipe[0], limit, result);
   ::close(pipe[0]);

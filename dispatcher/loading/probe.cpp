@@ -1,10 +1,10 @@
 #include <cstring>
 #include <string_view>
 
+#include <backplane/dispatcher/loading/child_process.hpp>
 #include <backplane/dispatcher/loading/plugin_library.hpp>
 #include <backplane/dispatcher/loading/probe.hpp>
 
-#include "loading/child_process.hpp"
 #include "loading/probe_cache.hpp"
 
 namespace bp::loading {
@@ -90,7 +90,7 @@ ProbeResult probe(const fs::path& library, const Environment& environment,
   const std::string state = describe_state(real);
   if (was_good(environment.user_cache, real, state)) return {Probed::good, "", true};
   const fs::path& helper = environment.probe_program;
-  ProbeResult result = judge(run_child(helper, real.string(), limit), real, helper, limit);
+  ProbeResult result = judge(run_child(helper, {real.string()}, limit), real, helper, limit);
   if (result.outcome == Probed::good) remember_good(environment.user_cache, real, state);
   return result;
 }

@@ -1,9 +1,9 @@
-#include "loading/sha256.hpp"
-
 #include <bit>
 #include <cstring>
 #include <fstream>
 #include <vector>
+
+#include <backplane/dispatcher/loading/sha256.hpp>
 
 namespace bp::loading {
 namespace {

@@ -82,6 +82,23 @@ class Rows(unittest.TestCase):
         with self.assertRaisesRegex(TableError, "decomposes into itself: add -> add"):
             table(op="add(Tensor a) -> Tensor", more="since: '0.2'")
 
+    def test_past_schemas_are_beginnings_of_the_present_one(self):
+        now = "double(Tensor a, *, Scalar alpha=1) -> Tensor"
+        row = table(op=now, more="primitive: true\n    past: ['double(Tensor a) -> Tensor']")[0]
+        self.assertIn('"double(Tensor a) -> Tensor", nullptr', emit_source("test", [row]))
+        with self.assertRaisesRegex(TableError, "not the beginning"):
+            table(op=now, more="primitive: true\n    past: ['double(Tensor b) -> Tensor']")
+        with self.assertRaisesRegex(TableError, "has no default"):
+            table(
+                op="double(Tensor a, Tensor b) -> Tensor", more="primitive: true\n    past: ['double(Tensor a) -> Tensor']"
+            )
+
+    def test_what_accumulates_says_how(self):
+        text = emit_source("test", table(expr="a", more="primitive: true"))
+        self.assertNotIn("BP_X_ACC", text)
+        steps = expression.steps("maximum(acc, a)", ["a"])
+        self.assertEqual([step[0] for step in steps], ["ACC", "ARG", "MAX"])
+
     def test_errors_name_table_and_operator(self):
         for more, problem in [
             ("primitive: true\n    dtypes: odd", "test: double: dtypes 'odd' is none of"),

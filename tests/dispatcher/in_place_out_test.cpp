@@ -138,6 +138,7 @@ TEST_P(Into, an_undefined_output_is_refused) {
       "form that returns its result";
   EXPECT_EQ(error_of([&] { bp::add_out(Tensor(), a, a); }), "add" + sentence);
   EXPECT_EQ(error_of([&] { bp::sum_out(Tensor(), a); }), "sum" + sentence);
+  EXPECT_EQ(error_of([&] { bp::sort_out(Tensor(), Tensor(), a); }), "sort" + sentence);
   EXPECT_NE(error_of([&] { bp::add_(Tensor(), a); }), "no error");
   EXPECT_EQ(values(a), (Floats{0, 1, 2, 3, 4, 5}));
 }

@@ -73,6 +73,9 @@ class KernelList {
   std::vector<std::shared_ptr<void>> selves_;
 };
 
+// For one operator that came after `init`; NULL if it is beyond tile programs.
+const bp_kernel* add_pointwise_kernel(const bp_operator& op, KernelList& list);
+
 // One for each file of this folder.
 void add_pointwise_kernels(const bp_host& host, KernelList& list);
 void add_reduction_kernels(const bp_host& host, KernelList& list);

@@ -103,4 +103,10 @@ void add_pointwise_kernels(const bp_host& host, KernelList& list) {
   }
 }
 
+const bp_kernel* add_pointwise_kernel(const bp_operator& op, KernelList& list) {
+  const uint32_t before = list.size();
+  if (op.kind == BP_KIND_POINTWISE && op.num_nodes > 0) add_operator(op, list);
+  return list.size() > before ? list.data()[before] : nullptr;
+}
+
 }  // namespace bp::cpu

@@ -47,25 +47,28 @@ Tensor tensor_of_lists(const List& list, const TensorOptions& options) {
   return tensor_of_values(flat.values.data(), DtypeOf<T>::value, flat.shape, options, true);
 }
 
-template <class T> using List1 = std::initializer_list<T>;
-template <class T> using List2 = std::initializer_list<List1<T>>;
-template <class T> using List3 = std::initializer_list<List2<T>>;
-template <class T> using List4 = std::initializer_list<List3<T>>;
-
 }  // namespace detail
 
 // tensor({{1, 2}, {3, 4}}): whole numbers make int64, real ones the default dtype, bools bool; numbers
 // of other types (1.0f) keep theirs. Throws bad_argument when rows differ in length.
-template <class T> Tensor tensor(detail::List1<T> list, const TensorOptions& options = {}) {
+template <class T> Tensor tensor(std::initializer_list<T> list, const TensorOptions& options = {}) {
   return detail::tensor_of_lists<T>(list, options);
 }
-template <class T> Tensor tensor(detail::List2<T> list, const TensorOptions& options = {}) {
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> list,
+              const TensorOptions& options = {}) {
   return detail::tensor_of_lists<T>(list, options);
 }
-template <class T> Tensor tensor(detail::List3<T> list, const TensorOptions& options = {}) {
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> list,
+              const TensorOptions& options = {}) {
   return detail::tensor_of_lists<T>(list, options);
 }
-template <class T> Tensor tensor(detail::List4<T> list, const TensorOptions& options = {}) {
+template <class T>
+Tensor tensor(
+    std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>>
+        list,
+    const TensorOptions& options = {}) {
   return detail::tensor_of_lists<T>(list, options);
 }
 // A 0-dim tensor.

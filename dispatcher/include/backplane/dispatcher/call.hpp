@@ -105,6 +105,10 @@ inline Tensor call_one(Operator& op, bp_value* args, std::uint32_t num_args) {
 // The same into an existing tensor; throws bad_argument if it is undefined.
 BP_API void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, const Tensor& out);
 
+// The same for several results, all of which must be defined.
+BP_API void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor* results,
+                           std::uint32_t num_results);
+
 // Boxed calls: for custom operators, bindings and tools. Missing arguments take their defaults;
 // throws bad_argument naming operator and argument for one that is missing, extra or of another
 // type.

@@ -81,8 +81,13 @@ struct Operator {
   ViewRule view = nullptr;
   Decomposition decompose = nullptr;
   const char* const* uses = nullptr;  // the operators that `decompose` calls, then null
+  // Schemas that this row had before, then null: newer arguments were added at the end, and a kernel
+  // written against one of these serves the calls in which they are at their default. May be null.
+  const char* const* past_schemas = nullptr;
   const bp_expr_node* nodes = nullptr;
   std::uint32_t num_nodes = 0;
+  double initial = 0;         // of what accumulates; see bp_operator
+  bool joined = false;        // made of several rows at run time (chain.hpp)
   bool has_gradient = false;  // recorded whole; others decompose above autograd
   const char* doc = "";
   void* custom = nullptr;  // custom operators: their own data (dispatcher/custom.cpp)
@@ -94,6 +99,8 @@ struct Operator {
   std::atomic<bool> registered{false};
   std::atomic<KernelTable*> tables[max_backends] = {};
   std::atomic<LayerHandler> layer_handlers[64] = {};
+  // Whether its decomposition runs on a backend, per dtype, as found last (ladder.cpp).
+  std::atomic<std::uint64_t> decomposable[max_backends] = {};
   std::atomic<std::uint32_t> counter_slots[max_backends] = {};  // 0: none yet (counter_slots.hpp)
 
   const char* name() const { return abi.name; }
@@ -103,8 +110,9 @@ struct Operator {
 struct KernelEntry {
   bp_code (*run)(void* self, const bp_call* call) = nullptr;
   void* self = nullptr;
-  std::uint32_t counter = 0;  // slot of the native rung
+  std::uint32_t counter = 0;  // slot of the rung that the kernel is of
   bool in_place_safe = false;
+  bool generated = false;  // which a policy may forbid
   Dtype result_dtype = Dtype::f32;
 };
 
@@ -112,8 +120,9 @@ struct KernelEntry {
 // until no call can hold it.
 struct KernelTable {
   KernelEntry entries[num_dtypes];
-  const Candidate* const* candidates = nullptr;  // by falling priority
+  const Candidate* const* candidates = nullptr;  // native ones first, then by falling priority
   std::uint32_t num_candidates = 0;
+  std::uint32_t num_native = 0;
 };
 
 }  // namespace bp

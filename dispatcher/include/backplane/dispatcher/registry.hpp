@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/operator.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
@@ -12,8 +13,10 @@ namespace bp {
 // A kernel that a backend offered, checked and copied from the plugin's declaration.
 struct Candidate {
   const bp_kernel* kernel = nullptr;
-  bp_kernel declared{};  // as far as the plugin's size reached; the rest is 0
-  std::vector<bp_arg> args;
+  bp_kernel declared{};         // as far as the plugin's size reached; the rest is 0
+  std::vector<bp_arg> args;     // num_known of them for arguments, then outputs
+  std::uint32_t num_known = 0;  // arguments of the schema that it was written against
+  Rung rung = Rung::native;     // or generated: tried after all that the backend brings itself
 };
 
 // Adds an operator: parses its schema, gives it a number. Throws bad_argument for a bad schema or a
@@ -23,13 +26,19 @@ BP_API void register_operator(Operator& op);
 // By name, or null. The pointer stays valid for the life of the process.
 BP_API Operator* find_operator(std::string_view name);
 BP_API std::vector<Operator*> registered_operators();
+// From now on `listener` hears of every new operator, on the thread that registers it and before it is
+// first called. One given twice is called once; there is no way back.
+BP_API void listen_for_operators(void (*listener)(Operator& op));
 
 // Checks and adds kernels of a backend: visible to the next call. A kernel for an unknown operator
-// or another schema is left out with a warning in the log; broken declarations throw bad_argument.
+// or an unknown schema is left out with a warning in the log; broken declarations throw bad_argument.
+// `rung`: generated for kernels that the host makes with the device's compiler.
 BP_API void register_kernels(Backend& backend, const bp_kernel* const* kernels,
-                             std::uint32_t num_kernels);
+                             std::uint32_t num_kernels, Rung rung = Rung::native);
 // Takes away all kernels of the backend of this number.
 BP_API void unregister_kernels(std::uint16_t backend);
+// Rises whenever kernels come or go: what was found before may no longer hold.
+BP_API std::uint32_t kernels_epoch();
 
 // A custom operator of the application: schema, how outputs look, and optionally a decomposition.
 // `infer` null: outputs are like the first tensor argument.

@@ -28,6 +28,9 @@ struct Backend {
   const bp_plugin* plugin = nullptr;
   const bp_host* host = nullptr;
   std::vector<DeviceRecord*> devices;
+  // Called once when nothing lives any more and the devices are about to be closed: what others keep on
+  // them (compiled kernels) goes first. May be null.
+  void (*closing)(Backend& backend) = nullptr;
 };
 
 // One device. All fields but the atomics are constant after open_device.
@@ -49,6 +52,8 @@ struct DeviceRecord {
   std::atomic<bool> lost{false};
   // What lives on it: unloading asks. Storages of the allocator are counted there.
   std::atomic<std::int64_t> live_blobs{0}, live_streams{0}, live_events{0};
+  // Compilers at work, which may have been given up but cannot be stopped.
+  std::atomic<std::int64_t> live_builds{0};
 };
 
 namespace detail {
@@ -69,14 +74,14 @@ inline DeviceRecord& device_record(Device device) {
 
 // Registers a plugin's backend and its devices (not opened yet). Checks every answer of the plugin;
 // throws unsupported when it has no device, and what the plugin said when it fails. The caller has
-// called `init` before, and calls `quiesce` before and `shutdown` after unregister_backend.
+// called `init` before, and calls `shutdown` after unregister_backend.
 // Threads: any.
 BP_API Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path);
 
 // How many storages of the device are held by tensors now.
 BP_API std::int64_t num_live_storages(Device device);
 
-// Closes the devices and forgets the backend. Throws retry, naming what still lives (tensors,
+// Quiesces the plugin, closes the devices and forgets the backend. Throws retry, naming what still lives (tensors,
 // streams, events), and changes nothing then. Threads: any; no call on its devices may be running.
 BP_API void unregister_backend(Backend& backend);
 

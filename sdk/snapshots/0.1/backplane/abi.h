@@ -287,7 +287,8 @@ typedef struct bp_queue {
 #define BP_X_LOG1P 33u
 #define BP_X_POW 34u
 #define BP_X_ERF 35u
-#define BP_NUM_X 36u
+#define BP_X_ACC 36u /* what was accumulated so far; see bp_operator.initial */
+#define BP_NUM_X 37u
 
 /* One step; a, b and c are indices of earlier steps (of an argument for BP_X_ARG). */
 typedef struct bp_expr_node {
@@ -310,6 +311,8 @@ typedef struct bp_operator {
   bp_dtype_set dtypes;       /* of the computation, after promotion */
   uint32_t num_nodes;        /* 0: no expression */
   const bp_expr_node* nodes; /* the last one is the result */
+  double initial;            /* reductions, scans, scatters: the nodes join BP_X_ACC with the next element, and
+                                this is what they begin with; an infinity is an integer's extreme */
 } bp_operator;
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
@@ -347,6 +350,7 @@ typedef struct bp_arg {
 #define BP_KERNEL_CAPTURABLE 2u
 #define BP_KERNEL_IN_PLACE_SAFE 4u /* an output may exactly alias an input */
 #define BP_KERNEL_MAY_FAULT 8u     /* checks indices on the device, reports through `fault` */
+#define BP_KERNEL_SCRATCH 16u      /* may ask for host->workspace */
 
 typedef struct bp_kernel {
   bp_header h;
@@ -412,7 +416,8 @@ struct bp_host {
   /* For BP_OP_SHAPE_DATA: allocates output `index`, after which call->outputs[index] is complete. */
   bp_code (*allocate_output)(const bp_host* host, const bp_call* call, uint32_t index,
                              uint32_t ndim, const int64_t* shape);
-  /* Scratch on the call's device; valid for the call's work on its stream. */
+  /* Scratch on the call's device; valid for the call's work on its stream. For kernels that declare
+   * BP_KERNEL_SCRATCH. */
   bp_code (*workspace)(const bp_host* host, const bp_call* call, uint64_t bytes, uint64_t alignment,
                        bp_region* out);
 

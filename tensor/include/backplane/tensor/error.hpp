@@ -31,6 +31,6 @@ class BP_API Error : public std::runtime_error {
   ErrorClass class_;
 };
 
-[[noreturn]] BP_API void throw_error(ErrorClass error_class, std::string message);
+[[noreturn]] BP_API void throw_error(ErrorClass error_class, const std::string& message);
 
 }  // namespace bp

@@ -1,6 +1,6 @@
-#include "loading/sha256.hpp"
-
 #include <gtest/gtest.h>
+
+#include <backplane/dispatcher/loading/sha256.hpp>
 
 #include "dispatcher/loading/support.hpp"
 

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), to check that a library is the one that its manifest was written for.
+// SHA-256 (FIPS 180-4): is a file the one that it should be?
 #pragma once
 
 #include <array>
@@ -9,9 +9,11 @@
 #include <span>
 #include <string>
 
+#include <backplane/tensor/api.hpp>
+
 namespace bp::loading {
 
-class Sha256 {
+class BP_API Sha256 {
  public:
   void add(std::span<const std::byte> bytes);
 
@@ -28,6 +30,6 @@ class Sha256 {
 };
 
 // Nothing if the file cannot be read.
-std::optional<std::string> sha256_of_file(const std::filesystem::path& file);
+BP_API std::optional<std::string> sha256_of_file(const std::filesystem::path& file);
 
 }  // namespace bp::loading

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include <backplane/tensor/api.hpp>
+
 namespace bp {
 
 // BP_LOG_* levels; BACKPLANE_LOG=debug|info|warning|error sets the lowest that is shown (warning).
-void log_line(std::uint32_t level, std::string_view text);
+BP_API void log_line(std::uint32_t level, std::string_view text);
 inline void log_warning(std::string_view text) {
   log_line(2, text);
 }

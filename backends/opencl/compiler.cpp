@@ -1,0 +1,165 @@
+#include "compiler.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device.hpp"
+#include "module.hpp"
+
+// Not in every version of the headers.
+#define BP_DEVICE_WARP_SIZE_NV 0x4003
+#define BP_DEVICE_WAVEFRONT_WIDTH_AMD 0x4043
+
+namespace opencl {
+namespace {
+
+bool takes_spirv(cl_device_id device, int version) {
+  if (version < 210 && !has_extension(device, "cl_khr_il_program")) return false;
+  return device_text(device, CL_DEVICE_IL_VERSION).find("SPIR-V") != std::string::npos;
+}
+
+bp_dtype_set compute_dtypes(cl_device_id device) {
+  bp_dtype_set set = 1u << BP_BOOL | 1u << BP_U8 | 1u << BP_I8 | 1u << BP_I16 | 1u << BP_I32 |
+                     1u << BP_I64 | 1u << BP_U16 | 1u << BP_U32 | 1u << BP_U64 | 1u << BP_F32 |
+                     1u << BP_COMPLEX64;
+  if (has_extension(device, "cl_khr_fp16")) set |= 1u << BP_F16;
+  // In 1.2 doubles are an optional part of the core: devices name the extension or the configuration.
+  if (has_extension(device, "cl_khr_fp64") ||
+      device_value<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0)
+    set |= 1u << BP_F64 | 1u << BP_COMPLEX128;
+  return set;
+}
+
+// Only makers' extensions say it without a kernel.
+uint32_t subgroup_size(cl_device_id device) {
+  if (has_extension(device, "cl_nv_device_attribute_query"))
+    return device_value<cl_uint>(device, BP_DEVICE_WARP_SIZE_NV);
+  if (has_extension(device, "cl_amd_device_attribute_query"))
+    return device_value<cl_uint>(device, BP_DEVICE_WAVEFRONT_WIDTH_AMD);
+  return 0;
+}
+
+GroupLimits limits_of(cl_device_id device) {
+  GroupLimits limits{};
+  size_t items[16] = {};
+  if (clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof items, items, nullptr) !=
+      CL_SUCCESS)
+    items[0] = items[1] = items[2] = 1;
+  std::copy_n(items, 3, limits.items);
+  limits.all_items = device_value<size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  limits.local_memory = device_value<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
+  return limits;
+}
+
+}  // namespace
+
+Compiler::Compiler(cl_platform_id platform, cl_device_id device)
+    : device_(device), limits_(limits_of(device)) {
+  const int version = device_version(device);
+  if (takes_spirv(device, version)) {
+    make_from_il_ = version >= 210
+                        ? clCreateProgramWithIL
+                        : reinterpret_cast<MakeFromIl>(clGetExtensionFunctionAddressForPlatform(
+                              platform, "clCreateProgramWithILKHR"));
+  }
+  if (device_value<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE))
+    languages_ = BP_LANGUAGE_OPENCL_C;
+  if (make_from_il_ != nullptr)
+    languages_ += (languages_.empty() ? "" : " ") + std::string(BP_LANGUAGE_SPIRV);
+  // Division otherwise has 2.5 ULP, and the operators' rows promise less.
+  if (device_value<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG) &
+      CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)
+    options_ = "-cl-fp32-correctly-rounded-divide-sqrt";
+  identity_ = platform_text(platform, CL_PLATFORM_VERSION) + "; " +
+              device_text(device, CL_DEVICE_VENDOR) + "; " + device_text(device, CL_DEVICE_NAME) +
+              "; " + device_text(device, CL_DEVICE_VERSION) + "; " +
+              device_text(device, CL_DRIVER_VERSION) + "; " + options_;
+}
+
+bp::Status Compiler::describe(bp_compiler_info& info) const {
+  bp_compiler_info made{};
+  made.languages = languages_.c_str();
+  made.identity = identity_.c_str();
+  const auto type = device_value<cl_device_type>(device_, CL_DEVICE_TYPE);
+  made.shape = (type & CL_DEVICE_TYPE_CPU) != 0 ? BP_SHAPE_CPU : BP_SHAPE_GPU;
+  made.compute_dtypes = compute_dtypes(device_);
+  std::copy_n(limits_.items, 3, made.max_group);
+  made.max_group_items = limits_.all_items;
+  made.local_memory = limits_.local_memory;
+  made.compute_units = device_value<cl_uint>(device_, CL_DEVICE_MAX_COMPUTE_UNITS);
+  // Drivers that make vectors of work-items by themselves prefer 1, and still have wide registers.
+  const auto width =
+      std::max(device_value<cl_uint>(device_, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT),
+               device_value<cl_uint>(device_, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
+  made.vector_bytes = width > 1 ? width * static_cast<uint32_t>(sizeof(float)) : 0;
+  made.subgroup_size = subgroup_size(device_);
+
+  const size_t known = std::min<size_t>(info.h.size, sizeof made);
+  if (known < sizeof info.h) return bp::bad_argument("describe: the struct has %zu bytes", known);
+  std::memcpy(reinterpret_cast<char*>(&info) + sizeof info.h,
+              reinterpret_cast<const char*>(&made) + sizeof info.h, known - sizeof info.h);
+  return bp::ok;
+}
+
+bool Compiler::takes(const char* language) const {
+  return (" " + languages_ + " ").find(" " + std::string(language) + " ") != std::string::npos;
+}
+
+cl_program Compiler::make_from_il(cl_context context, const void* code, size_t bytes,
+                                  cl_int* error) const {
+  return make_from_il_(context, code, bytes, error);
+}
+
+// ---- The extension's table -----------------------------------------------------------------------------
+
+namespace {
+
+template <class T> bp_code store(bp::Result<std::unique_ptr<Module>> made, T** out) {
+  *out = reinterpret_cast<T*>(made.value().release());
+  return made.status().code();
+}
+
+constexpr bp_compiler make_functions() {
+  bp_compiler table{};
+  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
+  table.describe = [](bp_device* device, bp_compiler_info* info) {
+    return bp::guarded([=] { return Device::of(device).compiler().describe(*info); });
+  };
+  table.compile = [](bp_device* device, const bp_source* source, bp_module** out) {
+    return bp::guarded([=] {
+      return bp::Status::from_host(store(Module::compile(Device::of(device), *source), out));
+    });
+  };
+  table.binary = [](bp_device*, bp_module* module, uint64_t* bytes, void* to) {
+    return bp::guarded([=] { return Module::of(module).binary(*bytes, to); });
+  };
+  table.load = [](bp_device* device, const char* name, const void* binary, uint64_t bytes,
+                  bp_module** out) {
+    return bp::guarded([=] {
+      return bp::Status::from_host(
+          store(Module::load(Device::of(device), name, binary, bytes), out));
+    });
+  };
+  table.release = [](bp_device*, bp_module* module) { delete &Module::of(module); };
+  table.find = [](bp_device*, bp_module* module, const char* kernel, bp_function** out) {
+    return bp::guarded([=] {
+      bp::Result<Function*> found = Module::of(module).find(kernel);
+      *out = reinterpret_cast<bp_function*>(found.value());
+      return found.status();
+    });
+  };
+  table.launch = [](bp_device* device, const bp_launch* launch, bp_stream* stream) {
+    return bp::guarded([=] {
+      Device& on = Device::of(device);
+      return reinterpret_cast<Function*>(launch->function)
+          ->launch(*launch, on.memory(), on.queue_of(stream));
+    });
+  };
+  return table;
+}
+
+}  // namespace
+
+constexpr bp_compiler compiler_functions = make_functions();
+
+}  // namespace opencl

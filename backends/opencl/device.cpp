@@ -1,0 +1,103 @@
+#include "device.hpp"
+
+namespace opencl {
+namespace {
+
+FoundDevice found_at(uint32_t index) {
+  const std::vector<FoundDevice>& all = found_devices();
+  if (index < all.size()) return all[index];
+  throw bp::Failure{bp::bad_argument("there is no opencl:%u; the drivers here offer %zu devices",
+                                     index, all.size())};
+}
+
+// What a driver tells by itself, from any thread.
+void CL_CALLBACK tell(const char* text, const void*, size_t, void*) {
+  bp::log(bp::LogLevel::warning, "opencl: the driver says: %s", text);
+}
+
+cl_context make_context(const FoundDevice& found) {
+  const cl_context_properties properties[] = {
+      CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found.platform), 0};
+  cl_int error = CL_SUCCESS;
+  cl_context context = clCreateContext(properties, 1, &found.id, tell, nullptr, &error);
+  require("creating a context", error);
+  return context;
+}
+
+}  // namespace
+
+bp::Status Device::probe() {
+  if (!found_devices().empty()) return bp::ok;
+  return bp::unsupported("%s", why_no_device().c_str());
+}
+
+bp::Result<uint32_t> Device::num_devices() {
+  return static_cast<uint32_t>(found_devices().size());
+}
+
+bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
+  const cl_device_id id = found_at(index).id;
+  info.set_name(device_text(id, CL_DEVICE_NAME).c_str());
+  info.flags = Memory::flags_of(id);
+  info.total_memory = device_value<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  info.max_allocation = device_value<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  return bp::ok;
+}
+
+Device::Device(uint32_t index)
+    : found_(found_at(index)), context_(make_context(found_)),
+      memory_(Memory::make(context_.get(), found_.platform, found_.id)),
+      default_queue_(std::make_unique<Queue>(context_.get(), found_.id, 0)),
+      compiler_(found_.platform, found_.id), capture_(found_.platform, found_.id) {}
+
+Device::~Device() {
+  if (process_generation() == born_) return;
+  (void)default_queue_.release();
+  (void)context_.release();
+}
+
+bp::Result<bp::Handle> Device::allocate(uint64_t bytes) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return memory_->allocate(bytes);
+}
+
+void Device::release(bp::Handle handle) {
+  if (process_generation() == born_) memory_->release(handle);
+}
+
+bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue) {
+  return memory_->copy(to, from, direction, queue_of(queue));
+}
+
+bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue) {
+  if (pattern_bytes == 0 || pattern_bytes > 16 || (pattern_bytes & (pattern_bytes - 1)) != 0) {
+    return bp::bad_argument("fill: a pattern of %u bytes; 1, 2, 4, 8 or 16 are possible",
+                            pattern_bytes);
+  }
+  return memory_->fill(to, pattern, pattern_bytes, queue_of(queue));
+}
+
+void Device::destroy_stream(Queue* queue) {
+  if (process_generation() == born_) delete queue;
+}
+
+bp::Result<Queue*> Device::create_stream(int32_t priority) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return new Queue(context_.get(), found_.id, priority);
+}
+
+void Device::destroy_event(Event* event) {
+  if (process_generation() == born_) delete event;
+}
+
+bp::Status Device::query_event(Event* event) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return event->query();
+}
+
+bp::Status Device::synchronize_event(Event* event) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return event->synchronize();
+}
+
+}  // namespace opencl

@@ -1,0 +1,67 @@
+// One device of one platform, with a context of its own.
+#pragma once
+
+#include <memory>
+
+#include "capture.hpp"
+#include "compiler.hpp"
+#include "discovery.hpp"
+#include "memory.hpp"
+#include "opencl.hpp"
+#include "queue.hpp"
+
+namespace opencl {
+
+class Device : public bp::Backend {
+ public:
+  static constexpr bp::Identity identity{"opencl", "Backplane", "0.1"};
+
+  static bp::Status probe();
+  static bp::Result<uint32_t> num_devices();
+  static bp::Status describe(uint32_t index, bp::DeviceInfo& info);
+  static const bp_header* extension(const char* name, uint32_t min_version);
+  // What the host holds.
+  static Device& of(bp_device* device) { return *reinterpret_cast<Device*>(device); }
+
+  explicit Device(uint32_t index);
+  ~Device();
+
+  bp::Result<bp::Handle> allocate(uint64_t bytes);
+  void release(bp::Handle handle);
+  bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
+  bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
+
+  bp::Status synchronize(Queue* queue) { return queue_of(queue).synchronize(); }
+  bp::Result<Queue*> create_stream(int32_t priority);
+  void destroy_stream(Queue* queue);
+  bp::Status query_stream(Queue* queue) { return queue_of(queue).query(); }
+
+  bp::Result<Event*> create_event() { return new Event; }
+  void destroy_event(Event* event);
+  bp::Status record_event(Event* event, Queue* queue) { return event->record(queue_of(queue)); }
+  bp::Status wait_event(Queue* queue, Event* event) { return event->make_wait(queue_of(queue)); }
+  bp::Status query_event(Event* event);
+  bp::Status synchronize_event(Event* event);
+  bp::Result<double> elapsed(Event* start, Event* end) { return Event::elapsed(*start, *end); }
+
+  // For the extensions.
+  Queue& queue_of(Queue* queue) { return queue == nullptr ? *default_queue_ : *queue; }
+  Queue& queue_of(bp_stream* stream) { return queue_of(reinterpret_cast<Queue*>(stream)); }
+  Memory& memory() { return *memory_; }
+  const Compiler& compiler() const { return compiler_; }
+  const Capture& capture() const { return capture_; }
+  cl_context context() const { return context_.get(); }
+  cl_device_id id() const { return found_.id; }
+  bp::Status check_process() const { return opencl::check_process(born_); }
+
+ private:
+  const uint32_t born_ = process_generation();
+  FoundDevice found_;
+  OwnedContext context_;
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Queue> default_queue_;
+  Compiler compiler_;
+  Capture capture_;
+};
+
+}  // namespace opencl

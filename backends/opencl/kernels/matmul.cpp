@@ -1,0 +1,70 @@
+// matmul by CLBlast, for pairs of matrices, where someone asks for it.
+#include <backplane/plugin.hpp>
+
+#include "device.hpp"
+#include "kernels/clblast.hpp"
+
+namespace opencl {
+namespace {
+
+using clblast::Product;
+
+// False if rows or columns do not lie next to each other, or the memory is no buffer.
+bool describe(Memory& memory, const bp::AnyTensor& tensor, Product::Matrix& matrix) {
+  const int64_t row = tensor.stride(0), column = tensor.stride(1);
+  const int64_t rows = tensor.size(0), columns = tensor.size(1);
+  matrix.transposed = column != 1 || row < columns;
+  if (matrix.transposed && (row != 1 || column < rows)) return false;
+  matrix.stride = static_cast<uint64_t>(matrix.transposed ? column : row);
+  matrix.memory = memory.buffer(tensor.handle());
+  matrix.offset = tensor.byte_offset() / tensor.itemsize();
+  return matrix.memory != nullptr && tensor.byte_offset() % tensor.itemsize() == 0;
+}
+
+bool describe(Memory& memory, bp::In a, bp::In b, bp::Out c, Product& product) {
+  product.dtype = c.dtype();
+  product.m = static_cast<uint64_t>(a.size(0));
+  product.k = static_cast<uint64_t>(a.size(1));
+  product.n = static_cast<uint64_t>(b.size(1));
+  return product.k != 0 && describe(memory, a, product.a) && describe(memory, b, product.b);
+}
+
+// Small products are over before CLBlast has chosen its kernel.
+constexpr uint64_t least_multiplications = uint64_t{1} << 18;
+
+bool takes(bp::Stream stream, bp::In a, bp::In b, bp::Out c) {
+  auto& device = stream.device<Device>();
+  Product product;
+  if (!describe(device.memory(), a, b, c, product)) return false;
+  if (product.m * product.n * product.k < least_multiplications) return false;
+  return device.queue_of(stream.native<Queue>()).recording() == nullptr;
+}
+
+bp::Status matmul(bp::Stream stream, bp::In a, bp::In b, bp::Out c) {
+  auto& device = stream.device<Device>();
+  Product product;
+  if (!describe(device.memory(), a, b, c, product) || !describe(device.memory(), c, product.c) ||
+      product.c.transposed)
+    return bp::Status::from_host(BP_UNSUPPORTED);
+  Queue& queue = device.queue_of(stream.native<Queue>());
+  bp::Status multiplied = bp::ok;
+  const bp::Status given = queue.submit("matmul", [&](cl_command_queue commands) -> cl_int {
+    multiplied = clblast::multiply(product, commands);
+    return CL_SUCCESS;
+  });
+  return given.is_ok() ? multiplied : given;
+}
+
+}  // namespace
+}  // namespace opencl
+
+BP_KERNELS(opencl_matmul) {
+  if (!opencl::clblast::is_wanted()) return;
+  k.add<bp::op::matmul>(opencl::matmul)
+      .dtypes(bp::f32, bp::f64)
+      .layouts(bp::strided)
+      .rank(bp::op::matmul::place::a, 2, 2)
+      .rank(bp::op::matmul::place::b, 2, 2)
+      .capturable()
+      .supports(opencl::takes);
+}

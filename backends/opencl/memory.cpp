@@ -1,0 +1,80 @@
+#include "memory.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "discovery.hpp"
+
+namespace opencl {
+namespace {
+
+enum class Kind { buffer, svm, usm };
+
+bool has_svm(cl_device_id device) {
+  return device_version(device) >= 200 &&
+         device_value<cl_device_svm_capabilities>(device, CL_DEVICE_SVM_CAPABILITIES) != 0;
+}
+
+bool is_fine_grained(cl_device_id device) {
+  return (device_value<cl_device_svm_capabilities>(device, CL_DEVICE_SVM_CAPABILITIES) &
+          CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
+}
+
+Kind kind_of(cl_device_id device) {
+  const char* asked = std::getenv("BACKPLANE_OPENCL_MEMORY");
+  const std::string_view kind = asked == nullptr ? "" : asked;
+  if (kind == "svm" && has_svm(device)) return Kind::svm;
+  if (kind == "usm" && has_extension(device, "cl_intel_unified_shared_memory")) return Kind::usm;
+  if (!kind.empty() && kind != "buffer") {
+    bp::log(bp::LogLevel::warning,
+            "opencl: BACKPLANE_OPENCL_MEMORY is '%s', which '%s' does not have; it uses buffers "
+            "(possible: buffer, svm, usm)",
+            asked, device_text(device, CL_DEVICE_NAME).c_str());
+  }
+  return Kind::buffer;
+}
+
+}  // namespace
+
+std::unique_ptr<Memory> Memory::make(cl_context context, cl_platform_id platform,
+                                     cl_device_id device) {
+  switch (kind_of(device)) {
+    case Kind::svm: return make_svm_memory(context, device);
+    case Kind::usm: return make_usm_memory(context, platform, device);
+    case Kind::buffer: break;
+  }
+  return make_buffer_memory(context, device);
+}
+
+uint32_t Memory::flags_of(cl_device_id device) {
+  const Kind kind = kind_of(device);
+  uint32_t flags = BP_DEVICE_CAN_SUBALLOCATE;
+  if (kind != Kind::buffer) flags |= BP_DEVICE_REAL_ADDRESSES;
+  if (kind == Kind::svm && is_fine_grained(device)) flags |= BP_DEVICE_HOST_READABLE;
+  return flags;
+}
+
+void Memory::release(bp::Handle handle) {
+  // First, since another thread may be given the same handle again as soon as this allocation has ended.
+  generation_.fetch_add(1, std::memory_order_release);
+  end(handle);
+}
+
+bp::Status Memory::fill_through_host(const bp::Region& to, const void* pattern,
+                                     uint32_t pattern_bytes, Queue& queue) {
+  std::vector<char> piece(std::min<uint64_t>(to.bytes, uint64_t{pattern_bytes} << 16));
+  for (size_t i = 0; i < piece.size(); ++i)
+    piece[i] = static_cast<const char*>(pattern)[i % pattern_bytes];
+  for (uint64_t done = 0; done < to.bytes; done += piece.size()) {
+    const uint64_t bytes = std::min<uint64_t>(piece.size(), to.bytes - done);
+    const bp::Region target{to.handle, to.offset + done, bytes};
+    const bp::Region source{reinterpret_cast<bp::Handle>(piece.data()), 0, bytes};
+    bp::Status status = copy(target, source, bp::Direction::from_host, queue);
+    if (!status.is_ok()) return status;
+  }
+  return queue.synchronize();  // `piece` ends here
+}
+
+}  // namespace opencl

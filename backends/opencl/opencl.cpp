@@ -1,0 +1,82 @@
+#include "opencl.hpp"
+
+namespace opencl {
+namespace {
+
+const char* text_of(cl_int error) {
+#define BP_NAME(code) \
+  case code: return #code;
+  switch (error) {
+    BP_NAME(CL_DEVICE_NOT_FOUND)
+    BP_NAME(CL_DEVICE_NOT_AVAILABLE)
+    BP_NAME(CL_COMPILER_NOT_AVAILABLE)
+    BP_NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE)
+    BP_NAME(CL_OUT_OF_RESOURCES)
+    BP_NAME(CL_OUT_OF_HOST_MEMORY)
+    BP_NAME(CL_PROFILING_INFO_NOT_AVAILABLE)
+    BP_NAME(CL_MEM_COPY_OVERLAP)
+    BP_NAME(CL_BUILD_PROGRAM_FAILURE)
+    BP_NAME(CL_MAP_FAILURE)
+    BP_NAME(CL_MISALIGNED_SUB_BUFFER_OFFSET)
+    BP_NAME(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+    BP_NAME(CL_COMPILE_PROGRAM_FAILURE)
+    BP_NAME(CL_LINKER_NOT_AVAILABLE)
+    BP_NAME(CL_LINK_PROGRAM_FAILURE)
+    BP_NAME(CL_INVALID_VALUE)
+    BP_NAME(CL_INVALID_PLATFORM)
+    BP_NAME(CL_INVALID_DEVICE)
+    BP_NAME(CL_INVALID_CONTEXT)
+    BP_NAME(CL_INVALID_QUEUE_PROPERTIES)
+    BP_NAME(CL_INVALID_COMMAND_QUEUE)
+    BP_NAME(CL_INVALID_MEM_OBJECT)
+    BP_NAME(CL_INVALID_BINARY)
+    BP_NAME(CL_INVALID_BUILD_OPTIONS)
+    BP_NAME(CL_INVALID_PROGRAM)
+    BP_NAME(CL_INVALID_PROGRAM_EXECUTABLE)
+    BP_NAME(CL_INVALID_KERNEL_NAME)
+    BP_NAME(CL_INVALID_KERNEL_DEFINITION)
+    BP_NAME(CL_INVALID_KERNEL)
+    BP_NAME(CL_INVALID_ARG_INDEX)
+    BP_NAME(CL_INVALID_ARG_VALUE)
+    BP_NAME(CL_INVALID_ARG_SIZE)
+    BP_NAME(CL_INVALID_KERNEL_ARGS)
+    BP_NAME(CL_INVALID_WORK_DIMENSION)
+    BP_NAME(CL_INVALID_WORK_GROUP_SIZE)
+    BP_NAME(CL_INVALID_WORK_ITEM_SIZE)
+    BP_NAME(CL_INVALID_EVENT_WAIT_LIST)
+    BP_NAME(CL_INVALID_EVENT)
+    BP_NAME(CL_INVALID_OPERATION)
+    BP_NAME(CL_INVALID_BUFFER_SIZE)
+    BP_NAME(CL_INVALID_GLOBAL_WORK_SIZE)
+    BP_NAME(CL_INVALID_PROPERTY)
+    BP_NAME(CL_INVALID_COMPILER_OPTIONS)
+    BP_NAME(CL_PLATFORM_NOT_FOUND_KHR)
+    default: return "an OpenCL error without a name here";
+  }
+#undef BP_NAME
+}
+
+}  // namespace
+
+std::string name_of(cl_int error) {
+  return std::string(text_of(error)) + " (" + std::to_string(error) + ")";
+}
+
+bp_code class_of(cl_int error) {
+  switch (error) {
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_HOST_MEMORY: return BP_OUT_OF_MEMORY;
+    case CL_DEVICE_NOT_AVAILABLE: return BP_DEVICE_LOST;
+    // What drivers answer after a kernel went astray; a later call on another stream may still succeed.
+    case CL_OUT_OF_RESOURCES:
+    case CL_INVALID_COMMAND_QUEUE:
+    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: return BP_STREAM_LOST;
+    default: return BP_INTERNAL;
+  }
+}
+
+bp::Status failed(const char* what, cl_int error) {
+  return bp::error(class_of(error), "%s: %s", what, name_of(error).c_str());
+}
+
+}  // namespace opencl

@@ -1,0 +1,23 @@
+// OpenCL as a backend: any device of any maker that has a driver for it. The host generates the kernels, through the
+// extension bp.compiler.
+#include <cstring>
+
+#include <backplane/extensions/capture.h>
+#include <backplane/extensions/compiler.h>
+#include <backplane/plugin.hpp>
+
+#include "device.hpp"
+
+namespace opencl {
+
+const bp_header* Device::extension(const char* name, uint32_t min_version) {
+  if (std::strcmp(name, BP_COMPILER) == 0 && min_version <= BP_COMPILER_VERSION)
+    return &compiler_functions.h;
+  if (std::strcmp(name, BP_CAPTURE) == 0 && min_version <= BP_CAPTURE_VERSION)
+    return &capture_functions.h;
+  return nullptr;
+}
+
+}  // namespace opencl
+
+BP_PLUGIN(opencl::Device, opencl_matmul)

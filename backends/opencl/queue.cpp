@@ -1,0 +1,169 @@
+#include "queue.hpp"
+
+#include <pthread.h>
+
+#include "discovery.hpp"
+
+namespace opencl {
+namespace {
+
+std::atomic<uint32_t> generation{0};
+
+cl_command_queue make_queue(cl_context context, cl_device_id device, int32_t priority) {
+  cl_int error = CL_SUCCESS;
+  cl_command_queue queue = nullptr;
+  // Profiling costs nothing that could be measured on PoCL and is what `elapsed` reads.
+  if (device_version(device) < 200) {
+    queue = clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &error);
+  } else {
+    cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0, 0, 0};
+    if (priority < 0 && has_extension(device, "cl_khr_priority_hints")) {
+      properties[2] = CL_QUEUE_PRIORITY_KHR;
+      properties[3] = CL_QUEUE_PRIORITY_HIGH_KHR;
+    }
+    queue = clCreateCommandQueueWithProperties(context, device, properties, &error);
+  }
+  require("creating a command queue", error);
+  return queue;
+}
+
+// ok, BP_RETRY or the failure of the work before it.
+bp::Status status_of(cl_event event) {
+  cl_int state = CL_COMPLETE;
+  const cl_int error =
+      clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, nullptr);
+  if (error != CL_SUCCESS) return failed("asking for an event", error);
+  if (state > CL_COMPLETE) return bp::Status::from_host(BP_RETRY);
+  return check("work given earlier to this stream", state);
+}
+
+OwnedEvent shared(cl_event event) {
+  if (event != nullptr) clRetainEvent(event);
+  return OwnedEvent(event);
+}
+
+}  // namespace
+
+uint32_t process_generation() {
+  // A counter is read in a nanosecond; getpid() is a system call, and every launch asks.
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  (void)registered;
+  return generation.load(std::memory_order_relaxed);
+}
+
+bp::Status check_process(uint32_t born) {
+  if (generation.load(std::memory_order_relaxed) == born) return bp::ok;
+  return bp::device_lost("the device was opened before fork() and cannot follow into the child");
+}
+
+// ---- Streams -----------------------------------------------------------------------------------------
+
+Queue::Queue(cl_context context, cl_device_id device, int32_t priority)
+    : queue_(make_queue(context, device, priority)) {}
+
+bp::Status Queue::synchronize() {
+  if (bp::Status status = check_process(born_); !status.is_ok()) return status;
+  if (bp::Status status = refuse_in_recording("synchronize"); !status.is_ok()) return status;
+  return check("work given earlier to this stream", clFinish(queue_.get()));
+}
+
+bp::Status Queue::query() {
+  if (bp::Status status = check_process(born_); !status.is_ok()) return status;
+  std::lock_guard lock(mutex_);
+  const uint64_t given = given_.load(std::memory_order_relaxed);
+  if (marked_ != given) {
+    cl_event event = nullptr;
+    const cl_int error = clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event);
+    if (error != CL_SUCCESS) return failed("query", error);
+    marker_.reset(event);
+    marked_ = given;
+    if (const cl_int flushed = clFlush(queue_.get()); flushed != CL_SUCCESS)
+      return failed("query", flushed);
+  }
+  if (!marker_) return bp::ok;
+  const bp::Status status = status_of(marker_.get());
+  if (status.code() != BP_RETRY) marker_.reset();
+  return status;
+}
+
+bp::Status Queue::refuse_in_recording(const char* what) const {
+  if (recording() == nullptr) return bp::ok;
+  return bp::unsupported("%s: this stream records its work, and a recording cannot hold that",
+                         what);
+}
+
+Staging& Queue::staging(cl_context context) {
+  std::lock_guard lock(mutex_);
+  if (!staging_) staging_ = std::make_unique<Staging>(context, queue_.get());
+  return *staging_;
+}
+
+// ---- Events ------------------------------------------------------------------------------------------
+
+bp::Status Event::record(Queue& queue) {
+  if (bp::Status status = queue.refuse_in_recording("record_event"); !status.is_ok()) return status;
+  cl_event event = nullptr;
+  bp::Status status = queue.submit("record_event", [&](cl_command_queue to) {
+    const cl_int error = clEnqueueMarkerWithWaitList(to, 0, nullptr, &event);
+    // Another stream that waits for it never sees it reached unless it has left this queue.
+    return error == CL_SUCCESS ? clFlush(to) : error;
+  });
+  OwnedEvent recorded(event);
+  if (!status.is_ok()) return status;
+  std::lock_guard lock(mutex_);
+  marker_.swap(recorded);
+  return bp::ok;
+}
+
+bp::Status Event::make_wait(Queue& queue) {
+  if (bp::Status status = queue.refuse_in_recording("wait_event"); !status.is_ok()) return status;
+  const OwnedEvent awaited = marker();
+  if (!awaited) return bp::ok;
+  const cl_event event = awaited.get();
+  return queue.submit("wait_event", [&](cl_command_queue to) {
+    return clEnqueueBarrierWithWaitList(to, 1, &event, nullptr);
+  });
+}
+
+bp::Status Event::query() {
+  const OwnedEvent recorded = marker();
+  return recorded ? status_of(recorded.get()) : bp::ok;
+}
+
+bp::Status Event::synchronize() {
+  const OwnedEvent recorded = marker();
+  if (!recorded) return bp::ok;
+  const cl_event event = recorded.get();
+  const cl_int error = clWaitForEvents(1, &event);
+  // The event itself knows what went wrong; the wait only says that something did.
+  if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return status_of(event);
+  return check("synchronize_event", error);
+}
+
+bp::Result<double> Event::elapsed(Event& start, Event& end) {
+  bp::Result<double> from = start.reached_ns();
+  if (!from.is_ok()) return from;
+  bp::Result<double> to = end.reached_ns();
+  if (!to.is_ok()) return to;
+  return to.value() - from.value();
+}
+
+OwnedEvent Event::marker() {
+  std::lock_guard lock(mutex_);
+  return shared(marker_.get());
+}
+
+bp::Result<double> Event::reached_ns() {
+  const OwnedEvent recorded = marker();
+  if (!recorded) return bp::bad_argument("elapsed: an event was not recorded");
+  cl_ulong ns = 0;
+  const cl_int error =
+      clGetEventProfilingInfo(recorded.get(), CL_PROFILING_COMMAND_END, sizeof ns, &ns, nullptr);
+  if (error == CL_PROFILING_INFO_NOT_AVAILABLE)
+    return bp::bad_argument("elapsed: an event is not yet reached");
+  if (error != CL_SUCCESS) return failed("elapsed", error);
+  return static_cast<double>(ns);
+}
+
+}  // namespace opencl

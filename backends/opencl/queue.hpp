@@ -1,0 +1,81 @@
+// Streams and events: a stream is an in-order command queue, an event a marker in one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "opencl.hpp"
+#include "staging.hpp"
+
+namespace opencl {
+
+class Recording;
+
+// An error if this process was forked from the one in which `born` was process_generation(): a driver's threads
+// do not follow into a child, and what waits for them would wait for ever.
+uint32_t process_generation();
+bp::Status check_process(uint32_t born);
+
+// Threads: any, for every function but constructor and destructor.
+class Queue {
+ public:
+  // Throws bp::Failure.
+  Queue(cl_context context, cl_device_id device, int32_t priority);
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  // Gives work: `enqueue` puts it into the command queue and returns OpenCL's code. It must not wait.
+  template <class Enqueue> bp::Status submit(const char* what, Enqueue enqueue) {
+    if (bp::Status status = check_process(born_); !status.is_ok()) return status;
+    const cl_int error = enqueue(queue_.get());
+    given_.fetch_add(1, std::memory_order_relaxed);
+    return check(what, error);
+  }
+
+  bp::Status synchronize();
+  bp::Status query();
+
+  // What is given goes there instead, between bp_capture.begin and end; else null.
+  Recording* recording() const { return recording_.load(std::memory_order_acquire); }
+  void set_recording(Recording* recording) { recording_ = recording; }
+  // BP_UNSUPPORTED while something is recorded that cannot hold this work.
+  bp::Status refuse_in_recording(const char* what) const;
+
+  // Made when first asked for. Throws bp::Failure.
+  Staging& staging(cl_context context);
+
+  cl_command_queue get() const { return queue_.get(); }
+
+ private:
+  const uint32_t born_ = process_generation();
+  OwnedQueue queue_;
+  std::atomic<uint64_t> given_{0};
+  std::atomic<Recording*> recording_{nullptr};
+  std::mutex mutex_;   // of what follows
+  OwnedEvent marker_;  // for query: behind the first `marked_` pieces of work
+  uint64_t marked_ = 0;
+  std::unique_ptr<Staging> staging_;
+};
+
+// Threads: any, for every function.
+class Event {
+ public:
+  bp::Status record(Queue& queue);
+  // Later work of `queue` waits for the place recorded last.
+  bp::Status make_wait(Queue& queue);
+  bp::Status query();
+  bp::Status synchronize();
+  // On the device's clock.
+  static bp::Result<double> elapsed(Event& start, Event& end);
+
+ private:
+  // The marker recorded last, with a reference of the caller's own; null before the first.
+  OwnedEvent marker();
+  bp::Result<double> reached_ns();
+
+  std::mutex mutex_;
+  OwnedEvent marker_;
+};
+
+}  // namespace opencl

@@ -1,0 +1,52 @@
+"""Both sides of the pairs with OpenCL: one program measures them in turns, this module starts it."""
+
+import json
+import os
+import tempfile
+
+import measure
+from measure import ROOT, BenchError
+
+FOLDER = ROOT / "bench" / "opencl"
+PROGRAM = ROOT / "build" / "release" / "bin" / "backplane_bench_opencl"
+
+ROUNDS = {"memory": 11, "matmul": 11, "calls": 11, "chain": 11}
+QUICK_ROUNDS = {"memory": 3, "matmul": 3, "calls": 3, "chain": 3}
+
+
+def rows():
+    return json.loads((FOLDER / "rows.json").read_text())
+
+
+def figures(quick):
+    """{side: {name: (value, unit)}}. A group that fails leaves its rows out, and says why."""
+    if not PROGRAM.exists():
+        raise BenchError(f"{PROGRAM.relative_to(ROOT)} is missing; it is built where OpenCL is")
+    found = {"ours": {}, "peer": {}}
+    for group, rounds in (QUICK_ROUNDS if quick else ROUNDS).items():
+        measure.say(f"{group}, {rounds} rounds")
+        try:
+            add(found, run([group, str(rounds)]))
+        except BenchError as error:
+            measure.say(f"bench: {error}")
+    add(found, starts())
+    return found
+
+
+def starts():
+    """What two processes compile that start one after the other with an empty cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = (run(["start"], {"BACKPLANE_CACHE_DIR": folder})[0] for _ in range(2))
+    return [{**first, "side": "peer", "name": "compiled_at_first_start"},
+            {**second, "side": "ours", "name": "compiled_at_second_start"}]
+
+
+def run(arguments, environment=None):
+    command = [str(PROGRAM), *arguments]
+    printed = measure.must_run(" ".join([PROGRAM.name, *arguments]), command, {**os.environ, **(environment or {})})
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def add(found, measured):
+    for figure in measured:
+        found[figure["side"]][figure["name"]] = (figure["value"], figure["unit"])

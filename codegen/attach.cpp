@@ -1,0 +1,197 @@
+// Which kernels there are: one for each operator and backend that can compile, registered as rung 3.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <backplane/codegen/codegen.hpp>
+#include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "device/binary_cache.hpp"
+#include "device/invocation.hpp"
+#include "dialect/spirv.hpp"
+#include "kinds/kinds.hpp"
+
+namespace bp::codegen {
+namespace {
+
+constexpr int max_backend_devices = 64;
+
+// A device of an attached backend; its compiler wakes at the first call.
+struct AttachedDevice {
+  DeviceRecord* record = nullptr;
+  std::mutex mutex;
+  std::atomic<DeviceCompiler*> compiler{nullptr};
+  std::unique_ptr<DeviceCompiler> owned;
+};
+
+struct AttachedBackend;
+
+// What bp_kernel.self points to.
+struct AttachedKernel {
+  AttachedBackend* backend;
+  std::unique_ptr<GeneratedKernel> kernel;
+  bp_kernel declaration{};
+  std::unique_ptr<FunctionTable[]> functions;  // by the backend's index of the device
+};
+
+struct AttachedBackend {
+  Backend* backend = nullptr;
+  bp_compiler api{};
+  std::uint32_t num_devices = 0;
+  AttachedDevice devices[max_backend_devices];
+  std::deque<AttachedKernel> kernels;
+
+  std::uint32_t find(const bp_device* handle) const {
+    for (std::uint32_t i = 0; i < num_devices; ++i)
+      if (devices[i].record->handle == handle) return i;
+    throw_error(ErrorClass::internal, "codegen: a call on a device that its backend does not have");
+  }
+
+  DeviceCompiler& compiler_of(std::uint32_t index) {
+    AttachedDevice& device = devices[index];
+    if (DeviceCompiler* ready = device.compiler.load(std::memory_order_acquire)) return *ready;
+    const std::lock_guard lock(device.mutex);
+    if (!device.owned) {
+      device.owned = std::make_unique<DeviceCompiler>(*device.record, api);
+      device.compiler.store(device.owned.get(), std::memory_order_release);
+    }
+    return *device.owned;
+  }
+};
+
+// Backends that are attached now.
+struct Attached {
+  std::mutex mutex;
+  std::map<const Backend*, std::unique_ptr<AttachedBackend>> backends;
+};
+Attached& attached() {
+  static auto* all = new Attached;
+  return *all;
+}
+
+bp_code report(const bp_host& host, bp_code code, const char* message) {
+  return host.set_error(&host, code, message);
+}
+
+bp_code run(void* self, const bp_call* call) {
+  auto& attached_kernel = *static_cast<AttachedKernel*>(self);
+  AttachedBackend& backend = *attached_kernel.backend;
+  const bp_host& host = *backend.backend->host;
+  try {
+    const std::uint32_t index = backend.find(call->device);
+    Invocation invocation(*call, host, backend.compiler_of(index),
+                          attached_kernel.functions[index]);
+    attached_kernel.kernel->run(invocation);
+    return BP_OK;
+  } catch (const Error& error) {
+    return report(host, static_cast<bp_code>(error.error_class()), error.what());
+  } catch (const std::bad_alloc&) {
+    return report(host, BP_OUT_OF_MEMORY, "out of host memory");
+  } catch (const std::exception& error) {
+    return report(host, BP_INTERNAL, error.what());
+  }
+}
+
+void add_kernel(AttachedBackend& backend, const Operator& op) {
+  std::unique_ptr<GeneratedKernel> kernel = make_kernel(op);
+  if (!kernel) return;
+  AttachedKernel& made = backend.kernels.emplace_back();
+  made.backend = &backend;
+  made.kernel = std::move(kernel);
+  made.functions = std::make_unique<FunctionTable[]>(backend.num_devices);
+  bp_kernel& declaration = made.declaration;
+  declaration.h = {sizeof(bp_kernel), BP_TYPE_KERNEL, nullptr};
+  declaration.op = op.abi.name;
+  declaration.schema_hash = op.abi.schema_hash;
+  declaration.args = made.kernel->places.data();
+  declaration.num_args = static_cast<std::uint32_t>(made.kernel->places.size());
+  declaration.flags = made.kernel->flags | (made.kernel->uses_scratch ? BP_KERNEL_SCRATCH : 0);
+  declaration.self = &made;
+  declaration.run = run;
+  const bp_kernel* list[] = {&declaration};
+  register_kernels(*backend.backend, list, 1, Rung::generated);
+}
+
+void add_operator(Operator& op) {
+  Attached& all = attached();
+  const std::lock_guard lock(all.mutex);
+  for (auto& [_, backend] : all.backends) add_kernel(*backend, op);
+}
+
+void detach(Backend& backend) {
+  Attached& all = attached();
+  const std::lock_guard lock(all.mutex);
+  all.backends.erase(&backend);
+}
+
+void attach(Backend& backend) {
+  const bp_plugin& plugin = *backend.plugin;
+  const bp_header* found = plugin.extension(plugin.self, BP_COMPILER, BP_COMPILER_VERSION);
+  auto made = std::make_unique<AttachedBackend>();
+  made->backend = &backend;
+  std::memcpy(&made->api, found, std::min<std::size_t>(found->size, sizeof made->api));
+  const bp_compiler& api = made->api;
+  BP_CHECK(api.describe && api.compile && api.release && api.find && api.launch,
+           "{}: the extension '{}' lacks one of describe, compile, release, find, launch",
+           backend.name, BP_COMPILER);
+  for (DeviceRecord* record : backend.devices)
+    if (made->num_devices < max_backend_devices) made->devices[made->num_devices++].record = record;
+  AttachedBackend& kept = *made;
+  Attached& all = attached();
+  const std::lock_guard lock(all.mutex);
+  all.backends[&backend] = std::move(made);
+  backend.closing = detach;
+  for (Operator* op : registered_operators()) add_kernel(kept, *op);
+}
+
+}  // namespace
+
+CacheUsage cache_usage() {
+  return binary_cache::usage();
+}
+
+std::uint64_t clear_cache() {
+  return binary_cache::clear();
+}
+
+bool bp_codegen_cache(CacheUsage* usage, std::uint64_t* cleared) noexcept {
+  try {
+    if (cleared) *cleared = clear_cache();
+    *usage = cache_usage();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+BuildCounts build_counts() {
+  const BuildCounters& counters = build_counters();
+  return {counters.compiled, counters.from_cache};
+}
+
+std::vector<GeneratedSource> generated_sources(Device device) {
+  Attached& all = attached();
+  const std::lock_guard lock(all.mutex);
+  for (auto& [_, backend] : all.backends)
+    for (std::uint32_t i = 0; i < backend->num_devices; ++i)
+      if (backend->devices[i].record->device == device)
+        if (DeviceCompiler* compiler = backend->devices[i].compiler.load())
+          return compiler->sources();
+  return {};
+}
+
+std::string spirv_of(const GeneratedSource& source) {
+  return to_spirv(source.text, std::chrono::seconds(60));
+}
+
+}  // namespace bp::codegen
+
+void bp_codegen_attach(bp::Backend* backend) {
+  bp::codegen::attach(*backend);
+  bp::listen_for_operators(bp::codegen::add_operator);
+}

@@ -1,0 +1,16 @@
+// OpenCL C to SPIR-V 1.2, by clang, opt and the LLVM translator as programs: for devices that take nothing
+// else. Each is looked for in PATH as name-19 to name-14 and plain, all three of one version where that is
+// possible, or named by $BACKPLANE_CLANG, $BACKPLANE_OPT and $BACKPLANE_LLVM_SPIRV.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace bp::codegen {
+
+// The module's bytes. Throws unsupported naming the program that is missing, or internal with the log of
+// the one that failed or did not end within the limit. Threads: any.
+std::string to_spirv(std::string_view opencl_c, std::chrono::seconds limit);
+
+}  // namespace bp::codegen

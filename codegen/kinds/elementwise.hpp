@@ -1,0 +1,93 @@
+// What kernels that visit every element of an output share, whatever they do there: the loops of the text,
+// and a call's tensors and numbers on their way to them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "device/invocation.hpp"
+#include "dialect/dialect.hpp"
+#include "kinds/numbers.hpp"
+#include "kinds/sharing.hpp"
+#include "kinds/strides.hpp"
+
+namespace bp::codegen {
+
+// How a kernel reaches its elements: all tensors lie in one run, or by strides, where a row whose operands
+// are neighbours, or one element for all, still goes by vectors.
+enum class Reach : std::uint8_t { flat, strided };
+
+struct Form {
+  Reach reach = Reach::flat;
+  int rank_class = 2;  // of `strided`: dimensions at the most, 2, 3, 4 or BP_MAX_RANK
+
+  // In 6 bits.
+  std::uint64_t variant() const { return std::uint64_t(reach) | std::uint64_t(rank_class) << 1; }
+};
+inline constexpr int form_bits = 6;
+
+// Operand 0 is the output, the others are the inputs.
+struct Operand {
+  Dtype dtype = Dtype::f32;
+  bool is_number = false;  // one value for all, among the kernel's values
+};
+
+struct ElementwiseText {
+  std::string name;
+  std::vector<Operand> operands;
+  Form form;
+  unsigned width = 1;  // of vectors; 1: none
+  bool for_cpu = true;
+  // Appends to `statements` what gives the value to store, of `width` elements, and returns it. `input`
+  // is the value of an operand in its computing type.
+  std::function<std::string(unsigned width, const std::function<std::string(std::size_t)>& input,
+                            std::string& statements)>
+      step;
+};
+
+// Memory: the output, then the inputs that are tensors. Values: as ElementwiseCall::launch adds them.
+KernelText elementwise_text(const ElementwiseText& text);
+
+// Elements of a vector whose computing type has so many bytes; 1: this device takes none.
+unsigned vector_width(const Invocation& invocation, unsigned bytes);
+
+// The tensors of a call, operand 0 first, and how its kernel reaches them.
+class ElementwiseCall {
+ public:
+  void add(const bp_tensor& tensor) {
+    tensors_[count_++] = &tensor;
+    flags_ &= tensor.flags;
+  }
+
+  // Once all are there. `grain`: elements that are worth a work-item.
+  template <class MakeFunction, class AddNumbers>
+  void launch(Invocation& invocation, std::int64_t grain, MakeFunction&& function_for,
+              AddNumbers&& add_numbers) const {
+    Values values;
+    Grid grid;
+    Form form;
+    if (flags_ & BP_LAYOUT_CONTIGUOUS) [[likely]]
+      grid.items[0] = flat(invocation, grain, values);
+    else
+      grid.items[0] = strided(invocation, grain, values, form);
+    add_numbers(values);
+    bp_handle memory[StridedSpace::max_operands];
+    for (std::size_t k = 0; k < count_; ++k) memory[k] = handle_of(*tensors_[k]);
+    invocation.launch(function_for(form), grid, memory, count_, values);
+  }
+
+ private:
+  // Append what the loops need and return the number of work-items.
+  std::uint64_t flat(const Invocation& invocation, std::int64_t grain, Values& values) const;
+  std::uint64_t strided(const Invocation& invocation, std::int64_t grain, Values& values,
+                        Form& form) const;
+
+  std::array<const bp_tensor*, StridedSpace::max_operands> tensors_;
+  std::size_t count_ = 0;
+  std::uint32_t flags_ = ~0u;  // BP_LAYOUT_* of all
+};
+
+}  // namespace bp::codegen

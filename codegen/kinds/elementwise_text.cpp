@@ -1,0 +1,177 @@
+// The loops over elements: flat or by strides, for processors and for others.
+#include <fmt/format.h>
+
+#include "kinds/elementwise.hpp"
+
+namespace bp::codegen {
+namespace {
+
+// Operand k lies at the address pk; by strides, its elements are counted from ak on.
+class Writer {
+ public:
+  explicit Writer(const ElementwiseText& of) : of_(of), is_flat_(of.form.reach == Reach::flat) {}
+
+  KernelText write() {
+    // A word that no function of the dialect has.
+    text_.name = of_.name + (is_flat_ ? "_flat" : "_strided");
+    for (char& c : text_.name)
+      if (c == ':' || c == '.') c = '_';
+    declare();
+    if (is_flat_)
+      write_flat();
+    else if (of_.for_cpu)
+      write_pieces();
+    else
+      write_elements();
+    return std::move(text_);
+  }
+
+ private:
+  std::size_t num_operands() const { return of_.operands.size(); }
+  bool is_number(std::size_t operand) const { return of_.operands[operand].is_number; }
+  int outer() const { return of_.form.rank_class - 1; }
+  static std::string wide(std::string_view word, unsigned width) {
+    return width == 1 ? std::string(word) : fmt::format("{}x{}", word, width);
+  }
+
+  void line(std::string_view code) { text_.body.append("  ").append(code).append("\n"); }
+
+  // Fields, addresses and numbers.
+  void declare() {
+    if (is_flat_)
+      text_.values = {{"n"}, {"chunk"}};
+    else
+      text_.values = {{"rows"},  {"inner"}, {"pieces"},     {"piece"},
+                      {"share"}, {"outer"}, {"by_vectors"}, {"size", false, outer()}};
+    for (std::size_t k = 0; k < num_operands(); ++k) {
+      if (is_number(k)) continue;
+      text_.values.push_back({fmt::format("start{}", k)});
+      line(fmt::format("GLOBAL u8* const p{0} = m{1} + v.start{0};", k, text_.num_memory++));
+      if (is_flat_) continue;
+      text_.values.push_back({fmt::format("step{}", k)});
+      text_.values.push_back({fmt::format("stride{}", k), false, outer()});
+    }
+    for (std::size_t k = 1; k < num_operands(); ++k) {
+      if (!is_number(k)) continue;
+      const Dtype dtype = of_.operands[k].dtype;
+      const std::string name = fmt::format("n{}", k);
+      text_.values.push_back(number_field(name, dtype));
+      line(fmt::format("const {} {} = {};", compute_type(dtype), name,
+                       number_text("v." + name, dtype)));
+    }
+  }
+
+  std::string place_of(std::size_t operand, unsigned width) const {
+    if (is_flat_) return "i";
+    if (width > 1) return fmt::format("a{} + i", operand);
+    return fmt::format("a{0} + i * v.step{0}", operand);
+  }
+
+  std::string value_of(std::size_t operand, unsigned width) const {
+    const Dtype dtype = of_.operands[operand].dtype;
+    const auto repeated = [&](std::string_view one) {
+      if (width == 1) return std::string(one);
+      return fmt::format("(({})({}))", wide(compute_type(dtype), width), one);
+    };
+    if (is_number(operand)) return repeated(fmt::format("n{}", operand));
+    const std::string load = fmt::format("load_{}(p{}, {})", wide(suffix(dtype), width), operand,
+                                         place_of(operand, width));
+    if (width == 1 || is_flat_) return load;
+    const std::string one = fmt::format("load_{0}(p{1}, a{1})", suffix(dtype), operand);
+    return fmt::format("(v.step{} ? {} : {})", operand, load, repeated(one));
+  }
+
+  // One element, or `width` of them, `i` behind where the operands are.
+  void write_step(unsigned width) {
+    std::string statements;
+    const std::string result = of_.step(
+        width, [&](std::size_t operand) { return value_of(operand, width); }, statements);
+    text_.body += statements;
+    line(fmt::format("store_{}(p0, {}, {});", wide(suffix(of_.operands[0].dtype), width),
+                     place_of(0, width), result));
+  }
+
+  // From `i` up to `end`.
+  void write_run() {
+    if (of_.width > 1) {
+      line(fmt::format("for (; {0}i + {1} <= end; i += {1}) {{", is_flat_ ? "" : "v.by_vectors && ",
+                       of_.width));
+      write_step(of_.width);
+      line("}");
+    }
+    line("for (; i < end; ++i) {");
+    write_step(1);
+    line("}");
+  }
+
+  void write_flat() {
+    if (!of_.for_cpu) {
+      line("for (i64 i = item0; i < v.n; i += items0) {");
+      write_step(1);
+      return line("}");
+    }
+    line("i64 i = item0 * v.chunk;");
+    line("const i64 end = i + v.chunk < v.n ? i + v.chunk : v.n;");
+    write_run();
+  }
+
+  // The operands' places in row `row`, `first` elements into it.
+  void write_places() {
+    for (std::size_t k = 0; k < num_operands(); ++k)
+      if (!is_number(k)) line(fmt::format("i64 a{0} = first * v.step{0};", k));
+    const bool in_loop = of_.form.rank_class > 4;
+    if (in_loop) line("for (i64 dim = v.outer - 1; dim >= 0; --dim) {");
+    for (int dim = in_loop ? 0 : outer() - 1; dim >= 0; --dim) {
+      if (dim == 0 && !in_loop) {
+        add_places("row", "0");
+        break;
+      }
+      const std::string at = in_loop ? "dim" : std::to_string(dim);
+      line(fmt::format("const i64 rest{} = row / v.size[{}];", dim, at));
+      add_places(fmt::format("(row - rest{} * v.size[{}])", dim, at), at);
+      line(fmt::format("row = rest{};", dim));
+    }
+    if (in_loop) line("}");
+  }
+  void add_places(const std::string& index, const std::string& dim) {
+    for (std::size_t k = 0; k < num_operands(); ++k)
+      if (!is_number(k)) line(fmt::format("a{0} += {1} * v.stride{0}[{2}];", k, index, dim));
+  }
+
+  // A work-item's share of the rows, cut into pieces where rows are few and long.
+  void write_pieces() {
+    line("const i64 units = v.rows * v.pieces;");
+    line("i64 unit = item0 * v.share;");
+    line("const i64 last = unit + v.share < units ? unit + v.share : units;");
+    line("for (; unit < last; ++unit) {");
+    line("i64 row = unit / v.pieces, i = 0;");
+    line("const i64 first = (unit - row * v.pieces) * v.piece;");
+    line("const i64 end = v.inner - first < v.piece ? v.inner - first : v.piece;");
+    write_places();
+    write_run();
+    line("}");
+  }
+
+  // Neighbouring work-items take neighbouring elements.
+  void write_elements() {
+    line("const i64 count = v.rows * v.inner;");
+    line("for (i64 element = item0; element < count; element += items0) {");
+    line("i64 row = element / v.inner;");
+    line("const i64 first = element - row * v.inner, i = 0;");
+    write_places();
+    write_step(1);
+    line("}");
+  }
+
+  const ElementwiseText& of_;
+  const bool is_flat_;
+  KernelText text_;
+};
+
+}  // namespace
+
+KernelText elementwise_text(const ElementwiseText& text) {
+  return Writer(text).write();
+}
+
+}  // namespace bp::codegen

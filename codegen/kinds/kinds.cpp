@@ -1,0 +1,55 @@
+#include "kinds/kinds.hpp"
+
+#include <string_view>
+
+namespace bp::codegen {
+
+bp_arg tensor_place(bp_dtype_set dtypes, bool scalar_ok) {
+  bp_arg place{};
+  place.dtypes = dtypes;
+  place.layouts = BP_LAYOUT_STRIDED;
+  place.scalar_ok = scalar_ok;
+  return place;
+}
+
+bp_arg any_place() {
+  return bp_arg{};
+}
+
+std::vector<bp_arg> strided_places(const Operator& op, bp_dtype_set dtypes) {
+  std::vector<bp_arg> places;
+  for (const SchemaArgument& argument : op.schema->arguments) {
+    const bool is_tensor =
+        argument.type == ArgumentType::tensor || argument.type == ArgumentType::tensor_list;
+    places.push_back(is_tensor ? tensor_place(dtypes) : any_place());
+  }
+  for (std::size_t i = 0; i < op.schema->returns.size(); ++i)
+    places.push_back(tensor_place(dtypes));
+  return places;
+}
+
+std::unique_ptr<GeneratedKernel> make_kernel(const Operator& op) {
+  const std::string_view name = op.name();
+  if (op.flags & BP_OP_SHAPE_DATA) return nullptr;  // the host must know the shape first
+  switch (op.kind) {
+    case BP_KIND_POINTWISE: return make_pointwise(op);
+    case BP_KIND_COPY: return make_copy(op);
+    case BP_KIND_FACTORY: return make_factory(op);
+    case BP_KIND_SCAN: return make_scan(op);
+    case BP_KIND_SCATTER: return make_scatter(op);
+    case BP_KIND_SORT: return make_sort(op);
+    case BP_KIND_MATMUL: return make_matmul(op);
+    case BP_KIND_RANDOM: return make_random(op);
+    case BP_KIND_REDUCTION:
+      if (op.num_nodes) return make_reduction(op);
+      if (name == "softmax" || name == "log_softmax") return make_softmax(op);
+      return make_arg_reduction(op);
+    case BP_KIND_GATHER:
+      if (name == "cat") return make_cat(op);
+      if (name == "pad") return make_pad(op);
+      return make_gather(op);
+    default: return nullptr;
+  }
+}
+
+}  // namespace bp::codegen

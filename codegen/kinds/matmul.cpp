@@ -1,0 +1,313 @@
+// matmul and bmm: which kernels a product takes, and their launches.
+//
+// On processors a tile of the result stays in registers. Where b's columns lie next to each other and b
+// fits the caches, tiles read the operands as they are, in one launch. Else b (and a) are packed into
+// panels first: every stride becomes 1, edges are filled up, and a page is left only when all of it was
+// read (measured at 2048: 5 times faster). An element is summed up in the order of k whatever the tile, so
+// that tuning changes no result.
+#include <algorithm>
+#include <chrono>
+
+#include <backplane/runtime/capturing.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "device/tuner.hpp"
+#include "kinds/kinds.hpp"
+#include "kinds/matmul_text.hpp"
+
+namespace bp::codegen {
+namespace {
+
+// A tile: rows, and vectors of columns.
+struct Blocking {
+  unsigned rows, vectors;
+};
+
+// To choose from on processors, the one to take unmeasured first. `version` is that of the lists.
+constexpr int version = 1;
+constexpr Blocking for_64_bytes[] = {{6, 4}, {8, 2}, {4, 4}};
+constexpr Blocking for_32_bytes[] = {{6, 1}, {4, 1}, {8, 1}};
+std::span<const Blocking> blockings(const bp_compiler_info& info) {
+  // Vectors of the language are 64 bytes long whatever the device has: it has the registers for more or
+  // for fewer of them.
+  if (info.vector_bytes == 0 || info.vector_bytes >= 64) return for_64_bytes;
+  return for_32_bytes;
+}
+
+// In multiplications. Below, an unsuitable layout costs less than a second launch.
+constexpr std::int64_t worth_packing = 1 << 15;
+constexpr std::int64_t worth_packing_rows = 1 << 21;
+constexpr std::int64_t worth_packing_a = 1 << 24;
+constexpr std::int64_t worth_tuning = 1 << 26;
+// b may be as large as this to be read as it is, in bytes.
+constexpr std::int64_t largest_unpacked = 2 << 20;
+// Batches are packed in parts of this size, in bytes; one alone may need more.
+constexpr std::int64_t largest_scratch = 64 << 20;
+
+std::int64_t divide_up(std::int64_t count, std::int64_t by) {
+  return (count + by - 1) / by;
+}
+
+// The width of vectors, in elements; 1 where the language has none.
+unsigned vector_width(const Invocation& in, Dtype dtype) {
+  const bool has_vectors = in.device.language() == Language::opencl_c && in.for_cpu();
+  return has_vectors && !is_complex(dtype) ? 64 / accumulator_bytes(dtype) : 1;
+}
+
+// Many rows and few columns of work for each item, as many small processors like it.
+TileShape plan_for_gpu(const Product& p) {
+  TileShape shape;
+  shape.dtype = p.dtype;
+  const unsigned most = is_complex(p.dtype) ? 4 : 8;
+  shape.rows = p.m == 1 ? 1 : most;
+  shape.columns = p.n <= 4 ? 4 : most;
+  shape.columns_first = true;
+  return shape;
+}
+
+// The scalar tile, for what is too small or too odd for anything else.
+TileShape plan_scalar(const Product& p) {
+  TileShape shape;
+  shape.dtype = p.dtype;
+  shape.rows = p.m == 1 ? 1 : 4;
+  shape.columns = 4;
+  return shape;
+}
+
+TileShape plan_along(const Product& p, unsigned width) {
+  TileShape shape = plan_scalar(p);
+  shape.form = TileForm::along;
+  shape.rows = p.m == 1 ? 1 : 2;
+  shape.width = width;
+  return shape;
+}
+
+// Tiles of one vector where `most` of them would leave much of the last tile unused. Each size more is a
+// kernel more to compile.
+std::int64_t columns_of_tile(std::int64_t n, std::int64_t unit, std::int64_t most) {
+  const std::int64_t columns = unit * most;
+  return columns > n || divide_up(n, columns) * columns * 4 > n * 5 ? unit : columns;
+}
+
+TileShape plan_for_cpu(const Product& p, unsigned width, const Blocking& blocking) {
+  if (is_complex(p.dtype)) return plan_scalar(p);
+  const std::int64_t unit = width == 1 ? 8 : width;
+  const std::int64_t most = p.m == 1 ? 4 : width == 1 ? 1 : blocking.vectors;
+  TileShape shape;
+  shape.dtype = p.dtype;
+  shape.width = width;
+  shape.rows = p.m == 1 ? 1 : blocking.rows;
+  shape.columns = static_cast<unsigned>(columns_of_tile(p.n, unit, most));
+
+  const std::int64_t work = p.work_per_batch();
+  const bool suits = width == 1 || (p.b.column == 1 && p.n >= shape.columns);
+  const bool has_rows = width > 1 && p.a.column == 1 && p.b.row == 1 && p.k >= width;
+  if (p.m >= 4) {
+    const auto bytes = static_cast<std::int64_t>(itemsize(p.dtype));
+    shape.packed_b = suits ? p.m >= 64 && p.n * p.k > largest_unpacked / bytes
+                           : work >= (has_rows ? worth_packing_rows : worth_packing);
+  }
+  const bool converts = itemsize(p.dtype) != accumulator_bytes(p.dtype);
+  shape.packed_a = shape.packed_b && (work >= worth_packing_a || p.a.column != 1 || converts);
+  if (suits || shape.packed_b) return shape;
+  return has_rows ? plan_along(p, width) : plan_scalar(p);
+}
+
+// ---- Launches
+
+class Launches {
+ public:
+  Launches(Invocation& in, const Product& p, const TileShape& shape)
+      : in_(in), p_(p), shape_(shape) {
+    row_panels_ = divide_up(p.m, shape.rows);
+    column_panels_ = divide_up(p.n, shape.columns);
+  }
+
+  void run() {
+    const std::int64_t batches = p_.num_batches();
+    if (!shape_.packed_a && !shape_.packed_b) return tiles(p_, 0, batches);
+    const std::int64_t a_own = own_batches(shape_.packed_a, p_.a),
+                       b_own = own_batches(shape_.packed_b, p_.b);
+    const std::int64_t each = (a_own * a_panels() + b_own * b_panels()) * bytes();
+    const std::int64_t part =
+        std::clamp<std::int64_t>(each ? largest_scratch / each : batches, 1, batches);
+    const auto panels_of = [&](bool packed, std::int64_t own, std::int64_t size) {
+      return packed ? (own ? part : 1) * size : 0;
+    };
+    const std::int64_t a_size = panels_of(shape_.packed_a, a_own, a_panels()),
+                       b_size = panels_of(shape_.packed_b, b_own, b_panels());
+    const bp_region scratch = in_.scratch(static_cast<std::uint64_t>((a_size + b_size) * bytes()));
+    const auto start = static_cast<std::int64_t>(scratch.offset);
+    for (std::int64_t first = 0; first < batches; first += part) {
+      const std::int64_t count = std::min(part, batches - first);
+      Product packed = p_;
+      if (shape_.packed_a) {
+        if (a_own || first == 0)
+          pack({p_.m, shape_.rows, row_panels_, p_.a, p_.a.row, p_.a.column}, scratch.handle, start,
+               first, a_own ? count : 1);
+        packed.a = {scratch.handle, start, 1, 1, {}};
+      }
+      if (shape_.packed_b) {
+        const std::int64_t to = start + a_size * bytes();
+        if (b_own || first == 0)
+          pack({p_.n, shape_.columns, column_panels_, p_.b, p_.b.column, p_.b.row}, scratch.handle,
+               to, first, b_own ? count : 1);
+        packed.b = {scratch.handle, to, 1, 1, {}};
+      }
+      tiles(packed, first, count);
+    }
+  }
+
+ private:
+  struct Side {
+    std::int64_t count;
+    unsigned panel;
+    std::int64_t panels;
+    const Matrix& matrix;
+    std::int64_t step, k_step;
+  };
+
+  // 1 for an operand to pack for every batch, 0 for one that is the same in all of them.
+  static std::int64_t own_batches(bool packed, const Matrix& matrix) {
+    return packed && !matrix.is_same_in_all_batches();
+  }
+  std::int64_t bytes() const { return accumulator_bytes(p_.dtype); }
+  std::int64_t a_panels() const { return row_panels_ * shape_.rows * p_.k; }
+  std::int64_t b_panels() const { return column_panels_ * shape_.columns * p_.k; }
+
+  void pack(const Side& side, bp_handle scratch, std::int64_t to, std::int64_t first,
+            std::int64_t batches) {
+    PackShape shape{p_.dtype, side.panel, shape_.width};
+    while (shape.size % shape.width) shape.width /= 2;
+    PackValues v;
+    v.count = side.count;
+    v.k = p_.k;
+    v.k_piece = 512;
+    v.panels = side.panels;
+    v.batches = batches;
+    v.first_batch = first;
+    v.from = side.matrix.start;
+    v.step = side.step;
+    v.k_step = side.k_step;
+    v.to = to;
+    Values values;
+    v.add_to(values, p_, side.matrix.batch);
+    Grid grid;
+    grid.items[0] = static_cast<std::uint64_t>(side.panels);
+    grid.items[1] = static_cast<std::uint64_t>(divide_up(p_.k, v.k_piece));
+    grid.items[2] = static_cast<std::uint64_t>(batches);
+    in_.launch(in_.function(shape.variant(), [&] { return pack_text(shape); }), grid,
+               {scratch, side.matrix.memory}, values);
+  }
+
+  void tiles(const Product& p, std::int64_t first, std::int64_t batches) {
+    TileValues v;
+    v.m = p.m;
+    v.n = p.n;
+    v.k = p.k;
+    v.row_panels = row_panels_;
+    v.column_panels = column_panels_;
+    v.batches = batches;
+    v.first_batch = first;
+    v.column_panel = shape_.columns_first ? 1 : shape_.columns;
+    v.column_step = shape_.columns_first ? column_panels_ : 1;
+    if (own_batches(shape_.packed_a, p_.a)) v.a_panels = a_panels();
+    if (own_batches(shape_.packed_b, p_.b)) v.b_panels = b_panels();
+    group(v);
+    Values values;
+    v.add_to(values, p);
+    in_.launch(in_.function(shape_.variant(), [&] { return tile_text(shape_); }), grid_of(v),
+               {p.out.memory, p.a.memory, p.b.memory}, values);
+  }
+
+  // On processors a work-item takes several tiles, which share b's panel, as long as some dozen items
+  // remain for each core.
+  void group(TileValues& v) const {
+    if (!in_.for_cpu()) {
+      v.batch_group = divide_up(v.batches, 65535);  // as long as a grid may be there
+      return;
+    }
+    const std::int64_t wanted = 16 * std::max<std::int64_t>(1, in_.info().compute_units);
+    v.row_group =
+        std::clamp<std::int64_t>(v.row_panels * v.column_panels * v.batches / wanted, 1, 16);
+    const std::int64_t items = divide_up(v.row_panels, v.row_group) * v.column_panels * v.batches;
+    if (v.row_group >= v.row_panels)
+      v.batch_group = std::clamp<std::int64_t>(items / wanted, 1, 64);
+  }
+
+  Grid grid_of(const TileValues& v) const {
+    const auto rows = static_cast<std::uint64_t>(divide_up(v.row_panels, v.row_group));
+    const auto columns = static_cast<std::uint64_t>(v.column_panels);
+    Grid grid;
+    grid.items[0] = shape_.columns_first ? columns : rows;
+    grid.items[1] = shape_.columns_first ? rows : columns;
+    grid.items[2] = static_cast<std::uint64_t>(divide_up(v.batches, v.batch_group));
+    if (!in_.for_cpu() && in_.info().max_group_items >= 256 && in_.info().max_group[1] >= 16)
+      grid.group[0] = grid.group[1] = 16;
+    return grid;
+  }
+
+  Invocation& in_;
+  const Product& p_;
+  const TileShape& shape_;
+  std::int64_t row_panels_, column_panels_;
+};
+
+// ---- Tuning
+
+void synchronize(Invocation& in) {
+  DeviceRecord& record = in.device.record();
+  clear_plugin_error();
+  const bp_code code = record.queue->synchronize(in.call.device, in.call.stream);
+  if (code != BP_OK) throw_plugin_error(record, code, in.call.op->name);
+}
+
+// Measured on as many rows of the call's own result as take some milliseconds: what they get is right.
+double seconds_of(Invocation& in, Product p, unsigned width, const Blocking& blocking) {
+  constexpr std::int64_t enough_work = 1 << 28;
+  const std::int64_t work_per_row = std::max<std::int64_t>(1, p.work_per_batch() / p.m);
+  p.m = std::min(p.m, std::max<std::int64_t>(128, enough_work / work_per_row));
+  const TileShape shape = plan_for_cpu(p, width, blocking);
+  synchronize(in);
+  const auto start = std::chrono::steady_clock::now();
+  Launches(in, p, shape).run();
+  synchronize(in);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Blocking blocking_for(Invocation& in, const Product& p, unsigned width) {
+  const std::span<const Blocking> ways = blockings(in.info());
+  const bool worth_it = width > 1 && p.m >= 64 && p.work_per_batch() >= worth_tuning;
+  // A capture must not wait for the device.
+  if (!worth_it || current_capture()) return ways[0];
+  const std::string what = fmt::format("matmul {} {}", accumulator_type(p.dtype), version);
+  return ways[tuner::choose(what, in.info().identity, ways.size(),
+                            [&](std::size_t way) { return seconds_of(in, p, width, ways[way]); })];
+}
+
+class Matmul final : public GeneratedKernel {
+ public:
+  explicit Matmul(const Operator& op) {
+    places = strided_places(op, all_dtypes);
+    uses_scratch = true;
+  }
+
+  void run(Invocation& in) const override {
+    const Product p = product_of(in.call);
+    in.require(p.dtype);
+    if (!in.for_cpu()) return Launches(in, p, plan_for_gpu(p)).run();
+    const unsigned width = vector_width(in, p.dtype);
+    const TileShape shape = plan_for_cpu(p, width, blocking_for(in, p, width));
+    Launches(in, p, shape).run();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<GeneratedKernel> make_matmul(const Operator& op) {
+  const std::string_view name = op.name();
+  if (name != "matmul" && name != "bmm") return nullptr;
+  return std::make_unique<Matmul>(op);
+}
+
+}  // namespace bp::codegen

@@ -1,0 +1,57 @@
+// How many work-items share a job. On processors a few per core, each with a run of neighbours, and one
+// alone for what is soon done; elsewhere one per element, up to what fills any device.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/invocation.hpp"
+
+namespace bp::codegen {
+
+struct Sharing {
+  std::uint64_t items;
+  std::int64_t each;  // elements of a work-item; on processors
+};
+
+inline constexpr std::uint64_t items_per_unit = 4;       // of a processor's cores
+inline constexpr std::uint64_t most_items = 1ull << 22;  // elsewhere: beyond it, each takes several
+
+// `grain`: elements that are worth a work-item. `each` is a multiple of `unit`.
+inline Sharing share(const Invocation& invocation, std::int64_t count, std::int64_t grain,
+                     std::int64_t unit) {
+  if (count <= grain && invocation.for_cpu()) return {1, count};
+  if (!invocation.for_cpu())
+    return {std::clamp<std::uint64_t>(static_cast<std::uint64_t>(count), 1, most_items), 1};
+  const auto most =
+      std::max<std::int64_t>(1, std::int64_t{invocation.info().compute_units} * items_per_unit);
+  const std::int64_t wanted = std::min(most, (count + grain - 1) / grain);
+  const std::int64_t each = ((count + wanted - 1) / wanted + unit - 1) / unit * unit;
+  return {static_cast<std::uint64_t>((count + each - 1) / each), each};
+}
+
+// The same for rows of `inner` elements: long ones are cut into `pieces` of `piece` elements.
+struct RowSharing {
+  std::uint64_t items;
+  std::int64_t pieces, piece;
+  std::int64_t each;  // pieces of a work-item
+};
+
+inline RowSharing share_rows(const Invocation& invocation, std::int64_t rows, std::int64_t inner,
+                             std::int64_t grain, std::int64_t unit) {
+  const Sharing all = share(invocation, rows * inner, grain, unit);
+  const auto items = static_cast<std::int64_t>(all.items);
+  RowSharing sharing{all.items, 1, inner, 1};
+  if (!invocation.for_cpu()) return sharing;
+  if (rows < 4 * items && items > 1) {
+    const std::int64_t pieces = (4 * items + rows - 1) / rows;
+    sharing.piece = ((inner + pieces - 1) / pieces + unit - 1) / unit * unit;
+    sharing.pieces = (inner + sharing.piece - 1) / sharing.piece;
+  }
+  const std::int64_t units = rows * sharing.pieces;
+  sharing.each = (units + items - 1) / items;
+  sharing.items = static_cast<std::uint64_t>((units + sharing.each - 1) / sharing.each);
+  return sharing;
+}
+
+}  // namespace bp::codegen

@@ -1,0 +1,257 @@
+// softmax and log_softmax along one dimension of any strides.
+//
+// Three passes over a line: the largest element; the exponentials' sum; the result. Lines that lie in one
+// run are taken as vectors; so are neighbouring lines across memory.
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+
+#include <backplane/tensor/check.hpp>
+
+#include "kinds/kinds.hpp"
+#include "kinds/reduction_space.hpp"
+#include "kinds/reduction_text.hpp"
+
+namespace bp::codegen {
+namespace {
+
+// A piece of columns is 4 KiB of f32: memory likes long runs.
+constexpr int vectors_of_columns = 64;
+
+enum class Form : unsigned { lines, strided_lines, columns };
+
+struct Text {
+  Dtype dtype = Dtype::f32;
+  Form form = Form::lines;
+  unsigned lanes = 1;
+
+  std::uint64_t variant() const {
+    return (index(dtype) * 4 + static_cast<unsigned>(form)) * 32 + lanes;
+  }
+};
+
+// Sums of 8 terms are added up with what their rounding lost: equal terms are rounded to the same side again
+// and again.
+constexpr const char* shared_functions = R"(
+#define ADD_EXACTLY(T, sum, lost, x) { \
+    const T before_ = sum, with_ = before_ + (x), part_ = with_ - before_; \
+    lost += (before_ - (with_ - part_)) + ((x) - part_); \
+    sum = with_; }
+DEVICE vec gather(GLOBAL u8* p, i64 i, i64 stride, i64 count) {
+  acc_t lanes[LANES];
+  for (i64 j = 0; j < LANES; ++j) lanes[j] = j < count ? take(p, (i + j) * stride) : -INFINITY;
+  return fill(lanes);
+}
+DEVICE void scatter(GLOBAL u8* p, i64 i, i64 stride, i64 count, vec x) {
+  acc_t lanes[LANES];
+  spill(x, lanes);
+  for (i64 j = 0; j < LANES && j < count; ++j) put(p, (i + j) * stride, lanes[j]);
+}
+)";
+
+// A NaN is lost in fmax but not in the sum, which makes it of every result. What is left of a line after
+// whole vectors is one more, filled up with -infinity: one exponential of a vector costs as much as that of
+// an element.
+constexpr const char* line_functions = R"(
+DEVICE acc_t largest_of(GLOBAL u8* in, i64 stride, i64 count) {
+  vec a0 = SPLAT(-INFINITY), a1 = a0, a2 = a0, a3 = a0;
+  i64 i = 0;
+  for (; count - i >= 4 * LANES; i += 4 * LANES) {
+    a0 = fmax(a0, TAKE_RUN(in, i));
+    a1 = fmax(a1, TAKE_RUN(in, i + LANES));
+    a2 = fmax(a2, TAKE_RUN(in, i + 2 * LANES));
+    a3 = fmax(a3, TAKE_RUN(in, i + 3 * LANES));
+  }
+  for (; count - i >= LANES; i += LANES) a0 = fmax(a0, TAKE_RUN(in, i));
+  if (i < count) a1 = fmax(a1, gather(in, i, stride, count - i));
+  return max_lanes(fmax(fmax(a0, a1), fmax(a2, a3)));
+}
+DEVICE void softmax_line(GLOBAL u8* in, i64 stride, GLOBAL u8* out, i64 out_stride, i64 count) {
+  const acc_t largest = largest_of(in, stride, count);
+  vec sums = SPLAT(0), lost_of = SPLAT(0);
+  i64 i = 0;
+  while (count - i >= LANES) {
+    vec terms = SPLAT(0);
+    i64 steps = (count - i) / LANES;
+    if (steps > 8) steps = 8;
+    for (; steps > 0; --steps, i += LANES) {
+      const vec e = exp(TAKE_RUN(in, i) - largest);
+      KEEP_RUN(i, e)
+      terms += e;
+    }
+    ADD_EXACTLY(vec, sums, lost_of, terms)
+  }
+  if (i < count) {
+    const vec e = exp(gather(in, i, stride, count - i) - largest);
+    KEEP_REST(i, e)
+    ADD_EXACTLY(vec, sums, lost_of, e)
+  }
+  const acc_t sum = sum_lanes(sums), lost = sum_lanes(lost_of);
+  FACTOR(acc_t, factor, largest, sum, lost)
+  for (i = 0; count - i >= LANES; i += LANES) PUT_RUN(out, i, RESULT_RUN(i))
+  if (i < count) scatter(out, i, out_stride, count - i, RESULT_REST(i));
+}
+)";
+
+constexpr const char* lines_body = R"(
+  const i64 stride = v.reduced_in[0], out_stride = v.out_stride;
+  const i64 end = v.units * (item0 + 1) / items0;
+  for (i64 line = v.units * item0 / items0; line < end; ++line)
+    softmax_line(m0 + v.from + IN_BYTES * place(line, v.kept, v.kept_in, v.kept_rank), stride,
+                 m1 + v.to + OUT_BYTES * place(line, v.kept, v.kept_out, v.kept_rank), out_stride,
+                 v.count);
+)";
+
+// The last vector of a piece reaches back: what two vectors compute is the same.
+constexpr const char* columns_body = R"(
+  const i64 width_of_all = v.kept[v.kept_rank - 1];
+  const i64 blocks = (width_of_all + COLUMNS - 1) / COLUMNS;
+  const i64 stride = v.reduced_in[0], out_stride = v.out_stride;
+  const i64 end = v.units * (item0 + 1) / items0;
+  for (i64 unit = v.units * item0 / items0; unit < end; ++unit) {
+    const i64 column = unit % blocks * COLUMNS;
+    const i64 line = unit / blocks * width_of_all + column;
+    const i64 width = width_of_all - column < COLUMNS ? width_of_all - column : COLUMNS;
+    const i64 count = (width + LANES - 1) / LANES;
+    GLOBAL u8* in = m0 + v.from + IN_BYTES * place(line, v.kept, v.kept_in, v.kept_rank);
+    GLOBAL u8* out = m1 + v.to + OUT_BYTES * place(line, v.kept, v.kept_out, v.kept_rank);
+    vec largest[VECTORS], sum[VECTORS], lost[VECTORS];
+    for (i64 j = 0; j < count; ++j) {
+      largest[j] = SPLAT(-INFINITY);
+      sum[j] = SPLAT(0);
+      lost[j] = SPLAT(0);
+    }
+    for (i64 i = 0; i < v.count; ++i)
+      for (i64 j = 0; j < count; ++j)
+        largest[j] = fmax(largest[j], take_vec(in, i * stride + COLUMN(j)));
+    for (i64 i = 0; i < v.count; ++i)
+      for (i64 j = 0; j < count; ++j) {
+        const vec e = exp(take_vec(in, i * stride + COLUMN(j)) - largest[j]);
+        ADD_EXACTLY(vec, sum[j], lost[j], e)
+      }
+    for (i64 j = 0; j < count; ++j) {
+      FACTOR(vec, factor, largest[j], sum[j], lost[j])
+      sum[j] = factor;
+    }
+    for (i64 i = 0; i < v.count; ++i)
+      for (i64 j = 0; j < count; ++j) {
+        const vec x = take_vec(in, i * stride + COLUMN(j)) - largest[j];
+        put_vec(out, i * out_stride + COLUMN(j), RESULT_OF(x, sum[j]));
+      }
+  }
+)";
+
+// How a result comes from the shifted element x and what its line gives.
+constexpr const char* softmax_macros = R"(
+#define FACTOR(T, name, largest, sum, lost) const T name = 1 / (sum + lost);
+#define RESULT_OF(x, factor) (exp(x) * (factor))
+)";
+constexpr const char* log_softmax_macros = R"(
+#define FACTOR(T, name, largest, sum, lost) const T name = log(sum) + lost / sum;
+#define RESULT_OF(x, factor) ((x) - (factor))
+)";
+
+// Exponentials that the output can hold as they are computed once.
+constexpr const char* kept_exponentials = R"(
+#define KEEP_RUN(i, e) PUT_RUN(out, i, e)
+#define KEEP_REST(i, e) scatter(out, i, out_stride, count - (i), e);
+#define RESULT_RUN(i) (TAKE_OWN(out, i) * factor)
+#define RESULT_REST(i) (gather(out, i, out_stride, count - (i)) * factor)
+)";
+constexpr const char* no_kept_exponentials = R"(
+#define KEEP_RUN(i, e)
+#define KEEP_REST(i, e)
+#define RESULT_RUN(i) RESULT_OF(TAKE_RUN(in, i) - largest, factor)
+#define RESULT_REST(i) RESULT_OF(gather(in, i, stride, count - (i)) - largest, factor)
+)";
+
+constexpr const char* neighbours = R"(
+#define TAKE_RUN(p, i) take_vec(p, i)
+#define TAKE_OWN(p, i) take_vec(p, i)
+#define PUT_RUN(p, i, x) put_vec(p, i, x);
+)";
+constexpr const char* with_strides = R"(
+#define TAKE_RUN(p, i) gather(p, i, stride, LANES)
+#define TAKE_OWN(p, i) gather(p, i, out_stride, LANES)
+#define PUT_RUN(p, i, x) scatter(p, i, out_stride, LANES, x);
+)";
+
+KernelText make_text(const Operator& op, bool log, const Text& text) {
+  const Dtype accumulator = accumulator_of(text.dtype);
+  const Elements elements{text.dtype, text.dtype, accumulator, text.lanes};
+  KernelText kernel;
+  constexpr const char* names[] = {"lines", "strided_lines", "columns"};
+  kernel.name = kernel_name(op, text.dtype, names[static_cast<unsigned>(text.form)]);
+  kernel.num_memory = 2;
+  kernel.values = plan_fields();
+  kernel.values.push_back({"out_stride"});
+  kernel.helpers = element_functions(elements);
+  kernel.helpers += fold_lanes("sum_lanes", "x + y", text.lanes);
+  kernel.helpers += fold_lanes("max_lanes", "fmax(x, y)", text.lanes);
+  kernel.helpers += shared_functions;
+  kernel.helpers += log ? log_softmax_macros : softmax_macros;
+  if (text.form == Form::columns) {
+    kernel.helpers += fmt::format(
+        "#define VECTORS {}\n#define COLUMNS {}\n"
+        "#define COLUMN(j) ((j) + 1 < count ? (j) * LANES : width - LANES)\n",
+        vectors_of_columns, vectors_of_columns * text.lanes);
+    kernel.body = columns_body;
+    return kernel;
+  }
+  kernel.helpers += text.form == Form::lines ? neighbours : with_strides;
+  kernel.helpers += !log && text.dtype == accumulator ? kept_exponentials : no_kept_exponentials;
+  kernel.helpers += line_functions;
+  kernel.body = lines_body;
+  return kernel;
+}
+
+class Softmax final : public GeneratedKernel {
+ public:
+  explicit Softmax(const Operator& op)
+      : op_(op), log_(std::string_view(op.name()) == "log_softmax") {
+    places = strided_places(op, op.dtypes);
+  }
+
+  void run(Invocation& invocation) const override {
+    const bp_tensor &in = invocation.tensor(0), &out = invocation.output();
+    const auto dtype = static_cast<Dtype>(in.dtype);
+    invocation.require(dtype);
+    ReductionPlan plan(in, out, invocation.arg(1));
+    const ReductionSpace &kept = plan.kept, &line = plan.reduced;
+    Text text;
+    text.dtype = dtype;
+    const unsigned lanes = lanes_for(invocation, accumulator_of(dtype));
+    std::int64_t units = kept.numel;
+    if (line.strides[0][0] == 1 && line.strides[1][0] == 1) {
+      text.lanes = lanes;
+    } else if (lanes > 1 && kept.inner_stride(0) == 1 && kept.inner_stride(1) == 1 &&
+               kept.inner() >= lanes) {
+      text.form = Form::columns;
+      text.lanes = lanes;
+      const std::int64_t width = vectors_of_columns * lanes;
+      units = kept.numel / kept.inner() * ((kept.inner() + width - 1) / width);
+    } else {
+      text.form = Form::strided_lines;
+      text.lanes = lanes;
+    }
+    bp_function* function =
+        invocation.function(text.variant(), [&] { return make_text(op_, log_, text); });
+    Values values = plan_values(plan, {offset_of(in), offset_of(out), units, 1});
+    values.add(line.strides[1][0]);
+    Grid grid;
+    grid.items[0] = work_items(invocation, units, in.numel);
+    invocation.launch(function, grid, {handle_of(in), handle_of(out)}, values);
+  }
+
+ private:
+  const Operator& op_;
+  bool log_;
+};
+
+}  // namespace
+
+std::unique_ptr<GeneratedKernel> make_softmax(const Operator& op) {
+  return std::make_unique<Softmax>(op);
+}
+
+}  // namespace bp::codegen

@@ -1,0 +1,164 @@
+// Joined operators: what their calls do, and that the same chain is the same operator.
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/chain.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "joined.hpp"
+
+namespace bp {
+namespace {
+
+using From = ChainInput::From;
+
+void check_number(const Call& call, std::uint32_t place, Dtype dtype) {
+  BP_CHECK(contains(dtypes_beside(call.args[place]), dtype),
+           "{}: the number '{}' would change the dtype {} of the tensors; a chain computes in one "
+           "dtype: cast first, or "
+           "call the operators one by one",
+           call.op.name(), call.op.schema->arguments[place].name, name(dtype));
+}
+
+void check_tensor(const Call& call, std::uint32_t place, Dtype wanted) {
+  const Dtype own = static_cast<Dtype>(call.args[place].u.tensor->dtype);
+  BP_CHECK(own == wanted,
+           "{}: '{}' is {}, not {}; a chain computes in one dtype: cast first, or call the "
+           "operators one by one",
+           call.op.name(), call.op.schema->arguments[place].name, name(own), name(wanted));
+}
+
+void broadcast(const Call& call, Inferred& out) {
+  Dims& shape = out.outputs[0].shape;
+  bool is_first = true;
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (call.args[i].tag != BP_TENSOR) continue;
+    const TensorImpl& impl = *TensorImpl::of(call.args[i].u.tensor);
+    const IntList own{impl.shape, static_cast<std::size_t>(impl.abi.dl.ndim)};
+    if (std::exchange(is_first, false)) {
+      shape = own;
+    } else if (!(own == shape)) {
+      shape = broadcast_shapes(call.op.name(), shape, own);
+      out.broadcasts = true;
+    }
+  }
+}
+
+void infer_joined(const Call& call, Inferred& out) {
+  const auto& joined = static_cast<const Joined&>(call.op);
+  Dtype dtype = boolean;
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (joined.arguments[i] != Holds::values) continue;
+    dtype = static_cast<Dtype>(call.args[i].u.tensor->dtype);
+    break;
+  }
+  BP_CHECK(contains(call.op.dtypes, dtype),
+           "{}: its steps do not all compute in {} as they are; cast the tensors first, or call "
+           "the operators one by one",
+           call.op.name(), name(dtype));
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (joined.arguments[i] == Holds::number)
+      check_number(call, i, dtype);
+    else
+      check_tensor(call, i, joined.arguments[i] == Holds::bools ? boolean : dtype);
+  }
+  broadcast(call, out);
+  out.compute_dtype = dtype;
+  out.outputs[0].dtype = joined.gives_bools ? boolean : dtype;
+}
+
+void run_steps(const Call& call) {
+  const auto& joined = static_cast<const Joined&>(call.op);
+  std::vector<Tensor> results(joined.steps.size());
+  bp_value args[max_chain_arguments];
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ChainStep& step = joined.steps[i];
+    for (std::size_t k = 0; k < step.inputs.size(); ++k) {
+      const ChainInput& input = step.inputs[k];
+      args[k] = input.from == From::argument ? call.args[input.index]
+                : input.from == From::step   ? value_of(results[input.index])
+                                             : input.value.value();
+    }
+    const auto num_args = static_cast<std::uint32_t>(step.inputs.size());
+    if (i + 1 == results.size() && call.results[0].defined())
+      call_pointwise_into(*step.op, args, num_args, call.results[0]);
+    else
+      results[i] = call_pointwise(*step.op, args, num_args);
+  }
+  if (!call.results[0].defined()) call.results[0] = std::move(results.back());
+}
+
+// The chain as text: equal for equal chains, and what the operator's name is made of.
+std::string text_of(std::span<const ChainStep> steps) {
+  std::string text;
+  for (const ChainStep& step : steps) {
+    text += fmt::format("{}(", step.op->name());
+    for (const ChainInput& input : step.inputs) {
+      if (input.from == From::number)
+        text += fmt::format("n{}:{:a}:{},", input.value.value().tag, input.value.to_double(),
+                            input.value.to_int());
+      else
+        text += fmt::format("{}{},", input.from == From::argument ? 'a' : 's', input.index);
+    }
+    text += ")";
+  }
+  return text;
+}
+
+// "joined_mul_add_tanh_1f2e3d4c5b6a7988(Tensor a0, Scalar a1) -> Tensor"
+std::string schema_of(const Joined& joined, const std::string& text) {
+  constexpr std::size_t most_named = 6;
+  std::string schema = "joined_";
+  for (std::size_t i = 0; i < std::min(joined.steps.size(), most_named); ++i)
+    schema += fmt::format("{}_", joined.steps[i].op->name());
+  schema += fmt::format("{:016x}(", schema_hash(text));
+  for (std::size_t i = 0; i < joined.arguments.size(); ++i)
+    schema += fmt::format("{}{} a{}", i ? ", " : "",
+                          joined.arguments[i] == Holds::number ? "Scalar" : "Tensor", i);
+  return schema + ") -> Tensor";
+}
+
+struct Chains {
+  std::mutex mutex;
+  std::map<std::string, Operator*> by_text;
+};
+Chains& chains() {
+  static auto* all = new Chains;
+  return *all;
+}
+
+}  // namespace
+
+Operator& join(std::span<const ChainStep> steps) {
+  ensure_operators();
+  BP_CHECK(!steps.empty(), "join: no steps; give at least one");
+  for (const ChainStep& step : steps)
+    BP_CHECK(step.op && step.op->schema, "join: step {} has no registered operator; give one",
+             &step - steps.data());
+  const std::string text = text_of(steps);
+  Chains& all = chains();
+  const std::lock_guard lock(all.mutex);
+  if (const auto found = all.by_text.find(text); found != all.by_text.end()) return *found->second;
+  if (all.by_text.size() >= max_chains)
+    throw_error(ErrorClass::unsupported,
+                fmt::format("join: {} different chains have been made, which live as long as the "
+                            "process, and no more "
+                            "are possible; make numbers that vary arguments of the chain",
+                            max_chains));
+  std::unique_ptr<Joined> joined = join_expressions(steps);
+  joined->infer = infer_joined;
+  joined->decompose = run_steps;
+  joined->text = schema_of(*joined, text);
+  joined->schema_text = joined->text.c_str();
+  register_operator(*joined);
+  Operator& op = *joined.release();  // as long as the process, like every operator
+  all.by_text.emplace(text, &op);
+  return op;
+}
+
+}  // namespace bp

@@ -1,0 +1,51 @@
+// Chains of pointwise operators as one operator: each element is read once, goes through all steps, and is written
+// once. Backends that make kernels for expressions (bp.program, bp.compiler) serve it as one kernel; on all others it
+// is the steps one by one.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <backplane/dispatcher/operator.hpp>
+#include <backplane/tensor/scalar.hpp>
+
+namespace bp {
+
+// Where an argument of a step comes from.
+struct ChainInput {
+  enum class From : std::uint8_t { argument, step, number };
+
+  // Argument `index` of the joined operator: a tensor where the step takes one, else a number. All places that name
+  // it get the same.
+  static ChainInput argument(std::uint32_t index) { return {From::argument, index, {}}; }
+  // The result of an earlier step.
+  static ChainInput step(std::uint32_t index) { return {From::step, index, {}}; }
+  // A number that belongs to the chain. One that varies from call to call is better an argument, since another number
+  // is another chain.
+  static ChainInput number(const Scalar& number) { return {From::number, 0, number}; }
+
+  From from = From::argument;
+  std::uint32_t index = 0;
+  Scalar value;
+};
+
+// One operator of kind pointwise with an expression. `inputs` in the order of its schema; those that are left out at
+// the end take their defaults.
+struct ChainStep {
+  Operator* op = nullptr;
+  std::vector<ChainInput> inputs;
+};
+
+inline constexpr std::uint32_t max_chain_operations = 40;  // of all expressions together
+inline constexpr std::uint32_t max_chain_arguments = 8;
+inline constexpr std::uint32_t max_chains = 1024;  // different ones in a process
+
+// The operator that runs the steps in order and gives the last one's result. The same chain gives the same operator,
+// which lives as long as the process. It computes in one dtype: its tensors have to agree (conditions are bool), where
+// steps one by one would convert; f16 and bf16 are rounded once, at the end.
+// Throws bad_argument, naming the step, for what cannot be one expression: a step that is not pointwise, a result that
+// nobody uses, a comparison that feeds arithmetic, more than the limits above.
+// Threads: any.
+BP_API Operator& join(std::span<const ChainStep> steps);
+
+}  // namespace bp

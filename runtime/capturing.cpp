@@ -1,0 +1,53 @@
+#include <backplane/runtime/capturing.hpp>
+#include <backplane/runtime/thread_state.hpp>
+
+#include "caching_allocator.hpp"
+
+namespace bp {
+
+namespace detail {
+constinit thread_local CaptureState* thread_capture = nullptr;
+}  // namespace detail
+
+GraphMemory::GraphMemory(StreamImpl& stream)
+    : stream_(stream), pool_(std::make_unique<StreamState>()) {
+  DeviceState& device = state_of(*stream.record);
+  pool_->record = stream.record;
+  pool_->raw = stream.raw;
+  pool_->id = stream.id;
+  pool_->is_pool = true;
+  device.allocator->begin_pool(*pool_, stream);
+  device.live_graphs.fetch_add(1, std::memory_order_relaxed);
+}
+
+GraphMemory::~GraphMemory() {
+  DeviceState& device = state_of(*stream_.record);
+  device.allocator->end_pool(*pool_, stream_);
+  device.live_graphs.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool GraphMemory::owns(Storage& storage) const {
+  const PoolBlock* block = CachingAllocator::block_of(storage);
+  return block && block->segment->stream == pool_.get();
+}
+
+StreamImpl& GraphMemory::pool() const {
+  return *pool_;
+}
+
+void set_current_capture(CaptureState* capture) {
+  std::uint64_t& layers = thread_state().included_layers;
+  layers = capture ? layers | capture_key : layers & ~capture_key;
+  detail::thread_capture = capture;
+}
+
+bool set_recorded(StreamImpl& stream, bool recorded) {
+  return state_of(stream).is_recorded.exchange(recorded);
+}
+
+void refuse_capture(CaptureState& capture, ErrorClass error_class, std::string sentence) {
+  if (capture.failure.empty()) capture.failure = sentence;
+  throw_error(error_class, std::move(sentence));
+}
+
+}  // namespace bp

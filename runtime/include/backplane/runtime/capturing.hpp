@@ -1,0 +1,66 @@
+// What the runtime knows of a thread that captures a stream's work (dispatcher/capture.hpp): whom it must not wait
+// for, and where new memory comes from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <backplane/runtime/stream.hpp>
+#include <backplane/tensor/error.hpp>
+#include <backplane/tensor/storage.hpp>
+
+namespace bp {
+
+struct StreamState;
+
+// Among a thread's included layers while it captures, below all layers: so that calls take the long path, where they
+// are recorded, at no cost to those of other threads.
+inline constexpr std::uint64_t capture_key = 1;
+
+// A graph's own pool in the allocator of a device: what is allocated from it while capturing is used again within the
+// capture, and by nobody else until the graph is gone.
+class BP_API GraphMemory {
+ public:
+  // For work on `stream`.
+  explicit GraphMemory(StreamImpl& stream);
+  // Nothing that uses the memory runs any more. What tensors still hold belongs to the stream from now on.
+  ~GraphMemory();
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+
+  bool owns(Storage& storage) const;
+  StreamImpl& pool() const;  // names it to the allocator; no stream of the device
+
+ private:
+  StreamImpl& stream_;
+  std::unique_ptr<StreamState> pool_;
+};
+
+// Of the thread that captures, while it does.
+struct CaptureState {
+  StreamImpl& stream;
+  GraphMemory& memory;
+  bool by_device = false;  // the device records (bp.capture), else the core does
+  std::string failure;     // of the first call that could not be captured
+};
+
+namespace detail {
+extern BP_API constinit thread_local CaptureState* thread_capture
+    __attribute__((tls_model("initial-exec")));
+}  // namespace detail
+
+// Null unless this thread captures.
+inline CaptureState* current_capture() {
+  return detail::thread_capture;
+}
+// Makes it the thread's; null ends that.
+BP_API void set_current_capture(CaptureState* capture);
+// The device begins, or ends, to record what is given to the stream. True if it did before.
+BP_API bool set_recorded(StreamImpl& stream, bool recorded);
+
+// This thread's capture cannot go on: the error is thrown here, and again at its end if somebody catches this one.
+[[noreturn]] BP_API void refuse_capture(CaptureState& capture, ErrorClass error_class,
+                                        std::string sentence);
+
+}  // namespace bp

@@ -1,0 +1,43 @@
+// needs: cpu reference_compiler slow
+// Every row of the table with a kernel, on OpenCL, in the types that every device has. At small sizes it is also what
+// tests/backends/opencl/run_oclgrind watches.
+#include <array>
+
+#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+
+#include "codegen/agree.hpp"
+
+namespace bp::test {
+namespace {
+
+std::vector<const Operator*> rows_with_kernels() {
+  ensure_operators();
+  std::vector<const Operator*> found;
+  for (const Operator* op : registered_operators()) {
+    const bool has_kernel = op->kind != BP_KIND_VIEW && op->kind != BP_KIND_COMPOSITE;
+    if (has_kernel && !(op->flags & BP_OP_SHAPE_DATA) && find_row_facts(op->name()))
+      found.push_back(op);
+  }
+  return found;
+}
+
+class EveryRow : public testing::TestWithParam<const Operator*> {};
+
+TEST_P(EveryRow, agrees_with_cpu_on_opencl) {
+  BP_SKIP_WITHOUT("opencl:0");
+  const Operator& op = *GetParam();
+  constexpr std::array dtypes{f32, i32, i64, boolean};
+  // cpu's own sums are what differ most: see core_ops/table.
+  const bool is_log_softmax = std::string_view(op.name()) == "log_softmax";
+  expect_row_agrees(op.name(), "opencl:0", dtypes, is_log_softmax ? "accumulation" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(all, EveryRow, testing::ValuesIn(rows_with_kernels()),
+                         [](const testing::TestParamInfo<const Operator*>& each) {
+                           return std::string(each.param->name());
+                         });
+
+}  // namespace
+}  // namespace bp::test

@@ -1,0 +1,30 @@
+// needs: cpu reference_compiler slow
+// Elementwise rows in the dtypes that pointwise_test.cpp leaves out.
+#include "codegen/agree.hpp"
+
+namespace bp::test {
+namespace {
+
+using Case = std::tuple<const char*, const Operator*>;
+
+constexpr Dtype other_dtypes[] = {f64, bf16, i64, u8, i8, i16, u16, u32, u64, complex128};
+
+class PointwiseRowInOtherDtypes : public testing::TestWithParam<Case> {};
+
+TEST_P(PointwiseRowInOtherDtypes, agrees_with_cpu) {
+  const auto [device, op] = GetParam();
+  BP_SKIP_WITHOUT(device);
+  expect_row_agrees(op->name(), device, other_dtypes);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, PointwiseRowInOtherDtypes,
+                         testing::Combine(testing::Values("reference_compiler:0", "opencl:0"),
+                                          testing::ValuesIn(rows_of_kind(BP_KIND_POINTWISE))),
+                         [](const testing::TestParamInfo<Case>& each) {
+                           const std::string device = std::get<0>(each.param);
+                           return device.substr(0, device.find(':')) + "_" +
+                                  std::get<1>(each.param)->name();
+                         });
+
+}  // namespace
+}  // namespace bp::test

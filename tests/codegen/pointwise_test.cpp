@@ -1,0 +1,157 @@
+// needs: cpu reference_compiler
+// Elementwise rows on devices that compile: a new row is tested by itself.
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensor/views.hpp>
+
+#include "codegen/agree.hpp"
+
+namespace bp::test {
+namespace {
+
+using Case = std::tuple<const char*, const Operator*>;
+
+// One of each kind; pointwise_dtypes_test.cpp has the others.
+constexpr Dtype some_dtypes[] = {f32, f16, i32, boolean, complex64};
+
+class PointwiseRow : public testing::TestWithParam<Case> {};
+
+TEST_P(PointwiseRow, agrees_with_cpu) {
+  const auto [device, op] = GetParam();
+  BP_SKIP_WITHOUT(device);
+  expect_row_agrees(op->name(), device, some_dtypes);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, PointwiseRow,
+                         testing::Combine(testing::Values("reference_compiler:0", "opencl:0"),
+                                          testing::ValuesIn(rows_of_kind(BP_KIND_POINTWISE))),
+                         [](const testing::TestParamInfo<Case>& each) {
+                           const std::string device = std::get<0>(each.param);
+                           return device.substr(0, device.find(':')) + "_" +
+                                  std::get<1>(each.param)->name();
+                         });
+
+class Pointwise : public testing::TestWithParam<const char*> {};
+
+// A row that nobody has seen: clamp(a * b + c, 0, 6) / (1 + exp(-a)) where a < c, else |b|.
+constexpr bp_expr_node chain[] = {
+    {BP_X_ARG, 0, 0, 0, 0},     {BP_X_ARG, 1, 0, 0, 0},      {BP_X_ARG, 2, 0, 0, 0},
+    {BP_X_MUL, 0, 1, 0, 0},     {BP_X_ADD, 3, 2, 0, 0},      {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_MAX, 4, 5, 0, 0},     {BP_X_CONST, 0, 0, 0, 6},    {BP_X_MIN, 6, 7, 0, 0},
+    {BP_X_SIGMOID, 0, 0, 0, 0}, {BP_X_MUL, 8, 9, 0, 0},      {BP_X_LT, 0, 2, 0, 0},
+    {BP_X_ABS, 1, 0, 0, 0},     {BP_X_SELECT, 11, 10, 12, 0}};
+
+Operator& chain_operator() {
+  static Operator* made = [] {
+    auto* op = new Operator;
+    op->schema_text = "test::clamped_gate(Tensor a, Tensor b, Tensor c) -> Tensor";
+    op->kind = BP_KIND_POINTWISE;
+    op->dtypes = dtypes::floating;
+    op->promotion = Promotion::common;
+    op->promoted = 7;
+    op->infer = find_operator("where")->infer;
+    op->nodes = chain;
+    op->num_nodes = std::size(chain);
+    register_operator(*op);
+    return op;
+  }();
+  return *made;
+}
+
+Tensor clamped_gate(const Tensor& a, const Tensor& b, const Tensor& c) {
+  const Tensor clamped = minimum(maximum(a * b + c, 0), 6);
+  return where(a < c, clamped * sigmoid(a), abs(b));
+}
+
+Tensor ramp(IntList shape, double from, Dtype dtype) {
+  std::int64_t numel = 1;
+  for (std::int64_t size : shape) numel *= size;
+  return cast(
+      reshape(arange(from, from + static_cast<double>(numel) / 8, 0.125, f64, host_device()),
+              shape),
+      dtype);
+}
+
+TEST_P(Pointwise, computes_a_chain_of_a_new_row_in_one_kernel) {
+  BP_SKIP_WITHOUT(GetParam());
+  const Device on = device(GetParam());
+  ensure_operators();
+  Operator& op = chain_operator();
+  for (Dtype dtype : {f32, f64, f16}) {
+    const std::string what = std::string(name(dtype)) + " on " + GetParam();
+    const Tensor a = ramp({3, 37}, -6, dtype), b = ramp({37}, -2, dtype),
+                 c = ramp({3, 1}, 0, dtype);
+    const Tensor there[] = {to(a, on), to(b, on), to(c, on)};
+    std::vector<Tensor> result;
+    expect_stays_on(GetParam(), what, [&] {
+      result =
+          call_boxed(op, std::vector{value_of(there[0]), value_of(there[1]), value_of(there[2])});
+    });
+    // The chain rounds once where separate operators round to f16 after each.
+    const Tensor expected = cast(clamped_gate(cast(a, f64), cast(b, f64), cast(c, f64)), dtype);
+    expect_agrees(result[0], expected, dtype == f32 ? "4 ulp" : "3 ulp", what);
+  }
+}
+
+// Long enough for several work-items, in lengths that fill no vector, in place and from odd starts.
+TEST_P(Pointwise, covers_every_element_of_long_tensors) {
+  BP_SKIP_WITHOUT(GetParam());
+  const Device on = device(GetParam());
+  for (std::int64_t length : {1, 15, 64, 100'003, 1'000'001}) {
+    const std::string what = std::to_string(length) + " elements on " + GetParam();
+    const Tensor a = ramp({length + 3}, -9, f32);
+    const Tensor there = to(a, on);
+    const Tensor some = views::narrow(a, 0, 3, length),
+                 some_there = views::narrow(there, 0, 3, length);
+    expect_agrees(some_there * some_there, some * some, "exact", what);
+    expect_agrees(some_there < 0.5, some < 0.5, "exact", what);
+    add_out(some_there, some_there, 1);
+    add_out(some, some, 1);
+    expect_agrees(there, a, "exact", what + " in place");
+  }
+}
+
+// Dimensions that join and some that do not: ranks 1 to 7, broadcast, permuted and with steps.
+TEST_P(Pointwise, reaches_elements_by_any_strides) {
+  BP_SKIP_WITHOUT(GetParam());
+  const Device on = device(GetParam());
+  const Tensor a = ramp({2, 3, 4, 5, 6}, -9, f32);
+  const Tensor there = to(a, on);
+  const auto check = [&](auto&& view, const char* how) {
+    const Tensor x = view(a), y = view(there);
+    Tensor result;
+    const std::string what = std::string(how) + " on " + GetParam();
+    expect_stays_on(GetParam(), what, [&] { result = y + y * y; });
+    expect_agrees(result, x + x * x, "exact", what);
+    expect_agrees(maximum(y, views::select(y, 0, 0)), maximum(x, views::select(x, 0, 0)), "exact",
+                  what);
+  };
+  check([](const Tensor& t) { return views::permute(t, {4, 2, 0, 3, 1}); }, "permuted");
+  check([](const Tensor& t) { return views::slice(t, 4, 1, {}, 2); }, "with steps");
+  check(
+      [](const Tensor& t) {
+        return views::expand(views::narrow(t, 1, 1, 1), {2, 7, 4, 5, 6});
+      },
+      "expanded");
+  check(
+      [](const Tensor& t) {
+        return views::slice(
+            views::slice(views::slice(views::slice(t, 4, 0, {}, 4), 3, 1, {}, 3), 2, 0, {}, 3), 1,
+            0, {}, 2);
+      },
+      "sparse");
+  const Tensor seven = views::permute(reshape(there, {2, 3, 2, 2, 5, 2, 3}), {6, 4, 2, 0, 5, 3, 1});
+  const Tensor seven_here =
+      views::permute(reshape(a, {2, 3, 2, 2, 5, 2, 3}), {6, 4, 2, 0, 5, 3, 1});
+  const Tensor turned = contiguous(seven), turned_here = contiguous(seven_here);
+  expect_agrees(seven + turned, seven_here + turned_here, "exact", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(all, Pointwise, testing::Values("reference_compiler:0", "opencl:0"),
+                         [](const testing::TestParamInfo<const char*>& each) {
+                           const std::string device = each.param;
+                           return device.substr(0, device.find(':'));
+                         });
+
+}  // namespace
+}  // namespace bp::test

@@ -1,0 +1,18 @@
+"""Clang takes what a newcomer writes: the first application, and the smallest plugin. Everything else is built by GCC here."""
+
+import shutil
+import subprocess
+
+import rule
+
+ROOMS = ("core_ops", "dispatcher", "runtime", "tensor", "sdk")
+PROGRAMS = {"examples/hello/hello.cpp": "c++20", "tests/plugins/memory_only/memory_only.cpp": "c++17"}
+
+compiler = shutil.which("clang++-14") or shutil.which("clang++")
+broken = [] if compiler else ["no clang++ (apt install clang-14)"]
+for file, standard in PROGRAMS.items() if compiler else ():
+    command = [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    command += [f"-I{rule.source / room / 'include'}" for room in ROOMS]
+    result = subprocess.run([*command, rule.source / file], capture_output=True, text=True)
+    broken += [f"{file}: {line}" for line in result.stderr.splitlines() if "error:" in line]
+rule.report(broken, f"{len(PROGRAMS)} programs")
