@@ -4,6 +4,7 @@
 # in a person's home is kept in the build instead.
 set(test_environment
   ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1:intercept_tls_get_addr=0
+  LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0
   TSAN_OPTIONS=allocator_may_return_null=1:second_deadlock_stack=1
   UBSAN_OPTIONS=print_stacktrace=1
   XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/home/cache
@@ -14,7 +15,7 @@ set(test_environment
 add_library(bp_test_support INTERFACE)
 target_link_libraries(bp_test_support INTERFACE GTest::gmock_main GTest::gtest bp_warnings fmt::fmt Threads::Threads)
 target_include_directories(bp_test_support INTERFACE ${CMAKE_SOURCE_DIR}/tests)
-target_compile_options(bp_test_support INTERFACE $<$<CONFIG:Release>:-O0>) # a test is compiled more often than it runs
+target_compile_options(bp_test_support INTERFACE -O0) # a test is compiled more often than it runs
 target_compile_definitions(bp_test_support INTERFACE
   BP_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
   BP_BUILD_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"

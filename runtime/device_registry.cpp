@@ -213,6 +213,9 @@ void unregister_backend(Backend& backend) {
   // Its answer changes nothing: all streams are idle, and the devices close now.
   if (BP_HAS(&plugin, bp_plugin, quiesce) && plugin.quiesce)
     static_cast<void>(plugin.quiesce(plugin.self));
+  // Before, so that a thread that ends now returns nothing to an allocator that is going; and after, since
+  // closing returns blocks through this thread's own cache.
+  for (DeviceRecord* record : backend.devices) forget_device_in_threads(record->device.number);
   for (DeviceRecord* record : backend.devices) close_device(state_of(*record));
   for (DeviceRecord* record : backend.devices) forget_device_in_threads(record->device.number);
   std::unique_ptr<BackendState> gone;

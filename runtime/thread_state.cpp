@@ -1,3 +1,4 @@
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <pthread.h>
@@ -25,6 +26,7 @@ struct Threads {
   int num_hooks = 0;
   pthread_key_t key = 0;
   bool has_key = false;
+  std::atomic<int> num_returning{0};  // threads that are ending, and give their blocks back
 };
 
 void end_thread(void* state);
@@ -34,6 +36,7 @@ Threads& threads() {
   static Threads& all = *[] {
     auto* made = new Threads;
     made->has_key = pthread_key_create(&made->key, end_thread) == 0;
+    run_in_forked_child([] { threads().num_returning = 0; });  // they are not in the child
     return made;
   }();
   return all;
@@ -54,12 +57,15 @@ void end_thread(void* pointer) {
     for (int i = 0; i < num_hooks; ++i) hooks[i] = all.hooks[i];
   }
   for (int i = 0; i < num_hooks; ++i) hooks[i](*state);
-  return_thread_caches(*state);
   {
     const std::lock_guard lock(all.mutex);
+    ++all.num_returning;
     if (state->after) state->after->before = state->before;
     (state->before ? state->before->after : all.first) = state->after;
   }
+  return_thread_caches(*state);
+  --all.num_returning;
+  all.num_returning.notify_all();
   detail::current_thread_state = nullptr;
   delete state;
 }
@@ -96,13 +102,17 @@ void register_thread_exit(void (*hook)(ThreadState& state)) {
 
 void forget_device_in_threads(std::uint32_t number) {
   Threads& all = threads();
-  const std::lock_guard lock(all.mutex);
+  std::unique_lock lock(all.mutex);
   for (ListedState* state = all.first; state; state = state->after) {
     state->streams[number] = nullptr;
     state->caches[number] = nullptr;
     if (state->has_default_device && state->default_device.number == number)
       state->has_default_device = false;
   }
+  // A thread that is ending is on no list any more, but may still return blocks of the device.
+  lock.unlock();
+  for (int ending = all.num_returning; ending; ending = all.num_returning)
+    all.num_returning.wait(ending);
 }
 
 }  // namespace bp

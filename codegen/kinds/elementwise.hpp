@@ -23,11 +23,19 @@ enum class Reach : std::uint8_t { flat, strided };
 struct Form {
   Reach reach = Reach::flat;
   int rank_class = 2;  // of `strided`: dimensions at the most, 2, 3, 4 or BP_MAX_RANK
+  // Of `flat`: the number of elements and the starts have 32 bits. Those of three tensors are 16 bytes then; PoCL
+  // 3.1 asks malloc for aligned memory for arguments of more, at each launch, which is a fifth of the launch.
+  bool is_narrow = false;
 
   // In 6 bits.
-  std::uint64_t variant() const { return std::uint64_t(reach) | std::uint64_t(rank_class) << 1; }
+  std::uint64_t variant() const {
+    return std::uint64_t(reach) | std::uint64_t(is_narrow ? 1 : rank_class) << 1;
+  }
 };
 inline constexpr int form_bits = 6;
+
+// A work-item's elements are a multiple of it, so that vectors begin where the cache's lines do.
+inline constexpr std::int64_t unit_of_share = 64;
 
 // Operand 0 is the output, the others are the inputs.
 struct Operand {
@@ -70,7 +78,7 @@ class ElementwiseCall {
     Grid grid;
     Form form;
     if (flags_ & BP_LAYOUT_CONTIGUOUS) [[likely]]
-      grid.items[0] = flat(invocation, grain, values);
+      grid.items[0] = flat(invocation, grain, values, form);
     else
       grid.items[0] = strided(invocation, grain, values, form);
     add_numbers(values);
@@ -81,7 +89,8 @@ class ElementwiseCall {
 
  private:
   // Append what the loops need and return the number of work-items.
-  std::uint64_t flat(const Invocation& invocation, std::int64_t grain, Values& values) const;
+  std::uint64_t flat(const Invocation& invocation, std::int64_t grain, Values& values,
+                     Form& form) const;
   std::uint64_t strided(const Invocation& invocation, std::int64_t grain, Values& values,
                         Form& form) const;
 

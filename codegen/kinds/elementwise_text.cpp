@@ -36,17 +36,26 @@ class Writer {
 
   void line(std::string_view code) { text_.body.append("  ").append(code).append("\n"); }
 
-  // Fields, addresses and numbers.
+  // The number of elements and the starts, two in a word where they are narrow.
+  void declare_flat() {
+    std::size_t tensors = 0;
+    for (const Operand& operand : of_.operands) tensors += !operand.is_number;
+    if (of_.form.is_narrow)
+      text_.values = {{"packed", false, static_cast<int>(tensors / 2 + 1)}};
+    else
+      text_.values = {{"n"}, {"start", false, static_cast<int>(tensors)}};
+    line(of_.form.is_narrow ? "const i64 n = (i64)(u32)v.packed[0];" : "const i64 n = v.n;");
+  }
   void declare() {
     if (is_flat_)
-      text_.values = {{"n"}, {"chunk"}};
+      declare_flat();
     else
       text_.values = {{"rows"},  {"inner"}, {"pieces"},     {"piece"},
                       {"share"}, {"outer"}, {"by_vectors"}, {"size", false, outer()}};
     for (std::size_t k = 0; k < num_operands(); ++k) {
       if (is_number(k)) continue;
-      text_.values.push_back({fmt::format("start{}", k)});
-      line(fmt::format("GLOBAL u8* const p{0} = m{1} + v.start{0};", k, text_.num_memory++));
+      line(fmt::format("GLOBAL u8* const p{} = m{} + {};", k, text_.num_memory, start_of(k)));
+      ++text_.num_memory;
       if (is_flat_) continue;
       text_.values.push_back({fmt::format("step{}", k)});
       text_.values.push_back({fmt::format("stride{}", k), false, outer()});
@@ -59,6 +68,18 @@ class Writer {
       line(fmt::format("const {} {} = {};", compute_type(dtype), name,
                        number_text("v." + name, dtype)));
     }
+  }
+
+  // Where the operand's tensor begins, in bytes.
+  std::string start_of(std::size_t operand) {
+    const unsigned tensor = text_.num_memory;
+    if (!is_flat_) {
+      text_.values.push_back({fmt::format("start{}", operand)});
+      return fmt::format("v.start{}", operand);
+    }
+    if (!of_.form.is_narrow) return fmt::format("v.start[{}]", tensor);
+    return tensor % 2 == 0 ? fmt::format("(i64)((u64)v.packed[{}] >> 32)", tensor / 2)
+                           : fmt::format("(i64)(u32)v.packed[{}]", tensor / 2 + 1);
   }
 
   std::string place_of(std::size_t operand, unsigned width) const {
@@ -106,12 +127,14 @@ class Writer {
 
   void write_flat() {
     if (!of_.for_cpu) {
-      line("for (i64 i = item0; i < v.n; i += items0) {");
+      line("for (i64 i = item0; i < n; i += items0) {");
       write_step(1);
       return line("}");
     }
-    line("i64 i = item0 * v.chunk;");
-    line("const i64 end = i + v.chunk < v.n ? i + v.chunk : v.n;");
+    line(fmt::format("const i64 units = (n + {0} - 1) / {0};", unit_of_share));
+    line(fmt::format("const i64 chunk = (units + items0 - 1) / items0 * {};", unit_of_share));
+    line("i64 i = item0 * chunk;");
+    line("const i64 end = i + chunk < n ? i + chunk : n;");
     write_run();
   }
 

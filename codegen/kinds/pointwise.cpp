@@ -21,6 +21,9 @@ class Pointwise : public GeneratedKernel {
 
  private:
   bool is_mask(std::size_t input) const { return (masks_ >> input & 1u) != 0; }
+  bool is_beside(std::size_t input) const {
+    return std::find(beside_.begin(), beside_.end(), inputs_[input]) != beside_.end();
+  }
   Dtype dtype_of(const bp_call& call) const;
   bool numbers_are_one(const bp_call& call) const;
   bool emits(Dtype dtype) const;
@@ -163,7 +166,7 @@ void Pointwise::run(Invocation& invocation) const {
       },
       [&](Values& values) {
         for (std::size_t k = 0; k < inputs_.size(); ++k)
-          if (numbers >> k & 1u)
+          if ((numbers >> k & 1u) && !(ones && is_beside(k)))
             add_number(values, call.args[inputs_[k]], is_mask(k) ? Dtype::boolean : dtype);
       });
 }
@@ -177,13 +180,17 @@ KernelText Pointwise::make_text(const Invocation& invocation, const Form& form, 
   if (has_vector_form(dtype))
     text.width = vector_width(invocation, bytes_of_type(compute_type(dtype)));
   text.operands.push_back({gives_mask_ ? Dtype::boolean : dtype, false});
-  for (std::size_t k = 0; k < inputs_.size(); ++k)
+  std::vector<std::uint32_t> kept;
+  for (std::size_t k = 0; k < inputs_.size(); ++k) {
+    if (ones && is_beside(k)) continue;
+    kept.push_back(inputs_[k]);
     text.operands.push_back({is_mask(k) ? Dtype::boolean : dtype, (numbers >> k & 1u) != 0});
+  }
   text.step = [&](unsigned width, const auto& input, std::string& statements) {
     Operands operands;
     operands.argument = [&](std::uint32_t place) {
-      const auto at = std::find(inputs_.begin(), inputs_.end(), place);
-      return input(static_cast<std::size_t>(at - inputs_.begin()) + 1);
+      const auto at = std::find(kept.begin(), kept.end(), place);
+      return input(static_cast<std::size_t>(at - kept.begin()) + 1);
     };
     return emit_expression(ones ? nodes_with_ones_ : nodes_, dtype, width, operands, statements);
   };

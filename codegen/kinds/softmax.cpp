@@ -1,13 +1,14 @@
 // softmax and log_softmax along one dimension of any strides.
 //
-// Three passes over a line: the largest element; the exponentials' sum; the result. Lines that lie in one
-// run are taken as vectors; so are neighbouring lines across memory.
+// Three passes over a line: the largest element; the exponentials' sum, while the next line comes into the
+// cache; the result. Lines that lie in one run are taken as vectors; so are neighbouring lines across memory.
 #include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
 
 #include <backplane/tensor/check.hpp>
 
+#include "dialect/helpers.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_space.hpp"
 #include "kinds/reduction_text.hpp"
@@ -29,6 +30,23 @@ struct Text {
     return (index(dtype) * 4 + static_cast<unsigned>(form)) * 32 + lanes;
   }
 };
+
+// For x <= 0, or a NaN: 2^n * (1 + q), x = n * log(2) + r. On processors OpenCL's own takes twice as long
+// (PoCL 3.1); here it is as much as memory leaves time for. What is less than 2^-125 is 0.
+constexpr const char* exponential_of_vectors = R"(
+DEVICE vec exponential(vec given) {
+#pragma OPENCL FP_CONTRACT ON
+  const vec x = select(given, SPLAT(-87.0f), given < -87.0f);
+  const vec shifted = x * 0x1.715476p+0f + 0x1.8p23f, n = shifted - 0x1.8p23f;
+  const vec r = n * -9.0580006145e-06f + (n * -6.9313812256e-01f + x);
+  vec q = r * 0.001381453825160861f + 0.00836874544620514f;
+  q = q * r + 0.04166838899254799f;
+  q = q * r + 0.1666652113199234f;
+  q = (r * r) * (q * r + 0.4999999403953552f) + r;
+  const vec power = AS_VEC((AS_BITS(shifted) << 23) + 0x3f800000u);
+  return select(power * q + power, SPLAT(0), given < -87.0f);
+}
+)";
 
 // Sums of 8 terms are added up with what their rounding lost: equal terms are rounded to the same side again
 // and again.
@@ -57,16 +75,17 @@ DEVICE acc_t largest_of(GLOBAL u8* in, i64 stride, i64 count) {
   vec a0 = SPLAT(-INFINITY), a1 = a0, a2 = a0, a3 = a0;
   i64 i = 0;
   for (; count - i >= 4 * LANES; i += 4 * LANES) {
-    a0 = fmax(a0, TAKE_RUN(in, i));
-    a1 = fmax(a1, TAKE_RUN(in, i + LANES));
-    a2 = fmax(a2, TAKE_RUN(in, i + 2 * LANES));
-    a3 = fmax(a3, TAKE_RUN(in, i + 3 * LANES));
+    a0 = larger(a0, TAKE_RUN(in, i));
+    a1 = larger(a1, TAKE_RUN(in, i + LANES));
+    a2 = larger(a2, TAKE_RUN(in, i + 2 * LANES));
+    a3 = larger(a3, TAKE_RUN(in, i + 3 * LANES));
   }
-  for (; count - i >= LANES; i += LANES) a0 = fmax(a0, TAKE_RUN(in, i));
-  if (i < count) a1 = fmax(a1, gather(in, i, stride, count - i));
-  return max_lanes(fmax(fmax(a0, a1), fmax(a2, a3)));
+  for (; count - i >= LANES; i += LANES) a0 = larger(a0, TAKE_RUN(in, i));
+  if (i < count) a1 = larger(a1, gather(in, i, stride, count - i));
+  return max_lanes(larger(larger(a0, a1), larger(a2, a3)));
 }
-DEVICE void softmax_line(GLOBAL u8* in, i64 stride, GLOBAL u8* out, i64 out_stride, i64 count) {
+DEVICE void softmax_line(GLOBAL u8* in, i64 stride, GLOBAL u8* out, i64 out_stride, i64 count,
+                         GLOBAL const u8* next) {
   const acc_t largest = largest_of(in, stride, count);
   vec sums = SPLAT(0), lost_of = SPLAT(0);
   i64 i = 0;
@@ -74,15 +93,25 @@ DEVICE void softmax_line(GLOBAL u8* in, i64 stride, GLOBAL u8* out, i64 out_stri
     vec terms = SPLAT(0);
     i64 steps = (count - i) / LANES;
     if (steps > 8) steps = 8;
-    for (; steps > 0; --steps, i += LANES) {
-      const vec e = exp(TAKE_RUN(in, i) - largest);
+    for (; steps > 1; steps -= 2, i += 2 * LANES) {
+      const vec e0 = exponential(TAKE_RUN(in, i) - largest);
+      const vec e1 = exponential(TAKE_RUN(in, i + LANES) - largest);
+      FETCH(next, i)
+      FETCH(next, i + LANES)
+      KEEP_RUN(i, e0)
+      KEEP_RUN(i + LANES, e1)
+      terms += e0 + e1;
+    }
+    if (steps > 0) {
+      const vec e = exponential(TAKE_RUN(in, i) - largest);
       KEEP_RUN(i, e)
       terms += e;
+      i += LANES;
     }
     ADD_EXACTLY(vec, sums, lost_of, terms)
   }
   if (i < count) {
-    const vec e = exp(gather(in, i, stride, count - i) - largest);
+    const vec e = exponential(gather(in, i, stride, count - i) - largest);
     KEEP_REST(i, e)
     ADD_EXACTLY(vec, sums, lost_of, e)
   }
@@ -96,10 +125,29 @@ DEVICE void softmax_line(GLOBAL u8* in, i64 stride, GLOBAL u8* out, i64 out_stri
 constexpr const char* lines_body = R"(
   const i64 stride = v.reduced_in[0], out_stride = v.out_stride;
   const i64 end = v.units * (item0 + 1) / items0;
-  for (i64 line = v.units * item0 / items0; line < end; ++line)
-    softmax_line(m0 + v.from + IN_BYTES * place(line, v.kept, v.kept_in, v.kept_rank), stride,
-                 m1 + v.to + OUT_BYTES * place(line, v.kept, v.kept_out, v.kept_rank), out_stride,
-                 v.count);
+  i64 line = v.units * item0 / items0;
+  GLOBAL u8* next = m0 + v.from + IN_BYTES * place(line, v.kept, v.kept_in, v.kept_rank);
+  for (; line < end; ++line) {
+    GLOBAL u8* const in = next;
+    if (line + 1 < end)
+      next = m0 + v.from + IN_BYTES * place(line + 1, v.kept, v.kept_in, v.kept_rank);
+    softmax_line(in, stride, m1 + v.to + OUT_BYTES * place(line, v.kept, v.kept_out, v.kept_rank),
+                 out_stride, v.count, v.count * IN_BYTES <= FETCHED_BYTES ? next : in);
+  }
+)";
+
+// Longer lines leave the cache before their turn comes. Modules of SPIR-V have no word for it.
+constexpr const char* fetches = R"(
+#define FETCHED_BYTES 65536
+#if defined(__clang__) && defined(__x86_64__)
+#define FETCH(p, i) __builtin_prefetch((const __private void*)(size_t)((p) + (i) * IN_BYTES));
+#else
+#define FETCH(p, i)
+#endif
+)";
+constexpr const char* no_fetches = R"(
+#define FETCHED_BYTES 0
+#define FETCH(p, i)
 )";
 
 // The last vector of a piece reaches back: what two vectors compute is the same.
@@ -123,10 +171,10 @@ constexpr const char* columns_body = R"(
     }
     for (i64 i = 0; i < v.count; ++i)
       for (i64 j = 0; j < count; ++j)
-        largest[j] = fmax(largest[j], take_vec(in, i * stride + COLUMN(j)));
+        largest[j] = larger(largest[j], take_vec(in, i * stride + COLUMN(j)));
     for (i64 i = 0; i < v.count; ++i)
       for (i64 j = 0; j < count; ++j) {
-        const vec e = exp(take_vec(in, i * stride + COLUMN(j)) - largest[j]);
+        const vec e = exponential(take_vec(in, i * stride + COLUMN(j)) - largest[j]);
         ADD_EXACTLY(vec, sum[j], lost[j], e)
       }
     for (i64 j = 0; j < count; ++j) {
@@ -144,7 +192,7 @@ constexpr const char* columns_body = R"(
 // How a result comes from the shifted element x and what its line gives.
 constexpr const char* softmax_macros = R"(
 #define FACTOR(T, name, largest, sum, lost) const T name = 1 / (sum + lost);
-#define RESULT_OF(x, factor) (exp(x) * (factor))
+#define RESULT_OF(x, factor) (exponential(x) * (factor))
 )";
 constexpr const char* log_softmax_macros = R"(
 #define FACTOR(T, name, largest, sum, lost) const T name = log(sum) + lost / sum;
@@ -176,6 +224,17 @@ constexpr const char* with_strides = R"(
 #define PUT_RUN(p, i, x) scatter(p, i, out_stride, LANES, x);
 )";
 
+// The words of vectors of the accumulator's type: the functions of a single lane are C's own.
+std::string vector_words(Dtype accumulator, unsigned lanes) {
+  if (lanes == 1) return "#define exponential exp\n#define larger fmax\n";
+  // A NaN may be lost or not.
+  std::string text = "#define larger(x, y) select(y, x, (x) > (y))\n";
+  if (accumulator != Dtype::f32) return text + "#define exponential exp\n";
+  text += fmt::format("#define AS_VEC(x) as_{}(x)\n#define AS_BITS(x) as_{}(x)\n",
+                      opencl_type("f32", lanes), opencl_type("u32", lanes));
+  return text + exponential_of_vectors;
+}
+
 KernelText make_text(const Operator& op, bool log, const Text& text) {
   const Dtype accumulator = accumulator_of(text.dtype);
   const Elements elements{text.dtype, text.dtype, accumulator, text.lanes};
@@ -188,6 +247,7 @@ KernelText make_text(const Operator& op, bool log, const Text& text) {
   kernel.helpers = element_functions(elements);
   kernel.helpers += fold_lanes("sum_lanes", "x + y", text.lanes);
   kernel.helpers += fold_lanes("max_lanes", "fmax(x, y)", text.lanes);
+  kernel.helpers += vector_words(accumulator, text.lanes);
   kernel.helpers += shared_functions;
   kernel.helpers += log ? log_softmax_macros : softmax_macros;
   if (text.form == Form::columns) {
@@ -200,6 +260,7 @@ KernelText make_text(const Operator& op, bool log, const Text& text) {
   }
   kernel.helpers += text.form == Form::lines ? neighbours : with_strides;
   kernel.helpers += !log && text.dtype == accumulator ? kept_exponentials : no_kept_exponentials;
+  kernel.helpers += text.form == Form::lines && text.lanes > 1 ? fetches : no_fetches;
   kernel.helpers += line_functions;
   kernel.body = lines_body;
   return kernel;

@@ -12,7 +12,7 @@
 
 namespace bp::test {
 
-// Can the device be opened on this machine?
+// Can the device be opened on this machine, and may tests of rows use it in this build?
 bool has_device(std::string_view name);
 #define BP_SKIP_WITHOUT(device_name) \
   if (!::bp::test::has_device(device_name)) GTEST_SKIP() << device_name << " is not on this machine"

@@ -43,9 +43,35 @@ template <class T> T largest_of(const T* from, int64_t count) {
   return hn::GetLane(hn::MaxOfLanes(d, all));
 }
 
-// The sum of e^(x - largest); the terms themselves go to `terms` unless it is NULL. Blocks are added up in
-// double, so that long rows lose nothing.
-template <class T> double exponentials(const SoftmaxRow& row, T largest, T* terms) {
+// What the exponentials of a row come to: those of its largest elements are 1 each, and those of the others
+// `rest`. In their sum, a small rest would lose the digits that its logarithm consists of.
+struct Total {
+  size_t ones = 0;  // not told apart for softmax
+  double rest = 0;
+};
+
+// Adds e = e^shifted.
+template <bool log, class D, class V>
+HWY_INLINE void add_term(D d, V shifted, V e, V& sum, Total& total) {
+  if constexpr (log) {
+    const auto is_largest = hn::Eq(shifted, hn::Zero(d));  // false where infinities made a NaN
+    total.ones += hn::CountTrue(d, is_largest);
+    sum = hn::Add(sum, hn::IfThenZeroElse(is_largest, e));
+  } else {
+    sum = hn::Add(sum, e);
+  }
+}
+
+// With what rounding took from the sum. A branch for small rests would cost more.
+double log_of(const Total& total) {
+  const auto ones = static_cast<double>(total.ones);
+  const double sum = ones + total.rest;
+  return std::log(sum) + (total.rest - (sum - ones)) / sum;
+}
+
+// The sum of e^(x - largest); the terms themselves go to `terms`, but for the logarithm. Blocks are added up
+// in double, so that long rows lose nothing.
+template <bool log, class T> Total exponentials(const SoftmaxRow& row, T largest, T* terms) {
   const Lanes<T> d;
   using V = hn::Vec<Lanes<T>>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -53,7 +79,7 @@ template <class T> double exponentials(const SoftmaxRow& row, T largest, T* term
   const T* next = static_cast<const T*>(row.next);
   const V shift = hn::Set(d, largest);
   const int64_t block = 128 * lanes;  // 64 additions to each lane
-  double total = 0;
+  Total total;
   int64_t i = 0;
   while (i + 2 * lanes <= row.count) {
     V sums[2] = {hn::Zero(d), hn::Zero(d)};
@@ -62,25 +88,29 @@ template <class T> double exponentials(const SoftmaxRow& row, T largest, T* term
         for (int64_t k = 0; k < 2 * lanes; k += 64 / static_cast<int64_t>(sizeof(T)))
           hwy::Prefetch(next + i + k);
       }
-      const V first = exp(d, hn::Sub(hn::LoadU(d, from + i), shift));
-      const V second = exp(d, hn::Sub(hn::LoadU(d, from + i + lanes), shift));
-      if (terms != nullptr) {
-        hn::StoreU(first, d, terms + i);
-        hn::StoreU(second, d, terms + i + lanes);
+      const V first = hn::Sub(hn::LoadU(d, from + i), shift);
+      const V second = hn::Sub(hn::LoadU(d, from + i + lanes), shift);
+      const V e_first = exp_bounded(d, first), e_second = exp_bounded(d, second);
+      if constexpr (!log) {
+        hn::StoreU(e_first, d, terms + i);
+        hn::StoreU(e_second, d, terms + i + lanes);
       }
-      sums[0] = hn::Add(sums[0], first);
-      sums[1] = hn::Add(sums[1], second);
+      add_term<log>(d, first, e_first, sums[0], total);
+      add_term<log>(d, second, e_second, sums[1], total);
     }
-    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0], sums[1]))));
+    total.rest += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0], sums[1]))));
   }
+  V sum = hn::Zero(d);
   for (; i < row.count; i += lanes) {
     const int64_t part = std::min(lanes, row.count - i);
     const auto size = static_cast<size_t>(part);
     const V x = load_or<T, V>(from + i, part, -std::numeric_limits<T>::infinity());
-    const V e = hn::IfThenElseZero(hn::FirstN(d, size), exp(d, hn::Sub(x, shift)));
-    if (terms != nullptr) store_part(e, d, terms + i, size);
-    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, e)));
+    const V shifted = hn::Sub(x, shift);
+    const V e = hn::IfThenElseZero(hn::FirstN(d, size), exp_bounded(d, shifted));
+    if constexpr (!log) store_part(e, d, terms + i, size);
+    add_term<log>(d, shifted, e, sum, total);
   }
+  total.rest += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
   return total;
 }
 
@@ -114,12 +144,13 @@ template <class T> void softmax(const SoftmaxRow& row) {
   const T largest = largest_of(in, row.count);
   if (row.log) {
     const V shift = hn::Set(d, largest);
-    const V log_sum = hn::Set(d, static_cast<T>(std::log(exponentials<T>(row, largest, nullptr))));
+    const Total total = exponentials<true, T>(row, largest, nullptr);
+    const V log_sum = hn::Set(d, static_cast<T>(log_of(total)));
     write(out, in, row.count, row.streams,
           [&](V x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), log_sum); });
   } else {
     T* terms = static_cast<T*>(row.scratch);
-    const V factor = hn::Set(d, static_cast<T>(1 / exponentials<T>(row, largest, terms)));
+    const V factor = hn::Set(d, static_cast<T>(1 / exponentials<false>(row, largest, terms).rest));
     write(out, terms, row.count, row.streams, [&](V x) HWY_ATTR { return hn::Mul(x, factor); });
   }
 }

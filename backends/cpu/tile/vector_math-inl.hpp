@@ -146,13 +146,17 @@ template <class D, class V> HWY_INLINE V at_least(D d, V x, hn::TFromD<D> bound)
 #  endif
 }
 
-template <class D, class V> HWY_INLINE V exp(D d, V x) {
+// e^x for x up to exp_highest.
+template <class D, class V> HWY_INLINE V exp_bounded(D d, V x) {
   using N = Numbers<hn::TFromD<D>>;
   V n, n_with_magic;
-  const V r =
-      reduce_by_ln2(d, at_most(d, at_least(d, x, N::exp_lowest), N::exp_highest), n, n_with_magic);
+  const V r = reduce_by_ln2(d, at_least(d, x, N::exp_lowest), n, n_with_magic);
   const V p = hn::MulAdd(hn::Mul(r, r), polynomial(d, r, N::exp_terms), r);
   return scale(d, hn::Add(p, hn::Set(d, 1)), n);
+}
+
+template <class D, class V> HWY_INLINE V exp(D d, V x) {
+  return exp_bounded(d, at_most(d, x, Numbers<hn::TFromD<D>>::exp_highest));
 }
 
 // e^x - 1 for x between -expm1_saturates and the largest whose e^x is finite.

@@ -53,6 +53,35 @@ void check(uint32_t dtype, Data a, int64_t dim, double tolerance, bool in_place 
   }
 }
 
+// The largest error of log_softmax along `dim`, in steps of f32 at the true result. Nothing cancels in
+// (x - largest) - log(sum), both parts being at most 0, so that results near 0 have all their digits as well
+// if x - largest is exact.
+double worst_ulps_of_log(Data& a, int64_t dim) {
+  Data out(BP_F32, a.shape());
+  run("log_softmax", {value(a), value(dim), none()}, {&out});
+  const int64_t count = a.shape()[static_cast<size_t>(dim)];
+  int64_t inner = 1;
+  for (size_t i = static_cast<size_t>(dim) + 1; i < a.shape().size(); ++i) inner *= a.shape()[i];
+  double worst = 0;
+  for (int64_t row = 0; row < a.numel() / count; ++row) {
+    const int64_t first = row / inner * inner * count + row % inner;
+    const auto x = [&](int64_t i) { return get_number(a, BP_F32, first + i * inner); };
+    double largest = -INFINITY, sum_less_1 = -1;
+    for (int64_t i = 0; i < count; ++i) largest = std::max(largest, x(i));
+    for (const bool of_largest : {true, false}) {  // -1 + 1 first: then small terms lose nothing
+      for (int64_t i = 0; i < count; ++i)
+        if ((x(i) == largest) == of_largest) sum_less_1 += std::exp(x(i) - largest);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const double truth = x(i) - largest - std::log1p(sum_less_1);
+      const auto near = static_cast<float>(std::fabs(truth));
+      const double ulp = static_cast<double>(std::nextafter(near, INFINITY)) - near;
+      worst = std::max(worst, std::fabs(out.at<float>(first + i * inner) - truth) / ulp);
+    }
+  }
+  return worst;
+}
+
 double tolerance_of(uint32_t dtype) {
   switch (dtype) {
     case BP_F64: return 1e-14;
@@ -85,6 +114,33 @@ TEST(Softmax, any_dimension_and_strides) {
     }
   }
   check(BP_F32, samples(BP_F32, Data(BP_F32, {20000, 3})), 0, 1e-6);
+}
+
+// The table's tolerance. In some rows one element outweighs all others: the sum of exponentials is near 1
+// then, and its logarithm near 0.
+TEST(Softmax, logarithms_are_within_8_ulp_along_first_middle_and_last_dims) {
+  for_each_target([](const std::string& target) {
+    for (const Sizes& shape : {Sizes{3, 40, 50}, Sizes{40, 3, 50}, Sizes{40, 50, 3}}) {
+      Data a = samples(BP_F32, Data(BP_F32, shape));
+      for (int64_t dim : {0, 1, 2})
+        EXPECT_LE(worst_ulps_of_log(a, dim), 8)
+            << target << " " << ::testing::PrintToString(shape) << " dim " << dim;
+    }
+  });
+}
+
+TEST(Softmax, a_largest_element_hides_no_digits_of_many_small_ones) {
+  for_each_target([](const std::string& target) {
+    for (int64_t count : {2, 17, 129, 2049, 20001}) {
+      for (double gap : {1.0, 9.3125, 14.578125}) {
+        Data a(BP_F32, {3, count});
+        for (int64_t i = 0; i < a.numel(); ++i) set_number(a, BP_F32, i, -gap);
+        for (int64_t row = 0; row < 3; ++row)
+          set_number(a, BP_F32, row * count + row * (count - 1) / 2, 0);
+        EXPECT_LE(worst_ulps_of_log(a, 1), 8) << target << " count " << count << " gap " << gap;
+      }
+    }
+  });
 }
 
 TEST(Softmax, in_place) {
