@@ -44,12 +44,11 @@ typedef struct bp_compiler_info {
   const char* languages; /* best first, separated by spaces */
   /* Device, driver and compiler with their versions: where two are equal, a binary of one runs on the other. */
   const char* identity;
-  uint32_t shape; /* BP_SHAPE_* */
-  bp_dtype_set
-      compute_dtypes;    /* types that kernels may compute in; others (f16 often) are only stored */
-  uint64_t max_group[3]; /* work-items of a group along each dimension */
-  uint64_t max_group_items; /* and in all */
-  uint64_t local_memory;    /* bytes for a group; 0: none */
+  uint32_t shape;              /* BP_SHAPE_* */
+  bp_dtype_set compute_dtypes; /* that kernels may compute in; others (f16 often) are only stored */
+  uint64_t max_group[3];       /* work-items of a group along each dimension */
+  uint64_t max_group_items;    /* and in all */
+  uint64_t local_memory;       /* bytes for a group; 0: none */
   uint32_t compute_units;
   uint32_t vector_bytes;  /* a good width of vector loads; 0: no opinion */
   uint32_t subgroup_size; /* work-items that step together; 0: no subgroups */
@@ -65,12 +64,12 @@ typedef struct bp_source {
   const char* options; /* in the language's own terms; never NULL */
 } bp_source;
 
-typedef struct bp_module bp_module; /* the plugin's: what was compiled */
-typedef struct bp_function
-    bp_function; /* the plugin's: one kernel of it; lives as long as the module */
+typedef struct bp_module bp_module;     /* the plugin's: what was compiled */
+typedef struct bp_function bp_function; /* the plugin's: one kernel of a module, alive like it */
 
-#define BP_LAUNCH_MEMORY 1u /* an allocation: the kernel gets the address of its first byte */
-#define BP_LAUNCH_BYTES 2u  /* a plain value or struct */
+/* An allocation: the kernel gets the address of its first byte. Handle 0: a tensor without elements. */
+#define BP_LAUNCH_MEMORY 1u
+#define BP_LAUNCH_BYTES 2u /* a plain value or struct */
 
 /* One argument of a kernel, in the order of its parameters. Frozen. Offsets into an allocation are values that the
  * kernel adds itself, since not every device can. */

@@ -311,8 +311,9 @@ typedef struct bp_operator {
   bp_dtype_set dtypes;       /* of the computation, after promotion */
   uint32_t num_nodes;        /* 0: no expression */
   const bp_expr_node* nodes; /* the last one is the result */
-  double initial; /* reductions, scans, scatters: the nodes join BP_X_ACC with the next element, and
-                                this is what they begin with; an infinity is an integer's extreme */
+  /* For what accumulates (reductions, scans, scatters): the nodes join BP_X_ACC with the next element, and this
+   * is what they begin with; an infinity is an integer's extreme. */
+  double initial;
 } bp_operator;
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
