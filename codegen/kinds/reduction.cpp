@@ -131,25 +131,10 @@ class Run {
   Invocation& invocation_;
 };
 
-class Reduction final : public GeneratedKernel {
- public:
-  Reduction(const Operator& op, const Combine& combine) : op_(op), combine_(combine) {
-    places = strided_places(op, op.dtypes);
-    uses_scratch = true;
-  }
-  void run(Invocation& invocation) const override { Run(op_, combine_, invocation)(); }
-
- private:
-  const Operator& op_;
-  Combine combine_;
-};
-
 }  // namespace
 
 std::unique_ptr<GeneratedKernel> make_reduction(const Operator& op) {
-  const std::optional<Combine> combine = find_combine(op);
-  if (!combine || op.schema->arguments.size() < 2) return nullptr;
-  return std::make_unique<Reduction>(op, *combine);
+  return make_accumulating<Run>(op);
 }
 
 }  // namespace bp::codegen

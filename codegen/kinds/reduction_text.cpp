@@ -11,31 +11,6 @@
 namespace bp::codegen {
 namespace {
 
-int arity(std::uint16_t code) {
-  switch (code) {
-    case BP_X_ARG:
-    case BP_X_CONST:
-    case BP_X_ACC: return 0;
-    case BP_X_ADD:
-    case BP_X_SUB:
-    case BP_X_MUL:
-    case BP_X_DIV:
-    case BP_X_MAX:
-    case BP_X_MIN:
-    case BP_X_EQ:
-    case BP_X_NE:
-    case BP_X_LT:
-    case BP_X_LE:
-    case BP_X_GT:
-    case BP_X_GE:
-    case BP_X_AND:
-    case BP_X_OR:
-    case BP_X_POW: return 2;
-    case BP_X_SELECT: return 3;
-    default: return 1;
-  }
-}
-
 bool is_accumulator(const Operator& op, std::uint16_t step) {
   return op.nodes[step].code == BP_X_ACC;
 }
@@ -59,7 +34,7 @@ bool is_of_element_alone(const Operator& op) {
     const bp_expr_node& node = op.nodes[i];
     if (node.code == BP_X_ARG && node.a != 0) return false;
     const std::uint16_t operands[] = {node.a, node.b, node.c};
-    for (int k = 0; k < arity(node.code); ++k)
+    for (int k = 0; k < num_operands(node.code); ++k)
       if (is_accumulator(op, operands[k])) return false;
   }
   return true;

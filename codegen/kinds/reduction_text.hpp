@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <backplane/dispatcher/operator.hpp>
 
 #include "device/invocation.hpp"
+#include "kinds/kinds.hpp"
 
 namespace bp::codegen {
 
@@ -65,5 +67,26 @@ std::string kernel_name(const Operator& op, Dtype dtype, std::string_view what);
 // How many work-items share `units` pieces of work of `elements` elements in all: one each, but a few per core
 // on a processor.
 std::uint64_t work_items(const Invocation& invocation, std::int64_t units, std::int64_t elements);
+
+// The kernel of a row that accumulates; `Run(op, combine, invocation)()` serves one call.
+template <class Run> class AccumulatingKernel final : public GeneratedKernel {
+ public:
+  AccumulatingKernel(const Operator& op, const Combine& combine) : op_(op), combine_(combine) {
+    places = strided_places(op, op.dtypes);
+    uses_scratch = true;
+  }
+  void run(Invocation& invocation) const override { Run(op_, combine_, invocation)(); }
+
+ private:
+  const Operator& op_;
+  Combine combine_;
+};
+
+// Null where the row does not say how it accumulates.
+template <class Run> std::unique_ptr<GeneratedKernel> make_accumulating(const Operator& op) {
+  const std::optional<Combine> combine = find_combine(op);
+  if (!combine || op.schema->arguments.size() < 2) return nullptr;
+  return std::make_unique<AccumulatingKernel<Run>>(op, *combine);
+}
 
 }  // namespace bp::codegen
