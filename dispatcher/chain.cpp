@@ -10,6 +10,7 @@
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "fork_locks.hpp"
 #include "joined.hpp"
 
 namespace bp {
@@ -133,6 +134,10 @@ Chains& chains() {
 }
 
 }  // namespace
+
+void fork_chains(ForkStep step) {
+  take_through_fork(chains().mutex, step);
+}
 
 Operator& join(std::span<const ChainStep> steps) {
   ensure_operators();

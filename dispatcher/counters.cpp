@@ -7,6 +7,7 @@
 #include <backplane/dispatcher/registry.hpp>
 
 #include "counter_slots.hpp"
+#include "fork_locks.hpp"
 
 namespace bp {
 namespace {
@@ -51,6 +52,10 @@ std::vector<std::uint64_t> current_sums(const Slots& s) {
 }
 
 }  // namespace
+
+void fork_counters(ForkStep step) {
+  take_through_fork(slots().mutex, step);
+}
 
 std::uint32_t make_counter_slot(Operator& op, std::uint32_t backend) {
   Slots& s = slots();

@@ -15,6 +15,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "custom.hpp"
+#include "fork_locks.hpp"
 #include "generated_kernels.hpp"
 #include "host_table.hpp"
 #include "rung_policy.hpp"
@@ -203,6 +204,16 @@ std::string known_devices() {
 }
 
 }  // namespace
+
+// Waits for a load that is going on in another thread. In the child the lock is made anew: it knows
+// its owner by a number that a thread does not keep through fork().
+void fork_loader(ForkStep step) {
+  std::recursive_mutex& mutex = loader().mutex;
+  if (step == ForkStep::in_child)
+    new (&mutex) std::recursive_mutex;
+  else
+    take_through_fork(mutex, step);
+}
 
 Backend& load_plugin(const std::string& path) {
   std::error_code error;

@@ -1,12 +1,28 @@
+#include <atomic>
 #include <mutex>
 
 #include <backplane/dispatcher/operator_source.hpp>
 
+#include "fork_locks.hpp"
+
 namespace bp {
+namespace {
+
+constinit std::mutex mutex;
+constinit std::atomic<bool> ready{false};
+
+}  // namespace
+
+void fork_operators(ForkStep step) {
+  take_through_fork(mutex, step);
+}
 
 void ensure_operators() {
-  static std::once_flag once;
-  std::call_once(once, register_core_operators);
+  if (ready.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex);
+  if (ready.load(std::memory_order_relaxed)) return;
+  register_core_operators();
+  ready.store(true, std::memory_order_release);
 }
 
 }  // namespace bp

@@ -5,12 +5,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "fork_locks.hpp"
 #include "kernel_table.hpp"
 
 namespace bp {
@@ -18,7 +18,7 @@ namespace {
 
 // Operators and candidates live as long as the process: tables and plugins hold pointers to them.
 struct Registry {
-  std::shared_mutex mutex;
+  std::mutex mutex;
   std::vector<Operator*> operators;
   std::map<std::string, Operator*, std::less<>> by_name;
   std::deque<Candidate> candidates;
@@ -126,6 +126,10 @@ void add_operator(Registry& r, Operator& op) {
 
 }  // namespace
 
+void fork_registry(ForkStep step) {
+  take_through_fork(registry().mutex, step);
+}
+
 void register_operator(Operator& op) {
   auto schema = std::make_unique<Schema>();
   parse_schema(op.schema_text, *schema);
@@ -134,7 +138,7 @@ void register_operator(Operator& op) {
   Registry& r = registry();
   std::vector<void (*)(Operator&)> listeners;
   {
-    std::unique_lock lock(r.mutex);
+    const std::lock_guard lock(r.mutex);
     add_operator(r, op);
     listeners = r.listeners;
   }
@@ -145,20 +149,20 @@ void register_operator(Operator& op) {
 
 Operator* find_operator(std::string_view name) {
   Registry& r = registry();
-  std::shared_lock lock(r.mutex);
+  const std::lock_guard lock(r.mutex);
   const auto it = r.by_name.find(name);
   return it == r.by_name.end() ? nullptr : it->second;
 }
 
 std::vector<Operator*> registered_operators() {
   Registry& r = registry();
-  std::shared_lock lock(r.mutex);
+  const std::lock_guard lock(r.mutex);
   return r.operators;
 }
 
 void listen_for_operators(void (*listener)(Operator& op)) {
   Registry& r = registry();
-  std::unique_lock lock(r.mutex);
+  const std::lock_guard lock(r.mutex);
   if (std::find(r.listeners.begin(), r.listeners.end(), listener) == r.listeners.end())
     r.listeners.push_back(listener);
 }
@@ -176,7 +180,7 @@ void register_kernels(Backend& backend, const bp_kernel* const* kernels, std::ui
     if (Operator* op = operator_for(backend, *kernels[i])) accepted.emplace_back(op, kernels[i]);
   }
   Registry& r = registry();
-  std::unique_lock lock(r.mutex);
+  const std::lock_guard lock(r.mutex);
   for (const auto& [op, kernel] : accepted)
     offer(r, *op, backend.number, keep_candidate(r, *op, *kernel, rung));
   r.epoch.fetch_add(1);
@@ -188,7 +192,7 @@ std::uint32_t kernels_epoch() {
 
 void unregister_kernels(std::uint16_t backend) {
   Registry& r = registry();
-  std::unique_lock lock(r.mutex);
+  const std::lock_guard lock(r.mutex);
   for (auto it = r.offered.begin(); it != r.offered.end();) {
     if (it->first.second != backend) {
       ++it;

@@ -1,3 +1,4 @@
+#include <atomic>
 
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
@@ -21,11 +22,16 @@ bp_region host_region(const void* memory, std::uint64_t bytes) {
   return {reinterpret_cast<bp_handle>(memory), 0, bytes};
 }
 
-Operator& row(const char* name) {
+// Not a static local, whose guard could be held by another thread during a fork.
+Operator& row(const char* name, std::atomic<Operator*>& found) {
+  if (Operator* op = found.load(std::memory_order_relaxed)) return *op;
   Operator* op = find_operator(name);
   if (!op) throw_error(ErrorClass::internal, fmt::format("the operator '{}' is missing", name));
+  found.store(op, std::memory_order_relaxed);
   return *op;
 }
+constinit std::atomic<Operator*> copy_row{nullptr};
+constinit std::atomic<Operator*> cast_row{nullptr};
 
 // Host memory that a queued copy may still read.
 void release_host_memory(void* memory) {
@@ -51,13 +57,11 @@ void copy_into(const Tensor& target, const Tensor& source) {
     target.impl()->storage->bump_version();
     return;
   }
-  static Operator& copy = row("copy");
-  static Operator& cast = row("cast");
   bp_value args[2] = {value_of(source), value_of(target.dtype())};
   if (target.dtype() == source.dtype())
-    call_one_into(copy, args, 1, target);
+    call_one_into(row("copy", copy_row), args, 1, target);
   else
-    call_one_into(cast, args, 2, target);
+    call_one_into(row("cast", cast_row), args, 2, target);
 }
 
 Tensor make_contiguous(const Tensor& tensor) {

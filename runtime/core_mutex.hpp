@@ -11,7 +11,9 @@ namespace bp {
 
 // A mutex that fork() takes first and gives back in parent and child, so that the child never finds
 // one held by a thread that it does not have. Because all of them are leaves, fork may take them in
-// any order. Making or destroying one while holding another would break that: don't.
+// any order. Making or destroying one while holding another would break that: don't. The guard of a
+// static local would be a lock that fork does not know, so who keeps one in a static local makes it
+// when the library is loaded (BP_MADE_AT_LOAD).
 class CoreMutex {
  public:
   CoreMutex();
@@ -27,6 +29,9 @@ class CoreMutex {
   CoreMutex* before_ = nullptr;
   CoreMutex* after_ = nullptr;
 };
+
+#define BP_MADE_AT_LOAD(function) \
+  [[maybe_unused]] const bool function##_is_made = (static_cast<void>(function()), true)
 
 // Runs `hook` in the child of every fork from now on, after the locks are free. There is room for 8.
 void run_in_forked_child(void (*hook)());

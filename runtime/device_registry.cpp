@@ -53,6 +53,7 @@ Registry& registry() {
   }();
   return all;
 }
+BP_MADE_AT_LOAD(registry);
 
 // The locks are free here, and there is no other thread.
 void leave_devices_behind() {

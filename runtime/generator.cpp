@@ -47,6 +47,7 @@ Generators& generators() {
   static Generators& all = *new Generators;
   return all;
 }
+BP_MADE_AT_LOAD(generators);
 
 }  // namespace
 

@@ -39,6 +39,7 @@ HostPool& host_pool() {
   static HostPool& pool = *new HostPool;
   return pool;
 }
+BP_MADE_AT_LOAD(host_pool);
 
 Header& header_of(void* ptr) {
   return *reinterpret_cast<Header*>(static_cast<char*>(ptr) - sizeof(Header));

@@ -41,6 +41,7 @@ Threads& threads() {
   }();
   return all;
 }
+BP_MADE_AT_LOAD(threads);
 
 // A pthread key and not a thread_local's destructor, because keys are destroyed after all
 // thread_local objects and again if a later key's destructor has made a new state; and not at all on

@@ -19,7 +19,7 @@ struct GlobalOptions {
   PrintOptions options;
 };
 GlobalOptions& global_options() {
-  static GlobalOptions global;
+  static constinit GlobalOptions global;
   return global;
 }
 

@@ -116,4 +116,30 @@ TEST(Fork, while_other_threads_call_the_child_still_works) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(Fork, while_other_threads_load_plugins_and_count_calls_the_child_can_do_so_too) {
+  const TemporaryFolder folder;
+  const std::string theirs = folder.path() / "theirs.so", mine = folder.path() / "mine.so";
+  std::filesystem::copy_file(test_plugin("memonly"), theirs);
+  std::filesystem::copy_file(test_plugin("memonly"), mine);
+  std::atomic<bool> stop{false};
+  std::thread loading([&] {
+    while (!stop) bp::unload_plugin(bp::load_plugin(theirs));
+  });
+  std::thread counting([&] {
+    while (!stop) bp::call_counts();
+  });
+  std::thread finding([&] {
+    while (!stop) bp::find_operator("add");
+  });
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(in_child([&] {
+                bp::unload_plugin(bp::load_plugin(mine));
+                bp::call_counts();
+                return bp::find_operator("add")->name();
+              }),
+              "add");
+  stop = true;
+  for (std::thread* thread : {&loading, &counting, &finding}) thread->join();
+}
+
 }  // namespace
