@@ -12,26 +12,8 @@ namespace {
 using loading::Candidate;
 using loading::Environment;
 using loading::Origin;
+using loading::Place;
 namespace fs = std::filesystem;
-
-struct Place {
-  Origin origin;
-  std::string path;
-};
-
-// Where `discover` looks, in its order, empty places too.
-std::vector<Place> places(const Environment& environment, const Options& options) {
-  std::vector<Place> list;
-  for (const fs::path& path : options.plugins) list.push_back({Origin::explicit_path, path});
-  if (!environment.plugin_path.empty())
-    list.push_back({Origin::plugin_path, environment.plugin_path});
-  if (!environment.user_plugins.empty()) list.push_back({Origin::user, environment.user_plugins});
-  for (const fs::path& folder : environment.system_plugins)
-    list.push_back({Origin::system, folder});
-  if (!environment.library_folder.empty())
-    list.push_back({Origin::beside_library, environment.library_folder / "backplane"});
-  return list;
-}
 
 const char* note_on(const Place& place) {
   std::error_code ignored;
@@ -43,7 +25,8 @@ void print_for_program(const std::vector<Place>& searched, const std::vector<Can
   nlohmann::ordered_json report;
   report["searched"] = nlohmann::ordered_json::array();
   for (const Place& place : searched)
-    report["searched"].push_back({{"origin", describe(place.origin)}, {"path", place.path}});
+    report["searched"].push_back(
+        {{"origin", describe(place.origin)}, {"path", place.path.string()}});
   report["plugins"] = nlohmann::ordered_json::array();
   for (const Candidate& candidate : found) {
     nlohmann::ordered_json row{{"name", candidate.name()},
@@ -66,8 +49,9 @@ void print_for_program(const std::vector<Place>& searched, const std::vector<Can
 void print_for_person(const std::vector<Place>& searched, const std::vector<Candidate>& found) {
   Table looked({"SEARCHED, IN THIS ORDER", "", ""});
   for (const Place& place : searched)
-    looked.add(
-        {{std::string(describe(place.origin))}, {place.path}, {note_on(place), Color::faint}});
+    looked.add({{std::string(describe(place.origin))},
+                {place.path.string()},
+                {note_on(place), Color::faint}});
   looked.print();
   fmt::print("\n");
   if (found.empty()) {
@@ -91,7 +75,7 @@ void print_for_person(const std::vector<Place>& searched, const std::vector<Cand
 
 int plugins(const Options& options) {
   const Environment environment = Environment::current();
-  const std::vector<Place> searched = places(environment, options);
+  const std::vector<Place> searched = search_places(environment, options.plugins);
   const std::vector<Candidate> found = discover(environment, options.plugins);
   options.json ? print_for_program(searched, found) : print_for_person(searched, found);
   return 0;

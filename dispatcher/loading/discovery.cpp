@@ -124,28 +124,39 @@ std::string Candidate::name() const {
   return fs::path(found_in).filename().string();
 }
 
+std::vector<Place> search_places(const Environment& environment,
+                                 std::span<const fs::path> explicit_paths) {
+  std::vector<Place> places;
+  for (const fs::path& path : explicit_paths) places.push_back({Origin::explicit_path, path});
+  if (!environment.privileged) {
+    if (!environment.plugin_path.empty())
+      places.push_back({Origin::plugin_path, environment.plugin_path});
+    if (!environment.user_plugins.empty())
+      places.push_back({Origin::user, environment.user_plugins});
+  }
+  for (const fs::path& folder : environment.system_plugins)
+    places.push_back({Origin::system, folder});
+  if (!environment.library_folder.empty())
+    places.push_back({Origin::beside_library, environment.library_folder / "backplane"});
+  return places;
+}
+
 std::vector<Candidate> discover(const Environment& environment,
                                 std::span<const fs::path> explicit_paths) {
   Search search;
-  for (const fs::path& path : explicit_paths) {
+  for (const Place& place : search_places(environment, explicit_paths)) {
     std::error_code error;
-    const fs::path absolute = fs::absolute(path, error);
-    if (path.empty() || error)
-      search.add_problem(path, Origin::explicit_path, "is no path to a plugin");
+    const fs::path absolute = fs::absolute(place.path, error);
+    if (place.origin == Origin::plugin_path)
+      add_plugin_path(place.path.string(), search);
+    else if (place.origin != Origin::explicit_path) {
+      if (place.path.is_absolute() && fs::is_directory(place.path, error))
+        search.add_folder(place.path, place.origin);
+    } else if (place.path.empty() || error)
+      search.add_problem(place.path, place.origin, "is no path to a plugin");
     else
-      search.add_named(absolute, Origin::explicit_path);
+      search.add_named(absolute, place.origin);
   }
-  if (!environment.privileged) add_plugin_path(environment.plugin_path, search);
-
-  const auto add_standard = [&search](const fs::path& folder, Origin origin) {
-    std::error_code ignored;
-    if (folder.is_absolute() && fs::is_directory(folder, ignored))
-      search.add_folder(folder, origin);
-  };
-  if (!environment.privileged) add_standard(environment.user_plugins, Origin::user);
-  for (const fs::path& folder : environment.system_plugins) add_standard(folder, Origin::system);
-  if (!environment.library_folder.empty())
-    add_standard(environment.library_folder / "backplane", Origin::beside_library);
   return search.take();
 }
 

@@ -33,9 +33,18 @@ struct Candidate {
   BP_API std::string name() const;
 };
 
-// All candidates, in the order in which they are to be tried: `explicit_paths` (libraries, manifests
-// or folders of manifests), BACKPLANE_PLUGIN_PATH, the user's and the system's folders, the folder
-// beside libbackplane. A library that is found again is listed again, with a problem that says where
+struct Place {
+  Origin origin;
+  std::filesystem::path path;  // for Origin::plugin_path the whole list
+};
+
+// Where `discover` looks, in its order, whether it is there or not: `explicit_paths` (libraries,
+// manifests or folders of manifests), BACKPLANE_PLUGIN_PATH, the user's and the system's folders, the
+// folder beside libbackplane. A privileged process looks at what the system alone can write.
+BP_API std::vector<Place> search_places(const Environment& environment,
+                                        std::span<const std::filesystem::path> explicit_paths = {});
+
+// All candidates of these places, in the order in which they are to be tried. A library that is found again is listed again, with a problem that says where
 // it came first. The current directory is looked at only for relative `explicit_paths`.
 BP_API std::vector<Candidate> discover(const Environment& environment,
                                        std::span<const std::filesystem::path> explicit_paths = {});
