@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <mutex>
 
 #include <backplane/dispatcher/log.hpp>
