@@ -4,10 +4,12 @@
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/extensions/peer.h>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "generated_kernels.hpp"
 #include "number_bytes.hpp"
 #include "recording.hpp"
 
@@ -36,6 +38,26 @@ constinit std::atomic<Operator*> cast_row{nullptr};
 // Host memory that a queued copy may still read.
 void release_host_memory(void* memory) {
   release_host(memory);
+}
+
+// Between two devices of one backend that copies between them by itself. False: it does not, and nothing happened. A
+// capture refuses such copies, as it does those through the host.
+bool copy_between_peers(DeviceRecord& to, const Tensor& target, DeviceRecord& from,
+                        const Tensor& source) {
+  if (to.backend != from.backend || current_capture()) return false;
+  const auto* peer = reinterpret_cast<const bp_peer*>(
+      find_extension(*to.backend, BP_PEER, BP_PEER_VERSION, sizeof(bp_peer)));
+  if (!peer || !peer->copy) return false;
+  StreamImpl &to_stream = current_stream_impl(to), &from_stream = current_stream_impl(from);
+  const bp_region to_region = region_of(target), from_region = region_of(source);
+  clear_plugin_error();
+  const bp_code code =
+      peer->copy(to.handle, &to_region, to_stream.raw, from.handle, &from_region, from_stream.raw);
+  if (code == BP_UNSUPPORTED) return false;
+  if (code != BP_OK) throw_plugin_error(to, code, "copy");
+  for (StreamImpl* stream : {&to_stream, &from_stream})
+    stream->last_operator.store("copy", std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace
@@ -139,7 +161,7 @@ Tensor to_device(const Tensor& tensor, Device device) {
   } else if (to.host_readable) {
     synchronize_stream(current_stream_impl(to));
     copy_to_host_memory(source, target.data_ptr());
-  } else {
+  } else if (!copy_between_peers(to, target, from, source)) {
     void* staging = allocate_host(source.nbytes(), 64);
     if (!staging)
       throw_error(ErrorClass::out_of_memory,

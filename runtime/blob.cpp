@@ -1,4 +1,6 @@
 // Tensors over memory of the application, and streams that use a tensor besides its own.
+#include "blob.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -9,6 +11,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "caching_allocator.hpp"
+#include "interop_table.hpp"
 #include "new_tensor.hpp"
 
 namespace bp {
@@ -19,13 +22,20 @@ struct Blob : Storage {
   StreamImpl* stream = nullptr;  // whose work may use it: the one current when it was made
   CoreMutex mutex;               // guards what follows
   std::vector<StreamState*> other_streams;
+  void (*forget)(bp_device* device, bp_handle handle) = nullptr;  // if the plugin has adopted it
   void (*deleter)(void*) = nullptr;
   void* context = nullptr;
 };
 
+void forget(Blob& blob) {
+  const DeviceState& device = state_of(*blob.stream->record);
+  if (blob.forget && !device.is_left_behind()) blob.forget(device.handle, blob.handle);
+}
+
 void delete_blob(void* pointer) {
   auto* blob = static_cast<Blob*>(pointer);
   DeviceRecord& record = *blob->stream->record;
+  forget(*blob);
   if (blob->deleter) blob->deleter(blob->context);
   delete blob;
   record.live_blobs.fetch_sub(1, std::memory_order_relaxed);
@@ -45,30 +55,76 @@ void record_stream(Blob& blob, StreamState& stream) {
     streams.push_back(&stream);
 }
 
+// Makes the memory known to the plugin where it wants to know: a handle that is then the blob's to forget.
+void adopt(const char* op, Blob& blob, DeviceRecord& record, const NativeHandle& memory) {
+  const bp_interop interop = interop_of(record);
+  const bool by_address =
+      has_addresses(record) && (memory.kind.empty() || memory.kind == BP_NATIVE_ADDRESS);
+  const bool can_adopt = interop.adopt_memory && interop.forget_memory;
+  blob.handle = memory.value;
+  if (by_address && !(can_adopt && is_listed(interop.memory_kinds, BP_NATIVE_ADDRESS))) return;
+  const bp_native native{by_address
+                             ? BP_NATIVE_ADDRESS
+                             : listed_kind(op, record, "memory",
+                                           can_adopt ? interop.memory_kinds : nullptr, memory.kind),
+                         memory.value};
+  clear_plugin_error();
+  const bp_code code =
+      interop.adopt_memory(record.handle, &native, blob.offset + blob.bytes, &blob.handle);
+  if (code != BP_OK) throw_plugin_error(record, code, op);
+  blob.forget = interop.forget_memory;
+}
+
 }  // namespace
 
-Tensor tensor_from_blob(void* data, IntList shape, IntList strides, Dtype dtype, Device device,
-                        void (*deleter)(void* context), void* context) {
-  const std::uint64_t bytes = strided_bytes("tensor_from_blob", shape, strides, dtype);
-  DeviceRecord& record = device_record(device);
-  BP_CHECK(
-      record.backend && (record.info.flags & (BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE)),
-      "tensor_from_blob: the handles of {} are no addresses; make a tensor there and copy",
-      record.name);
-  BP_CHECK(data || bytes == 0, "tensor_from_blob: data is null for shape {}", to_string(shape));
+Tensor tensor_over(const char* op, DeviceRecord& record, const NativeHandle& memory,
+                   std::uint64_t byte_offset, IntList shape, IntList strides, Dtype dtype,
+                   void (*deleter)(void* context), void* context) {
+  const std::uint64_t bytes = strided_bytes(op, shape, strides, dtype);
+  BP_CHECK(record.backend, "{}: {} has no memory; use a tensor's shape alone", op, record.name);
+  BP_CHECK(memory.value != 0 || bytes == 0, "{}: the memory is null for shape {}", op,
+           to_string(shape));
   auto blob = std::make_unique<Blob>();
   blob->refs.store(1, std::memory_order_relaxed);
-  blob->handle = reinterpret_cast<bp_handle>(data);
+  blob->offset = byte_offset;
   blob->bytes = bytes;
-  blob->device = device;
+  blob->device = record.device;
   blob->host_readable = record.host_readable;
   blob->release = release_blob;
   blob->stream = &current_stream_impl(record);
   blob->deleter = deleter;
   blob->context = context;
-  TensorImpl* impl = take_impl();
+  // A tensor without elements may point anywhere.
+  if (bytes != 0) adopt(op, *blob, record, memory);
+  TensorImpl* impl = nullptr;
+  try {
+    impl = take_impl();
+  } catch (...) {
+    forget(*blob);
+    throw;
+  }
   record.live_blobs.fetch_add(1, std::memory_order_relaxed);
   return make_strided(impl, record, blob.release(), shape, strides, dtype);
+}
+
+Tensor tensor_from_memory(const NativeHandle& memory, std::uint64_t byte_offset, IntList shape,
+                          IntList strides, Dtype dtype, Device device,
+                          void (*deleter)(void* context), void* context) {
+  return tensor_over("tensor_from_memory", device_record(device), memory, byte_offset, shape,
+                     strides, dtype, deleter, context);
+}
+
+Tensor tensor_from_blob(void* data, IntList shape, IntList strides, Dtype dtype, Device device,
+                        void (*deleter)(void* context), void* context) {
+  DeviceRecord& record = device_record(device);
+  const std::uint64_t bytes = strided_bytes("tensor_from_blob", shape, strides, dtype);
+  BP_CHECK(record.backend && has_addresses(record),
+           "tensor_from_blob: the handles of {} are no addresses; make a tensor there and copy",
+           record.name);
+  BP_CHECK(data || bytes == 0, "tensor_from_blob: data is null for shape {}", to_string(shape));
+  const NativeHandle memory{BP_NATIVE_ADDRESS, reinterpret_cast<std::uint64_t>(data)};
+  return tensor_over("tensor_from_blob", record, memory, 0, shape, strides, dtype, deleter,
+                     context);
 }
 
 void record_stream(const Tensor& tensor, StreamImpl* stream) {

@@ -17,12 +17,14 @@ GraphMemory::GraphMemory(StreamImpl& stream)
   pool_->id = stream.id;
   pool_->is_pool = true;
   device.allocator->begin_pool(*pool_, stream);
+  if (state_of(stream).is_adopted) try_retain(stream);  // replays report their faults there
   device.live_graphs.fetch_add(1, std::memory_order_relaxed);
 }
 
 GraphMemory::~GraphMemory() {
   DeviceState& device = state_of(*stream_.record);
   device.allocator->end_pool(*pool_, stream_);
+  if (state_of(stream_).is_adopted) drop_stream(&stream_);
   device.live_graphs.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -5,6 +5,7 @@
 
 #include "caching_allocator.hpp"
 #include "device_state.hpp"
+#include "interop_table.hpp"
 
 namespace bp {
 namespace {
@@ -21,10 +22,8 @@ namespace {
 }
 
 void open_plugin_device(DeviceState& state) {
-  const bp_plugin& plugin = *state.backend->plugin;
   bp_device* handle = nullptr;
-  clear_plugin_error();
-  const bp_code code = plugin.open(plugin.self, state.index, &handle);
+  const bp_code code = open_in_plugin(state, &handle);
   if (code != BP_OK) throw_plugin_error(state, code, "open");
   if (!handle)
     throw_error(ErrorClass::internal,
@@ -142,6 +141,7 @@ void close_device(DeviceState& state) noexcept {
   }
   state.idle_events.clear();
   state.idle_streams.clear();
+  state.former_adopted.clear();
   state.streams.clear();
   state.default_stream = nullptr;
   state.handle = nullptr;

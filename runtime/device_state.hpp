@@ -20,6 +20,12 @@ enum class Phase : std::uint32_t {
   left_behind,  // opened before a fork, and cannot follow into the child
 };
 
+// A handle of the application's that a device is opened with; the name is the plugin's.
+struct AdoptedHandle {
+  const char* kind;
+  std::uint64_t value;
+};
+
 struct DeviceState : DeviceRecord {
   std::atomic<Phase> phase{Phase::closed};
   std::atomic<std::uint64_t> opener{0};  // thread_tag() while opening
@@ -31,6 +37,8 @@ struct DeviceState : DeviceRecord {
   std::vector<std::unique_ptr<StreamState>> streams;  // all that were ever made, the default first
   std::vector<StreamState*> idle_streams;             // of these: nobody holds them
   std::vector<bp_event*> idle_events;
+  std::vector<StreamState*> former_adopted;  // of `streams`: the application has its queue back
+  std::vector<AdoptedHandle> adopted;        // to be opened with
 
   // No function of the plugin may be called any more.
   bool is_left_behind() const {

@@ -106,6 +106,8 @@ void release_after(StreamImpl& impl, void (*release)(void*), void* context) {
   DeviceRecord& record = *stream.record;
   if (!record.backend || record.synchronous || state_of(record).is_left_behind())
     return release(context);
+  const StreamPin pin(stream);
+  if (!pin) return release(context);
   // An event given now would be part of the recording.
   const bool is_recorded = stream.is_recorded.load(std::memory_order_relaxed);
   bp_event* event = is_recorded ? nullptr : take_event(state_of(record));

@@ -79,6 +79,9 @@ bp_memory complete_table(const bp_memory& table) {
 bp_queue complete_table(const bp_queue& table) {
   return complete(table);
 }
+bp_interop complete_table(const bp_interop& table) {
+  return complete(table);
+}
 
 void check_plugin(const bp_plugin& plugin) {
   if (!plugin.name) throw_fault("without a name", "bp_plugin.name is NULL");

@@ -107,14 +107,6 @@ StreamState* take_stream(DeviceState& state, std::int32_t priority) {
   return stream;
 }
 
-void drop_stream(StreamImpl* stream) noexcept {
-  if (!stream || stream->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  DeviceState& state = state_of(*stream->record);
-  state.live_streams.fetch_sub(1, std::memory_order_relaxed);
-  const std::lock_guard lock(state.mutex);
-  state.idle_streams.push_back(&state_of(*stream));
-}
-
 StreamImpl* retain(StreamImpl& stream) {
   stream.refs.fetch_add(1, std::memory_order_relaxed);
   return &stream;
@@ -128,6 +120,22 @@ std::vector<StreamState*> all_streams(DeviceState& state) {
 }
 
 }  // namespace
+
+bool try_retain(StreamImpl& stream) noexcept {
+  std::uint32_t refs = stream.refs.load(std::memory_order_relaxed);
+  while (refs != 0)
+    if (stream.refs.compare_exchange_weak(refs, refs + 1, std::memory_order_acquire)) return true;
+  return false;
+}
+
+void drop_stream(StreamImpl* stream) noexcept {
+  if (!stream || stream->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  DeviceState& state = state_of(*stream->record);
+  if (state_of(*stream).is_adopted) return let_go_of_adopted(state_of(*stream));
+  state.live_streams.fetch_sub(1, std::memory_order_relaxed);
+  const std::lock_guard lock(state.mutex);
+  state.idle_streams.push_back(&state_of(*stream));
+}
 
 void make_default_stream(DeviceState& state) {
   state.streams.push_back(make_stream(state, 0));
@@ -148,6 +156,10 @@ void wait_for_streams_quietly(DeviceState& state) noexcept {
 }
 
 void wait_quietly(StreamState& stream) noexcept {
+  if (const StreamPin pin(stream); pin) wait_pinned(stream);
+}
+
+void wait_pinned(StreamState& stream) noexcept {
   DeviceRecord& record = *stream.record;
   if (!record.backend || state_of(record).is_left_behind()) return;
   if (stream.is_recorded.load(std::memory_order_relaxed)) return;
@@ -163,6 +175,8 @@ bool is_idle_quietly(StreamState& stream) noexcept {
   if (!record.backend || record.synchronous || state_of(record).is_left_behind()) return true;
   if (!record.queue->query_stream || stream.is_recorded.load(std::memory_order_relaxed))
     return false;
+  const StreamPin pin(stream);
+  if (!pin) return true;
   clear_plugin_error();
   const bp_code code = record.queue->query_stream(record.handle, stream.raw);
   if (code == BP_RETRY) return false;
@@ -208,6 +222,8 @@ void synchronize(Device device) {
   check_may_wait("synchronize", device_record(device));
   std::optional<Error> first;
   for (StreamState* stream : all_streams(state_of(device_record(device)))) {
+    const StreamPin pin(*stream);
+    if (!pin) continue;
     std::optional<Error> error = synchronize_and_take_error(*stream);
     if (error && !first) first = std::move(error);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include <backplane/extensions/interop.h>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/storage.hpp>
 
@@ -26,6 +27,11 @@ struct StreamState : StreamImpl {
   // The device records what is given to it, which is idle but for that: waiting would be an error.
   std::atomic<bool> is_recorded{false};
   bool is_pool = false;  // no stream, but the name of a graph's pool in the allocator
+  // The application's queue (adopted_streams.cpp): `raw` and `native` change when the last Stream over it goes, so
+  // that others than its holders pin it first.
+  bool is_adopted = false;
+  bp_native native{};
+  void (*forget)(bp_device* device, bp_stream* stream) = nullptr;
 
   CoreMutex mutex;                      // guards what follows
   std::deque<WaitingRelease> releases;  // in the order of the stream
@@ -40,8 +46,35 @@ inline StreamState& state_of(StreamImpl& stream) {
   return static_cast<StreamState&>(stream);
 }
 
+// Takes a reference unless the last one is gone.
+bool try_retain(StreamImpl& stream) noexcept;
+// Drops one; the last makes the stream free for another use.
+void drop_stream(StreamImpl* stream) noexcept;
+
+// Keeps an adopted stream from going while the core uses it on its own account. False if it has gone: all its work is
+// done then. Other streams never go.
+class StreamPin {
+ public:
+  explicit StreamPin(StreamState& stream)
+      : stream_(stream), is_pinned_(!stream.is_adopted || try_retain(stream)) {}
+  ~StreamPin() {
+    if (is_pinned_ && stream_.is_adopted) drop_stream(&stream_);
+  }
+  StreamPin(const StreamPin&) = delete;
+  StreamPin& operator=(const StreamPin&) = delete;
+  explicit operator bool() const { return is_pinned_; }
+
+ private:
+  StreamState& stream_;
+  bool is_pinned_;
+};
+
 // Waits for a stream without throwing: an error is kept for the next synchronize or query.
 void wait_quietly(StreamState& stream) noexcept;
+// The same by its holder: it is not going.
+void wait_pinned(StreamState& stream) noexcept;
+// Gives the application its queue back: nobody holds the adopted stream any more.
+void let_go_of_adopted(StreamState& stream) noexcept;
 
 // Has the stream passed everything? Never throws; an error is kept and counts as passed.
 bool is_idle_quietly(StreamState& stream) noexcept;

@@ -12,6 +12,8 @@ namespace {
 // The present end of the stream, or no event where the backend has none to give.
 bp_event* record_end(StreamState& stream) noexcept {
   DeviceState& device = state_of(*stream.record);
+  const StreamPin pin(stream);
+  if (!pin) return nullptr;
   bp_event* event = take_event(device);
   if (!event) return nullptr;
   if (device.queue->record_event(device.handle, event, stream.raw) == BP_OK) return event;

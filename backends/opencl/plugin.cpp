@@ -7,6 +7,7 @@
 #include <backplane/plugin.hpp>
 
 #include "device.hpp"
+#include "interop.hpp"
 
 namespace opencl {
 
@@ -15,6 +16,8 @@ const bp_header* Device::extension(const char* name, uint32_t min_version) {
     return &compiler_functions.h;
   if (std::strcmp(name, BP_CAPTURE) == 0 && min_version <= BP_CAPTURE_VERSION)
     return &capture_functions.h;
+  if (std::strcmp(name, BP_INTEROP) == 0 && min_version <= BP_INTEROP_VERSION)
+    return &interop_functions.h;
   return nullptr;
 }
 

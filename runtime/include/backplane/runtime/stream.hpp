@@ -9,6 +9,8 @@
 
 namespace bp {
 
+struct NativeHandle;
+
 // What the core knows of a stream. `raw` is null for a device's only stream.
 struct StreamImpl {
   DeviceRecord* record = nullptr;
@@ -31,6 +33,8 @@ inline StreamImpl& current_stream_impl(DeviceRecord& record) {
 // A queue of a device: work given to it runs in order. On a backend without streams every Stream of
 // a device is the same.
 class BP_API Stream {
+  friend Stream adopt_stream(Device device, const NativeHandle& queue);
+
  public:
   // A new one from the device's pool. Throws what the plugin says.
   explicit Stream(Device device, std::int32_t priority = 0);
@@ -55,6 +59,8 @@ class BP_API Stream {
 
 // A point in a stream's work.
 class BP_API Event {
+  friend NativeHandle native_handle(const Event& event, std::string_view kind);
+
  public:
   explicit Event(Device device);
   Event(Event&& other) noexcept;
