@@ -82,6 +82,16 @@ void start(const std::shared_ptr<Build>& build) {
   }
 }
 
+// Would the same text come to the same end?
+bool is_final(const Error& error) {
+  switch (error.error_class()) {
+    case ErrorClass::bad_argument:
+    case ErrorClass::unsupported:
+    case ErrorClass::internal: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 bp_function* FunctionTable::find_slowly(std::uint64_t variant) const {
@@ -151,14 +161,26 @@ bp_function* DeviceCompiler::build(const KernelText& text) {
   Kernel& kernel = kernel_of(code);
   const std::lock_guard lock(kernel.mutex);
   if (kernel.function) return kernel.function;
+  if (kernel.refused) throw *kernel.refused;
+  const bool given_up_before = kernel.build != nullptr;
+  try {
+    kernel.function = make(text, code, kernel);
+  } catch (const Error& error) {
+    // One that was ended for its time may go better the next time.
+    if (!given_up_before && !kernel.build && is_final(error)) kernel.refused = error;
+    throw;
+  }
+  const std::lock_guard all(mutex_);
+  sources_.push_back({text.name, name_of(language_), code});
+  return kernel.function;
+}
+
+bp_function* DeviceCompiler::make(const KernelText& text, const std::string& code, Kernel& kernel) {
   std::string key;
   if (api_.load && api_.binary && binary_cache::is_on())
     key = binary_cache::key_of(code, "", language_name(), info_.identity);
   bp_function* function = kernel.build ? nullptr : load(text.name, key);
-  if (!function) function = compile(text.name, code, key, kernel);
-  const std::lock_guard all(mutex_);
-  sources_.push_back({text.name, name_of(language_), code});
-  return kernel.function = function;
+  return function ? function : compile(text.name, code, key, kernel);
 }
 
 DeviceCompiler::Kernel& DeviceCompiler::kernel_of(const std::string& code) {

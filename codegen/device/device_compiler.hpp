@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/runtime/device_registry.hpp>
+#include <backplane/tensor/error.hpp>
 
 #include "dialect/dialect.hpp"
 
@@ -69,7 +71,8 @@ class DeviceCompiler {
   // The kernel of this text: loaded from the cache on disk or compiled, once; other texts may be built
   // meanwhile. Throws with the operator and the compiler's log, or when the compiler does not come to an
   // end within the time limit ($BACKPLANE_COMPILE_SECONDS, else 120). It goes on then, on a thread of its
-  // own; asked for again, the kernel is there as soon as it has ended, and an error until then.
+  // own; asked for again, the kernel is there as soon as it has ended, and an error until then. A text that the
+  // compiler has refused is not given to it again: the error is the same.
   bp_function* build(const KernelText& text);
 
   std::vector<GeneratedSource> sources() const;
@@ -80,8 +83,10 @@ class DeviceCompiler {
     std::mutex mutex;  // held while it is built
     bp_function* function = nullptr;
     std::shared_ptr<Build> build;  // given up, not ended
+    std::optional<Error> refused;
   };
 
+  bp_function* make(const KernelText& text, const std::string& code, Kernel& kernel);
   Kernel& kernel_of(const std::string& code);
   bp_function* load(const std::string& name, const std::string& key);
   bp_function* compile(const std::string& name, const std::string& code, const std::string& key,

@@ -1,6 +1,7 @@
 #include "device/invocation.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include <backplane/tensor/check.hpp>
 
@@ -49,8 +50,10 @@ void Invocation::launch(bp_function* function, const Grid& grid, const bp_handle
     std::uint64_t group = grid.group[i];
     if (group == 0) group = for_cpu() ? 1 : std::min<std::uint64_t>(256, info().max_group[0]);
     launch.items[i] = group;
-    // A division costs as much as all the rest here.
-    const std::uint64_t groups = group == 1 ? grid.items[i] : (grid.items[i] + group - 1) / group;
+    // A division costs as much as all the rest here, and groups are powers of two but for odd devices.
+    const std::uint64_t up = grid.items[i] + group - 1;
+    const std::uint64_t groups =
+        std::has_single_bit(group) ? up >> std::countr_zero(group) : up / group;
     launch.groups[i] = std::max<std::uint64_t>(1, groups);
   }
   launch.arguments = arguments;

@@ -42,6 +42,14 @@ struct Grid {
   std::uint64_t group[3] = {0, 1, 1};
 };
 
+// Groups of a kernel that is compiled for them (KernelText::group_size).
+inline Grid grid_of_groups(std::int64_t groups, unsigned size) {
+  Grid grid;
+  grid.items[0] = static_cast<std::uint64_t>(groups) * size;
+  grid.group[0] = size;
+  return grid;
+}
+
 // Where a tensor lies: its allocation, and the first byte in it.
 inline bp_handle handle_of(const bp_tensor& tensor) {
   return reinterpret_cast<bp_handle>(tensor.dl.data);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include <backplane/tensor/error.hpp>
+
 #include "dialect/preludes.hpp"
 
 namespace bp::codegen {
@@ -27,28 +29,56 @@ std::string parameters(const KernelText& text, std::string_view pointer) {
 }
 
 std::string opencl_head(const KernelText& text) {
-  std::string head = fmt::format("__kernel void {}({}const bp_values v) {{\n", text.name,
+  const std::string group =
+      text.group_size
+          ? fmt::format("__attribute__((reqd_work_group_size({}, 1, 1))) ", text.group_size)
+          : std::string();
+  std::string head = fmt::format("__kernel {}void {}({}const bp_values v) {{\n", group, text.name,
                                  parameters(text, "GLOBAL u8*"));
   for (int i = 0; i < 3; ++i)
     head += fmt::format(
         "  const i64 item{0} = (i64)get_global_id({0}), items{0} = (i64)get_global_size({0});\n",
         i);
+  if (text.group_size == 0) return head;
+  head += "  const i32 lane = (i32)get_local_id(0);\n";
+  for (int i = 0; i < 3; ++i)
+    head += fmt::format(
+        "  const i64 group{0} = (i64)get_group_id({0}), num_groups{0} = "
+        "(i64)get_num_groups({0});\n",
+        i);
   return head;
 }
 
+std::string launch_bounds(const KernelText& text) {
+  if (text.group_size == 0) return {};
+  if (text.groups_per_unit == 0) return fmt::format("__launch_bounds__({}) ", text.group_size);
+  return fmt::format("__launch_bounds__({}, {}) ", text.group_size, text.groups_per_unit);
+}
+
+// Values stay where the launch has put them: indexed by a variable, they would be copied by every work-item.
 std::string cuda_head(const KernelText& text) {
-  std::string head = fmt::format("extern \"C\" __global__ void {}({}const bp_values v) {{\n",
-                                 text.name, parameters(text, "GLOBAL u8*"));
+  std::string head =
+      fmt::format("extern \"C\" __global__ void {}{}({}const __grid_constant__ bp_values v) {{\n",
+                  launch_bounds(text), text.name, parameters(text, "GLOBAL u8*"));
   const char* axes = "xyz";
   for (int i = 0; i < 3; ++i)
     head += fmt::format(
         "  const i64 item{0} = (i64)blockIdx.{1} * blockDim.{1} + threadIdx.{1}, items{0} = "
         "(i64)gridDim.{1} * blockDim.{1};\n",
         i, axes[i]);
+  if (text.group_size == 0) return head;
+  head += "  const i32 lane = (i32)threadIdx.x;\n";
+  for (int i = 0; i < 3; ++i)
+    head +=
+        fmt::format("  const i64 group{0} = (i64)blockIdx.{1}, num_groups{0} = (i64)gridDim.{1};\n",
+                    i, axes[i]);
   return head;
 }
 
 std::string c11_head(const KernelText& text) {
+  if (text.group_size)
+    throw_error(ErrorClass::internal,
+                fmt::format("codegen: {} is a kernel of groups, and C11 has none", text.name));
   std::string head = fmt::format(
       "void {}(void* const* memory, const void* values, const uint64_t* item) {{\n", text.name);
   for (unsigned i = 0; i < text.num_memory; ++i)
@@ -66,6 +96,9 @@ std::string unused(const KernelText& text) {
       "  (void)v; (void)item0; (void)item1; (void)item2; (void)items0; (void)items1; "
       "(void)items2;\n";
   for (unsigned i = 0; i < text.num_memory; ++i) line += fmt::format("  (void)m{};\n", i);
+  if (text.group_size == 0) return line;
+  line += "  (void)lane;\n";
+  for (int i = 0; i < 3; ++i) line += fmt::format("  (void)group{0}; (void)num_groups{0};\n", i);
   return line;
 }
 

@@ -1,5 +1,5 @@
 // The small portable language in which every kernel is written once, and what it becomes: OpenCL C,
-// CUDA C++ or C11 without barriers.
+// CUDA C++ or, for kernels whose work-items stand alone, C11.
 //
 // A body is C with these words:
 //   types      i8 u8 i16 u16 i32 u32 i64 u64 f32 f64; c64 and c128 are structs of `re` and `im`.
@@ -24,9 +24,26 @@
 // In OpenCL C alone, names of real types and dtypes (the f8 left out) may end in a width, 2, 4, 8 or 16:
 //   f32x16 is float16; load_f16x8(p, i) gives elements i .. i + 7 as f32x8; so do store_, cast_S_Dx8 (of
 //   cast_f32_i8x8), max_f32x8 and the other functions of one type. Comparisons of vectors are -1 or 0.
+// In OpenCL C and CUDA C++:
+//   loads_D_N(p, i, x), stores_D_N(p, i, x)   elements i .. i + N - 1 to and from x, an array of N of the
+//              computing type, in as few and wide accesses as there are: one of 16 bytes for loads_f32_4,
+//              loads_f16_8. N is 1, 2, 4, 8 or 16; the address is a multiple of the N elements' bytes, or of
+//              16 where they have more. Each loop over x stands behind UNROLL, else x lies in memory.
+//   UNROLL     before a loop of a number of steps that the text knows; KEEP_LOOP before one that is to stay
+// Kernels with KernelText::group_size (decision 0014) also have, in OpenCL C and CUDA C++ alone:
+//   lane       this work-item's place in its group, i32; groups are along dimension 0
+//   group0..2  the group's place in the grid, and num_groups0..2 the grid's groups, i64
+//   LOCAL      before an array that the group shares: at the start of the body, not in a helper, without a
+//              value; in a helper's parameters such a pointer is IN_LOCAL T*
+//   BARRIER    all work-items of the group come here: what they wrote to LOCAL arrays, all can read
+// In CUDA C++ alone, for any computing type T, among the 32 neighbours lane / 32, all of which take part:
+//   shuffle_xor_T(x, by), shuffle_up_T, shuffle_down_T   the x of lane ^ by, lane - by, lane + by
+//   shuffle_from_T(x, place)   the x of the neighbour lane % 32 == place
+// In OpenCL C subgroups are optional: what these do goes through LOCAL arrays there (kinds/team.hpp).
+//
 // A source defines those words that occur in it, and no others. Kernels and helpers have other names.
-// No barriers, no local memory, no libraries: each work-item stands alone, so that a device without
-// any of that, or a plain C compiler, can run it.
+// No libraries. Where there is no group_size, each work-item stands alone, so that a device without any of
+// that, or a plain C compiler, can run it.
 #pragma once
 
 #include <string>
@@ -53,9 +70,14 @@ struct KernelText {
   std::vector<Field> values;
   std::string helpers;  // functions and types that the body uses
   std::string body;
+  // Above 0: a kernel of groups of exactly so many work-items along dimension 0, and 1 along the others.
+  unsigned group_size = 0;
+  // How many groups a compute unit should be able to hold at once; 0: the compiler's choice. It bounds the
+  // registers of a work-item.
+  unsigned groups_per_unit = 0;
 };
 
-// The whole source: prelude, helpers, kernel.
+// The whole source: prelude, helpers, kernel. Throws internal for a kernel of groups in C11.
 std::string emit(Language language, const KernelText& text);
 
 // The type of an element in memory ("u16" for f16) and in computation ("f32").

@@ -34,9 +34,11 @@ std::string opencl_convert(std::string_view element, unsigned width);
 
 // The definition of a word in this language, or nothing when the word is not one of the file's. It may
 // use other words.
-std::string define_type(Language language, std::string_view word);        // c64, f32x16
-std::string define_bits(Language language, std::string_view word);        // bits_of_f32, f32_of_f16
-std::string define_memory(Language language, std::string_view word);      // load_f16, store_i8x16
+std::string define_type(Language language, std::string_view word);    // c64, f32x16
+std::string define_bits(Language language, std::string_view word);    // bits_of_f32, f32_of_f16
+std::string define_memory(Language language, std::string_view word);  // load_f16, store_i8x16
+std::string define_pack(Language language, std::string_view word);    // loads_f16_8, stores_f32_4
+std::string define_group(Language language, std::string_view word);   // shuffle_xor_f32
 std::string define_arithmetic(Language language, std::string_view word);  // max_f32, add_i8x16
 std::string define_complex(Language language, std::string_view word);     // mul_c64
 std::string define_cast(Language language, std::string_view word);        // cast_f32_i8

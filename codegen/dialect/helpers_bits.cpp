@@ -98,6 +98,36 @@ const std::map<std::string_view, std::string_view>& small_floats() {
   return texts;
 }
 
+// Instructions of the device, to nearest even as well. bf16 has one from compute capability 8.0 on.
+const std::map<std::string_view, std::string_view>& cuda_small_floats() {
+  static const std::map<std::string_view, std::string_view> texts = {
+      {"f32_of_f16", R"(DEVICE f32 f32_of_f16(u16 half_bits) {
+  f32 x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half_bits));
+  return x;
+}
+)"},
+      {"f16_of_f32", R"(DEVICE u16 f16_of_f32(f32 x) {
+  u16 half_bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half_bits) : "f"(x));
+  return half_bits;
+}
+)"},
+      {"bf16_of_f32", R"(DEVICE u16 bf16_of_f32(f32 x) {
+#if __CUDA_ARCH__ >= 800
+  u16 upper;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(upper) : "f"(x));
+  return upper;
+#else
+  const u32 bits = bits_of_f32(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return (u16)(bits >> 16 | 0x40u);
+  return (u16)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+#endif
+}
+)"}};
+  return texts;
+}
+
 // The same of vectors, without branches. F, U, I, S: float, uint, int, ushort of the width.
 const std::map<std::string_view, std::string_view>& small_float_vectors() {
   static const std::map<std::string_view, std::string_view> texts = {
@@ -150,6 +180,9 @@ std::string of_width(std::string_view text, unsigned width) {
 }
 
 std::string define_small_float(Language language, std::string_view word) {
+  if (const auto it = cuda_small_floats().find(word);
+      language == Language::cuda_cxx && it != cuda_small_floats().end())
+    return std::string(it->second);
   if (const auto it = small_floats().find(word); it != small_floats().end())
     return std::string(it->second);
   if (language != Language::opencl_c) return {};

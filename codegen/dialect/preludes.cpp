@@ -18,6 +18,11 @@ typedef char i8; typedef uchar u8; typedef short i16; typedef ushort u16;
 typedef int i32; typedef uint u32; typedef long i64; typedef ulong u64;
 typedef float f32;
 #define GLOBAL __global
+#define LOCAL __local
+#define IN_LOCAL __local
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE);
+#define UNROLL
+#define KEEP_LOOP
 #define DEVICE static inline
 #pragma OPENCL FP_CONTRACT OFF
 )";
@@ -27,6 +32,11 @@ typedef signed char i8; typedef unsigned char u8; typedef short i16; typedef uns
 typedef int i32; typedef unsigned int u32; typedef long long i64; typedef unsigned long long u64;
 typedef float f32; typedef double f64;
 #define GLOBAL
+#define LOCAL __shared__
+#define IN_LOCAL
+#define BARRIER __syncthreads();
+#define UNROLL _Pragma("unroll")
+#define KEEP_LOOP _Pragma("unroll 1")
 #define DEVICE static __device__ inline
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
@@ -45,6 +55,8 @@ typedef int8_t i8; typedef uint8_t u8; typedef int16_t i16; typedef uint16_t u16
 typedef int32_t i32; typedef uint32_t u32; typedef int64_t i64; typedef uint64_t u64;
 typedef float f32; typedef double f64;
 #define GLOBAL
+#define UNROLL
+#define KEEP_LOOP
 #define DEVICE static inline
 )";
 
@@ -62,8 +74,8 @@ bool is_word_character(char c) {
 }
 
 std::string define(Language language, std::string_view word) {
-  for (auto* definition :
-       {define_type, define_memory, define_arithmetic, define_complex, define_cast, define_bits})
+  for (auto* definition : {define_type, define_memory, define_pack, define_group, define_arithmetic,
+                           define_complex, define_cast, define_bits})
     if (std::string text = definition(language, word); !text.empty()) return text;
   return {};
 }

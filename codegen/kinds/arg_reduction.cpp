@@ -3,12 +3,9 @@
 //
 // Few outputs of many elements are found part by part: value and index of each part go to scratch.
 #include <algorithm>
-#include <bit>
-#include <fmt/format.h>
-#include <limits>
 #include <string_view>
 
-#include "dialect/helpers.hpp"
+#include "kinds/arg_reduction_text.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_space.hpp"
 #include "kinds/reduction_text.hpp"
@@ -18,235 +15,43 @@ namespace {
 
 constexpr std::int64_t cpu_part_elements = 32768, cpu_most_units = 256;
 constexpr std::int64_t gpu_part_elements = 256, gpu_most_units = 65536;
-constexpr std::int64_t vectors_of_columns = 32;
-
-enum class Form : unsigned { rows, strided_rows, columns, items, join_parts };
-
-struct Text {
-  Dtype dtype = Dtype::f32;
-  Form form = Form::rows;
-  unsigned lanes = 1;
-  bool to_parts = false;
-
-  std::uint64_t variant() const {
-    return ((index(dtype) * 8 + static_cast<unsigned>(form)) * 32 + lanes) * 2 + to_parts;
-  }
-};
-
-// A tile's extreme first, as vector code; where it is only if it beats those before. In tiles, a search
-// from the front costs little: random elements beat the best so far ever more seldom.
-constexpr const char* row_functions = R"(
-DEVICE void search_run(best_t* best, GLOBAL u8* p, i64 stride, i64 count, i64 number) {
-  i64 i = 0;
-  for (; LANES > 1 && count - i >= TILE; i += TILE) {
-    vec a0 = SPLAT(IDENTITY), a1 = a0, a2 = a0, a3 = a0;
-    for (i64 k = i; k < i + TILE; k += 4 * LANES) {
-      a0 = combine_vec(a0, take_vec(p, k));
-      a1 = combine_vec(a1, take_vec(p, k + LANES));
-      a2 = combine_vec(a2, take_vec(p, k + 2 * LANES));
-      a3 = combine_vec(a3, take_vec(p, k + 3 * LANES));
-    }
-    const acc_t extreme = join_lanes(join_vec(join_vec(a0, a1), join_vec(a2, a3)));
-    if (!IS_BETTER(extreme, best->value)) continue;
-    i64 k = i;
-    while (ALL(IS_BETTER(SPLAT(extreme), take_vec(p, k)))) k += LANES;
-    while (IS_BETTER(extreme, take(p, k))) ++k;
-    best->value = extreme;
-    best->number = number + k;
-  }
-  for (; i < count; ++i) {
-    const acc_t x = take(p, i * stride);
-    if (!IS_BETTER(x, best->value)) continue;
-    best->value = x;
-    best->number = number + i;
-  }
-}
-)";
-
-constexpr const char* rows_body = R"(
-  const i64 inner = v.reduced[v.reduced_rank - 1], stride = v.reduced_in[v.reduced_rank - 1];
-  const i64 end = v.units * (item0 + 1) / items0;
-  for (i64 unit = v.units * item0 / items0; unit < end; ++unit) {
-    const i64 row = v.parts == 1 ? unit : unit / v.parts, part = unit - row * v.parts;
-    const i64 first = v.count * part / v.parts, last = v.count * (part + 1) / v.parts;
-    GLOBAL u8* p = m0 + v.from + IN_BYTES * place(row, v.kept, v.kept_in, v.kept_rank);
-    best_t best;
-    best.value = take(p, place(first, v.reduced, v.reduced_in, v.reduced_rank));
-    best.number = first;
-    for (i64 i = first; i < last;) {
-      i64 count = inner - i % inner;
-      if (count > last - i) count = last - i;
-      search_run(&best, p + IN_BYTES * place(i, v.reduced, v.reduced_in, v.reduced_rank), stride,
-                 count, i);
-      i += count;
-    }
-    FINISH(best.value, best.number, row, part)
-  }
-)";
-
-// Numbers are counted from the part's first row on, in lanes of 4 or 8 bytes. The last vector of a piece
-// reaches back: what two vectors find is the same.
-constexpr const char* columns_body = R"(
-  const i64 line = v.kept[v.kept_rank - 1];
-  const i64 blocks = (line + COLUMNS - 1) / COLUMNS, outer = v.outputs / line;
-  const i64 end = v.units * (item0 + 1) / items0;
-  for (i64 unit = v.units * item0 / items0; unit < end; ++unit) {
-    const i64 column = unit % blocks * COLUMNS, rest = unit / blocks;
-    const i64 first_row = rest % outer * line + column, part = rest / outer;
-    const i64 width = line - column < COLUMNS ? line - column : COLUMNS;
-    const i64 count = (width + LANES - 1) / LANES;
-    const i64 first = v.count * part / v.parts, last = v.count * (part + 1) / v.parts;
-    GLOBAL u8* p = m0 + v.from + IN_BYTES * place(first_row, v.kept, v.kept_in, v.kept_rank);
-    vec value[VECTORS];
-    numbers_t number[VECTORS];
-    for (i64 j = 0; j < count; ++j) {
-      const i64 at = place(first, v.reduced, v.reduced_in, v.reduced_rank);
-      value[j] = take_vec(p, at + COLUMN(j));
-      number[j] = NUMBERS(0);
-    }
-    for (i64 i = first + 1; i < last; ++i) {
-      const i64 at = place(i, v.reduced, v.reduced_in, v.reduced_rank);
-      const numbers_t row = NUMBERS(i - first);
-      for (i64 j = 0; j < count; ++j) {
-        const vec x = take_vec(p, at + COLUMN(j));
-        const mask_t better = IS_BETTER(x, value[j]);
-        value[j] = CHOOSE(value[j], x, better);
-        number[j] = CHOOSE(number[j], row, MASK_OF_NUMBERS(better));
-      }
-    }
-    for (i64 j = 0; j < count; ++j) {
-      acc_t values[LANES];
-      number_t numbers[LANES];
-      spill(value[j], values);
-      SPILL_NUMBERS(number[j], numbers)
-      for (i64 k = 0; k < LANES; ++k)
-        FINISH(values[k], first + numbers[k], first_row + COLUMN(j) + k, part)
-    }
-  }
-)";
-
-// Neighbours take neighbouring parts, each with every v.parts-th element.
-constexpr const char* items_body = R"(
-  if (item0 >= v.units) return;
-  const i64 row = item0 / v.parts, part = item0 % v.parts;
-  GLOBAL u8* p = m0 + v.from + IN_BYTES * place(row, v.kept, v.kept_in, v.kept_rank);
-  acc_t value = take(p, place(part, v.reduced, v.reduced_in, v.reduced_rank));
-  i64 number = part;
-  for (i64 i = part + v.parts; i < v.count; i += v.parts) {
-    const acc_t x = take(p, place(i, v.reduced, v.reduced_in, v.reduced_rank));
-    const int better = IS_BETTER(x, value);
-    value = better ? x : value;
-    number = better ? i : number;
-  }
-  FINISH(value, number, row, part)
-)";
-
-// Parts may be interleaved: among equal values the lowest index counts.
-constexpr const char* join_body = R"(
-  const i64 end = v.outputs * (item0 + 1) / items0;
-  for (i64 row = v.outputs * item0 / items0; row < end; ++row) {
-    acc_t value = take_acc(m0 + v.from, row);
-    i64 number = load_i64(m0 + v.numbers, row);
-    for (i64 part = 1; part < v.parts; ++part) {
-      const acc_t x = take_acc(m0 + v.from, part * v.outputs + row);
-      const i64 at = load_i64(m0 + v.numbers, part * v.outputs + row);
-      if (!(IS_BETTER(x, value) || (at < number && !IS_BETTER(value, x)))) continue;
-      value = x;
-      number = at;
-    }
-    FINISH(value, number, row, 0)
-  }
-)";
-
-constexpr const char* finish_part = R"(
-#define FINISH(x, at, row, part) { \
-    put_acc(m1 + v.to, (part) * v.outputs + (row), x); \
-    store_i64(m1 + v.numbers, (part) * v.outputs + (row), at); }
-)";
-constexpr const char* finish_output = R"(
-#define FINISH(x, at, row, part) \
-  store_i64(m1 + v.to, place(row, v.kept, v.kept_out, v.kept_rank), at);
-)";
-
-bool takes_smallest(const Operator& op) {
-  return std::string_view(op.name()) == "argmin";
-}
-
-// As the row "max" or "min" has it, to find a tile's extreme.
-Combine extreme(bool smallest) {
-  static constexpr bp_expr_node largest_steps[] = {
-      {BP_X_ACC, 0, 0, 0, 0}, {BP_X_ARG, 0, 0, 0, 0}, {BP_X_MAX, 0, 1, 0, 0}};
-  static constexpr bp_expr_node smallest_steps[] = {
-      {BP_X_ACC, 0, 0, 0, 0}, {BP_X_ARG, 0, 0, 0, 0}, {BP_X_MIN, 0, 1, 0, 0}};
-  Combine combine;
-  combine.element = smallest ? smallest_steps : largest_steps;
-  std::copy(combine.element.begin(), combine.element.end(), combine.partial.begin());
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  combine.identity = combine.initial = smallest ? infinity : -infinity;
-  return combine;
-}
-
-std::string is_better(bool smallest, Dtype accumulator) {
-  const char* sign = smallest ? "<" : ">";
-  if (is_floating(accumulator))
-    return fmt::format("#define IS_BETTER(x, y) (((x) {} (y)) | (((x) != (x)) & ((y) == (y))))\n",
-                       sign);
-  return fmt::format("#define IS_BETTER(x, y) ((x) {} (y))\n", sign);
-}
-
-std::string element_choice(unsigned lanes, Dtype accumulator) {
-  if (lanes == 1)
-    return "typedef i64 number_t;\ntypedef i64 numbers_t;\ntypedef int mask_t;\n"
-           "#define NUMBERS(x) (x)\n#define MASK_OF_NUMBERS(x) (x)\n"
-           "#define CHOOSE(no, yes, mask) ((mask) ? (yes) : (no))\n"
-           "#define SPILL_NUMBERS(x, to) (to)[0] = x;\n#define ALL(x) (x)\n";
-  const bool is_wide = itemsize(accumulator) == 8;
-  constexpr std::string_view masks[] = {"i8", "i16", "i32", "i64"};
-  return fmt::format(
-      "typedef {0} number_t;\ntypedef {0}x{1} numbers_t;\ntypedef {2}x{1} mask_t;\n"
-      "#define NUMBERS(x) ((numbers_t)(({0})(x)))\n#define MASK_OF_NUMBERS(x) {3}(x)\n"
-      "#define CHOOSE(no, yes, mask) select(no, yes, mask)\n"
-      "#define SPILL_NUMBERS(x, to) vstore{1}(x, 0, to);\n#define ALL(x) all(x)\n",
-      is_wide ? "i64" : "i32", lanes, masks[std::countr_zero(itemsize(accumulator))],
-      opencl_convert(is_wide ? "i64" : "i32", lanes));
-}
-
-KernelText make_text(const Operator& op, const Text& text) {
-  const Dtype accumulator = accumulator_of(text.dtype);
-  const Elements elements{text.dtype, accumulator, accumulator, text.lanes};
-  KernelText kernel;
-  constexpr const char* names[] = {"rows", "strided_rows", "columns", "items", "join_parts"};
-  kernel.name = kernel_name(op, text.dtype, names[static_cast<unsigned>(text.form)]);
-  kernel.num_memory = 2;
-  kernel.values = plan_fields();
-  kernel.values.push_back({"numbers"});
-  kernel.helpers = fmt::format(
-      "{}{}{}{}#define TILE (16 * LANES)\n#define VECTORS {}\n#define COLUMNS (VECTORS * LANES)\n"
-      "#define COLUMN(j) ((j) + 1 < count ? (j) * LANES : width - LANES)\n"
-      "typedef struct {{ acc_t value; i64 number; }} best_t;\n",
-      element_functions(elements), combine_functions(extreme(takes_smallest(op)), elements, true),
-      element_choice(text.lanes, accumulator), is_better(takes_smallest(op), accumulator),
-      vectors_of_columns);
-  kernel.helpers += text.to_parts ? finish_part : finish_output;
-  switch (text.form) {
-    case Form::rows:
-    case Form::strided_rows:
-      kernel.helpers += row_functions;
-      kernel.body = rows_body;
-      break;
-    case Form::columns: kernel.body = columns_body; break;
-    case Form::items: kernel.body = items_body; break;
-    case Form::join_parts: kernel.body = join_body; break;
-  }
-  return kernel;
-}
 
 struct Work {
-  Text text;
+  ArgText text;
   std::int64_t units = 1, parts = 1;
+  std::int64_t piece = 0, groups = 0;  // where text.groups is set
 };
 
+Work choose_groups(const Invocation& invocation, const ReductionPlan& plan, Dtype dtype) {
+  const GroupSharing sharing =
+      share_among_groups(invocation, plan, dtype, offset_of(invocation.tensor(0)));
+  Work work;
+  work.text.dtype = dtype;
+  work.text.groups = sharing.text;
+  work.text.to_parts = sharing.parts > 1;
+  work.units = sharing.units;
+  work.parts = sharing.parts;
+  work.piece = sharing.piece;
+  work.groups = sharing.groups;
+  return work;
+}
+
+Work join_of_parts(const Invocation& invocation, const ReductionPlan& plan, const Work& of) {
+  Work join;
+  join.text.dtype = of.text.dtype;
+  join.text.form = ArgForm::join_parts;
+  join.units = plan.kept.numel;
+  if (!has_groups(invocation)) return join;
+  join.text.groups.emplace();
+  join.text.groups->team = power_of_two(of.parts, usual_group);
+  join.text.groups->small = plan.is_small();
+  const std::int64_t rows_of_group = usual_group / join.text.groups->team;
+  join.groups = (join.units + rows_of_group - 1) / rows_of_group;
+  return join;
+}
+
 Work choose(const Invocation& invocation, const ReductionPlan& plan, Dtype dtype) {
+  if (has_groups(invocation)) return choose_groups(invocation, plan, dtype);
   const ReductionSpace &kept = plan.kept, &reduced = plan.reduced;
   Work work;
   work.text.dtype = dtype;
@@ -254,18 +59,18 @@ Work choose(const Invocation& invocation, const ReductionPlan& plan, Dtype dtype
   std::int64_t of_unit = reduced.numel;
   const bool is_cpu = invocation.for_cpu();
   if (!is_cpu) {
-    work.text.form = Form::items;
+    work.text.form = ArgForm::items;
   } else if (reduced.inner_stride(0) == 1) {
     work.text.lanes = lanes_for(invocation, accumulator_of(dtype));
   } else if (kept.inner_stride(0) == 1 && kept.inner() > 1) {
-    work.text.form = Form::columns;
+    work.text.form = ArgForm::columns;
     const unsigned lanes = lanes_for(invocation, accumulator_of(dtype));
     if (kept.inner() >= lanes) work.text.lanes = lanes;
-    const std::int64_t width = vectors_of_columns * work.text.lanes;
+    const std::int64_t width = arg_vectors_of_columns * work.text.lanes;
     work.units = kept.numel / kept.inner() * ((kept.inner() + width - 1) / width);
     of_unit *= std::min(width, kept.inner());
   } else {
-    work.text.form = Form::strided_rows;
+    work.text.form = ArgForm::strided_rows;
   }
   const std::int64_t most = (is_cpu ? cpu_most_units : gpu_most_units) / work.units;
   const std::int64_t worth = of_unit / (is_cpu ? cpu_part_elements : gpu_part_elements);
@@ -298,10 +103,7 @@ class ArgReduction final : public GeneratedKernel {
     const auto start = static_cast<std::int64_t>(scratch.offset);
     launch(invocation, plan, work, {offset_of(in), start, work.units, work.parts}, start + numbers,
            handle_of(in), scratch.handle);
-    Work join;
-    join.text.dtype = dtype;
-    join.text.form = Form::join_parts;
-    join.units = plan.kept.numel;
+    const Work join = join_of_parts(invocation, plan, work);
     launch(invocation, plan, join, {start, offset_of(out), 1, work.parts}, start + numbers,
            scratch.handle, handle_of(out));
   }
@@ -310,13 +112,18 @@ class ArgReduction final : public GeneratedKernel {
   void launch(Invocation& invocation, const ReductionPlan& plan, const Work& work,
               const PlanLaunch& places_of, std::int64_t numbers, bp_handle from,
               bp_handle to) const {
-    bp_function* function =
-        invocation.function(work.text.variant(), [&] { return make_text(op_, work.text); });
+    bp_function* function = invocation.function(
+        work.text.variant(), [&] { return arg_reduction_text(op_, work.text, invocation); });
     Values values = plan_values(plan, places_of);
     values.add(numbers);
     Grid grid;
-    grid.items[0] =
-        work_items(invocation, work.units * work.parts, plan.kept.numel * plan.reduced.numel);
+    if (work.text.groups) {
+      values.add(work.piece);
+      grid = grid_of_groups(work.groups, usual_group);
+    } else {
+      grid.items[0] =
+          work_items(invocation, work.units * work.parts, plan.kept.numel * plan.reduced.numel);
+    }
     invocation.launch(function, grid, {from, to}, values);
   }
 

@@ -89,13 +89,13 @@ class Copy : public GeneratedKernel {
       while ((bytes | out.dl.byte_offset | from.dl.byte_offset) % size != 0) size /= 2;
       to_seen.as_run(size);
       from_seen.as_run(size);
+    } else if (transpose(invocation, name_, out, from)) {
+      return;
     } else if (out.itemsize == 16) {
-      if (out.dl.ndim == BP_MAX_RANK)
+      if (out.dl.ndim == BP_MAX_RANK || !invocation.for_cpu())
         return copy_elements(invocation, out, from, Dtype::complex128);
       to_seen.as_pairs();
       from_seen.as_pairs();
-    } else if (invocation.for_cpu() && transpose(invocation, name_, out, from)) {
-      return;
     }
     copy_elements(invocation, to_seen.tensor, from_seen.tensor,
                   bits_of_size(to_seen.tensor.itemsize));
@@ -136,6 +136,7 @@ class Copy : public GeneratedKernel {
     ElementwiseText text;
     text.form = form;
     text.for_cpu = invocation.for_cpu();
+    text.language = invocation.device.language();
     text.operands = {{to_dtype, false}, {from_dtype, false}};
     if (has_vector_form(to_dtype) && has_vector_form(from_dtype))
       text.width = vector_width(invocation, std::min(bytes_of_type(compute_type(to_dtype)),

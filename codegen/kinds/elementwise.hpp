@@ -2,6 +2,7 @@
 // and a call's tensors and numbers on their way to them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "kinds/numbers.hpp"
 #include "kinds/sharing.hpp"
 #include "kinds/strides.hpp"
+#include "kinds/units.hpp"
 
 namespace bp::codegen {
 
@@ -25,14 +27,17 @@ struct Form {
   int rank_class = 2;  // of `strided`: dimensions at the most, 2, 3, 4 or BP_MAX_RANK
   // Of `flat`: the number of elements and the starts have 32 bits. Those of three tensors are 16 bytes then; PoCL
   // 3.1 asks malloc for aligned memory for arguments of more, at each launch, which is a fifth of the launch.
+  // Of `strided`, on devices of GPU shape: all places have 31 bits, and the kernel goes by units (kinds/units.hpp).
   bool is_narrow = false;
+  bool has_wide_units = false;  // with is_narrow, of `strided`: of more than one element
 
-  // In 6 bits.
+  // In form_bits bits.
   std::uint64_t variant() const {
-    return std::uint64_t(reach) | std::uint64_t(is_narrow ? 1 : rank_class) << 1;
+    return std::uint64_t(reach) | std::uint64_t{is_narrow} << 1 |
+           std::uint64_t{has_wide_units} << 2 | std::uint64_t(rank_class) << 3;
   }
 };
-inline constexpr int form_bits = 6;
+inline constexpr int form_bits = 8;
 
 // A work-item's elements are a multiple of it, so that vectors begin where the cache's lines do.
 inline constexpr std::int64_t unit_of_share = 64;
@@ -47,8 +52,9 @@ struct ElementwiseText {
   std::string name;
   std::vector<Operand> operands;
   Form form;
-  unsigned width = 1;  // of vectors; 1: none
+  unsigned width = 1;  // of vectors, on processors; 1: none
   bool for_cpu = true;
+  Language language = Language::opencl_c;  // of the device
   // Appends to `statements` what gives the value to store, of `width` elements, and returns it. `input`
   // is the value of an operand in its computing type.
   std::function<std::string(unsigned width, const std::function<std::string(std::size_t)>& input,
@@ -59,6 +65,14 @@ struct ElementwiseText {
 // Memory: the output, then the inputs that are tensors. Values: as ElementwiseCall::launch adds them.
 KernelText elementwise_text(const ElementwiseText& text);
 
+// `name` as a function's, whatever an operator's name holds.
+std::string function_name(std::string name);
+
+// The bodies of kernels for such devices: of `flat`, where `n` and the addresses pk are there already; and,
+// with its values, of `strided` that is_narrow.
+std::string flat_tiles(const ElementwiseText& text);
+KernelText strided_units(const ElementwiseText& text);
+
 // Elements of a vector whose computing type has so many bytes; 1: this device takes none.
 unsigned vector_width(const Invocation& invocation, unsigned bytes);
 
@@ -68,6 +82,8 @@ class ElementwiseCall {
   void add(const bp_tensor& tensor) {
     tensors_[count_++] = &tensor;
     flags_ &= tensor.flags;
+    largest_ = std::max(largest_, tensor.itemsize);
+    smallest_ = std::min(smallest_, tensor.itemsize);
   }
 
   // Once all are there. `grain`: elements that are worth a work-item.
@@ -93,10 +109,16 @@ class ElementwiseCall {
                      Form& form) const;
   std::uint64_t strided(const Invocation& invocation, std::int64_t grain, Values& values,
                         Form& form) const;
+  std::uint64_t units(const Invocation& invocation, const StridedSpace& space, Values& values,
+                      Form& form) const;
+  Tile tile(const Invocation& invocation) const {
+    return tile_of(invocation.device.language(), largest_, smallest_, count_ - 1);
+  }
 
   std::array<const bp_tensor*, StridedSpace::max_operands> tensors_;
   std::size_t count_ = 0;
-  std::uint32_t flags_ = ~0u;  // BP_LAYOUT_* of all
+  std::uint32_t flags_ = ~0u;                  // BP_LAYOUT_* of all
+  std::uint32_t largest_ = 1, smallest_ = 16;  // elements, in bytes
 };
 
 }  // namespace bp::codegen

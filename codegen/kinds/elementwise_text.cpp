@@ -12,10 +12,7 @@ class Writer {
   explicit Writer(const ElementwiseText& of) : of_(of), is_flat_(of.form.reach == Reach::flat) {}
 
   KernelText write() {
-    // A word that no function of the dialect has.
-    text_.name = of_.name + (is_flat_ ? "_flat" : "_strided");
-    for (char& c : text_.name)
-      if (c == ':' || c == '.') c = '_';
+    text_.name = function_name(of_.name + (is_flat_ ? "_flat" : "_strided"));
     declare();
     if (is_flat_)
       write_flat();
@@ -127,9 +124,8 @@ class Writer {
 
   void write_flat() {
     if (!of_.for_cpu) {
-      line("for (i64 i = item0; i < n; i += items0) {");
-      write_step(1);
-      return line("}");
+      text_.body += flat_tiles(of_);
+      return;
     }
     line(fmt::format("const i64 units = (n + {0} - 1) / {0};", unit_of_share));
     line(fmt::format("const i64 chunk = (units + items0 - 1) / items0 * {};", unit_of_share));
@@ -193,7 +189,16 @@ class Writer {
 
 }  // namespace
 
+// A word that no function of the dialect has.
+std::string function_name(std::string name) {
+  for (char& c : name)
+    if (c == ':' || c == '.') c = '_';
+  return name;
+}
+
 KernelText elementwise_text(const ElementwiseText& text) {
+  const bool by_units = text.form.reach == Reach::strided && text.form.is_narrow;
+  if (by_units && !text.for_cpu) return strided_units(text);
   return Writer(text).write();
 }
 

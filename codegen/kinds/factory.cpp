@@ -40,6 +40,7 @@ class Full : public GeneratedKernel {
     text.name = fmt::format("{}_{}", name_, suffix(dtype));
     text.form = form;
     text.for_cpu = invocation.for_cpu();
+    text.language = invocation.device.language();
     if (has_vector_form(dtype))
       text.width = vector_width(invocation, bytes_of_type(compute_type(dtype)));
     text.operands = {{dtype, false}, {dtype, true}};

@@ -3,6 +3,7 @@
 #include <bit>
 #include <fmt/format.h>
 
+#include "kinds/gather_units.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/walk.hpp"
 
@@ -76,14 +77,16 @@ class Gather final : public GeneratedKernel {
     walk.add(out.dl.strides).add(index_strides(index, out, dim).data());
     walk.add(strides_without(a, dim).data()).simplify();
 
+    const std::int64_t along = a.dl.ndim == 0 ? 0 : a.dl.strides[dim];
+    const std::int64_t size_along = a.dl.ndim == 0 ? 1 : a.dl.shape[dim];
+    if (!invocation.for_cpu() && gather_by_units(invocation, walk, along, size_along)) return;
     const Variant variant = variant_of(walk, a.itemsize, index.dtype == BP_I64);
     bp_function* function =
         invocation.function(variant.number(), [&] { return gather_text(variant); });
     const Division division = divide(invocation, walk.count());
     Values values;
     add_walk_values(values, walk, division, {offset_of(out), offset_of(index), offset_of(a)});
-    values.add(a.dl.ndim == 0 ? 0 : a.dl.strides[dim]);
-    values.add(a.dl.ndim == 0 ? std::int64_t{1} : a.dl.shape[dim]);
+    values.add(along).add(size_along);
     const bp_region& fault = *invocation.call.fault;
     values.add(static_cast<std::int64_t>(fault.offset));
     invocation.launch(function, {{division.items, 1, 1}},

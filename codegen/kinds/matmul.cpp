@@ -259,7 +259,7 @@ void synchronize(Invocation& in) {
   DeviceRecord& record = in.device.record();
   clear_plugin_error();
   const bp_code code = record.queue->synchronize(in.call.device, in.call.stream);
-  if (code != BP_OK) throw_plugin_error(record, code, in.call.op->name);
+  if (code != BP_OK) throw_plugin_message(code, "synchronize");
 }
 
 // Measured on as many rows of the call's own result as take some milliseconds: what they get is right.

@@ -177,6 +177,7 @@ KernelText Pointwise::make_text(const Invocation& invocation, const Form& form, 
   text.name = fmt::format("{}_{}", name_, suffix(dtype));
   text.form = form;
   text.for_cpu = invocation.for_cpu();
+  text.language = invocation.device.language();
   if (has_vector_form(dtype))
     text.width = vector_width(invocation, bytes_of_type(compute_type(dtype)));
   text.operands.push_back({gives_mask_ ? Dtype::boolean : dtype, false});

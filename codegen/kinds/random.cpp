@@ -21,6 +21,7 @@ class Random final : public GeneratedKernel {
     const bool has_f64 = invocation.info().compute_dtypes >> BP_F64 & 1u;
     RandomForm form{dtype == Dtype::f64, 1};
     if (invocation.for_cpu()) form = {has_f64, 64};
+    form.by_packs = !invocation.for_cpu() && invocation.device.language() != Language::c11;
     bp_function* function =
         invocation.function(out.dtype, [&] { return random_text(draw_, dtype, form); });
     const std::int64_t chunk = 4 * form.lanes;

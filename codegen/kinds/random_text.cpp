@@ -229,6 +229,7 @@ constexpr const char* random_body = R"(
     if (first >= v.count) break;
     $T numbers[4 * $lanes];
     draw((u64)v.seed, (u64)v.offset + (u64)chunk * $lanes, numbers);
+    $at_once
     if (first + 4 * $lanes <= v.count)
       for (int i = 0; i < 4 * $lanes; ++i) store_$D(out, first + i, numbers[i]);
     else
@@ -257,7 +258,15 @@ KernelText random_text(Draw draw, Dtype dtype, const RandomForm& form) {
         draw_by_words,
         {{"lanes", lanes}, {"T", type}, {"number", draw == Draw::words ? "w" : uniform(dtype)}});
   }
-  text.body = fill_in(random_body, {{"lanes", lanes}, {"T", type}, {"D", suffix(dtype)}});
+  // The numbers of one counter are neighbours.
+  const std::string at_once =
+      form.by_packs ? fmt::format(
+                          "if (first + 4 <= v.count && (u64)out % {0} == 0) {{ "
+                          "stores_{1}_4(out, first, numbers); continue; }}",
+                          std::min<std::size_t>(16, 4 * itemsize(dtype)), suffix(dtype))
+                    : std::string();
+  text.body = fill_in(random_body,
+                      {{"lanes", lanes}, {"T", type}, {"D", suffix(dtype)}, {"at_once", at_once}});
   return text;
 }
 

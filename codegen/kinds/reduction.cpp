@@ -30,6 +30,7 @@ struct Pass {
   Place from, to;
   std::int64_t units = 1;  // pieces of work of each part
   std::int64_t parts = 1;
+  GroupSharing sharing{};  // where text.groups is set
 };
 
 class Run {
@@ -69,6 +70,7 @@ class Run {
   void choose(Pass& pass) const {
     const ReductionSpace &kept = pass.plan.kept, &reduced = pass.plan.reduced;
     ReductionText& text = pass.text;
+    if (has_groups(invocation_)) return choose_groups(pass);
     const Dtype accumulator = accumulator_of(text.dtype);
     const unsigned lanes = lanes_for(invocation_, accumulator);
     text.lanes = 1;
@@ -96,6 +98,15 @@ class Run {
     text.to_partials = pass.parts > 1;
   }
 
+  void choose_groups(Pass& pass) const {
+    const Dtype in = pass.text.of_partials ? accumulator_of(pass.text.dtype) : pass.text.dtype;
+    pass.sharing = share_among_groups(invocation_, pass.plan, in, pass.from.offset);
+    pass.units = pass.sharing.units;
+    pass.parts = pass.sharing.parts;
+    pass.text.groups = pass.sharing.text;
+    pass.text.to_partials = pass.parts > 1;
+  }
+
   // Partial results lie part after part, each with the kept elements in the order of visits.
   static Pass reduction_of_partials(const Pass& pass, const Place& result) {
     Pass next = pass;
@@ -116,13 +127,19 @@ class Run {
 
   void launch(const Pass& pass) {
     const ReductionText& text = pass.text;
-    bp_function* function =
-        invocation_.function(text.variant(), [&] { return reduction_text(op_, combine_, text); });
+    bp_function* function = invocation_.function(
+        text.variant(), [&] { return reduction_text(op_, combine_, text, invocation_); });
     const std::int64_t units = pass.units * pass.parts;
-    const Values values =
+    Values values =
         plan_values(pass.plan, {pass.from.offset, pass.to.offset, pass.units, pass.parts});
     Grid grid;
-    grid.items[0] = work_items(invocation_, units, pass.plan.kept.numel * pass.plan.reduced.numel);
+    if (text.groups) {
+      values.add(pass.sharing.piece);
+      grid = grid_of_groups(pass.sharing.groups, usual_group);
+    } else {
+      grid.items[0] =
+          work_items(invocation_, units, pass.plan.kept.numel * pass.plan.reduced.numel);
+    }
     invocation_.launch(function, grid, {pass.from.handle, pass.to.handle}, values);
   }
 

@@ -212,6 +212,8 @@ const char* name_of(ReductionForm form) {
 
 std::uint64_t ReductionText::variant() const {
   std::uint64_t number = index(dtype);
+  if (groups)
+    return 1ull << 40 | (groups->number() * 32 + number) << 2 | of_partials * 2u | to_partials * 1u;
   number = number * 8 + static_cast<unsigned>(form);
   number = number * 32 + lanes;
   return number * 4 + of_partials * 2u + to_partials;
@@ -221,7 +223,48 @@ std::int64_t columns_of(const ReductionText& text) {
   return std::int64_t{vectors_of_columns} * text.lanes;
 }
 
-KernelText reduction_text(const Operator& op, const Combine& combine, const ReductionText& text) {
+namespace {
+
+// Where groups share the work: see group_loops().
+constexpr const char* group_states = R"(
+typedef acc_t state_t;
+#define STATES PACK
+#define START(p, at, number) IDENTITY
+#define START_WITH(x, number) IDENTITY
+#define visit(state, x, number) combine(state, x)
+#define join_states join
+#define FINISH_STATE FINISH
+)";
+
+KernelText group_text(const Operator& op, const Combine& combine, const ReductionText& text,
+                      const Invocation& invocation) {
+  const Dtype accumulator = accumulator_of(text.dtype);
+  const Elements elements{text.of_partials ? accumulator : text.dtype, text.dtype, accumulator, 1,
+                          text.groups->small};
+  constexpr const char* names[] = {"group_rows", "group_short_rows", "group_columns"};
+  const GroupLoops loops = group_loops(invocation, *text.groups, compute_type(accumulator));
+  KernelText kernel;
+  kernel.name = kernel_name(
+      op, text.dtype,
+      fmt::format("{}{}{}", names[static_cast<unsigned>(text.groups->form)],
+                  text.of_partials ? "_of_partials" : "", text.to_partials ? "_to_partials" : ""));
+  kernel.num_memory = 2;
+  kernel.values = plan_fields();
+  kernel.values.push_back({"piece"});
+  kernel.group_size = usual_group;
+  kernel.helpers = fmt::format(
+      "{}{}{}{}{}{}", element_functions(elements), pack_functions(elements, text.groups->pack),
+      combine_functions(combine, elements, text.of_partials),
+      text.to_partials ? finish_partial : finish_output, group_states, loops.helpers);
+  kernel.body = loops.body;
+  return kernel;
+}
+
+}  // namespace
+
+KernelText reduction_text(const Operator& op, const Combine& combine, const ReductionText& text,
+                          const Invocation& invocation) {
+  if (text.groups) return group_text(op, combine, text, invocation);
   const Dtype accumulator = accumulator_of(text.dtype);
   const Elements elements{text.of_partials ? accumulator : text.dtype, text.dtype, accumulator,
                           text.lanes};

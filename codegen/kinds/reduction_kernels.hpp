@@ -1,6 +1,9 @@
 // The texts of reductions: one for each form of loops.
 #pragma once
 
+#include <optional>
+
+#include "kinds/group_reduction.hpp"
 #include "kinds/reduction_text.hpp"
 
 namespace bp::codegen {
@@ -18,8 +21,9 @@ struct ReductionText {
   Dtype dtype = Dtype::f32;  // of the tensors
   ReductionForm form = ReductionForm::rows;
   unsigned lanes = 1;
-  bool of_partials = false;  // the input is accumulators in scratch
-  bool to_partials = false;  // the output is
+  bool of_partials = false;         // the input is accumulators in scratch
+  bool to_partials = false;         // the output is
+  std::optional<GroupText> groups;  // in place of `form` and `lanes`, where groups share the work
 
   std::uint64_t variant() const;
 };
@@ -27,6 +31,7 @@ struct ReductionText {
 // How many outputs a piece of work has in the form `columns`.
 std::int64_t columns_of(const ReductionText& text);
 
-KernelText reduction_text(const Operator& op, const Combine& combine, const ReductionText& text);
+KernelText reduction_text(const Operator& op, const Combine& combine, const ReductionText& text,
+                          const Invocation& invocation);
 
 }  // namespace bp::codegen

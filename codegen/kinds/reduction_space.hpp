@@ -43,6 +43,9 @@ struct ReductionPlan {
   // For outputs of the input's shape: `reduced` is the one dimension `dim`, with strides on both sides,
   // and `kept` the lines along it.
   ReductionPlan(const bp_tensor& in, const bp_tensor& out, const bp_value& dim);
+
+  // Numbers of points fit 31 bits.
+  bool is_small() const { return kept.numel >> 31 == 0 && reduced.numel >> 31 == 0; }
 };
 
 // A launch of `units` times `parts` pieces of work over a plan, and the kernel's values for it: v.from, v.to

@@ -105,11 +105,13 @@ std::string vector_functions(const Elements& e) {
 constexpr const char* place_function = R"(
 DEVICE i64 place(i64 number, const i64* sizes, const i64* strides, i64 rank) {
   i64 at = 0;
-  for (i64 d = rank - 1; d > 0; --d) {
-    at += number % sizes[d] * strides[d];
-    number /= sizes[d];
+  index_t rest = (index_t)number;
+  KEEP_LOOP for (i64 d = rank - 1; d > 0; --d) {
+    const index_t size = (index_t)sizes[d], outer = rest / size;
+    at += (i64)(rest - outer * size) * strides[d];
+    rest = outer;
   }
-  return at + number * strides[0];
+  return at + (i64)rest * strides[0];
 }
 )";
 
@@ -158,8 +160,27 @@ unsigned lanes_for(const Invocation& invocation, Dtype accumulator) {
 
 std::string element_functions(const Elements& elements) {
   return scalar_functions(elements) +
+         (elements.small ? "typedef u32 index_t;\n" : "typedef i64 index_t;\n") +
          (elements.lanes > 1 ? vector_functions(elements) : std::string(single_lane)) +
          place_function;
+}
+
+std::string pack_functions(const Elements& e, unsigned pack) {
+  std::string text = fmt::format("#define PACK {}\n", pack);
+  if (pack == 1)
+    return text +
+           "DEVICE void take_pack(GLOBAL u8* p, i64 i, acc_t* x) { x[0] = take(p, i); }\n"
+           "DEVICE void put_pack(GLOBAL u8* p, i64 i, const acc_t* x) { put(p, i, x[0]); }\n";
+  text += fmt::format(
+      "DEVICE void take_pack(GLOBAL u8* p, i64 i, acc_t* x) {{\n  {} raw[{}];\n"
+      "  loads_{}_{}(p, i, raw);\n  UNROLL for (int k = 0; k < {}; ++k) x[k] = {};\n}}\n",
+      compute_type(e.in), pack, suffix(e.in), pack, pack, converted("raw[k]", e.in, e.accumulator));
+  return text +
+         fmt::format(
+             "DEVICE void put_pack(GLOBAL u8* p, i64 i, const acc_t* x) {{\n  {} raw[{}];\n"
+             "  UNROLL for (int k = 0; k < {}; ++k) raw[k] = {};\n  stores_{}_{}(p, i, raw);\n}}\n",
+             compute_type(e.out), pack, pack, converted("x[k]", e.accumulator, e.out),
+             suffix(e.out), pack);
 }
 
 std::string combine_functions(const Combine& combine, const Elements& elements, bool of_partials) {

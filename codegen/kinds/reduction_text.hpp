@@ -33,6 +33,7 @@ struct Elements {
   Dtype in = Dtype::f32, out = Dtype::f32;
   Dtype accumulator = Dtype::f32;  // a computing type
   unsigned lanes = 1;              // above 1: OpenCL C vectors
+  bool small = false;              // there are fewer than 2^31 of them: divisions are cheaper
 };
 
 // The dtype that sums of `dtype` are kept in.
@@ -51,6 +52,9 @@ unsigned lanes_for(const Invocation& invocation, Dtype accumulator);
 //   spill(x, lanes), fill(lanes)   a vec to an array, and back
 //   place(number, sizes, strides, rank)   where the element of this number in row-major order is
 std::string element_functions(const Elements& elements);
+// With a pack of so many: PACK, take_pack(p, i, x) and put_pack(p, i, x), which move elements i .. i + PACK - 1
+// between memory and an array x of acc_t, at once; the address is then a multiple of their bytes.
+std::string pack_functions(const Elements& elements, unsigned pack);
 // IDENTITY, INITIAL, and
 //   combine(acc, x), combine_vec   the accumulator with an element
 //   join(a, b), join_vec           two accumulators

@@ -7,6 +7,7 @@
 
 #include <backplane/tensor/check.hpp>
 
+#include "kinds/group_scan.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_space.hpp"
 #include "kinds/reduction_text.hpp"
@@ -203,6 +204,8 @@ class Run {
     invocation_.require(dtype);
     text_.dtype = dtype;
     text_.accumulator = wide_accumulator(dtype);
+    if (has_groups(invocation_))
+      return scan_in_groups(op_, combine_, text_.accumulator, invocation_, plan_);
     choose();
     if (chunks_ == 1) return launch(Phase::whole, handle_of(out), 0);
     const bp_region scratch = invocation_.scratch(

@@ -9,6 +9,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "dialect/helpers.hpp"
+#include "kinds/group_softmax.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_space.hpp"
 #include "kinds/reduction_text.hpp"
@@ -271,6 +272,7 @@ class Softmax final : public GeneratedKernel {
   explicit Softmax(const Operator& op)
       : op_(op), log_(std::string_view(op.name()) == "log_softmax") {
     places = strided_places(op, op.dtypes);
+    uses_scratch = true;
   }
 
   void run(Invocation& invocation) const override {
@@ -278,6 +280,7 @@ class Softmax final : public GeneratedKernel {
     const auto dtype = static_cast<Dtype>(in.dtype);
     invocation.require(dtype);
     ReductionPlan plan(in, out, invocation.arg(1));
+    if (has_groups(invocation)) return softmax_in_groups(op_, log_, invocation, plan);
     const ReductionSpace &kept = plan.kept, &line = plan.reduced;
     Text text;
     text.dtype = dtype;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 #include "kinds/sharing.hpp"
 #include "kinds/strides.hpp"
@@ -160,39 +161,50 @@ int turned_dim(const StridedSpace& space) {
   return -1;
 }
 
+// Nothing unless the copy turns rows into columns.
+std::optional<Turn> turn_of(const StridedSpace& space) {
+  const int turned = turned_dim(space);
+  if (turned < 0) return {};
+  const int last = space.rank - 1;
+  Turn turn;
+  turn.rows = space.shape[turned];
+  turn.columns = space.shape[last];
+  turn.to_stride = space.strides[0][turned];
+  turn.from_stride = space.strides[1][last];
+  int plane = 1;
+  for (int dim = last - 1; dim >= 0; --dim) {
+    if (dim == turned) continue;
+    turn.sizes[plane] = space.shape[dim];
+    turn.to_plane[plane] = space.strides[0][dim];
+    turn.from_plane[plane] = space.strides[1][dim];
+    --plane;
+  }
+  return turn;
+}
+
 }  // namespace
 
 bool transpose(Invocation& invocation, const std::string& name, const bp_tensor& out,
                const bp_tensor& from) {
-  if (out.itemsize > 8) return false;
+  if (invocation.for_cpu() && out.itemsize > 8) return false;
   StridedSpace space(out);
   space.add(from);
   space.join();
-  const int turned = turned_dim(space);
-  if (turned < 0) return false;
-  const int last = space.rank - 1;
-  const std::int64_t rows = space.shape[turned], columns = space.shape[last];
-  const std::int64_t down = (rows + tile - 1) / tile, across = (columns + tile - 1) / tile;
-  // The other dimensions, two at the most, are planes; missing ones have one element.
-  std::int64_t sizes[2] = {1, 1}, to_plane[2] = {}, from_plane[2] = {};
-  int plane = 1;
-  for (int dim = last - 1; dim >= 0; --dim) {
-    if (dim == turned) continue;
-    sizes[plane] = space.shape[dim];
-    to_plane[plane] = space.strides[0][dim];
-    from_plane[plane] = space.strides[1][dim];
-    --plane;
-  }
-  const std::int64_t tiles = sizes[0] * sizes[1] * down * across;
+  const std::optional<Turn> found = turn_of(space);
+  if (!found) return false;
+  const Turn& turn = *found;
+  if (!invocation.for_cpu()) return transpose_by_tiles(invocation, name, out, from, turn);
+  const std::int64_t down = (turn.rows + tile - 1) / tile,
+                     across = (turn.columns + tile - 1) / tile;
+  const std::int64_t tiles = turn.sizes[0] * turn.sizes[1] * down * across;
   const Sharing sharing = share(invocation, tiles, 1, 1);
   Values values;
-  values.add(offset_of(out)).add(offset_of(from)).add(rows).add(columns);
-  values.add(space.strides[0][turned]).add(space.strides[1][last]);
-  values.add(down).add(across).add(tiles).add(sharing.each).add(sizes[1]);
+  values.add(offset_of(out)).add(offset_of(from)).add(turn.rows).add(turn.columns);
+  values.add(turn.to_stride).add(turn.from_stride);
+  values.add(down).add(across).add(tiles).add(sharing.each).add(turn.sizes[1]);
   values.add(std::int64_t{out.numel * out.itemsize >= streamed_bytes});
-  values.add_all(to_plane).add_all(from_plane);
-  constexpr std::uint64_t this_kind = std::uint64_t{1} << 40;  // no elementwise kernel's variant
-  bp_function* function = invocation.function(this_kind | out.itemsize, [&] {
+  values.add_all(turn.to_plane).add_all(turn.from_plane);
+  bp_function* function = invocation.function(turn_variant | out.itemsize, [&] {
     return make_text(name, out.itemsize, invocation.device.language() == Language::opencl_c);
   });
   Grid grid;

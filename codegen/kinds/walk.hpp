@@ -82,6 +82,9 @@ std::array<std::int64_t, BP_MAX_RANK> strides_without(const bp_tensor& tensor, s
 std::string_view mover_type(std::uint32_t itemsize);
 std::string_view mover_helpers(std::uint32_t itemsize);
 
+// The same as a dtype: an element of 16 bytes moves as a complex128.
+Dtype mover_dtype(std::uint32_t itemsize);
+
 // Writes the elements of `from`, of this shape, to `to`; starts in bytes, strides in elements.
 struct MoveEnd {
   bp_handle handle;

@@ -11,15 +11,15 @@
 
 namespace bp::test {
 
-inline constexpr const char* compiling_devices[] = {"reference_compiler:0", "opencl:0"};
+inline constexpr const char* compiling_devices[] = {"reference_compiler:0", "opencl:0", "cuda:0"};
 
 // All that is computed with.
 inline constexpr Dtype computing_dtypes[] = {
     boolean, u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, complex64, complex128};
 
-// OpenCL's compiler takes a second for each kernel: there, the usual ones.
+// The compilers of OpenCL and CUDA take a second for each kernel: there, the usual ones.
 inline std::span<const Dtype> dtypes_for(std::string_view device) {
-  if (device.starts_with("opencl")) return usual_dtypes;
+  if (device.starts_with("opencl") || device.starts_with("cuda")) return usual_dtypes;
   return computing_dtypes;
 }
 

@@ -10,7 +10,7 @@
 namespace bp::test {
 namespace {
 
-constexpr const char* devices[] = {"reference_compiler:0", "opencl:0"};
+constexpr const char* devices[] = {"reference_compiler:0", "opencl:0", "cuda:0"};
 
 class Copies : public testing::TestWithParam<const char*> {};
 

@@ -1,5 +1,5 @@
 // needs: cpu reference_compiler slow
-// Every row of the table with a kernel, on OpenCL, in the types that every device has. At small sizes it is also what
+// Every row of the table with a kernel, on OpenCL in the types that every device has, and on a card in all. At small sizes it is also what
 // tests/backends/opencl/run_oclgrind watches.
 #include <array>
 
@@ -32,6 +32,11 @@ TEST_P(EveryRow, agrees_with_cpu_on_opencl) {
   // cpu's own sums are what differ most: see core_ops/table.
   const bool is_log_softmax = std::string_view(op.name()) == "log_softmax";
   expect_row_agrees(op.name(), "opencl:0", dtypes, is_log_softmax ? "accumulation" : "");
+}
+
+TEST_P(EveryRow, agrees_with_cpu_on_cuda) {
+  BP_SKIP_WITHOUT("cuda:0");
+  expect_row_agrees(GetParam()->name(), "cuda:0");
 }
 
 INSTANTIATE_TEST_SUITE_P(all, EveryRow, testing::ValuesIn(rows_with_kernels()),

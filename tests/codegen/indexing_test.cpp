@@ -143,7 +143,7 @@ TEST_P(BadIndex, of_int32_is_found_as_well) {
   expect_gather_works();
 }
 
-const char* const devices[] = {"reference_compiler:0", "opencl:0"};
+const char* const devices[] = {"reference_compiler:0", "opencl:0", "cuda:0"};
 std::string device_name(const testing::TestParamInfo<const char*>& each) {
   const std::string name = each.param;
   return name.substr(0, name.find(':'));

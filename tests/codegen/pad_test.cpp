@@ -116,7 +116,7 @@ TEST_P(Pad, every_dtype_with_its_own_number) {
   expect_pads(cast(a, i8), {2, 1}, -7);
 }
 
-INSTANTIATE_TEST_SUITE_P(on, Pad, testing::Values("reference_compiler:0", "opencl:0"),
+INSTANTIATE_TEST_SUITE_P(on, Pad, testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
                          [](const testing::TestParamInfo<const char*>& each) {
                            const std::string name = each.param;
                            return name.substr(0, name.find(':'));

@@ -48,7 +48,7 @@ TEST_P(Random, permutations_are_the_same) {
     expect_same(randperm(size, i64, on()), randperm(size, i64, host_device()));
 }
 
-INSTANTIATE_TEST_SUITE_P(on, Random, testing::Values("reference_compiler:0", "opencl:0"),
+INSTANTIATE_TEST_SUITE_P(on, Random, testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
                          [](const testing::TestParamInfo<const char*>& each) {
                            const std::string name = each.param;
                            return name.substr(0, name.find(':'));

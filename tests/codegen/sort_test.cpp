@@ -176,7 +176,7 @@ TEST_P(Sort, the_first_of_the_order_are_topk) {
   expect_topk(given(with_duplicates<std::int64_t>(1000, 8), {1000}), 10, 0, true);
 }
 
-INSTANTIATE_TEST_SUITE_P(on, Sort, testing::Values("reference_compiler:0", "opencl:0"),
+INSTANTIATE_TEST_SUITE_P(on, Sort, testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
                          [](const testing::TestParamInfo<const char*>& each) {
                            const std::string name = each.param;
                            return name.substr(0, name.find(':'));

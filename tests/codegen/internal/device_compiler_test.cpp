@@ -125,7 +125,7 @@ TEST_F(OnFakeDevice, builds_a_text_once_and_releases_it_at_the_end) {
   EXPECT_EQ(record.live_builds, 0);
 }
 
-TEST_F(OnFakeDevice, an_error_is_of_the_plugins_class_and_the_next_call_tries_again) {
+TEST_F(OnFakeDevice, an_error_that_passes_is_of_the_plugins_class_and_the_next_call_tries_again) {
   fake.compiled = BP_OUT_OF_MEMORY;
   DeviceCompiler compiler(record, fake_api());
   try {
@@ -137,6 +137,21 @@ TEST_F(OnFakeDevice, an_error_is_of_the_plugins_class_and_the_next_call_tries_ag
   }
   fake.compiled = BP_OK;
   EXPECT_EQ(compiler.build(kernel("k")), some_function());
+}
+
+TEST_F(OnFakeDevice, a_text_that_does_not_compile_is_not_compiled_again) {
+  fake.compiled = BP_INTERNAL;
+  {
+    DeviceCompiler compiler(record, fake_api());
+    for (int i = 0; i < 3; ++i) {
+      const std::string error = error_of([&] { compiler.build(kernel("k")); });
+      EXPECT_EQ(error, "k: it does not compile: no log");
+    }
+    EXPECT_EQ(fake.compilations, 1);
+  }
+  fake.compiled = BP_OK;
+  DeviceCompiler another(record, fake_api());
+  EXPECT_EQ(another.build(kernel("k")), some_function()) << "forgotten with the device";
 }
 
 TEST_F(OnFakeDevice, a_module_without_its_kernel_is_an_error_and_goes) {

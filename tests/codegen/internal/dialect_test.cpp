@@ -112,6 +112,15 @@ constexpr const char* cuda_words = R"(
 using namespace std;
 #define __global__
 #define __device__
+#define __shared__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+void __syncthreads();
+template <class T> T __shfl_xor_sync(unsigned, T x, int);
+template <class T> T __shfl_up_sync(unsigned, T x, int);
+template <class T> T __shfl_down_sync(unsigned, T x, int);
+template <class T> T __shfl_sync(unsigned, T x, int);
 struct Place { unsigned x, y, z; };
 static Place blockIdx, blockDim, threadIdx, gridDim;
 template <class To, class From> To same_bits(From x) { To to; memcpy(&to, &x, sizeof to); return to; }
@@ -137,6 +146,51 @@ TEST(dialect, every_word_compiles_as_opencl_c) {
                     "clang-15 -cl-std=CL1.2 -target spir64 -Xclang -finclude-default-header "
                     "-fsyntax-only"),
             "");
+}
+
+// A kernel of groups with packs of every dtype and, where the language has them, every exchange.
+KernelText group_words(Language language) {
+  KernelText text;
+  text.name = "every_word_of_groups";
+  text.num_memory = 2;
+  text.group_size = 64;
+  text.body = "  LOCAL f32 room[64];\n  room[lane] = (f32)(group0 + num_groups0);\n  BARRIER\n";
+  for (unsigned i = 0; i < num_dtypes; ++i) {
+    const auto dtype = static_cast<Dtype>(i);
+    for (unsigned count = 1; count <= 16; count *= 2)
+      text.body += fmt::format(
+          "  {{ {0} x[{2}]; loads_{1}_{2}(m1, lane, x); stores_{1}_{2}(m0, lane, x); }}\n",
+          compute_type(dtype), suffix(dtype), count);
+    if (language == Language::cuda_cxx)
+      for (const char* exchange : {"xor", "up", "down", "from"})
+        text.body += fmt::format("  {{ {0} x; x = shuffle_{1}_{0}(x, 1); }}\n", compute_type(dtype),
+                                 exchange);
+  }
+  return text;
+}
+
+TEST(dialect, words_of_groups_compile_as_cuda) {
+  EXPECT_EQ(compile(cuda_words + emit(Language::cuda_cxx, group_words(Language::cuda_cxx)), ".cpp",
+                    "c++ -std=c++17 -Wno-unused -fpermissive -w -fsyntax-only"),
+            "");
+}
+
+TEST(dialect, words_of_groups_compile_as_opencl_c) {
+  if (!has_program("clang-15")) GTEST_SKIP() << "clang-15 is not installed";
+  EXPECT_EQ(compile(emit(Language::opencl_c, group_words(Language::opencl_c)), ".cl",
+                    "clang-15 -cl-std=CL1.2 -target spir64 -Xclang -finclude-default-header "
+                    "-fsyntax-only"),
+            "");
+}
+
+TEST(dialect, refuses_groups_in_c11) {
+  try {
+    emit(Language::c11, group_words(Language::c11));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "codegen: every_word_of_groups is a kernel of groups, and C11 has none");
+  }
 }
 
 TEST(dialect, sources_hold_what_they_use_and_no_more) {

@@ -1,0 +1,48 @@
+#include "codegen/paper.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/core_ops/samples.hpp>
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+
+namespace bp::test {
+namespace {
+
+void run_samples(Operator& op, Dtype dtype, Device device) {
+  for (const Sample& sample : samples_of(op, dtype, device)) {
+    if (sample.recipe == "inferred_classes") continue;  // looks at a result, and there is none
+    try {
+      call_boxed(op, sample.args);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << op.name() << " " << name(dtype) << " '" << sample.recipe
+                    << "': " << error.what();
+    }
+  }
+}
+
+}  // namespace
+
+Device paper_gpu() {
+  setenv("BACKPLANE_CACHE_BYTES", "0", 1);  // no decision of the tuner stays
+  return load_plugin(BP_TEST_PLUGIN_DIR "/libbackplane_papergpu.so").devices.front()->device;
+}
+
+std::vector<codegen::GeneratedSource> sources_on_paper(std::span<const Dtype> dtypes) {
+  const Device device = paper_gpu();
+  ensure_operators();
+  for (Operator* op : registered_operators()) {
+    if (!find_row_facts(op->name()) || (op->flags & BP_OP_SHAPE_DATA)) continue;
+    bool tried = false;
+    for (const Dtype dtype : dtypes)
+      if (contains(op->dtypes, dtype)) run_samples(*op, dtype, device), tried = true;
+    if (!tried) run_samples(*op, dtypes.front(), device);
+  }
+  return codegen::generated_sources(device);
+}
+
+}  // namespace bp::test
