@@ -8,11 +8,13 @@
 #include <mutex>
 
 #include <backplane/codegen/codegen.hpp>
+#include <backplane/dispatcher/measured.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "device/binary_cache.hpp"
 #include "device/invocation.hpp"
+#include "device/tuner.hpp"
 #include "dialect/spirv.hpp"
 #include "kinds/kinds.hpp"
 
@@ -117,6 +119,33 @@ void add_kernel(AttachedBackend& backend, const Operator& op) {
   register_kernels(*backend.backend, list, 1, Rung::generated);
 }
 
+// Null: the device cannot compile, or, unless it is woken, has not yet been asked to.
+DeviceCompiler* find_compiler(Device device, bool wakes) {
+  Attached& all = attached();
+  const std::lock_guard lock(all.mutex);
+  for (auto& [_, backend] : all.backends)
+    for (std::uint32_t i = 0; i < backend->num_devices; ++i)
+      if (backend->devices[i].record->device == device)
+        return wakes ? &backend->compiler_of(i) : backend->devices[i].compiler.load();
+  return nullptr;
+}
+
+// Between kernels, one of which is usually ours: our first call may compile and tune, and another's library may
+// take seconds to make itself ready.
+std::size_t choose_kernel(Device device, std::string_view what, std::size_t num_ways,
+                          const std::function<double(std::size_t)>& measure) {
+  constexpr double budget_seconds = 10;
+  const DeviceRecord& record = device_record(device);
+  std::string identity =
+      fmt::format("{} {}; {}", record.backend->name, record.backend->version, record.info.name);
+  try {
+    if (const DeviceCompiler* compiler = find_compiler(device, /*wakes=*/true))
+      identity = compiler->info().identity;
+  } catch (const Error&) {  // it speaks no language of ours
+  }
+  return tuner::choose(what, identity, num_ways, measure, budget_seconds);
+}
+
 void add_operator(Operator& op) {
   Attached& all = attached();
   const std::lock_guard lock(all.mutex);
@@ -175,14 +204,8 @@ BuildCounts build_counts() {
 }
 
 std::vector<GeneratedSource> generated_sources(Device device) {
-  Attached& all = attached();
-  const std::lock_guard lock(all.mutex);
-  for (auto& [_, backend] : all.backends)
-    for (std::uint32_t i = 0; i < backend->num_devices; ++i)
-      if (backend->devices[i].record->device == device)
-        if (DeviceCompiler* compiler = backend->devices[i].compiler.load())
-          return compiler->sources();
-  return {};
+  const DeviceCompiler* compiler = find_compiler(device, /*wakes=*/false);
+  return compiler ? compiler->sources() : std::vector<GeneratedSource>{};
 }
 
 std::string spirv_of(const GeneratedSource& source) {
@@ -194,4 +217,5 @@ std::string spirv_of(const GeneratedSource& source) {
 void bp_codegen_attach(bp::Backend* backend) {
   bp::codegen::attach(*backend);
   bp::listen_for_operators(bp::codegen::add_operator);
+  bp::set_kernel_chooser(bp::codegen::choose_kernel);
 }

@@ -1,8 +1,11 @@
 #include "host_table.hpp"
 
+#include <cstring>
+
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/extensions/settings.h>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
@@ -124,8 +127,12 @@ std::uint32_t thread_count(const bp_host*) {
 std::uint32_t is_deterministic(const bp_host*) {
   return deterministic();
 }
-const bp_header* extension(const bp_host*, const char*, std::uint32_t) {
-  return nullptr;
+const bp_settings settings = {{sizeof(bp_settings), BP_TYPE_EXTENSION, nullptr},
+                              [] { return std::uint32_t{allow_tf32()}; }};
+
+const bp_header* extension(const bp_host*, const char* name, std::uint32_t min_version) {
+  const bool known = std::strcmp(name, BP_SETTINGS) == 0 && min_version <= BP_SETTINGS_VERSION;
+  return known ? &settings.h : nullptr;
 }
 
 }  // namespace

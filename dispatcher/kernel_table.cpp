@@ -37,6 +37,7 @@ bool accepts_any_contiguous(const bp_arg& arg, Dtype dtype) {
 bool takes_common_calls(const Operator& op, const Candidate& candidate, Dtype dtype, Dtype result) {
   if (candidate.declared.supports || (candidate.declared.flags & BP_KERNEL_SCRATCH)) return false;
   if (!(candidate.declared.flags & BP_KERNEL_DETERMINISTIC)) return false;
+  if (candidate.declared.flags & BP_KERNEL_MEASURED) return false;
   const std::size_t num_arguments = op.schema->arguments.size();
   if (candidate.num_known != num_arguments) return false;  // somebody must look at the defaults
   for (std::size_t i = 0; i < candidate.args.size(); ++i) {
@@ -98,6 +99,9 @@ void publish_table(Operator& op, std::uint32_t backend, std::vector<const Candid
   table->num_native = static_cast<std::uint32_t>(
       std::count_if(table->list.begin(), table->list.end(),
                     [](const Candidate* each) { return each->rung == Rung::native; }));
+  table->has_measured = std::any_of(
+      table->list.begin(), table->list.end(),
+      [](const Candidate* each) { return (each->declared.flags & BP_KERNEL_MEASURED) != 0; });
   fill_entries(op, backend, *table);
   op.tables[backend].store(table.get(), std::memory_order_release);
   retired_and_live().push_back(std::move(table));

@@ -7,6 +7,7 @@
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
 #include "launch.hpp"
+#include "measured.hpp"
 #include "rung_policy.hpp"
 
 namespace bp {
@@ -142,6 +143,12 @@ bool has_kernel(const Operator& op, std::uint32_t backend, Dtype dtype) {
 void climb(Frame& frame) {
   if (const KernelTable* table = table_of(frame.op(), frame.backend())) {
     const std::uint32_t native = table->num_native, all = table->num_candidates;
+    if (table->has_measured) {
+      if (const Candidate* ran = try_measured(frame, *table)) {
+        if (ran->rung == Rung::generated) warn(frame, ran->rung);
+        return count(frame, ran->rung);
+      }
+    }
     if (try_candidates(frame, *table, 0, native)) return count(frame, Rung::native);
     if (native && rung_allowed(frame.device(), Rung::legalized) && try_legalized(frame, *table)) {
       warn(frame, Rung::legalized);

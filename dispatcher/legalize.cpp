@@ -135,8 +135,13 @@ bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
 bool try_legalized(Frame& frame, const KernelTable& table) {
   if (frame.call.num_args > 64) return false;
   const Dtype from = source_dtype(frame);
-  for (std::uint32_t i = 0; i < table.num_native; ++i)
-    if (try_candidate(frame, *table.candidates[i], from)) return true;
+  const bool generates = table.num_candidates > table.num_native;
+  for (std::uint32_t i = 0; i < table.num_native; ++i) {
+    // What may be slower than a generated kernel is not worth a conversion.
+    const Candidate& candidate = *table.candidates[i];
+    if (generates && (candidate.declared.flags & BP_KERNEL_MEASURED)) continue;
+    if (try_candidate(frame, candidate, from)) return true;
+  }
   return false;
 }
 

@@ -19,6 +19,7 @@ namespace {
 constinit std::atomic<Dtype> chosen_dtype{f32};
 constinit std::atomic<std::uint32_t> chosen_threads{0};  // 0: not asked for yet
 constinit std::atomic<bool> only_deterministic{false};
+constinit std::atomic<int> tf32_choice{-1};                       // -1: not asked for yet
 constinit std::atomic<std::uint32_t> chosen_device{max_devices};  // max_devices: unset
 
 // The cores that this process may use, which a container may have limited.
@@ -73,6 +74,21 @@ bool deterministic() {
 }
 void set_deterministic(bool on) {
   only_deterministic.store(on, std::memory_order_relaxed);
+}
+
+bool allow_tf32() {
+  const int choice = tf32_choice.load(std::memory_order_relaxed);
+  if (choice >= 0) return choice != 0;
+  const char* const text = std::getenv("BACKPLANE_ALLOW_TF32");
+  // As for threads: whoever comes first decides.
+  int first = -1;
+  const int chosen = text && std::strcmp(text, "1") == 0 ? 1 : 0;
+  return (tf32_choice.compare_exchange_strong(first, chosen, std::memory_order_relaxed)
+              ? chosen
+              : first) != 0;
+}
+void set_allow_tf32(bool on) {
+  tf32_choice.store(on ? 1 : 0, std::memory_order_relaxed);
 }
 
 DeviceGuard::DeviceGuard(Device device) {

@@ -11,6 +11,7 @@ namespace bp::tools {
 struct Options {
   bool json = false;
   bool markdown = false;                       // ops
+  bool every_sample = false;                   // ops
   std::vector<std::filesystem::path> plugins;  // devices, plugins, doctor, ops: looked at first
   std::vector<std::string> devices;            // ops
   std::vector<std::filesystem::path> files;    // lint

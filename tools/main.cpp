@@ -31,6 +31,9 @@ struct CommandLine {
     CLI::App* ops = add("ops", "Operators; with a device, where each of them runs", bp::tools::ops);
     ops->add_option("--device", options.devices, "Run each operator's samples on it (repeatable)")
         ->type_name("NAME");
+    ops->add_flag("--every-sample", options.every_sample,
+                  "Also those that only make a generated kernel be compiled for another layout")
+        ->needs("--device");
     ops->add_flag("--markdown", options.markdown, "The table of README")
         ->needs("--device")
         ->excludes("--json");

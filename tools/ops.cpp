@@ -72,18 +72,6 @@ int list_operators(const Rows& rows, bool json) {
 
 // ---- On devices ---------------------------------------------------------------------------------
 
-struct Column {
-  std::string device;
-  std::vector<Served> served;  // as many as there are operators
-};
-
-Column run_all(const Rows& rows, const std::string& name) {
-  const Device target = device(name);
-  Column column{device_name(target), {}};
-  for (Operator* op : rows) column.served.push_back(run_samples(*op, target));
-  return column;
-}
-
 int print_for_program(const Rows& rows, const Column& column) {
   auto list = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -153,14 +141,14 @@ int print_markdown(const Rows& rows, const std::vector<Column>& columns) {
 }  // namespace
 
 int ops(const Options& options) {
+  if (options.json && options.devices.size() > 1)
+    throw_error(ErrorClass::bad_argument, "ops: --json is of one device; call it once for each");
+  std::vector<Column> columns;
+  for (const std::string& name : options.devices) columns.push_back(run_on(name, options));
   ensure_operators();
   load_named_plugins(options);
   const Rows rows = registered_operators();
-  if (options.devices.empty()) return list_operators(rows, options.json);
-  if (options.json && options.devices.size() != 1)
-    throw_error(ErrorClass::bad_argument, "ops: --json is of one device; call it once for each");
-  std::vector<Column> columns;
-  for (const std::string& name : options.devices) columns.push_back(run_all(rows, name));
+  if (columns.empty()) return list_operators(rows, options.json);
   if (options.json) return print_for_program(rows, columns[0]);
   return options.markdown ? print_markdown(rows, columns) : print_for_person(rows, columns);
 }

@@ -1,8 +1,13 @@
-// Where an operator runs on a device, found by running its samples there.
+// Where the operators run on a device, found by running their samples there.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/operator.hpp>
+
+#include "commands.hpp"
 
 namespace bp::tools {
 
@@ -12,7 +17,16 @@ struct Served {
   std::string error;       // why the first that failed did
 };
 
-// Counts the calls of this process anew, so that nothing else may be running.
-Served run_samples(Operator& op, Device device);
+struct Column {
+  std::string device;
+  std::vector<Served> served;  // in the order of registered_operators() with the named plugins
+};
+
+// Runs every operator's samples on the device, in several processes of their own: compilers work at once, and a
+// plugin that crashes costs one operator. Every sample runs in an operator's first dtype; in the others one that a
+// generated kernel took speaks for the rest, since each of those would be compiled for its layout again, unless
+// options.every_sample.
+// No plugin may be loaded yet, since no device follows into another process. Throws if the device cannot be used.
+Column run_on(const std::string& device, const Options& options);
 
 }  // namespace bp::tools

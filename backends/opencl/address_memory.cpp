@@ -1,4 +1,8 @@
 // Memory whose handles are addresses: shared virtual memory (OpenCL 2.0) and Intel's unified shared memory.
+#include <algorithm>
+#include <map>
+#include <mutex>
+
 #include "discovery.hpp"
 #include "memory.hpp"
 
@@ -8,14 +12,23 @@ namespace {
 // What both kinds have in common. There is no object behind an address, so that regions are not checked.
 class AddressMemory : public Memory {
  public:
-  bp::Result<bp::Handle> allocate(uint64_t bytes) override {
-    void* address = obtain(bytes);
-    if (address == nullptr) {
-      return bp::out_of_memory(
-          "%llu bytes asked for; the device has at most %llu for one allocation", number(bytes),
-          number(largest_));
-    }
-    return reinterpret_cast<bp::Handle>(address);
+  // Drivers align as far as their own types need it, which is less than the host asks for where it reads itself. The
+  // handle then lies within the driver's allocation.
+  bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment) override {
+    void* const start = bytes > largest_ ? nullptr : obtain(bytes);
+    if (start == nullptr) return too_much(bytes);
+    if (reinterpret_cast<bp::Handle>(start) % std::max<uint64_t>(alignment, 1) == 0)
+      return reinterpret_cast<bp::Handle>(start);
+    give_back(start);
+    uint64_t padded;
+    if (__builtin_add_overflow(bytes, alignment, &padded)) return too_much(bytes);
+    void* const wider = obtain(padded);
+    if (wider == nullptr) return too_much(bytes);
+    const auto first = reinterpret_cast<bp::Handle>(wider);
+    const bp::Handle handle = (first + alignment - 1) / alignment * alignment;
+    std::lock_guard lock(mutex_);
+    starts_[handle] = wider;
+    return handle;
   }
 
   bp::Status copy(const bp::Region& to, const bp::Region& from, bp::Direction,
@@ -47,12 +60,32 @@ class AddressMemory : public Memory {
   uint64_t largest_;
 
  private:
+  bp::Status too_much(uint64_t bytes) const {
+    return bp::out_of_memory("%llu bytes asked for; the device has at most %llu for one allocation",
+                             number(bytes), number(largest_));
+  }
+  void end(bp::Handle handle) override {
+    void* start = reinterpret_cast<void*>(handle);
+    {
+      std::lock_guard lock(mutex_);
+      if (const auto it = starts_.find(handle); it != starts_.end()) {
+        start = it->second;
+        starts_.erase(it);
+      }
+    }
+    give_back(start);
+  }
+
   // Null if there is none.
   virtual void* obtain(uint64_t bytes) = 0;
+  virtual void give_back(void* start) = 0;
   virtual cl_int enqueue_copy(cl_command_queue commands, void* to, const void* from,
                               size_t bytes) = 0;
   virtual cl_int enqueue_fill(cl_command_queue commands, void* to, const void* pattern,
                               size_t pattern_bytes, size_t bytes) = 0;
+
+  std::mutex mutex_;
+  std::map<bp::Handle, void*> starts_;  // of allocations whose handle lies behind their start
 };
 
 class SvmMemory : public AddressMemory {
@@ -68,10 +101,8 @@ class SvmMemory : public AddressMemory {
   }
 
  private:
-  void* obtain(uint64_t bytes) override {
-    return bytes > largest_ ? nullptr : clSVMAlloc(context_, flags_, bytes, 0);
-  }
-  void end(bp::Handle handle) override { clSVMFree(context_, reinterpret_cast<void*>(handle)); }
+  void* obtain(uint64_t bytes) override { return clSVMAlloc(context_, flags_, bytes, 0); }
+  void give_back(void* start) override { clSVMFree(context_, start); }
   cl_int enqueue_copy(cl_command_queue commands, void* to, const void* from,
                       size_t bytes) override {
     return clEnqueueSVMMemcpy(commands, CL_FALSE, to, from, bytes, 0, nullptr, nullptr);
@@ -120,11 +151,10 @@ class UsmMemory : public AddressMemory {
 
  private:
   void* obtain(uint64_t bytes) override {
-    if (bytes > largest_) return nullptr;
     cl_int error = CL_SUCCESS;
     return usm_.allocate(context_, device_, nullptr, bytes, 0, &error);
   }
-  void end(bp::Handle handle) override { usm_.release(context_, reinterpret_cast<void*>(handle)); }
+  void give_back(void* start) override { usm_.release(context_, start); }
   cl_int enqueue_copy(cl_command_queue commands, void* to, const void* from,
                       size_t bytes) override {
     return usm_.copy(commands, CL_FALSE, to, from, bytes, 0, nullptr, nullptr);

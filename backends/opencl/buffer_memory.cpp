@@ -36,7 +36,7 @@ class BufferMemory : public Memory {
       : context_(context), largest_(device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE)),
         stages_(Staging::is_wanted(device)) {}
 
-  bp::Result<bp::Handle> allocate(uint64_t bytes) override;
+  bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment) override;
   bp::Status copy(const bp::Region& to, const bp::Region& from, bp::Direction direction,
                   Queue& queue) override;
   bp::Status fill(const bp::Region& to, const void* pattern, uint32_t pattern_bytes,
@@ -61,7 +61,7 @@ class BufferMemory : public Memory {
   bool stages_;
 };
 
-bp::Result<bp::Handle> BufferMemory::allocate(uint64_t bytes) {
+bp::Result<bp::Handle> BufferMemory::allocate(uint64_t bytes, uint64_t) {
   if (largest_ != 0 && bytes > largest_) {
     return bp::out_of_memory("%llu bytes asked for; one allocation of this device has at most %llu",
                              number(bytes), number(largest_));

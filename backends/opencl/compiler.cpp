@@ -1,6 +1,7 @@
 #include "compiler.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "device.hpp"
@@ -39,6 +40,20 @@ uint32_t subgroup_size(cl_device_id device) {
   return 0;
 }
 
+// BACKPLANE_OPENCL_SHAPE=cpu or gpu overrides the device's own: kernels for GPUs can be tried on processors.
+uint32_t shape_of(cl_device_id device) {
+  if (const char* asked = std::getenv("BACKPLANE_OPENCL_SHAPE"))
+    return std::strcmp(asked, "gpu") == 0 ? BP_SHAPE_GPU : BP_SHAPE_CPU;
+  const auto type = device_value<cl_device_type>(device, CL_DEVICE_TYPE);
+  return (type & CL_DEVICE_TYPE_CPU) != 0 ? BP_SHAPE_CPU : BP_SHAPE_GPU;
+}
+
+// BACKPLANE_OPENCL_LANGUAGE=spirv keeps the host from giving it others, so that a driver's way with it can be tried.
+bool may_speak(const char* language) {
+  const char* asked = std::getenv("BACKPLANE_OPENCL_LANGUAGE");
+  return asked == nullptr || *asked == '\0' || std::strcmp(asked, language) == 0;
+}
+
 GroupLimits limits_of(cl_device_id device) {
   GroupLimits limits{};
   size_t items[16] = {};
@@ -62,9 +77,10 @@ Compiler::Compiler(cl_platform_id platform, cl_device_id device)
                         : reinterpret_cast<MakeFromIl>(clGetExtensionFunctionAddressForPlatform(
                               platform, "clCreateProgramWithILKHR"));
   }
-  if (device_value<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE))
+  if (device_value<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE) &&
+      may_speak(BP_LANGUAGE_OPENCL_C))
     languages_ = BP_LANGUAGE_OPENCL_C;
-  if (make_from_il_ != nullptr)
+  if (make_from_il_ != nullptr && may_speak(BP_LANGUAGE_SPIRV))
     languages_ += (languages_.empty() ? "" : " ") + std::string(BP_LANGUAGE_SPIRV);
   // Division otherwise has 2.5 ULP, and the operators' rows promise less.
   if (device_value<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG) &
@@ -80,8 +96,7 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
   bp_compiler_info made{};
   made.languages = languages_.c_str();
   made.identity = identity_.c_str();
-  const auto type = device_value<cl_device_type>(device_, CL_DEVICE_TYPE);
-  made.shape = (type & CL_DEVICE_TYPE_CPU) != 0 ? BP_SHAPE_CPU : BP_SHAPE_GPU;
+  made.shape = shape_of(device_);
   made.compute_dtypes = compute_dtypes(device_);
   std::copy_n(limits_.items, 3, made.max_group);
   made.max_group_items = limits_.all_items;

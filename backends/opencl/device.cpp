@@ -56,9 +56,9 @@ Device::~Device() {
   (void)context_.release();
 }
 
-bp::Result<bp::Handle> Device::allocate(uint64_t bytes) {
+bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
-  return memory_->allocate(bytes);
+  return memory_->allocate(bytes, alignment);
 }
 
 void Device::release(bp::Handle handle) {

@@ -25,7 +25,8 @@ class Memory {
 
   virtual ~Memory() = default;
 
-  virtual bp::Result<bp::Handle> allocate(uint64_t bytes) = 0;
+  // Handles that are addresses are multiples of `alignment`.
+  virtual bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment) = 0;
   void release(bp::Handle handle);
 
   virtual bp::Status copy(const bp::Region& to, const bp::Region& from, bp::Direction direction,

@@ -16,7 +16,6 @@
 namespace bp::codegen::tuner {
 namespace {
 
-constexpr double budget_seconds = 1.0;
 constexpr int num_rounds = 3;
 // A way that is this little faster may be so by chance, and 0 has been looked at on more machines.
 constexpr double least_gain = 0.97;
@@ -72,7 +71,8 @@ class Stopwatch {
 
 // The fastest way, or nothing when way 0 cannot be measured now.
 std::optional<std::size_t> find_fastest(std::size_t num_ways,
-                                        const std::function<double(std::size_t)>& measure) {
+                                        const std::function<double(std::size_t)>& measure,
+                                        double budget_seconds) {
   const Stopwatch spent;
   std::vector<double> best;  // of the ways that could be tried
   std::vector<std::size_t> ways;
@@ -114,7 +114,7 @@ bool enabled() {
 }
 
 std::size_t choose(std::string_view what, std::string_view identity, std::size_t num_ways,
-                   const std::function<double(std::size_t)>& measure) {
+                   const std::function<double(std::size_t)>& measure, double budget_seconds) {
   if (num_ways < 2 || !enabled()) return 0;
   const std::string memory_key = fmt::format("{}\n{}", what, identity);
   Decisions& all = decisions();
@@ -127,7 +127,7 @@ std::size_t choose(std::string_view what, std::string_view identity, std::size_t
   try {
     const std::string key = binary_cache::key_of(what, "", "tuning", identity);
     std::optional<std::size_t> way = read(key, what, num_ways);
-    if (!way && (way = find_fastest(num_ways, measure))) {
+    if (!way && (way = find_fastest(num_ways, measure, budget_seconds))) {
       const std::string content = content_of(what, *way);
       binary_cache::write(key, {content.begin(), content.end()});
     }

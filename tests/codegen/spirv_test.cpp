@@ -1,5 +1,6 @@
 // needs: cpu opencl slow
-// Whatever the rows become on an OpenCL device is valid SPIR-V as well.
+// Whatever the rows become on an OpenCL device is valid SPIR-V as well, and computes the same where a device takes it.
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -9,8 +10,10 @@
 #include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/extensions/compiler.h>
 
 #include "codegen/agree.hpp"
+#include "dispatcher/child.hpp"
 #include "tools/run_program.hpp"
 
 namespace {
@@ -40,6 +43,34 @@ TEST(GeneratedSpirv, of_every_row_is_valid) {
         << source.name << ":\n"
         << source.text;
   }
+}
+
+// What the compiler of the first OpenCL device takes; empty without one.
+std::string languages() {
+  if (!bp::test::has_device("opencl:0")) return {};
+  const bp::DeviceRecord& record = bp::device_record(bp::device("opencl:0"));
+  const bp_plugin& plugin = *record.backend->plugin;
+  const auto& compiler = *reinterpret_cast<const bp_compiler*>(
+      plugin.extension(plugin.self, BP_COMPILER, BP_COMPILER_VERSION));
+  bp_compiler_info info{};
+  info.h = {sizeof info, BP_COMPILER_INFO_TYPE, nullptr};
+  return compiler.describe(record.handle, &info) == BP_OK ? info.languages : "";
+}
+
+// Rows of several kinds. In a process of its own, where the device is asked to speak SPIR-V alone.
+TEST(SpirvChild, DISABLED_agrees_with_cpu) {
+  ASSERT_EQ(languages(), BP_LANGUAGE_SPIRV);
+  for (const char* op : {"add", "exp", "sum", "softmax", "cumsum", "matmul", "gather"})
+    bp::test::expect_row_agrees(op, "opencl:0", std::array{bp::f32, bp::i64});
+}
+
+TEST(GeneratedSpirv, computes_what_cpu_does_on_a_device_that_takes_it) {
+  if (languages().find(BP_LANGUAGE_SPIRV) == std::string::npos)
+    GTEST_SKIP() << "opencl:0 takes no SPIR-V";
+  if (std::system("command -v llvm-spirv-15 >/dev/null") != 0) GTEST_SKIP() << "no llvm-spirv";
+  const bp::test::Child child = bp::test::run_child("SpirvChild.DISABLED_agrees_with_cpu",
+                                                    {"BACKPLANE_OPENCL_LANGUAGE=spirv"}, 600);
+  EXPECT_EQ(child.exit_code, 0) << child.output;
 }
 
 }  // namespace

@@ -34,6 +34,13 @@ TEST(Settings, deterministic_is_off_until_asked_for) {
   set_deterministic(false);
 }
 
+TEST(Settings, tf32_is_not_allowed_until_asked_for) {
+  EXPECT_FALSE(allow_tf32());
+  set_allow_tf32(true);
+  EXPECT_TRUE(allow_tf32());
+  set_allow_tf32(false);
+}
+
 TEST(Settings, a_guard_sets_the_device_of_its_thread) {
   FakePlugin fake;
   Device found;

@@ -10,6 +10,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 const std::string memory_only = BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so";
+const std::string evil = BP_TEST_PLUGIN_DIR "/libbackplane_evil.so";
 const std::string partial = BP_TEST_PLUGIN_DIR "/libbackplane_partial.so";
 
 // {operator: row}
@@ -53,6 +54,22 @@ TEST(Ops, of_a_device_without_kernels_run_on_the_host) {
   EXPECT_EQ(rows["softmax"]["served"], "host");
   EXPECT_EQ(rows["transpose"]["served"], "view");
   for (const json& row : rows) EXPECT_NE(row["served"], "none") << row["op"];
+}
+
+TEST(Ops, a_kernel_that_crashes_costs_its_own_operator) {
+  const auto listed = run_backplane({"ops", "--device", "evil", "--json", "--plugin", evil},
+                                    {"BACKPLANE_EVIL=kernel_crashes"});
+  ASSERT_EQ(listed.exit_code, 0) << listed.err;
+  json rows;
+  for (const json& row : json::parse(listed.out)) rows[row["op"]] = row;
+  EXPECT_EQ(rows["add"]["served"], "none");
+  EXPECT_EQ(rows["add"]["error"], "add: the process that ran its samples ended with signal 11");
+  EXPECT_EQ(rows["mul"]["served"], "host");
+  EXPECT_EQ(rows["diagonal"]["served"], "view");
+}
+
+TEST(Ops, every_sample_says_the_same_of_a_device_that_compiles_nothing) {
+  EXPECT_EQ(served_on("cpu", {"--every-sample"}), served_on("cpu"));
 }
 
 TEST(Ops, refuses_an_unknown_device) {

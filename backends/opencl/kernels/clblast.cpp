@@ -1,6 +1,5 @@
 #include "kernels/clblast.hpp"
 
-#include <cstdlib>
 #include <dlfcn.h>
 
 namespace opencl::clblast {
@@ -39,9 +38,7 @@ CLBlastStatusCode call(Gemm gemm, Number one, const Product& p, cl_command_queue
 
 }  // namespace
 
-bool is_wanted() {
-  const char* asked = std::getenv("BACKPLANE_OPENCL_CLBLAST");
-  if (asked == nullptr || std::atoi(asked) == 0) return false;
+bool is_there() {
   return functions().sgemm != nullptr && functions().dgemm != nullptr;
 }
 
@@ -56,7 +53,7 @@ bp::Status multiply(const Product& product, cl_command_queue commands) {
 
 #else
 
-bool is_wanted() {
+bool is_there() {
   return false;
 }
 

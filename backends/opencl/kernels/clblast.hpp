@@ -24,9 +24,7 @@ struct Product {
   Matrix a, b, c;
 };
 
-// True if BACKPLANE_OPENCL_CLBLAST=1 and the library is here. Off unless asked for: untuned on a processor it reached 11
-// GFLOP/s where generated kernels reach 400, and its first product compiles for seconds.
-bool is_wanted();
+bool is_there();
 
 // f32 and f64. Asynchronous on `commands`; the first product of a dtype compiles for seconds.
 bp::Status multiply(const Product& product, cl_command_queue commands);

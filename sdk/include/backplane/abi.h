@@ -352,6 +352,9 @@ typedef struct bp_arg {
 #define BP_KERNEL_IN_PLACE_SAFE 4u /* an output may exactly alias an input */
 #define BP_KERNEL_MAY_FAULT 8u     /* checks indices on the device, reports through `fault` */
 #define BP_KERNEL_SCRATCH 16u      /* may ask for host->workspace */
+/* May be slower than another kernel that takes the call: the host runs both on the first large calls of a
+ * class of shapes and keeps the faster. Until then, or where the host must not wait, the other runs. */
+#define BP_KERNEL_MEASURED 32u
 
 typedef struct bp_kernel {
   bp_header h;

@@ -128,6 +128,40 @@ TEST_F(OpenClCompiler, gives_options_to_the_compiler) {
   release(module);
 }
 
+TEST_F(OpenClCompiler, divides_and_takes_roots_correctly_rounded_where_the_device_can) {
+  bp_compiler_info info{};
+  info.h = {sizeof info, BP_COMPILER_INFO_TYPE, nullptr};
+  ASSERT_EQ(compiler().describe(device.get(), &info), BP_OK);
+  const bool can = std::string(info.identity).find("-cl-fp32-correctly-rounded-divide-sqrt") !=
+                   std::string::npos;
+  if (!can) GTEST_SKIP() << "the device divides with 2.5 ULP";
+  bp_module* module = compile(R"(
+__kernel void both(__global const float* a, __global const float* b, __global float* q) {
+  const size_t i = get_global_id(0);
+  q[2 * i] = a[i] / b[i];
+  q[2 * i + 1] = sqrt(a[i]);
+})");
+  constexpr size_t count = 4096;
+  std::vector<float> a(count), b(count);
+  uint32_t state = 1;
+  for (size_t i = 0; i < count; ++i) {
+    state = state * 1664525u + 1013904223u;
+    a[i] = static_cast<float>(state >> 8) * 0x1p-12f + 1;
+    state = state * 1664525u + 1013904223u;
+    b[i] = static_cast<float>(state >> 8) * 0x1p-20f + 1;
+  }
+  const bp_handle from = upload(a), by = upload(b), to = device.allocate(2 * count * 4);
+  ASSERT_EQ(launch(find(module, "both"), count, {argument(from), argument(by), argument(to)}),
+            BP_OK);
+  const std::vector<float> got = download<float>(to, 2 * count);
+  for (size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(got[2 * i], a[i] / b[i]) << a[i] << " / " << b[i];
+    ASSERT_EQ(got[2 * i + 1], std::sqrt(a[i])) << a[i];
+  }
+  for (const bp_handle handle : {from, by, to}) device.release(handle);
+  release(module);
+}
+
 TEST_F(OpenClCompiler, an_error_carries_the_log) {
   bp_module* module = nullptr;
   EXPECT_EQ(compile("__kernel void k(__global int* out) { out[0] = nowhere; }", &module),

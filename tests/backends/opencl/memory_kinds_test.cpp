@@ -80,6 +80,22 @@ TEST_P(OpenClMemoryKinds, an_allocation_beyond_the_device_is_out_of_memory) {
               testing::HasSubstr("1152921504606846976 bytes asked for"));
 }
 
+TEST_P(OpenClMemoryKinds, addresses_are_aligned_as_far_as_the_host_asks) {
+  if (!(flags() & BP_DEVICE_REAL_ADDRESSES)) GTEST_SKIP() << "handles are no addresses";
+  for (const uint64_t alignment : {uint64_t{64}, uint64_t{4096}, uint64_t{1} << 21}) {
+    bp_handle handles[3] = {};
+    for (bp_handle& handle : handles) {
+      ASSERT_EQ(plugin->memory->allocate(device.get(), 5000, alignment, &handle), BP_OK);
+      EXPECT_EQ(handle % alignment, 0u) << alignment;
+      const uint32_t pattern = 7;
+      const bp_region to{handle, 0, 5000};
+      EXPECT_EQ(plugin->memory->fill(device.get(), &to, &pattern, 4, nullptr), BP_OK);
+    }
+    EXPECT_EQ(device.synchronize(), BP_OK);
+    for (const bp_handle handle : handles) device.release(handle);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, OpenClMemoryKinds, testing::Values("buffer", "svm", "usm"));
 
 TEST(OpenClMemoryKind, one_that_does_not_exist_is_a_line_in_the_log) {

@@ -123,6 +123,7 @@ struct KernelTable {
   const Candidate* const* candidates = nullptr;  // native ones first, then by falling priority
   std::uint32_t num_candidates = 0;
   std::uint32_t num_native = 0;
+  bool has_measured = false;  // one of them says BP_KERNEL_MEASURED
 };
 
 }  // namespace bp

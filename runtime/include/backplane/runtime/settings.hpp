@@ -1,4 +1,4 @@
-// Process-wide and per-thread defaults: device, dtype, threads, determinism.
+// Process-wide and per-thread defaults: device, dtype, threads, determinism, precision.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,11 @@ BP_API void set_num_threads(std::uint32_t count);
 // Only kernels that give the same bits for the same inputs; a call without one is an error.
 BP_API bool deterministic();
 BP_API void set_deterministic(bool on);
+
+// Products of f32 may read their factors with fewer bits of the fraction (TF32: 10 of 23) where a device is faster that
+// way. Off at first, or as BACKPLANE_ALLOW_TF32 (1 or 0) says.
+BP_API bool allow_tf32();
+BP_API void set_allow_tf32(bool on);
 
 // The device of new tensors on this thread while it lives.
 class BP_API DeviceGuard {

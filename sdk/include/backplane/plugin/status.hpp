@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <backplane/abi.h>
+#include <backplane/extensions/settings.h>
 
 // Hidden even where a build forgot to say so: else two plugins would share these inline variables.
 #define BP_HIDDEN __attribute__((visibility("hidden")))
@@ -103,6 +104,12 @@ inline uint32_t num_threads() {
 }
 inline bool deterministic() {
   return host().deterministic(&host()) != 0;
+}
+
+// Whether products of f32 may read their factors with fewer bits; see extensions/settings.h.
+inline bool allow_tf32() {
+  const bp_header* found = host().extension(&host(), BP_SETTINGS, BP_SETTINGS_VERSION);
+  return found != nullptr && reinterpret_cast<const bp_settings*>(found)->allow_tf32() != 0;
 }
 
 namespace detail {
