@@ -23,7 +23,7 @@ from measure import PEERS, BenchError, say
 # How often each group is measured: a compilation against PyTorch takes half a minute.
 ROUNDS = {"calls": 7, "large": 5, "compile": 3, "start": 7}
 QUICK_ROUNDS = {"calls": 2, "large": 1, "compile": 1, "start": 2}
-RATES = {"GB/s", "GFLOP/s"}
+RATES = {"GB/s", "GFLOP/s", "TFLOP/s", "Gelem/s"}
 
 
 def main():

@@ -1,0 +1,36 @@
+// The extension bp.capture: work as a CUDA graph.
+#pragma once
+
+#include <mutex>
+
+#include <backplane/extensions/capture.h>
+
+#include "cuda.hpp"
+
+namespace cuda_backend {
+
+class Device;
+class Queue;
+
+// What was recorded. Threads: any.
+class Graph {
+ public:
+  // Takes the graph. Throws bp::Failure.
+  Graph(Device& device, CUgraph recorded);
+  // Waits for its last run.
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  bp::Status replay(Queue& queue);
+
+ private:
+  Device& device_;
+  std::mutex mutex_;  // the driver wants one thread at a time
+  CUgraphExec executable_ = nullptr;
+  CUevent last_run_ = nullptr;
+};
+
+extern const bp_capture capture_functions;
+
+}  // namespace cuda_backend

@@ -1,0 +1,114 @@
+#include "compiler.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device.hpp"
+#include "module.hpp"
+#include "nvrtc.hpp"
+
+namespace cuda_backend {
+namespace {
+
+LaunchLimits limits_of(CUdevice id) {
+  const auto ask = [id](CUdevice_attribute attribute) {
+    return static_cast<uint64_t>(attribute_of(id, attribute));
+  };
+  LaunchLimits limits{};
+  limits.items[0] = ask(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+  limits.items[1] = ask(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+  limits.items[2] = ask(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+  limits.groups[0] = ask(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X);
+  limits.groups[1] = ask(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
+  limits.groups[2] = ask(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
+  limits.all_items = ask(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  // What a kernel may declare; more must be asked for at each launch.
+  limits.local_memory = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  return limits;
+}
+
+constexpr bp_dtype_set computed_dtypes = 1u << BP_BOOL | 1u << BP_U8 | 1u << BP_I8 | 1u << BP_I16 |
+                                         1u << BP_I32 | 1u << BP_I64 | 1u << BP_U16 | 1u << BP_U32 |
+                                         1u << BP_U64 | 1u << BP_F16 | 1u << BP_F32 | 1u << BP_F64 |
+                                         1u << BP_COMPLEX64 | 1u << BP_COMPLEX128;
+
+}  // namespace
+
+Compiler::Compiler(const FoundDevice& found)
+    : id_(found.id), identity_("CUDA; " + found.name + "; sm_" +
+                               std::to_string(found.architecture) + "; " + nvrtc::identity()),
+      limits_(limits_of(found.id)) {}
+
+bp::Status Compiler::describe(bp_compiler_info& info) const {
+  bp_compiler_info made{};
+  made.languages = BP_LANGUAGE_CUDA_CXX;
+  made.identity = identity_.c_str();
+  made.shape = BP_SHAPE_GPU;
+  made.compute_dtypes = computed_dtypes;
+  std::copy_n(limits_.items, 3, made.max_group);
+  made.max_group_items = limits_.all_items;
+  made.local_memory = limits_.local_memory;
+  made.compute_units =
+      static_cast<uint32_t>(attribute_of(id_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  made.vector_bytes = 16;  // the widest load of one work-item
+  made.subgroup_size = static_cast<uint32_t>(attribute_of(id_, CU_DEVICE_ATTRIBUTE_WARP_SIZE));
+
+  const size_t known = std::min<size_t>(info.h.size, sizeof made);
+  if (known < sizeof info.h) return bp::bad_argument("describe: the struct has %zu bytes", known);
+  std::memcpy(reinterpret_cast<char*>(&info) + sizeof info.h,
+              reinterpret_cast<const char*>(&made) + sizeof info.h, known - sizeof info.h);
+  return bp::ok;
+}
+
+// ---- The extension's table -----------------------------------------------------------------------------
+
+namespace {
+
+template <class T> bp_code store(bp::Result<std::unique_ptr<Module>> made, T** out) {
+  *out = reinterpret_cast<T*>(made.value().release());
+  return made.status().code();
+}
+
+constexpr bp_compiler make_functions() {
+  bp_compiler table{};
+  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
+  table.describe = [](bp_device* device, bp_compiler_info* info) {
+    return bp::guarded([=] { return Device::of(device).compiler().describe(*info); });
+  };
+  table.compile = [](bp_device* device, const bp_source* source, bp_module** out) {
+    return bp::guarded([=] {
+      return bp::Status::from_host(store(Module::compile(Device::of(device), *source), out));
+    });
+  };
+  table.binary = [](bp_device*, bp_module* module, uint64_t* bytes, void* to) {
+    return bp::guarded([=] { return Module::of(module).binary(*bytes, to); });
+  };
+  table.load = [](bp_device* device, const char* name, const void* binary, uint64_t bytes,
+                  bp_module** out) {
+    return bp::guarded([=] {
+      return bp::Status::from_host(
+          store(Module::load(Device::of(device), name, binary, bytes), out));
+    });
+  };
+  table.release = [](bp_device*, bp_module* module) { delete &Module::of(module); };
+  table.find = [](bp_device*, bp_module* module, const char* kernel, bp_function** out) {
+    return bp::guarded([=] {
+      bp::Result<Function*> found = Module::of(module).find(kernel);
+      *out = reinterpret_cast<bp_function*>(found.value());
+      return found.status();
+    });
+  };
+  table.launch = [](bp_device* device, const bp_launch* launch, bp_stream* stream) {
+    return bp::guarded([=] {
+      return reinterpret_cast<Function*>(launch->function)
+          ->launch(*launch, Device::of(device).queue_of(stream));
+    });
+  };
+  return table;
+}
+
+}  // namespace
+
+constexpr bp_compiler compiler_functions = make_functions();
+
+}  // namespace cuda_backend

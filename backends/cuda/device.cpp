@@ -1,0 +1,95 @@
+#include "device.hpp"
+
+namespace cuda_backend {
+namespace {
+
+constexpr int32_t dlpack_cuda = 2;  // kDLCUDA
+
+const FoundDevice& found_at(uint32_t index) {
+  const std::vector<FoundDevice>& all = found_devices();
+  if (index < all.size()) return all[index];
+  throw bp::Failure{
+      bp::bad_argument("there is no cuda:%u; the driver shows %zu cards", index, all.size())};
+}
+
+// Never released: a thread that has it as its current context may outlive the device, and the runtime library of the
+// kernels keeps it as well.
+CUcontext context_of(const FoundDevice& found, uint32_t born) {
+  if (bp::Status status = check_process(born); !status.is_ok()) throw bp::Failure{status};
+  CUcontext context = nullptr;
+  require("starting the card", driver.cuDevicePrimaryCtxRetain(&context, found.id));
+  return context;
+}
+
+CUcontext adopt_context(const FoundDevice& found, uint32_t born, CUcontext context) {
+  if (bp::Status status = check_process(born); !status.is_ok()) throw bp::Failure{status};
+  const Current current(context);
+  CUdevice id = -1;
+  const CUresult error = driver.cuCtxGetDevice(&id);
+  if (error != CUDA_SUCCESS) {
+    throw bp::Failure{bp::bad_argument("interop: the context is none: %s", name_of(error).c_str())};
+  }
+  if (id == found.id) return context;
+  throw bp::Failure{
+      bp::bad_argument("interop: the context is of card %d, not of card %d", id, found.id)};
+}
+
+}  // namespace
+
+bp::Status Device::probe() {
+  if (!found_devices().empty()) return bp::ok;
+  return bp::unsupported("%s", why_no_device().c_str());
+}
+
+bp::Result<uint32_t> Device::num_devices() {
+  return static_cast<uint32_t>(found_devices().size());
+}
+
+bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
+  const FoundDevice& found = found_at(index);
+  info.set_name(found.name.c_str());
+  info.dl_device_type = dlpack_cuda;
+  info.dl_device_id = found.ordinal;
+  info.flags = BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_CAN_SUBALLOCATE;
+  info.total_memory = found.memory;
+  info.max_allocation = found.memory;
+  // As cudaMalloc's own: libraries choose slower algorithms for less.
+  info.offset_alignment = 256;
+  return bp::ok;
+}
+
+Device::Device(uint32_t index, CUcontext adopted)
+    : found_(found_at(index)), context_(adopted != nullptr ? adopt_context(found_, born_, adopted)
+                                                           : context_of(found_, born_)),
+      compiler_(found_), default_queue_(std::make_unique<Queue>(*this, 0)) {}
+
+bp::Result<bp::Handle> Device::allocate(uint64_t bytes) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return memory_.allocate(bytes);
+}
+
+void Device::release(bp::Handle handle) {
+  if (check_process().is_ok()) memory_.release(handle);
+}
+
+bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return memory_.copy(to, from, direction, queue_of(queue));
+}
+
+bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return memory_.fill(to, pattern, pattern_bytes, queue_of(queue));
+}
+
+bp::Result<Queue*> Device::create_stream(int32_t priority) {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return new Queue(*this, priority);
+}
+
+bp::Result<Event*> Device::create_event() {
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  return new Event(*this);
+}
+
+}  // namespace cuda_backend

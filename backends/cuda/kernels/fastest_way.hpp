@@ -1,0 +1,23 @@
+// Which of several ways to do the same work on a stream is the fastest: measured, in a bounded time.
+#pragma once
+
+#include <cstddef>
+#include <cuda_runtime_api.h>
+#include <functional>
+
+namespace cuda_backend {
+
+struct FastestWay {
+  std::size_t way = 0;
+  std::size_t num_measured = 0;    // 0: nothing was compared
+  double us = 0, us_of_first = 0;  // medians
+  double spent_ms = 0;
+};
+
+// The number of the way, of `num_ways`; 0 unless another is clearly faster. `give(way)` gives the work to the stream once,
+// and says whether it could. Takes at most about 30 ms, and mostly less, beside what the first run of way 0 loads; of work
+// that takes longer than 5 ms, two runs, after which 0 is taken. The stream is idle before and after, and records nothing.
+FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways,
+                            const std::function<bool(std::size_t)>& give);
+
+}  // namespace cuda_backend

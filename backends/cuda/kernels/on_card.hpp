@@ -1,0 +1,71 @@
+// Where a kernel of this folder runs: the card and the stream of its call, and its scratch memory.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "device.hpp"
+
+namespace cuda_backend {
+
+// Makes the call's card the current one of this thread while it lives. `name` is the kernel's, for messages, and lives
+// as long as the process. Throws bp::Failure.
+class OnCard {
+ public:
+  OnCard(const bp::Stream& call, const char* name)
+      : device_(call.device<Device>()), queue_(device_.queue_of(call.native<Queue>())), name_(name),
+        current_(device_.context()) {
+    if (bp::Status status = device_.check_process(); !status.is_ok()) throw bp::Failure{status};
+    queue_.note(name);
+  }
+
+  Device& device() const { return device_; }
+  cudaStream_t stream() const { return queue_.get(); }
+
+  bp::Status check(cudaError_t error) const { return queue_.check(name_, error); }
+  // Of the launches since the last one.
+  bp::Status check_launches() const { return check(cudaGetLastError()); }
+
+  // Waits for the stream, and reads a number from the card's memory.
+  bp::Result<int64_t> read(const int64_t* from) const {
+    int64_t number = 0;
+    cudaError_t error =
+        cudaMemcpyAsync(&number, from, sizeof number, cudaMemcpyDeviceToHost, stream());
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream());
+    if (error != cudaSuccess) return check(error);
+    return number;
+  }
+
+ private:
+  Device& device_;
+  Queue& queue_;
+  const char* name_;
+  Current current_;
+};
+
+// The scratch memory of a call, in pieces aligned to 256 bytes. Each piece is asked for twice in the same order: before
+// allocate(), which so learns the size (and then is null), and after it.
+class Scratch {
+ public:
+  template <class T> T* take(uint64_t count) {
+    const uint64_t at = bytes_;
+    bytes_ += (count * sizeof(T) + alignment - 1) & ~(alignment - 1);
+    return base_ == 0 ? nullptr : reinterpret_cast<T*>(base_ + at);
+  }
+
+  bp::Status allocate(const bp::Call& call) {
+    // The host may align to less.
+    bp::Result<bp::Region> region = call.workspace(bytes_ + alignment - 1, alignment);
+    const auto address = reinterpret_cast<uintptr_t>(region.value().address());
+    base_ = (address + alignment - 1) & ~static_cast<uintptr_t>(alignment - 1);
+    bytes_ = 0;
+    return region.status();
+  }
+
+ private:
+  static constexpr uint64_t alignment = 256;
+
+  uintptr_t base_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace cuda_backend

@@ -1,0 +1,65 @@
+#include "peer.hpp"
+
+#include "device.hpp"
+
+namespace cuda_backend {
+namespace {
+
+// Lets `from` reach the memory of `to` directly. Where it cannot, the driver copies through the host by itself.
+void open_path(Device& from, Device& to) {
+  if (!from.needs_path_to(to)) return;
+  int possible = 0;
+  driver.cuDeviceCanAccessPeer(&possible, from.found().id, to.found().id);
+  if (possible == 0) return;
+  const Current current(from.context());
+  const CUresult error = driver.cuCtxEnablePeerAccess(to.context(), 0);
+  if (error == CUDA_SUCCESS || error == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return;
+  bp::log(bp::LogLevel::info, "cuda: cards %d and %d copy through the host: %s",
+          from.found().ordinal, to.found().ordinal, name_of(error).c_str());
+}
+
+// Later work of `queue` waits for what `other` has been given.
+bp::Status join(Queue& queue, Queue& other) {
+  bp::Result<CUevent> reached = other.mark();
+  if (!reached.is_ok()) return reached.status();
+  const Current current(queue.device().context());
+  return queue.check("copy", driver.cuStreamWaitEvent(queue.get(), reached.value(), 0));
+}
+
+bp::Status copy(const bp::Region& to, Queue& target, const bp::Region& from, Queue& source) {
+  if (bp::Status status = target.device().check_process(); !status.is_ok()) return status;
+  for (Queue* queue : {&target, &source}) {
+    bp::Status status = queue->refuse_in_recording("a copy between cards");
+    if (!status.is_ok()) return status;
+  }
+  open_path(source.device(), target.device());
+  open_path(target.device(), source.device());
+  if (bp::Status status = join(source, target); !status.is_ok()) return status;
+  {
+    const Current current(source.device().context());
+    const CUresult error = driver.cuMemcpyPeerAsync(
+        to.handle + to.offset, target.device().context(), from.handle + from.offset,
+        source.device().context(), from.bytes, source.get());
+    if (error != CUDA_SUCCESS) return source.explain("copy", error);
+  }
+  return join(target, source);
+}
+
+constexpr bp_peer make_functions() {
+  bp_peer table{};
+  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
+  table.copy = [](bp_device* target, const bp_region* to, bp_stream* target_stream,
+                  bp_device* source, const bp_region* from, bp_stream* source_stream) {
+    return bp::guarded([=] {
+      return copy(bp::Region{*to}, Device::of(target).queue_of(target_stream), bp::Region{*from},
+                  Device::of(source).queue_of(source_stream));
+    });
+  };
+  return table;
+}
+
+}  // namespace
+
+constexpr bp_peer peer_functions = make_functions();
+
+}  // namespace cuda_backend

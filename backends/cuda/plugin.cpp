@@ -1,0 +1,29 @@
+// NVIDIA's cards as a backend. The host generates most kernels, through the extension bp.compiler; kernels/ holds what
+// the maker's libraries do better.
+#include <cstring>
+
+#include <backplane/plugin.hpp>
+
+#include "capture.hpp"
+#include "device.hpp"
+#include "hooks.hpp"
+#include "interop.hpp"
+#include "peer.hpp"
+
+namespace cuda_backend {
+
+const bp_header* Device::extension(const char* name, uint32_t min_version) {
+  const auto is = [&](const char* offered, uint32_t version) {
+    return std::strcmp(name, offered) == 0 && min_version <= version;
+  };
+  if (is(BP_COMPILER, BP_COMPILER_VERSION)) return &compiler_functions.h;
+  if (is(BP_CAPTURE, BP_CAPTURE_VERSION)) return &capture_functions.h;
+  if (is(BP_INTEROP, BP_INTEROP_VERSION)) return &interop_functions.h;
+  if (is(BP_PEER, BP_PEER_VERSION)) return &peer_functions.h;
+  if (is(BP_CUDA_HOOKS, 1)) return &hooks_functions.h;
+  return nullptr;
+}
+
+}  // namespace cuda_backend
+
+BP_PLUGIN(cuda_backend::Device, cuda_matmul, cuda_nonzero, cuda_sort)

@@ -1,0 +1,218 @@
+// Backplane on "cuda:0", as bench/cuda_vs_pytorch.py measures it in turns with PyTorch, which does the same under the same
+// names in bench/peers/cuda_pytorch.py.
+// Usage: backplane_bench_cuda memory|matmul|calls|chain|start [DEVICE]
+#include <exception>
+#include <map>
+#include <string>
+
+#include <backplane/backplane.hpp>
+#include <backplane/codegen/codegen.hpp>
+#include <backplane/core_ops/generated/rows.hpp>
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/capture.hpp>
+#include <backplane/dispatcher/chain.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/settings.hpp>
+
+#include "bare_launch.hpp"
+#include "on_device.hpp"
+
+namespace {
+
+using bp::Tensor;
+
+struct Bench {
+  bp::Device device;
+
+  Tensor normal(std::vector<std::int64_t> shape, bp::Dtype dtype = bp::f32) const {
+    return bp::cast(bp::randn(shape, bp::f32, device), dtype);
+  }
+  // `amount` for each call, in a unit for each nanosecond. A case that fails leaves its row out.
+  template <class Call>
+  void measure(const std::string& name, double amount, const char* unit, Call call) const {
+    try {
+      bench::report(name.c_str(), amount / bench::device_ns(device, call), unit);
+    } catch (const bp::Error& error) {
+      std::fprintf(stderr, "backplane_bench_cuda: %s: %s\n", name.c_str(), error.what());
+    }
+  }
+  // `bytes`: what the operator must read and write.
+  template <class Call> void rate(const char* name, double bytes, Call call) const {
+    measure(name, bytes, "GB/s", call);
+  }
+};
+
+constexpr std::int64_t elements = std::int64_t{1} << 28, row = 4096, rows = elements / row;
+constexpr double gib = elements * 4.0;
+
+// 1 GiB of f32, with a fresh result but for `memcpy`.
+void measure_memory(const Bench& b) {
+  const Tensor x = b.normal({rows, row}), y = b.normal({rows, row});
+  {
+    const Tensor to = bp::empty({rows, row}, bp::f32, b.device);
+    b.rate("memcpy_1gib", 2 * gib, [&] { bp::copy_into(to, x); });
+  }
+  b.rate("copy_1gib", 2 * gib, [&] { bp::copy(x); });
+  b.rate("add_1gib", 3 * gib, [&] { bp::add(x, y); });
+  b.rate("tanh_1gib", 2 * gib, [&] { bp::tanh(x); });
+  b.rate("sum_all_1gib", gib, [&] { bp::sum(x); });
+  b.rate("sum_rows_1gib", gib, [&] { bp::sum(x, -1); });
+  b.rate("sum_columns_1gib", gib, [&] { bp::sum(x, 0); });
+  b.rate("softmax_1gib", 2 * gib, [&] { bp::softmax(x, -1); });
+  b.rate("cast_1gib", 1.5 * gib, [&] { bp::cast(x, bp::f16); });
+  const Tensor square = bp::view(x, {16384, 16384});
+  b.rate("transpose_1gib", 2 * gib, [&] { bp::contiguous(bp::transpose(square, 0, 1)); });
+  const Tensor upper = bp::narrow(x, 0, 0, rows / 2), lower = bp::narrow(y, 0, 0, rows / 2);
+  b.rate("cat_1gib", 2 * gib, [&] { bp::cat({upper, lower}, 0); });
+  // Anywhere within each row of 16 KiB; an index has 8 bytes.
+  const Tensor index = bp::randint(0, row, {rows, row}, bp::i64, b.device);
+  b.rate("gather_1gib", 4 * gib, [&] { bp::gather(x, 1, index); });
+}
+
+// Sorting and scanning, which nobody holds against a copy.
+void measure_order(const Bench& b) {
+  const Tensor line = b.normal({1 << 24}), lines = b.normal({16384, 1024});
+  const auto numbers = static_cast<double>(1 << 24);
+  const auto report = [&](const char* name, auto call) {
+    b.measure(name, numbers, "Gelem/s", call);
+  };
+  report("sort_16m", [&] { bp::sort(line, 0); });
+  report("sort_rows_1024", [&] { bp::sort(lines, 1); });
+  report("cumsum_16m", [&] { bp::cumsum(line, 0); });
+  report("cumsum_rows_1024", [&] { bp::cumsum(lines, 1); });
+  const Tensor mask = bp::gt(line, 1.0);
+  report("nonzero_16m", [&] { bp::nonzero(mask); });
+}
+
+void measure_product(const Bench& b, const std::string& name, const Tensor& x, const Tensor& y) {
+  const double batch = x.ndim() == 3 ? static_cast<double>(x.size(0)) : 1;
+  const double flop = 2 * batch * static_cast<double>(x.size(-2)) *
+                      static_cast<double>(x.size(-1)) * static_cast<double>(y.size(-1));
+  b.measure(name, flop / 1e3, "TFLOP/s", [&] { bp::matmul(x, y); });
+}
+
+void measure_products_of(const Bench& b, bp::Dtype dtype, const std::string& name) {
+  for (const std::int64_t size : {1024, 2048, 4096, 8192})
+    measure_product(b, "matmul_" + name + "_" + std::to_string(size), b.normal({size, size}, dtype),
+                    b.normal({size, size}, dtype));
+  measure_product(b, "matmul_" + name + "_batched", b.normal({64, 1024, 1024}, dtype),
+                  b.normal({64, 1024, 1024}, dtype));
+  measure_product(b, "matmul_" + name + "_heads",
+                  bp::transpose(b.normal({192, 64, 512}, dtype), 1, 2),
+                  b.normal({192, 64, 512}, dtype));
+  const Tensor weights = b.normal({8192, 8192}, dtype);
+  measure_product(b, "matmul_" + name + "_skinny", b.normal({16, 8192}, dtype), weights);
+  measure_product(b, "matmul_" + name + "_skinny_transposed", b.normal({16, 8192}, dtype),
+                  bp::transpose(weights, 0, 1));
+  measure_product(b, "matmul_" + name + "_vector", b.normal({1, 8192}, dtype), weights);
+}
+
+void measure_matmul(const Bench& b) {
+  measure_products_of(b, bp::bf16, "bf16");
+  measure_products_of(b, bp::f16, "f16");
+  measure_product(b, "matmul_f32_4096", b.normal({4096, 4096}), b.normal({4096, 4096}));
+  bp::set_allow_tf32(true);
+  measure_products_of(b, bp::f32, "tf32");
+}
+
+void measure_calls(const Bench& b) {
+  const Tensor x = bp::ones({1}, bp::f32, b.device), y = bp::ones({1}, bp::f32, b.device);
+  bench::report("add_1_element", bench::host_ns(b.device, [&] { bp::add(x, y); }) / 1e3, "us");
+  const Tensor out = bp::empty({1}, bp::f32, b.device);
+  bench::report("add_out_1_element",
+                bench::host_ns(b.device, [&] { bp::add_out(out, x, y); }) / 1e3, "us");
+  bench::BareLaunch bare;
+  if (bare.prepare())
+    bench::report("bare_launch", bench::host_ns(b.device, bare) / 1e3, "us");
+  const Tensor left = b.normal({64, 64}), right = b.normal({64, 64});
+  bench::report("matmul_64", bench::host_ns(b.device, [&] { bp::matmul(left, right); }) / 1e3,
+                "us");
+
+  constexpr int operators = 100, replays = 20;
+  bp::Graph graph = bp::capture(b.device, [&] {
+    for (int i = 0; i < operators / 2; ++i) {
+      bp::add_out(out, x, y);
+      bp::mul_out(out, out, y);
+    }
+  });
+  // With the wait: on the device these are a hundred kernels one after the other.
+  const auto all = [&] {
+    for (int i = 0; i < replays; ++i) graph.replay();
+    bp::synchronize(b.device);
+  };
+  all();
+  bench::report("replay_of_100", bench::median_ns(all) / (operators * replays) / 1e3, "us");
+}
+
+// relu(x * 2 + 1) - x, times x: 5 operators as one.
+Tensor joined_chain(const Tensor& x) {
+  namespace ops = bp::ops;
+  using In = bp::ChainInput;
+  const bp::ChainStep steps[] = {{&ops::mul, {In::argument(0), In::number(2.0)}},
+                                 {&ops::add, {In::step(0), In::number(1.0)}},
+                                 {&ops::relu, {In::step(1)}},
+                                 {&ops::sub, {In::step(2), In::argument(0)}},
+                                 {&ops::mul, {In::step(3), In::argument(0)}}};
+  static bp::Operator& joined = bp::join(steps);
+  bp_value argument = bp::value_of(x);
+  return bp::call_pointwise(joined, &argument, 1);
+}
+
+void measure_chain(const Bench& b) {
+  const Tensor x = b.normal({rows, row});
+  b.rate("chain_of_5_1gib", 2 * gib, [&] { joined_chain(x); });
+}
+
+template <class Call> double ms_of(Call call) {
+  return bench::sample_ns(1, call) / 1e6;
+}
+
+// What a new process waits for. With an empty folder for compiled kernels the chain is compiled, with a full one it is
+// loaded; the sum before it makes the compiler, or the cache, ready in either case.
+void report_start(const std::string& name) {
+  bp::Device device{};
+  bench::report("first_use", ms_of([&] {
+                  device = bp::device(name);
+                  bp::ones({1}, bp::f32, device);
+                  bp::synchronize(device);
+                }),
+                "ms");
+  const Tensor x = bp::ones({1024}, bp::f32, device);
+  bench::report("first_kernel", ms_of([&] {
+                  bp::sum(x);
+                  bp::synchronize(device);
+                }),
+                "ms");
+  bench::report("first_chain", ms_of([&] {
+                  joined_chain(x);
+                  bp::synchronize(device);
+                }),
+                "ms");
+  bench::report("compiled", static_cast<double>(bp::codegen::build_counts().compiled), "kernels");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string group = argc >= 2 ? argv[1] : "";
+  const std::string device = argc >= 3 ? argv[2] : "cuda:0";
+  const std::map<std::string, void (*)(const Bench&)> groups = {{"memory", measure_memory},
+                                                                {"order", measure_order},
+                                                                {"matmul", measure_matmul},
+                                                                {"calls", measure_calls},
+                                                                {"chain", measure_chain}};
+  try {
+    if (group == "start") {
+      report_start(device);
+    } else if (groups.count(group)) {
+      groups.at(group)({bp::device(device)});
+    } else {
+      std::fprintf(stderr,
+                   "usage: backplane_bench_cuda memory|order|matmul|calls|chain|start [DEVICE]\n");
+      return 2;
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "backplane_bench_cuda: %s: %s\n", group.c_str(), error.what());
+    return 1;
+  }
+}

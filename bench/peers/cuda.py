@@ -1,0 +1,120 @@
+"""Both sides of the pairs on a card: our program, a process for each group and round, and one of PyTorch's that stays."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from fractions import Fraction
+from statistics import median
+
+import measure
+from measure import PEERS, ROOT, BenchError
+
+FOLDER = ROOT / "bench" / "cuda"
+PROGRAM = os.environ.get("BACKPLANE_BENCH_PROGRAM") or str(ROOT / "build" / "release" / "bin" / "backplane_bench_cuda")
+
+ROUNDS = {"memory": 3, "matmul": 3, "order": 2, "calls": 5, "chain": 3}
+QUICK_ROUNDS = {group: 1 for group in ROUNDS}
+GROUP_SECONDS = 90  # a process that takes longer hangs
+
+# What an operator's rate is held against: the best of these in the whole run, by either side.
+COPIES = ("memcpy_1gib", "copy_1gib")
+COPY_BUDGET = Fraction(100, 92)
+
+
+def rows():
+    return json.loads((FOLDER / "rows.json").read_text())
+
+
+def figures(quick, groups):
+    """{side: {name: (value, unit)}}, medians over the rounds. A group that fails leaves its rows out, and says why."""
+    all_figures = {side: defaultdict(list) for side in ("ours", "peer")}
+    with tempfile.TemporaryDirectory() as cache, PyTorch() as pytorch:
+        measure.say(pytorch.ask("hello").get("name", ["PyTorch did not answer"])[0])
+        for group, rounds in (QUICK_ROUNDS if quick else ROUNDS).items():
+            if group not in groups:
+                continue
+            for index in range(rounds):
+                measure.say(f"{group} {index + 1}/{rounds}")
+                add(all_figures["ours"], lambda: ours([group], cache))
+                add(all_figures["peer"], lambda: pytorch.ask(group))
+    if "start" in groups:
+        add(all_figures["ours"], starts)
+    found = {side: {name: (median(v for v, _ in values), values[0][1]) for name, values in named.items()}
+             for side, named in all_figures.items()}
+    add_best_copy(found, all_figures)
+    for name in ("bare_launch", "compiled_cold"):  # measured by our program, and what another figure is held against
+        if name in found["ours"]:
+            found["peer"][name] = found["ours"][name]
+    return found
+
+
+def add(figures_of_side, measure_group):
+    try:
+        for name, figure in measure_group().items():
+            figures_of_side[name].append(tuple(figure))
+    except BenchError as error:
+        measure.say(f"bench: {error}")
+
+
+def add_best_copy(found, all_figures):
+    rates = [value for named in all_figures.values() for name in COPIES for value, _ in named[name]]
+    if rates:
+        found["peer"]["copy_bandwidth"] = (max(rates), "GB/s")
+
+
+def ours(arguments, cache):
+    environment = {**os.environ, "BACKPLANE_CACHE_DIR": cache}
+    if "BACKPLANE_BENCH_LIBRARIES" in os.environ:
+        environment["LD_LIBRARY_PATH"] = os.environ["BACKPLANE_BENCH_LIBRARIES"]
+    try:
+        done = subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True,
+                              timeout=GROUP_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BenchError(f"{arguments[0]}: {error}") from None
+    if done.returncode:
+        # What it measured before it failed counts.
+        measure.say(f"bench: {arguments[0]}: code {done.returncode}: {measure.reason(done.stderr or done.stdout)}")
+    measured = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {figure["name"]: (figure["value"], figure["unit"]) for figure in measured}
+
+
+def starts():
+    """What two processes wait for that start one after the other, the first with an empty cache of compiled kernels."""
+    with tempfile.TemporaryDirectory() as cache:
+        first, second = ours(["start"], cache), ours(["start"], cache)
+    named = {f"{name}_cold": figure for name, figure in first.items()}
+    return {**named, **{f"{name}_cached": figure for name, figure in second.items()}}
+
+
+class PyTorch:
+    """A process that keeps its card, its handles and its caches from round to round, as a program of its user would."""
+
+    def __enter__(self):
+        # PyTorch finds its own libraries; ours are not in its way.
+        environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+        self.process = subprocess.Popen([sys.executable, str(PEERS / "cuda_pytorch.py")], env=environment,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=20)
+        except (OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+
+    def ask(self, group):
+        try:
+            self.process.stdin.write(group + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            return {}
+        line = self.process.stdout.readline()
+        answer = json.loads(line) if line.startswith("{") else {"error": f"{group}: PyTorch's process ended"}
+        if "error" in answer:
+            measure.say(f"bench: PyTorch: {answer['error']}")
+            return {}
+        return answer
