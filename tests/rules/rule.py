@@ -14,7 +14,7 @@ _options = _parser.parse_args()
 source = _options.source
 build = _options.build or source / "build/release"
 
-CODE = ("*.h", "*.hpp", "*.c", "*.cpp")
+CODE = ("*.h", "*.hpp", "*.c", "*.cpp", "*.cu", "*.cuh")
 
 
 def files(*names):
