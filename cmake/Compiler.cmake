@@ -34,7 +34,8 @@ endif()
 # array with a length beside it; clang-tidy's analyzer and valgrind look for those instead.
 add_library(bp_warnings INTERFACE)
 target_compile_options(bp_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wcast-align -Wvla
+  -Wall -Wextra -Wpedantic -Wundef -Wcast-align -Wvla
+  $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow> # a name at the head of one file may be a local in the next
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wredundant-move>
   $<$<C_COMPILER_ID:GNU>:-Wduplicated-cond -Wlogical-op -Wno-restrict -Wno-maybe-uninitialized>
   $<$<BOOL:${BACKPLANE_WERROR}>:-Werror>)
@@ -52,6 +53,26 @@ endif()
 # Loops over shapes are a few steps long: a call of memmove in their place costs ten times as much.
 set(bp_core_options -fno-semantic-interposition -ftls-model=initial-exec
   $<$<CXX_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
+
+# bp_join_sources(TARGET NUMBER) compiles that many files of the target as one, where BACKPLANE_UNITY is on: most of the
+# time goes into headers and templates that all of them share. The presets `dev` and `lint` compile each file by itself
+# and so see a forgotten #include. A file that cannot be joined says so in its first comment: `// alone: why`.
+function(bp_join_sources target number)
+  if(NOT BACKPLANE_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${number})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source)
+    if(source MATCHES "[.]cpp$" AND EXISTS ${source})
+      file(STRINGS ${source} alone REGEX "^// alone: " LIMIT_COUNT 1)
+      if(alone)
+        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endif()
+  endforeach()
+endfunction()
 
 # The headers that most sources include, parsed once for all rooms.
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/empty.cpp" CONTENT "// A target needs one source even while its folder has none.\n")

@@ -36,12 +36,12 @@ constexpr bp_reference_hooks make_hooks() {
   return hooks;
 }
 
-constexpr bp_reference_hooks table = make_hooks();
+constexpr bp_reference_hooks hook_table = make_hooks();
 
 }  // namespace
 
 const bp_header* hooks() {
-  return &table.h;
+  return &hook_table.h;
 }
 
 }  // namespace reference

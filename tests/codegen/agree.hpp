@@ -12,6 +12,9 @@
 
 namespace bp::test {
 
+// Devices that compile: the first two are on every machine, tests of the last skip without a card.
+inline constexpr const char* compiling_devices[] = {"reference_compiler:0", "opencl:0", "cuda:0"};
+
 // Can the device be opened on this machine, and may tests of rows use it in this build?
 bool has_device(std::string_view name);
 #define BP_SKIP_WITHOUT(device_name) \

@@ -11,8 +11,6 @@
 
 namespace bp::test {
 
-inline constexpr const char* compiling_devices[] = {"reference_compiler:0", "opencl:0", "cuda:0"};
-
 // All that is computed with.
 inline constexpr Dtype computing_dtypes[] = {
     boolean, u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, complex64, complex128};

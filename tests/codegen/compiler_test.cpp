@@ -51,7 +51,7 @@ class FakeCompiler {
   bp::test::TemporaryFolder folder_;
 };
 
-template <class Call> std::string error_of(Call call) {
+template <class Call> std::string sentence_of(Call call) {
   try {
     call();
   } catch (const bp::Error& error) {
@@ -67,7 +67,7 @@ class Compiler : public testing::Test {
     x = {};
     for (;;) {
       const std::string error =
-          error_of([] { bp::unload_plugin(*bp::find_backend("reference_compiler")); });
+          sentence_of([] { bp::unload_plugin(*bp::find_backend("reference_compiler")); });
       if (error == "no error") break;
       EXPECT_THAT(error, HasSubstr("unfinished build"));
       std::this_thread::sleep_for(milliseconds(50));
@@ -82,7 +82,7 @@ class Compiler : public testing::Test {
   // What a call says once the build that was given up has ended.
   std::string error_when_ended() {
     for (;;) {
-      const std::string error = error_of([&] { bp::add(x, x); });
+      const std::string error = sentence_of([&] { bp::add(x, x); });
       if (error.find("has not come to an end") == std::string::npos) return error;
       std::this_thread::sleep_for(milliseconds(50));
     }
@@ -97,7 +97,7 @@ class Compiler : public testing::Test {
 
 TEST_F(Compiler, a_kernel_that_does_not_compile_is_an_error_with_operator_and_log) {
   compiler.does("echo 'kernel.c:7: error: nothing works today' >&2; exit 1");
-  const std::string error = error_of([&] { bp::add(x, x); });
+  const std::string error = sentence_of([&] { bp::add(x, x); });
   EXPECT_THAT(error, AllOf(testing::StartsWith("add: add"), HasSubstr("it does not compile"),
                            HasSubstr("kernel.c:7: error: nothing works today"), HasSubstr(name)));
   // It is not asked again for the same, and others go on.
@@ -108,7 +108,7 @@ TEST_F(Compiler, a_kernel_that_does_not_compile_is_an_error_with_operator_and_lo
 
 TEST_F(Compiler, a_compiler_that_crashes_is_an_error) {
   compiler.does("kill -SEGV $$");
-  EXPECT_THAT(error_of([&] { bp::add(x, x); }), HasSubstr("it does not compile"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("it does not compile"));
   compiler.does("");
   expect_multiplies();
 }
@@ -117,7 +117,7 @@ TEST_F(Compiler, a_build_that_hangs_is_given_up_and_others_go_on) {
   compiler.is_hurried();
   compiler.does("sleep 20");
   const auto start = steady_clock::now();
-  EXPECT_THAT(error_of([&] { bp::add(x, x); }),
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }),
               AllOf(testing::StartsWith("add: add"), HasSubstr("has not come to an end within 1 s"),
                     HasSubstr("BACKPLANE_COMPILE_SECONDS"), HasSubstr(name)));
   EXPECT_LT(steady_clock::now() - start, milliseconds(2900));
@@ -133,9 +133,9 @@ TEST_F(Compiler, a_slow_build_is_waited_for_once_and_taken_when_it_is_there) {
   compiler.is_hurried();
   compiler.does("sleep 1.3");
   const auto compiled = bp::codegen::build_counts().compiled;
-  EXPECT_THAT(error_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
   const auto start = steady_clock::now();
-  EXPECT_THAT(error_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
   EXPECT_LT(steady_clock::now() - start, milliseconds(200));
   EXPECT_EQ(error_when_ended(), "no error");
   expect_adds();
@@ -145,9 +145,9 @@ TEST_F(Compiler, a_slow_build_is_waited_for_once_and_taken_when_it_is_there) {
 TEST_F(Compiler, a_backend_does_not_go_while_its_compiler_is_at_work) {
   compiler.is_hurried();
   compiler.does("sleep 1.3");
-  EXPECT_THAT(error_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
   x = {};
-  EXPECT_THAT(error_of([] { bp::unload_plugin(*bp::find_backend("reference_compiler")); }),
+  EXPECT_THAT(sentence_of([] { bp::unload_plugin(*bp::find_backend("reference_compiler")); }),
               AllOf(HasSubstr("1 unfinished build of reference_compiler:0")));
   // The fixture waits until it can go, with a module that nobody asked for again.
 }
@@ -168,7 +168,7 @@ TEST_F(Compiler, a_stream_that_is_lost_costs_the_work_on_it) {
   expect_adds();
   bp::synchronize(device);
   ASSERT_EQ(hooks.fail_next(0, BP_STREAM_LOST), BP_OK);
-  EXPECT_THAT(error_of([&] { values(bp::add(x, x)); }),
+  EXPECT_THAT(sentence_of([&] { values(bp::add(x, x)); }),
               AllOf(HasSubstr("a failure that a test asked for"), HasSubstr(name)));
   expect_adds();
 }
@@ -184,9 +184,9 @@ TEST_F(CompilerChild, DISABLED_loses_its_device) {
   expect_adds();
   bp::synchronize(device);
   ASSERT_EQ(hooks.fail_next(0, BP_DEVICE_LOST), BP_OK);
-  EXPECT_THAT(error_of([&] { values(bp::add(x, x)); }),
+  EXPECT_THAT(sentence_of([&] { values(bp::add(x, x)); }),
               HasSubstr("a failure that a test asked for"));
-  EXPECT_THAT(error_of([&] { bp::ones({3}, bp::f32, device); }), HasSubstr(name));
+  EXPECT_THAT(sentence_of([&] { bp::ones({3}, bp::f32, device); }), HasSubstr(name));
   // The other device of the backend, and cpu, are as they were.
   x = bp::to(bp::full({5}, 2.0), bp::device("reference_compiler:1"), bp::f32);
   expect_adds();
@@ -201,7 +201,7 @@ TEST(CompilerProcess, a_lost_device_is_lost_alone) {
 TEST_F(CompilerChild, DISABLED_ends_in_mid_build) {
   compiler.is_hurried();
   compiler.does("sleep 20");
-  EXPECT_THAT(error_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
   std::fflush(nullptr);
   std::exit(testing::Test::HasFailure()
                 ? 1

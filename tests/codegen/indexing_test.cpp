@@ -143,13 +143,12 @@ TEST_P(BadIndex, of_int32_is_found_as_well) {
   expect_gather_works();
 }
 
-const char* const devices[] = {"reference_compiler:0", "opencl:0", "cuda:0"};
 std::string device_name(const testing::TestParamInfo<const char*>& each) {
   const std::string name = each.param;
   return name.substr(0, name.find(':'));
 }
-INSTANTIATE_TEST_SUITE_P(on, Indexing, testing::ValuesIn(devices), device_name);
-INSTANTIATE_TEST_SUITE_P(on, BadIndex, testing::ValuesIn(devices), device_name);
+INSTANTIATE_TEST_SUITE_P(on, Indexing, testing::ValuesIn(compiling_devices), device_name);
+INSTANTIATE_TEST_SUITE_P(on, BadIndex, testing::ValuesIn(compiling_devices), device_name);
 
 }  // namespace
 }  // namespace bp::test

@@ -7,12 +7,12 @@
 
 #include "text/golden.hpp"
 
+#include "core_ops/rows.hpp"
+
 namespace bp {
 namespace {
 
-Tensor meta(IntList shape, Dtype dtype = f32) {
-  return empty(shape, dtype, meta_device);
-}
+using test::meta;
 
 std::string sentence(const std::function<void()>& call) {
   try {

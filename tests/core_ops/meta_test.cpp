@@ -3,12 +3,12 @@
 
 #include <backplane/backplane.hpp>
 
+#include "core_ops/rows.hpp"
+
 namespace bp {
 namespace {
 
-Tensor meta(IntList shape, Dtype dtype = f32) {
-  return empty(shape, dtype, meta_device);
-}
+using test::meta;
 
 void expect_result(const Tensor& result, IntList shape, Dtype dtype) {
   EXPECT_EQ(to_string(result.shape()), to_string(shape));

@@ -9,16 +9,12 @@
 #include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 
+#include "core_ops/rows.hpp"
+
 namespace bp {
 namespace {
 
-std::vector<Operator*> rows() {
-  ensure_operators();
-  std::vector<Operator*> found;
-  for (Operator* op : registered_operators())
-    if (find_row_facts(op->name())) found.push_back(op);
-  return found;
-}
+using test::rows;
 
 bool ends_in_primitives(const Operator& op, int depth = 0) {
   if ((op.flags & BP_OP_PRIMITIVE) || op.view) return true;

@@ -1,4 +1,5 @@
 // needs: cpu
+// alone: tests/runtime/fake_plugin.hpp and tests/dispatcher/calls.hpp mean different things by the same names
 // Capture by a device that records by itself (bp.capture): a plugin inside the test, with two kernels.
 #include <gtest/gtest.h>
 #include <thread>

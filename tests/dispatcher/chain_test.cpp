@@ -48,7 +48,7 @@ bp::Tensor one_by_one(const bp::Tensor& x, const bp::Tensor& y, const bp::Tensor
   return bp::mul(bp::sub(bp::relu(bp::add(bp::mul(x, y), z)), 0.5), x);
 }
 
-bp::Tensor random(const std::vector<std::int64_t>& shape, bp::Dtype dtype = bp::f32) {
+bp::Tensor numbers(const std::vector<std::int64_t>& shape, bp::Dtype dtype = bp::f32) {
   return bp::cast(bp::randn(shape, bp::f32, bp::host_device()), dtype);
 }
 
@@ -56,7 +56,7 @@ TEST(Chain, five_steps_give_the_bits_of_five_calls_from_one_native_kernel) {
   bp::Operator& op = join(five_steps());
   const Served joined(op.name(), "cpu"), mul("mul", "cpu");
   for (const std::int64_t size : {1, 7, 1000, 100003}) {
-    const bp::Tensor x = random({size}), y = random({size}), z = random({size});
+    const bp::Tensor x = numbers({size}), y = numbers({size}), z = numbers({size});
     const std::string mul_before = mul.since();
     const bp::Tensor result = call(op, {x, y, z});
     EXPECT_EQ(mul.since(), mul_before) << "a step ran by itself";
@@ -67,15 +67,15 @@ TEST(Chain, five_steps_give_the_bits_of_five_calls_from_one_native_kernel) {
 
 TEST(Chain, follows_strides_and_broadcasts_as_its_steps_do) {
   bp::Operator& op = join(five_steps());
-  const bp::Tensor x = bp::transpose(random({40, 30}), 0, 1), row = random({40}),
-                   column = random({30, 1});
+  const bp::Tensor x = bp::transpose(numbers({40, 30}), 0, 1), row = numbers({40}),
+                   column = numbers({30, 1});
   expect_same(call(op, {x, row, column}), one_by_one(x, row, column));
   expect_same(call(op, {row, x, x}), one_by_one(row, x, x));
 }
 
 TEST(Chain, writes_into_an_output_and_in_place) {
   bp::Operator& op = join(five_steps());
-  const bp::Tensor x = random({500}), y = random({500}), z = random({500});
+  const bp::Tensor x = numbers({500}), y = numbers({500}), z = numbers({500});
   const bp::Tensor expected = one_by_one(x, y, z);
   bp_value args[] = {bp::value_of(x), bp::value_of(y), bp::value_of(z)};
   const bp::Tensor out = bp::empty_tensor({500}, bp::f32, bp::host_device());
@@ -89,8 +89,8 @@ TEST(Chain, computes_in_every_dtype_that_its_steps_share) {
   bp::Operator& op =
       join({{&ops::mul, {a(0), a(1)}}, {&ops::add, {r(0), a(0)}}, {&ops::sub, {r(1), n(3)}}});
   for (const bp::Dtype dtype : {bp::f64, bp::i64, bp::i8, bp::u8, bp::complex64}) {
-    const bp::Tensor x = bp::cast(bp::mul(random({300}), 40), dtype),
-                     y = bp::cast(bp::mul(random({300}), 40), dtype);
+    const bp::Tensor x = bp::cast(bp::mul(numbers({300}), 40), dtype),
+                     y = bp::cast(bp::mul(numbers({300}), 40), dtype);
     SCOPED_TRACE(bp::name(dtype));
     expect_same(call(op, {x, y}), bp::sub(bp::add(bp::mul(x, y), x), 3));
   }
@@ -98,7 +98,7 @@ TEST(Chain, computes_in_every_dtype_that_its_steps_share) {
 
 TEST(Chain, rounds_half_precision_once) {
   bp::Operator& op = join({{&ops::mul, {a(0), a(1)}}, {&ops::add, {r(0), a(0)}}});
-  const bp::Tensor x = random({1000}, bp::f16), y = random({1000}, bp::f16);
+  const bp::Tensor x = numbers({1000}, bp::f16), y = numbers({1000}, bp::f16);
   const bp::Tensor wide_x = bp::cast(x, bp::f32), wide_y = bp::cast(y, bp::f32);
   expect_same(call(op, {x, y}), bp::cast(bp::add(bp::mul(wide_x, wide_y), wide_x), bp::f16));
 }
@@ -108,7 +108,7 @@ TEST(Chain, takes_numbers_that_vary_as_arguments) {
   bp::Operator& op = join({{&ops::mul, {a(0), a(0)}}, {&ops::add, {r(0), a(0), a(1)}}});
   EXPECT_NE(std::string(op.schema->text).find("(Tensor a0, Scalar a1) -> Tensor"),
             std::string::npos);
-  const bp::Tensor x = random({333});
+  const bp::Tensor x = numbers({333});
   for (const double number : {1.0, -2.5}) {
     bp_value args[] = {bp::value_of(x), bp::value_of(number)};
     expect_same(bp::call_pointwise(op, args, 2), bp::add(bp::mul(x, x), x, number));
@@ -121,7 +121,7 @@ TEST(Chain, a_comparison_may_be_a_condition_and_the_last_result) {
   bp::Operator& inside = join(
       {{&ops::gt, {a(0), n(-1)}}, {&ops::lt, {a(0), a(1)}}, {&ops::logical_and, {r(0), r(1)}}});
   bp::Operator& masked = join({{&ops::mul, {a(1), a(1)}}, {&ops::where, {a(0), r(0), a(1)}}});
-  const bp::Tensor x = random({2000}), y = random({2000});
+  const bp::Tensor x = numbers({2000}), y = numbers({2000});
   expect_same(call(leaky, {x}), bp::where(bp::gt(x, 0), x, bp::mul(x, 0.1)));
   expect_same(call(inside, {x, y}), bp::logical_and(bp::gt(x, -1), bp::lt(x, y)));
   const bp::Tensor mask = bp::gt(y, 0);
@@ -130,7 +130,7 @@ TEST(Chain, a_comparison_may_be_a_condition_and_the_last_result) {
 
 TEST(Chain, of_logic_alone_computes_in_bools) {
   bp::Operator& op = join({{&ops::logical_not, {a(0)}}, {&ops::logical_or, {r(0), a(1)}}});
-  const bp::Tensor x = bp::gt(random({100}), 0), y = bp::gt(random({100}), 0);
+  const bp::Tensor x = bp::gt(numbers({100}), 0), y = bp::gt(numbers({100}), 0);
   expect_same(call(op, {x, y}), bp::logical_or(bp::logical_not(x), y));
 }
 
@@ -155,7 +155,7 @@ TEST(Chain, of_forty_operations_is_still_one_kernel) {
   for (std::uint32_t i = 0; i < 39; ++i)
     steps.push_back({i % 2 ? &ops::add : &ops::mul, {r(i), n(0.5)}});
   bp::Operator& op = join(steps);
-  const bp::Tensor x = random({5000});
+  const bp::Tensor x = numbers({5000});
   bp::Tensor expected = bp::add(x, 1);
   for (int i = 0; i < 39; ++i) expected = i % 2 ? bp::add(expected, 0.5) : bp::mul(expected, 0.5);
   const Served served(op.name(), "cpu");
@@ -168,7 +168,7 @@ TEST(Chain, of_forty_operations_is_still_one_kernel) {
 
 TEST(Chain, on_a_device_without_kernels_the_host_runs_it_whole) {
   bp::Operator& op = join(five_steps());
-  const bp::Tensor x = random({64}), y = random({64}), z = random({64});
+  const bp::Tensor x = numbers({64}), y = numbers({64}), z = numbers({64});
   const bp::Device reference = bp::device("reference");
   const Served served(op.name(), "reference");
   const bp::Tensor result = call(
@@ -194,7 +194,7 @@ TEST(Chain, a_backend_with_kernels_for_all_steps_runs_them_one_by_one) {
 TEST(Chain, made_before_a_plugin_is_loaded_again_it_is_offered_then) {
   bp::Operator& op = join(five_steps());
   bp::unload_plugin(*bp::find_backend("cpu"));
-  const bp::Tensor x = random({10}), y = random({10}), z = random({10});
+  const bp::Tensor x = numbers({10}), y = numbers({10}), z = numbers({10});
   const Served served(op.name(), "cpu");
   expect_same(call(op, {x, y, z}), one_by_one(x, y, z));
   EXPECT_EQ(served.since(), "native 1");
@@ -203,7 +203,7 @@ TEST(Chain, made_before_a_plugin_is_loaded_again_it_is_offered_then) {
 TEST(Chain, tensors_of_other_dtypes_are_refused_by_name) {
   bp::Operator& op = join({{&ops::mul, {a(0), a(1)}}, {&ops::exp, {r(0)}}});
   const std::string name = op.name();
-  const bp::Tensor x = random({4}), wide = random({4}, bp::f64), whole = random({4}, bp::i32);
+  const bp::Tensor x = numbers({4}), wide = numbers({4}, bp::f64), whole = numbers({4}, bp::i32);
   EXPECT_EQ(
       error_of([&] {
         call(op, {x, wide});
@@ -224,7 +224,7 @@ TEST(Chain, tensors_of_other_dtypes_are_refused_by_name) {
             std::string(scaled.name()) +
                 ": the number 'a1' would change the dtype int32 of the tensors; a chain computes "
                 "in one dtype: cast first, or call the operators one by one");
-  EXPECT_EQ(class_of_error([&] { call(op, {x, random({5})}); }), bp::ErrorClass::bad_argument);
+  EXPECT_EQ(class_of_error([&] { call(op, {x, numbers({5})}); }), bp::ErrorClass::bad_argument);
 }
 
 TEST(Chain, what_is_no_expression_is_refused_with_the_step) {

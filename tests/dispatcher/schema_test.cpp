@@ -5,7 +5,7 @@
 
 namespace {
 
-std::string error_of(std::string_view text) {
+std::string error_in(std::string_view text) {
   bp::Schema schema;
   try {
     bp::parse_schema(text, schema);
@@ -67,7 +67,7 @@ TEST(Schema, hashes_as_fnv_1a) {
 }
 
 TEST(Schema, quotes_text_and_column_of_a_mistake) {
-  EXPECT_EQ(error_of("add(Tensor a"),
+  EXPECT_EQ(error_in("add(Tensor a"),
             "schema 'add(Tensor a': expected ')' at column 13; write it like 'name(Tensor a, *, "
             "Scalar alpha=1) -> Tensor'");
   for (const char* bad :
@@ -76,7 +76,7 @@ TEST(Schema, quotes_text_and_column_of_a_mistake) {
         "add(int[] a=[1,x]) -> Tensor", "add(*, *, int a) -> Tensor",
         "add(Tensor a) -> Tensor more", "add(int a=None) -> Tensor",
         "f() -> (Tensor, Tensor, Tensor, Tensor, Tensor)"})
-    EXPECT_NE(error_of(bad), "no error") << bad;
+    EXPECT_NE(error_in(bad), "no error") << bad;
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 namespace bp::test {
 namespace {
 
-constexpr std::uint64_t mib = 1 << 20;
-
 struct Allocator : testing::Test {
   FakePlugin fake;
   std::optional<Registered> registered;

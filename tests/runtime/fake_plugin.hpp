@@ -23,6 +23,8 @@
 
 namespace bp::test {
 
+inline constexpr std::uint64_t mib = 1 << 20;
+
 inline bp_code say(bp_code code, const char* message) {
   thread_state().error_code = code;
   thread_state().error_message = message;

@@ -8,8 +8,6 @@
 namespace bp::test {
 namespace {
 
-constexpr std::uint64_t mib = 1 << 20;
-
 struct Streams : testing::Test {
   FakePlugin fake;
   std::optional<Registered> registered;

@@ -7,15 +7,15 @@
 namespace bp {
 namespace {
 
-constexpr std::int64_t huge = std::int64_t{1} << 62;
+constexpr std::int64_t too_long = std::int64_t{1} << 62;
 
 TEST(shape, multiplies_its_sizes) {
   EXPECT_EQ(checked_numel("op", {}), 1);
   EXPECT_EQ(checked_numel("op", {2, 3}), 6);
   EXPECT_EQ(checked_numel("op", {2, 0}), 0);
-  EXPECT_EQ(checked_numel("op", {huge, 4, 0}), 0);
-  EXPECT_EQ(checked_numel("op", {0, 4, huge}), 0);
-  EXPECT_THROW(checked_numel("op", {huge, 2}), Error);
+  EXPECT_EQ(checked_numel("op", {too_long, 4, 0}), 0);
+  EXPECT_EQ(checked_numel("op", {0, 4, too_long}), 0);
+  EXPECT_THROW(checked_numel("op", {too_long, 2}), Error);
   EXPECT_THROW(checked_numel("op", {0, -1}), Error);
 }
 

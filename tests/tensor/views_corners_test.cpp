@@ -12,8 +12,8 @@ namespace {
 using test::make_meta_tensor;
 using test::make_range;
 
-constexpr auto int_max = std::numeric_limits<std::int64_t>::max();
-constexpr auto int_min = std::numeric_limits<std::int64_t>::min();
+constexpr auto last_index = std::numeric_limits<std::int64_t>::max();
+constexpr auto first_index = std::numeric_limits<std::int64_t>::min();
 
 TEST(views_corners, a_number_has_views) {
   const Tensor number = make_range({});
@@ -41,10 +41,10 @@ TEST(views_corners, nothing_has_views_of_any_shape_without_elements) {
 
 TEST(views_corners, slices_clamp_any_bounds) {
   const Tensor tensor = make_range({6});
-  EXPECT_EQ(views::slice(tensor, 0, int_min, int_max).numel(), 6);
+  EXPECT_EQ(views::slice(tensor, 0, first_index, last_index).numel(), 6);
   EXPECT_EQ(views::slice(tensor, 0, 4, 2).numel(), 0);
   EXPECT_EQ(views::slice(tensor, 0, -2).storage_offset(), 4);
-  EXPECT_EQ(views::slice(tensor, 0, 1, {}, int_max).numel(), 1);
+  EXPECT_EQ(views::slice(tensor, 0, 1, {}, last_index).numel(), 1);
   EXPECT_EQ(views::slice(tensor, 0, 1, {}, 4).strides(), Dims({4}));
   EXPECT_EQ(views::slice(make_range({0}), 0, 0, 5).numel(), 0);
 }
@@ -68,8 +68,8 @@ TEST(views_corners, diagonals_outside_of_the_matrix_are_empty) {
   const Tensor matrix = make_range({3, 4});
   EXPECT_EQ(views::diagonal(matrix, 10).shape(), Dims({0}));
   EXPECT_EQ(views::diagonal(matrix, 10).storage_offset(), 0);
-  EXPECT_EQ(views::diagonal(matrix, int_max).numel(), 0);
-  EXPECT_EQ(views::diagonal(matrix, int_min).numel(), 0);
+  EXPECT_EQ(views::diagonal(matrix, last_index).numel(), 0);
+  EXPECT_EQ(views::diagonal(matrix, first_index).numel(), 0);
   EXPECT_EQ(views::diagonal(matrix, -1).storage_offset(), 4);
 }
 
@@ -86,7 +86,7 @@ TEST(views_corners, as_strided_reaches_the_last_element_and_no_further) {
   EXPECT_EQ(views::as_strided(tensor, {2, 2}, {3, 2}).data<std::int64_t>()[5], 5);
   EXPECT_EQ(views::as_strided(tensor, {}, {}, 5).data<std::int64_t>()[0], 5);
   EXPECT_EQ(views::as_strided(tensor, {0}, {1}, 100).numel(), 0);
-  EXPECT_EQ(views::as_strided(tensor, {1}, {int_max}).numel(), 1);
+  EXPECT_EQ(views::as_strided(tensor, {1}, {last_index}).numel(), 1);
   EXPECT_EQ(views::as_strided(views::select(tensor, 0, 1), {1}, {1}).storage_offset(), 3);
 }
 

@@ -4,10 +4,9 @@
 
 namespace {
 
+using bp::test::memory_only;
 using bp::test::run_backplane;
 using nlohmann::json;
-
-const std::string memory_only = BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so";
 
 TEST(Devices, are_listed_for_a_program) {
   const auto listed = run_backplane({"devices", "--json", "--plugin", memory_only});

@@ -6,13 +6,12 @@
 
 namespace {
 
+using bp::test::memory_only;
 using bp::test::run_backplane;
 using bp::test::TemporaryFolder;
 using nlohmann::json;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
-
-const std::string memory_only = BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so";
 
 // What doctor says of one plugin that it is given.
 json examine(const std::string& plugin, const std::vector<std::string>& environment = {}) {

@@ -5,11 +5,11 @@
 
 namespace {
 
+using bp::test::memory_only;
 using bp::test::run_backplane;
 using nlohmann::json;
 using testing::HasSubstr;
 
-const std::string memory_only = BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so";
 const std::string evil = BP_TEST_PLUGIN_DIR "/libbackplane_evil.so";
 const std::string partial = BP_TEST_PLUGIN_DIR "/libbackplane_partial.so";
 

@@ -14,6 +14,9 @@
 
 namespace bp::test {
 
+// A backend with memory and no kernel: tests/plugins/memory_only.
+inline const std::string memory_only = BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so";
+
 struct Finished {
   int exit_code = -1;
   std::string out, err;

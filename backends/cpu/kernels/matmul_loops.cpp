@@ -43,6 +43,19 @@ template <class T> struct ComputeOf {
 template <class T> struct ComputeOf<std::complex<T>> { using type = T; };
 template <class T> using Compute = typename ComputeOf<T>::type;
 
+// Since they wrap, products of signed integers have the bits of those of unsigned ones: half the kernels to
+// compile.
+constexpr uint32_t without_sign(uint32_t dtype) {
+  switch (dtype) {
+    case BP_I8: return BP_U8;
+    case BP_I16: return BP_U16;
+    case BP_I32: return BP_U32;
+    case BP_I64: return BP_U64;
+    default: return dtype;
+  }
+}
+constexpr bp_dtype_set loop_dtypes = matmul_dtypes & ~dtype_set({BP_I8, BP_I16, BP_I32, BP_I64});
+
 // One element as one or two real numbers, and back.
 template <class T> void unpack(const T& element, Compute<T>* parts) {
   if constexpr (is_complex<T>) {
@@ -309,7 +322,7 @@ template <class T> void multiply_small(const Product& p) {
 }
 
 void multiply(const Product& p) {
-  visit_dtype<matmul_dtypes>(p.dtype, [&]<class T>(Tag<T>) {
+  visit_dtype<loop_dtypes>(without_sign(p.dtype), [&]<class T>(Tag<T>) {
     if (is_tiny(p)) {
       multiply_small<T>(p);
     } else {

@@ -237,7 +237,7 @@ TEST(Pointwise, integers_wrap_and_nothing_traps) {
   EXPECT_EQ(less.values<uint8_t>(), (std::vector<uint8_t>{0, 1}));
 }
 
-template <class T> void check_specials(uint32_t dtype) {
+template <class T> void check_special_numbers(uint32_t dtype) {
   const T nan = std::numeric_limits<T>::quiet_NaN(), inf = std::numeric_limits<T>::infinity();
   std::vector<T> list;
   for (T x : {nan, inf, -inf, T(0), T(-0.0), T(2.5), T(-3.5)}) {
@@ -294,10 +294,10 @@ template <class T> void check_specials(uint32_t dtype) {
 }
 
 TEST(Pointwise, f32_specials) {
-  check_specials<float>(BP_F32);
+  check_special_numbers<float>(BP_F32);
 }
 TEST(Pointwise, f64_specials) {
-  check_specials<double>(BP_F64);
+  check_special_numbers<double>(BP_F64);
 }
 
 TEST(Pointwise, bools) {
