@@ -106,8 +106,8 @@ void read(const nlohmann::json& answer, const std::vector<std::string>& names, C
               answer["error"]};
   } else if (answer.contains("crashed") && answer["crashed"].is_number()) {
     row = answer["crashed"];
-    served.error = fmt::format("{}: the process that ran its samples ended with signal {}",
-                               names.at(row), answer["signal"].get<int>());
+    served.error = fmt::format("{}: the process that ran its samples ended with {}", names.at(row),
+                               answer["end"].get<std::string>());
   } else {
     return;
   }
@@ -118,9 +118,8 @@ void read(const nlohmann::json& answer, const std::vector<std::string>& names, C
   for (const nlohmann::json& answer : answers)
     if (answer.contains("failed"))
       throw_error(ErrorClass::unsupported, answer["failed"].get<std::string>());
-  throw_error(ErrorClass::internal,
-              fmt::format("ops: a process that opened {} ended with a signal: {}", name,
-                          nlohmann::json(answers).dump()));
+  throw_error(ErrorClass::internal, fmt::format("ops: a process that opened {} ended early: {}",
+                                                name, nlohmann::json(answers).dump()));
 }
 
 }  // namespace

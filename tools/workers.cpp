@@ -79,9 +79,12 @@ bool finish(const Process& process, std::vector<nlohmann::json>& all) {
     else
       all.push_back(std::move(answer));
   }
-  if (!WIFSIGNALED(status)) return false;
+  if (status == 0) return false;
   if (!holds_piece) piece = nullptr;
-  all.push_back({{"crashed", piece}, {"signal", WTERMSIG(status)}});
+  // A sanitizer, or a plugin that calls exit(), makes a code of it.
+  const std::string end = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                                              : fmt::format("code {}", WEXITSTATUS(status));
+  all.push_back({{"crashed", piece}, {"end", end}});
   return holds_piece;
 }
 

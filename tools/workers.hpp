@@ -28,7 +28,7 @@ class Worker {
 };
 
 // Calls `work` in some processes and returns all their answers. An exception ends a process with the answer
-// {"failed": TEXT}. One that crashes with the piece N in hand is {"crashed": N, "signal": S}, and another takes its
+// {"failed": TEXT}. One that crashes with the piece N in hand is {"crashed": N, "end": "signal S"}, and another takes its
 // place. Before other threads run and before any plugin is loaded.
 std::vector<nlohmann::json> run_in_workers(const std::function<void(Worker&)>& work);
 
