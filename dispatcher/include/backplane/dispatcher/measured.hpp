@@ -5,6 +5,7 @@
 #include <functional>
 #include <string_view>
 
+#include <backplane/tensor/api.hpp>
 #include <backplane/tensor/device.hpp>
 
 namespace bp {
