@@ -122,8 +122,7 @@ void measure_calls(const Bench& b) {
   bench::report("add_out_1_element",
                 bench::host_ns(b.device, [&] { bp::add_out(out, x, y); }) / 1e3, "us");
   bench::BareLaunch bare;
-  if (bare.prepare())
-    bench::report("bare_launch", bench::host_ns(b.device, bare) / 1e3, "us");
+  if (bare.prepare()) bench::report("bare_launch", bench::host_ns(b.device, bare) / 1e3, "us");
   const Tensor left = b.normal({64, 64}), right = b.normal({64, 64});
   bench::report("matmul_64", bench::host_ns(b.device, [&] { bp::matmul(left, right); }) / 1e3,
                 "us");

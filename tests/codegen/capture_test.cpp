@@ -103,6 +103,7 @@ TEST_P(CompiledCapture, a_bad_index_in_a_replay_is_reported_when_it_is_waited_fo
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(all, CompiledCapture, testing::Values("reference_compiler:0", "opencl:0", "cuda:0"));
+INSTANTIATE_TEST_SUITE_P(all, CompiledCapture,
+                         testing::Values("reference_compiler:0", "opencl:0", "cuda:0"));
 
 }  // namespace

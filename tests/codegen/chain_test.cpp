@@ -97,6 +97,7 @@ TEST_P(CompiledChain, strides_masks_and_numbers_agree) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(all, CompiledChain, testing::Values("reference_compiler:0", "opencl:0", "cuda:0"));
+INSTANTIATE_TEST_SUITE_P(all, CompiledChain,
+                         testing::Values("reference_compiler:0", "opencl:0", "cuda:0"));
 
 }  // namespace

@@ -41,7 +41,8 @@ TEST_P(Factories, count_in_every_real_dtype) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(all, Factories, testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
+INSTANTIATE_TEST_SUITE_P(all, Factories,
+                         testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
                          [](const testing::TestParamInfo<const char*>& each) {
                            const std::string device = each.param;
                            return device.substr(0, device.find(':'));

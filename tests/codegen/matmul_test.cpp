@@ -179,7 +179,8 @@ TEST_P(Matmul, sums_nothing_to_zeros) {
   expect_agrees(out, zeros({3, 4}, f32), "exact", "an empty sum");
 }
 
-INSTANTIATE_TEST_SUITE_P(devices, Matmul, testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
+INSTANTIATE_TEST_SUITE_P(devices, Matmul,
+                         testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
                          [](const testing::TestParamInfo<const char*>& each) {
                            const std::string device = each.param;
                            return device.substr(0, device.find(':'));

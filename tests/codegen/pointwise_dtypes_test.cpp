@@ -18,7 +18,8 @@ TEST_P(PointwiseRowInOtherDtypes, agrees_with_cpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(all, PointwiseRowInOtherDtypes,
-                         testing::Combine(testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
+                         testing::Combine(testing::Values("reference_compiler:0", "opencl:0",
+                                                          "cuda:0"),
                                           testing::ValuesIn(rows_of_kind(BP_KIND_POINTWISE))),
                          [](const testing::TestParamInfo<Case>& each) {
                            const std::string device = std::get<0>(each.param);

@@ -23,7 +23,8 @@ TEST_P(PointwiseRow, agrees_with_cpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(all, PointwiseRow,
-                         testing::Combine(testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
+                         testing::Combine(testing::Values("reference_compiler:0", "opencl:0",
+                                                          "cuda:0"),
                                           testing::ValuesIn(rows_of_kind(BP_KIND_POINTWISE))),
                          [](const testing::TestParamInfo<Case>& each) {
                            const std::string device = std::get<0>(each.param);
@@ -147,7 +148,8 @@ TEST_P(Pointwise, reaches_elements_by_any_strides) {
   expect_agrees(seven + turned, seven_here + turned_here, "exact", GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(all, Pointwise, testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
+INSTANTIATE_TEST_SUITE_P(all, Pointwise,
+                         testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
                          [](const testing::TestParamInfo<const char*>& each) {
                            const std::string device = each.param;
                            return device.substr(0, device.find(':'));

@@ -5,9 +5,8 @@
 
 #include <backplane/backplane.hpp>
 
-#include "text/golden.hpp"
-
 #include "core_ops/rows.hpp"
+#include "text/golden.hpp"
 
 namespace bp {
 namespace {

@@ -250,7 +250,7 @@ template <class Op> class KernelBuilder {
   KernelBuilder& in_place_safe() { return set(BP_KERNEL_IN_PLACE_SAFE); }
   KernelBuilder& may_fault() { return set(BP_KERNEL_MAY_FAULT); }
   KernelBuilder& measured() { return set(BP_KERNEL_MEASURED); }  // runs where it is the faster one
-  KernelBuilder& scratch() { return set(BP_KERNEL_SCRATCH); }  // asks for Call::workspace
+  KernelBuilder& scratch() { return set(BP_KERNEL_SCRATCH); }    // asks for Call::workspace
 
   // `function` has the kernel's parameters and returns bool; it looks at the actual call, whose outputs
   // have no memory yet. No sends the call to the next candidate.
