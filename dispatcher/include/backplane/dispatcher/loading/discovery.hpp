@@ -44,8 +44,9 @@ struct Place {
 BP_API std::vector<Place> search_places(const Environment& environment,
                                         std::span<const std::filesystem::path> explicit_paths = {});
 
-// All candidates of these places, in the order in which they are to be tried. A library that is found again is listed again, with a problem that says where
-// it came first. The current directory is looked at only for relative `explicit_paths`.
+// All candidates of these places, in the order in which they are to be tried. A library that is found
+// again is listed again, with a problem that says where it came first. The current directory is looked
+// at only for relative `explicit_paths`.
 BP_API std::vector<Candidate> discover(const Environment& environment,
                                        std::span<const std::filesystem::path> explicit_paths = {});
 
