@@ -17,6 +17,7 @@ function(bp_room name)
   target_link_libraries(bp_${name} PUBLIC ${arg_SEES} PRIVATE ${arg_LIBS} bp_warnings fmt::fmt Threads::Threads)
   target_compile_options(bp_${name} PRIVATE ${bp_core_options})
   target_precompile_headers(bp_${name} REUSE_FROM bp_standard_headers)
+  bp_join_sources(bp_${name} 8)
   set_property(GLOBAL APPEND PROPERTY bp_rooms ${name})
 endfunction()
 

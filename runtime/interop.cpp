@@ -7,17 +7,15 @@
 namespace bp {
 namespace {
 
-constexpr const char* op = "native_handle";
-
 template <class Ask>
 NativeHandle ask(DeviceRecord& record, const char* what, const char* const* kinds,
                  std::string_view asked, Ask ask_plugin) {
   if (state_of(record).is_left_behind()) throw_left_behind(record);
-  const char* kind = listed_kind(op, record, what, kinds, asked);
+  const char* kind = listed_kind("native_handle", record, what, kinds, asked);
   NativeHandle handle{kind, 0};
   clear_plugin_error();
   const bp_code code = ask_plugin(kind, &handle.value);
-  if (code != BP_OK) throw_plugin_error(record, code, op);
+  if (code != BP_OK) throw_plugin_error(record, code, "native_handle");
   return handle;
 }
 

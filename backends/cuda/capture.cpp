@@ -73,7 +73,7 @@ bp::Status end(Device& device, Queue& queue, bp_graph** out) {
   return bp::ok;
 }
 
-constexpr bp_capture make_functions() {
+constexpr bp_capture make_capture_functions() {
   bp_capture table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.begin = [](bp_device* device, bp_stream* stream) {
@@ -99,6 +99,6 @@ constexpr bp_capture make_functions() {
 
 }  // namespace
 
-constexpr bp_capture capture_functions = make_functions();
+constexpr bp_capture capture_functions = make_capture_functions();
 
 }  // namespace cuda_backend

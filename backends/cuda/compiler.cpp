@@ -69,7 +69,7 @@ template <class T> bp_code store(bp::Result<std::unique_ptr<Module>> made, T** o
   return made.status().code();
 }
 
-constexpr bp_compiler make_functions() {
+constexpr bp_compiler make_compiler_functions() {
   bp_compiler table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.describe = [](bp_device* device, bp_compiler_info* info) {
@@ -109,6 +109,6 @@ constexpr bp_compiler make_functions() {
 
 }  // namespace
 
-constexpr bp_compiler compiler_functions = make_functions();
+constexpr bp_compiler compiler_functions = make_compiler_functions();
 
 }  // namespace cuda_backend

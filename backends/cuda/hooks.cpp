@@ -23,7 +23,7 @@ bp::Status compile(const bp_source& source, uint32_t architecture, uint64_t* byt
   return bp::ok;
 }
 
-constexpr bp_cuda_hooks make_functions() {
+constexpr bp_cuda_hooks make_hooks_functions() {
   bp_cuda_hooks table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.compile = [](const bp_source* source, uint32_t architecture, uint64_t* bytes, void* to) {
@@ -34,6 +34,6 @@ constexpr bp_cuda_hooks make_functions() {
 
 }  // namespace
 
-constexpr bp_cuda_hooks hooks_functions = make_functions();
+constexpr bp_cuda_hooks hooks_functions = make_hooks_functions();
 
 }  // namespace cuda_backend

@@ -113,7 +113,7 @@ bp::Status open(uint32_t index, const bp_native* adopted, uint32_t num_adopted, 
   return bp::ok;
 }
 
-constexpr bp_interop make_functions() {
+constexpr bp_interop make_interop_functions() {
   bp_interop table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.device_kinds = device_kinds;
@@ -149,6 +149,6 @@ constexpr bp_interop make_functions() {
 
 }  // namespace
 
-constexpr bp_interop interop_functions = make_functions();
+constexpr bp_interop interop_functions = make_interop_functions();
 
 }  // namespace cuda_backend

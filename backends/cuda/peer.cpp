@@ -45,7 +45,7 @@ bp::Status copy(const bp::Region& to, Queue& target, const bp::Region& from, Que
   return join(target, source);
 }
 
-constexpr bp_peer make_functions() {
+constexpr bp_peer make_peer_functions() {
   bp_peer table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.copy = [](bp_device* target, const bp_region* to, bp_stream* target_stream,
@@ -60,6 +60,6 @@ constexpr bp_peer make_functions() {
 
 }  // namespace
 
-constexpr bp_peer peer_functions = make_functions();
+constexpr bp_peer peer_functions = make_peer_functions();
 
 }  // namespace cuda_backend

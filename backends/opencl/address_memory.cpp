@@ -128,9 +128,8 @@ struct UsmFunctions {
 };
 
 template <class Function>
-void find_function(cl_platform_id platform, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(platform, name));
-  if (function != nullptr) return;
+void need_function(cl_platform_id platform, const char* name, Function& function) {
+  if (find_function(platform, name, function)) return;
   throw bp::Failure{bp::unsupported("the driver names unified shared memory, but lacks %s", name)};
 }
 
@@ -138,11 +137,11 @@ class UsmMemory : public AddressMemory {
  public:
   UsmMemory(cl_context context, cl_platform_id platform, cl_device_id device)
       : AddressMemory(context, device) {
-    find_function(platform, "clDeviceMemAllocINTEL", usm_.allocate);
-    find_function(platform, "clMemFreeINTEL", usm_.release);
-    find_function(platform, "clSetKernelArgMemPointerINTEL", usm_.set_argument);
-    find_function(platform, "clEnqueueMemcpyINTEL", usm_.copy);
-    find_function(platform, "clEnqueueMemFillINTEL", usm_.fill);
+    need_function(platform, "clDeviceMemAllocINTEL", usm_.allocate);
+    need_function(platform, "clMemFreeINTEL", usm_.release);
+    need_function(platform, "clSetKernelArgMemPointerINTEL", usm_.set_argument);
+    need_function(platform, "clEnqueueMemcpyINTEL", usm_.copy);
+    need_function(platform, "clEnqueueMemFillINTEL", usm_.fill);
   }
 
   cl_int set_argument(cl_kernel kernel, cl_uint index, bp::Handle handle) override {

@@ -11,12 +11,6 @@ namespace {
 
 constexpr char extension_name[] = "cl_khr_command_buffer";
 
-template <class Function>
-bool find_function(cl_platform_id platform, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(platform, name));
-  return function != nullptr;
-}
-
 // 0 if the driver does not say.
 cl_version version_of_extension(cl_device_id device) {
   size_t bytes = 0;
@@ -165,7 +159,7 @@ bp::Status end(Queue& queue, bp_graph** out) {
   return bp::ok;
 }
 
-constexpr bp_capture make_functions() {
+constexpr bp_capture make_capture_functions() {
   bp_capture table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.begin = [](bp_device* device, bp_stream* stream) {
@@ -190,6 +184,6 @@ constexpr bp_capture make_functions() {
 
 }  // namespace
 
-constexpr bp_capture capture_functions = make_functions();
+constexpr bp_capture capture_functions = make_capture_functions();
 
 }  // namespace opencl

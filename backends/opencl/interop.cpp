@@ -21,7 +21,7 @@ bp::Status give_buffer(Device& device, bp_handle handle, uint64_t* out) {
 }
 
 // Nothing is adopted: buffers and queues belong to a context, and the device has one of its own.
-constexpr bp_interop make_functions() {
+constexpr bp_interop make_interop_functions() {
   bp_interop table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.device_kinds = device_kinds;
@@ -47,6 +47,6 @@ constexpr bp_interop make_functions() {
 
 }  // namespace
 
-constexpr bp_interop interop_functions = make_functions();
+constexpr bp_interop interop_functions = make_interop_functions();
 
 }  // namespace opencl

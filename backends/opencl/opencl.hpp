@@ -47,6 +47,13 @@ inline void require(const char* what, cl_int error) {
   if (error != CL_SUCCESS) throw bp::Failure{failed(what, error)};
 }
 
+// A function of an extension; false if the driver lacks it.
+template <class Function>
+bool find_function(cl_platform_id platform, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(platform, name));
+  return function != nullptr;
+}
+
 inline unsigned long long number(uint64_t value) {
   return value;  // what %llu takes
 }

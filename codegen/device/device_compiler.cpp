@@ -54,7 +54,7 @@ seconds time_limit() {
   return seconds(given > 0 ? given : 120);
 }
 
-void run(const std::shared_ptr<Build>& build) {
+void run_build(const std::shared_ptr<Build>& build) {
   bp_source source{};
   source.h = {sizeof(bp_source), BP_SOURCE_TYPE, nullptr};
   source.language = build->language.c_str();
@@ -75,7 +75,7 @@ void run(const std::shared_ptr<Build>& build) {
 void start(const std::shared_ptr<Build>& build) {
   build->record->live_builds.fetch_add(1);
   try {
-    std::thread(run, build).detach();
+    std::thread(run_build, build).detach();
   } catch (...) {
     build->record->live_builds.fetch_sub(1);
     throw;

@@ -27,6 +27,9 @@ std::string_view unsigned_of(std::string_view element);
 // What a suffix() stands for.
 std::optional<Dtype> dtype_of_suffix(std::string_view suffix);
 
+// f32x4; f32 for a width of 1.
+std::string wide_name(std::string_view element, unsigned width);
+
 // A vector type of OpenCL C: "float16", or "float" of width 1.
 std::string opencl_type(std::string_view element, unsigned width);
 // What OpenCL C calls the conversion to it: "convert_float16".

@@ -33,10 +33,6 @@ std::string define_reinterpretation(Language language, std::string_view to, std:
   return {};
 }
 
-std::string wide_name(std::string_view element, unsigned width) {
-  return width == 1 ? std::string(element) : fmt::format("{}x{}", element, width);
-}
-
 // word: what stands behind its definition.
 const std::map<std::string_view, std::string_view>& small_floats() {
   static const std::map<std::string_view, std::string_view> texts = {

@@ -7,10 +7,6 @@
 namespace bp::codegen {
 namespace {
 
-std::string wide_name(std::string_view element, unsigned width) {
-  return width == 1 ? std::string(element) : fmt::format("{}x{}", element, width);
-}
-
 // Floating `from` to `to`, one of i32, i64 and u64, as a function of its own.
 std::string define_truncation(std::string_view word, std::string_view from, std::string_view to,
                               unsigned width) {

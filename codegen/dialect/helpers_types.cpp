@@ -61,6 +61,10 @@ unsigned bytes_of_type(std::string_view word) {
   return type ? type->bytes : 0;
 }
 
+std::string wide_name(std::string_view element, unsigned width) {
+  return width == 1 ? std::string(element) : fmt::format("{}x{}", element, width);
+}
+
 std::string_view signed_of(std::string_view element) {
   switch (bytes_of_type(element)) {
     case 1: return "i8";

@@ -9,7 +9,7 @@
 namespace bp::codegen {
 namespace {
 
-constexpr std::int64_t grain = 65536;
+constexpr std::int64_t share_of_worker = 65536;
 
 // One number for every element. `number`: its place in the schema.
 class Full : public GeneratedKernel {
@@ -26,7 +26,7 @@ class Full : public GeneratedKernel {
     ElementwiseCall elements;
     elements.add(out);
     elements.launch(
-        invocation, grain,
+        invocation, share_of_worker,
         [&](const Form& form) {
           return invocation.function(form.variant() | std::uint64_t{index(dtype)} << form_bits,
                                      [&] { return make_text(invocation, form, dtype); });
@@ -65,7 +65,7 @@ class Arange : public GeneratedKernel {
     const auto dtype = static_cast<Dtype>(out.dtype);
     invocation.require(dtype);
     const Dtype computed = computed_in(invocation, dtype);
-    const Sharing sharing = share(invocation, out.numel, grain, 64);
+    const Sharing sharing = share(invocation, out.numel, share_of_worker, 64);
     const std::int64_t step = out.dl.ndim ? out.dl.strides[0] : 1;
     Values values;
     values.add(out.numel).add(sharing.each).add(offset_of(out)).add(step);

@@ -1,3 +1,4 @@
+// alone: its texts and their parts have the names that other kinds give to theirs
 #include "kinds/group_softmax.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// alone: its texts and their parts have the names that other kinds give to theirs
 // Rows that accumulate along a dimension and keep every step.
 //
 // Lines are independent. Where there are few of them they are cut into chunks, whose number follows from

@@ -1,3 +1,4 @@
+// alone: its texts and their parts have the names that other kinds give to theirs
 // softmax and log_softmax along one dimension of any strides.
 //
 // Three passes over a line: the largest element; the exponentials' sum, while the next line comes into the
