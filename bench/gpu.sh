@@ -215,7 +215,7 @@ step_memcheck() {
 
 step_bench() {
   BACKPLANE_BENCH_PROGRAM="$work/bin/backplane_bench_cuda" BACKPLANE_BENCH_LIBRARIES="$ours" \
-    timeout -k 5 240 python3 bench/cuda_vs_pytorch.py $quick --json "$out/bench.json"
+    timeout -k 5 400 python3 bench/cuda_vs_pytorch.py $quick --json "$out/bench.json"
 }
 
 main "$@"

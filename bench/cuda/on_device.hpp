@@ -17,10 +17,12 @@ inline double middle(std::vector<double> values) {
 }
 
 // The median time of a call on the device, in nanoseconds: samples of many calls in a row between two events, at least
-// 4 ms each, so that neither the events nor the first launch count. bench/peers/cuda_pytorch.py does the same.
+// 4 ms each, so that neither the events nor the first launch count. Before them the card works at this case long enough
+// for its clocks to settle: one that comes from idling may spend more power for a while than it may for long.
+// bench/peers/cuda_pytorch.py does the same.
 template <class Call> double device_ns(bp::Device device, Call call) {
-  constexpr double least_ms = 4;
-  constexpr int samples = 9, most_calls = 512;
+  constexpr double least_ms = 4, settling_ms = 300;
+  constexpr int samples = 15, most_calls = 512;
   const bp::Stream stream = bp::Stream::current(device);
   bp::Event start(device), end(device);
   const auto sample_ms = [&](int count) {
@@ -34,6 +36,7 @@ template <class Call> double device_ns(bp::Device device, Call call) {
   bp::synchronize(device);
   int count = 1;
   while (count < most_calls && sample_ms(count) < least_ms) count *= 2;
+  for (double spent = 0; spent < settling_ms;) spent += sample_ms(count);
   std::vector<double> all;
   for (int i = 0; i < samples; ++i) all.push_back(sample_ms(count) * 1e6 / count);
   return middle(all);

@@ -29,7 +29,7 @@ def main():
         print(json.dumps(answer), flush=True)
 
 
-def device_ns(call, samples=9, least_ms=4, most_calls=512):
+def device_ns(call, samples=15, least_ms=4, most_calls=512, settling_ms=300):
     """As bench::device_ns."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
@@ -47,6 +47,9 @@ def device_ns(call, samples=9, least_ms=4, most_calls=512):
     count = 1
     while count < most_calls and sample_ms(count) < least_ms:
         count *= 2
+    spent = 0
+    while spent < settling_ms:
+        spent += sample_ms(count)
     return statistics.median(sample_ms(count) * 1e6 / count for _ in range(samples))
 
 
