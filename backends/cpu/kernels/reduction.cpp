@@ -291,7 +291,8 @@ void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce wha
 
 void add_reduction_kernels(const bp_host& host, KernelList& list) {
   add(host, list, "sum", tile::Reduce::sum, all_dtypes, false);
-  add(host, list, "mean", tile::Reduce::sum, floating_dtypes | complex_dtypes, true);
+  // Not of complex numbers: their sum is divided as such, in which a NaN or an infinity takes both parts.
+  add(host, list, "mean", tile::Reduce::sum, floating_dtypes, true);
   add(host, list, "max", tile::Reduce::max, all_dtypes, false);
   add(host, list, "min", tile::Reduce::min, all_dtypes, false);
   add_argmax_kernels(host, list);

@@ -138,7 +138,7 @@ TEST(Reduction, sum_and_mean_over_every_set_of_axes) {
     for (uint32_t dtype : {BP_F32, BP_F64, BP_BF16, BP_F16, BP_COMPLEX64}) {
       for (const Case& how : cases()) {
         check("sum", dtype, how);
-        check("mean", dtype, how);
+        if (dtype != BP_COMPLEX64) check("mean", dtype, how);  // that one is decomposed
       }
     }
     for (const Case& how : cases()) check("sum", BP_I64, how);
