@@ -1,7 +1,10 @@
 // Backplane on "cuda:0", as bench/cuda_vs_pytorch.py measures it in turns with PyTorch, which does the same under the same
 // names in bench/peers/cuda_pytorch.py.
-// Usage: backplane_bench_cuda memory|matmul|calls|chain|start [DEVICE]
+// Usage: backplane_bench_cuda memory|order|matmul|calls|chain|start [DEVICE]
+//        backplane_bench_cuda serve [DEVICE]    measures the product of each name that it reads, and answers with its
+//                                               figure and a line "end"
 #include <exception>
+#include <iostream>
 #include <map>
 #include <string>
 
@@ -23,6 +26,9 @@ using bp::Tensor;
 
 struct Bench {
   bp::Device device;
+  std::string only = {};  // the one case that is wanted; empty: all
+
+  bool wants(const std::string& name) const { return only.empty() || only == name; }
 
   Tensor normal(std::vector<std::int64_t> shape, bp::Dtype dtype = bp::f32) const {
     return bp::cast(bp::randn(shape, bp::f32, device), dtype);
@@ -84,35 +90,56 @@ void measure_order(const Bench& b) {
   report("nonzero_16m", [&] { bp::nonzero(mask); });
 }
 
-void measure_product(const Bench& b, const std::string& name, const Tensor& x, const Tensor& y) {
+struct Factors {
+  Tensor x, y;
+};
+
+// `make` gives the factors, which may be large.
+template <class Make> void measure_product(const Bench& b, const std::string& name, Make make) {
+  if (!b.wants(name)) return;
+  const auto [x, y] = make();
   const double batch = x.ndim() == 3 ? static_cast<double>(x.size(0)) : 1;
   const double flop = 2 * batch * static_cast<double>(x.size(-2)) *
                       static_cast<double>(x.size(-1)) * static_cast<double>(y.size(-1));
-  b.measure(name, flop / 1e3, "TFLOP/s", [&] { bp::matmul(x, y); });
+  b.measure(name, flop / 1e3, "TFLOP/s", [x = x, y = y] { bp::matmul(x, y); });
 }
 
 void measure_products_of(const Bench& b, bp::Dtype dtype, const std::string& name) {
-  for (const std::int64_t size : {1024, 2048, 4096, 8192})
-    measure_product(b, "matmul_" + name + "_" + std::to_string(size), b.normal({size, size}, dtype),
-                    b.normal({size, size}, dtype));
-  measure_product(b, "matmul_" + name + "_batched", b.normal({64, 1024, 1024}, dtype),
-                  b.normal({64, 1024, 1024}, dtype));
-  measure_product(b, "matmul_" + name + "_heads",
-                  bp::transpose(b.normal({192, 64, 512}, dtype), 1, 2),
-                  b.normal({192, 64, 512}, dtype));
-  const Tensor weights = b.normal({8192, 8192}, dtype);
-  measure_product(b, "matmul_" + name + "_skinny", b.normal({16, 8192}, dtype), weights);
-  measure_product(b, "matmul_" + name + "_skinny_transposed", b.normal({16, 8192}, dtype),
-                  bp::transpose(weights, 0, 1));
-  measure_product(b, "matmul_" + name + "_vector", b.normal({1, 8192}, dtype), weights);
+  const auto product = [&](const std::string& which, auto make) {
+    measure_product(b, "matmul_" + name + "_" + which, make);
+  };
+  const auto normal = [&](std::vector<std::int64_t> shape) { return b.normal(shape, dtype); };
+  for (const std::int64_t n : {1024, 2048, 4096, 8192})
+    product(std::to_string(n), [&] { return Factors{normal({n, n}), normal({n, n})}; });
+  product("batched", [&] { return Factors{normal({64, 1024, 1024}), normal({64, 1024, 1024})}; });
+  product("heads", [&] {
+    return Factors{bp::transpose(normal({192, 64, 512}), 1, 2), normal({192, 64, 512})};
+  });
+  product("skinny", [&] { return Factors{normal({16, 8192}), normal({8192, 8192})}; });
+  product("skinny_transposed", [&] {
+    return Factors{normal({16, 8192}), bp::transpose(normal({8192, 8192}), 0, 1)};
+  });
+  product("vector", [&] { return Factors{normal({1, 8192}), normal({8192, 8192})}; });
 }
 
 void measure_matmul(const Bench& b) {
+  bp::set_allow_tf32(false);
   measure_products_of(b, bp::bf16, "bf16");
   measure_products_of(b, bp::f16, "f16");
-  measure_product(b, "matmul_f32_4096", b.normal({4096, 4096}), b.normal({4096, 4096}));
+  measure_product(b, "matmul_f32_4096", [&] {
+    return Factors{b.normal({4096, 4096}), b.normal({4096, 4096})};
+  });
   bp::set_allow_tf32(true);
   measure_products_of(b, bp::f32, "tf32");
+}
+
+// One product after the other, as asked for: the two sides take turns at each.
+void serve(bp::Device device) {
+  for (std::string name; std::getline(std::cin, name);) {
+    measure_matmul({device, name});
+    std::puts("end");
+    std::fflush(stdout);
+  }
 }
 
 void measure_calls(const Bench& b) {
@@ -203,11 +230,14 @@ int main(int argc, char** argv) {
   try {
     if (group == "start") {
       report_start(device);
+    } else if (group == "serve") {
+      serve(bp::device(device));
     } else if (groups.count(group)) {
       groups.at(group)({bp::device(device)});
     } else {
-      std::fprintf(stderr,
-                   "usage: backplane_bench_cuda memory|order|matmul|calls|chain|start [DEVICE]\n");
+      std::fprintf(
+          stderr,
+          "usage: backplane_bench_cuda memory|order|matmul|calls|chain|start|serve [DEVICE]\n");
       return 2;
     }
   } catch (const std::exception& error) {

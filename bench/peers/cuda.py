@@ -1,4 +1,5 @@
-"""Both sides of the pairs on a card: our program, a process for each group and round, and one of PyTorch's that stays."""
+"""Both sides of the pairs on a card: our program, a process for each group and round, and one of PyTorch's that stays.
+For products one of ours stays too, and the sides take turns at each: what the card may spend drifts by more than they differ."""
 
 import json
 import os
@@ -7,6 +8,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from fractions import Fraction
+from itertools import takewhile
 from statistics import median
 
 import measure
@@ -15,7 +17,7 @@ from measure import PEERS, ROOT, BenchError
 FOLDER = ROOT / "bench" / "cuda"
 PROGRAM = os.environ.get("BACKPLANE_BENCH_PROGRAM") or str(ROOT / "build" / "release" / "bin" / "backplane_bench_cuda")
 
-ROUNDS = {"memory": 3, "matmul": 3, "order": 2, "calls": 5, "chain": 3}
+ROUNDS = {"memory": 3, "matmul": 7, "order": 2, "calls": 5, "chain": 3}
 QUICK_ROUNDS = {group: 1 for group in ROUNDS}
 GROUP_SECONDS = 90  # a process that takes longer hangs
 
@@ -32,9 +34,12 @@ def figures(quick, groups):
     """{side: {name: (value, unit)}}, medians over the rounds. A group that fails leaves its rows out, and says why."""
     all_figures = {side: defaultdict(list) for side in ("ours", "peer")}
     with tempfile.TemporaryDirectory() as cache, PyTorch() as pytorch:
-        measure.say(pytorch.ask("hello").get("name", ["PyTorch did not answer"])[0])
+        measure.say(pytorch.ask("hello")["name"][0])
         for group, rounds in (QUICK_ROUNDS if quick else ROUNDS).items():
             if group not in groups:
+                continue
+            if group == "matmul":
+                take_turns_at_products(all_figures, pytorch, cache, rounds)
                 continue
             for index in range(rounds):
                 measure.say(f"{group} {index + 1}/{rounds}")
@@ -51,6 +56,16 @@ def figures(quick, groups):
     return found
 
 
+def take_turns_at_products(all_figures, pytorch, cache, rounds):
+    names = list(dict.fromkeys(row["ours"] for row in rows() if row["group"] == "matmul"))
+    with Ours(cache) as ours_that_stays:
+        for name in names:
+            measure.say(name)
+            for _ in range(rounds):
+                add(all_figures["ours"], lambda: ours_that_stays.ask(name))
+                add(all_figures["peer"], lambda: pytorch.ask(name))
+
+
 def add(figures_of_side, measure_group):
     try:
         for name, figure in measure_group().items():
@@ -65,19 +80,27 @@ def add_best_copy(found, all_figures):
         found["peer"]["copy_bandwidth"] = (max(rates), "GB/s")
 
 
-def ours(arguments, cache):
+def environment_of_ours(cache):
     environment = {**os.environ, "BACKPLANE_CACHE_DIR": cache}
     if "BACKPLANE_BENCH_LIBRARIES" in os.environ:
         environment["LD_LIBRARY_PATH"] = os.environ["BACKPLANE_BENCH_LIBRARIES"]
+    return environment
+
+
+def ours(arguments, cache):
     try:
-        done = subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True,
+        done = subprocess.run([PROGRAM, *arguments], env=environment_of_ours(cache), capture_output=True, text=True,
                               timeout=GROUP_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BenchError(f"{arguments[0]}: {error}") from None
     if done.returncode:
         # What it measured before it failed counts.
         measure.say(f"bench: {arguments[0]}: code {done.returncode}: {measure.reason(done.stderr or done.stdout)}")
-    measured = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return figures_in(done.stdout.splitlines())
+
+
+def figures_in(lines):
+    measured = [json.loads(line) for line in lines if line.startswith("{")]
     return {figure["name"]: (figure["value"], figure["unit"]) for figure in measured}
 
 
@@ -89,14 +112,14 @@ def starts():
     return {**named, **{f"{name}_cached": figure for name, figure in second.items()}}
 
 
-class PyTorch:
-    """A process that keeps its card, its handles and its caches from round to round, as a program of its user would."""
+class Side:
+    """A process that keeps its card, its handles and its caches from one question to the next, as a program of its user
+    would."""
+
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self):
-        # PyTorch finds its own libraries; ours are not in its way.
-        environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
-        self.process = subprocess.Popen([sys.executable, str(PEERS / "cuda_pytorch.py")], env=environment,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
     def __exit__(self, *_):
@@ -106,15 +129,34 @@ class PyTorch:
         except (OSError, subprocess.TimeoutExpired):
             self.process.kill()
 
-    def ask(self, group):
+    def say(self, line):
         try:
-            self.process.stdin.write(group + "\n")
+            self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except OSError:
-            return {}
+            raise BenchError(f"{line}: {self.process.args[0]} ended") from None
+
+
+class Ours(Side):
+    def __init__(self, cache):
+        super().__init__([PROGRAM, "serve"], environment_of_ours(cache))
+
+    def ask(self, name):
+        self.say(name)
+        answer = iter(self.process.stdout.readline, "")
+        return figures_in(list(takewhile(lambda line: line != "end\n", answer)))
+
+
+class PyTorch(Side):
+    def __init__(self):
+        # PyTorch finds its own libraries; ours are not in its way.
+        environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+        super().__init__([sys.executable, str(PEERS / "cuda_pytorch.py")], environment)
+
+    def ask(self, name):
+        self.say(name)
         line = self.process.stdout.readline()
-        answer = json.loads(line) if line.startswith("{") else {"error": f"{group}: PyTorch's process ended"}
+        answer = json.loads(line) if line.startswith("{") else {"error": f"{name}: PyTorch's process ended"}
         if "error" in answer:
-            measure.say(f"bench: PyTorch: {answer['error']}")
-            return {}
+            raise BenchError(f"PyTorch: {answer['error']}")
         return answer

@@ -1,7 +1,7 @@
 """The peer's side on a card: PyTorch, eager, doing what bench/cuda/bench_cuda.cpp does under the same names.
 
-Runs in a process of its own that stays for all rounds: `python3 cuda_pytorch.py` reads a group's name a line and answers
-with a line of JSON, {name: [value, unit]}, or {"error": text}.
+Runs in a process of its own that stays for all rounds: `python3 cuda_pytorch.py` reads a line, the name of a group or of a
+product, and answers with a line of JSON, {name: [value, unit]}, or {"error": text}.
 """
 
 import json
@@ -22,7 +22,7 @@ def main():
     for line in sys.stdin:
         name = line.strip()
         try:
-            answer = GROUPS[name]()
+            answer = matmul(name) if name.startswith("matmul_") else GROUPS[name]()
         except Exception as error:  # an answer must come, or the other side waits
             answer = {"error": f"{name}: {error}".splitlines()[0]}
         torch.cuda.empty_cache()
@@ -111,29 +111,38 @@ def order():
     return {name: ((1 << 24) / device_ns(call), "Gelem/s") for name, call in calls.items()}
 
 
-def matmul():
+def matmul(only=None):
     figures = {}
 
-    def product(name, x, y):
+    def product(name, make):
+        if only not in (None, name):
+            return
+        x, y = make()
         batch = x.shape[0] if x.dim() == 3 else 1
         flop = 2.0 * batch * x.shape[-2] * x.shape[-1] * y.shape[-1]
         figures[name] = (flop / device_ns(lambda: torch.matmul(x, y)) / 1e3, "TFLOP/s")
 
     def products_of(dtype, name):
+        def factors(x, y):
+            return normal(*x, dtype=dtype), normal(*y, dtype=dtype)
+
+        def turned(x, y, which):
+            pair = list(factors(x, y))
+            pair[which] = pair[which].transpose(-1, -2)
+            return pair
+
         for size in (1024, 2048, 4096, 8192):
-            product(f"matmul_{name}_{size}", normal(size, size, dtype=dtype), normal(size, size, dtype=dtype))
-        product(f"matmul_{name}_batched", normal(64, 1024, 1024, dtype=dtype), normal(64, 1024, 1024, dtype=dtype))
-        product(f"matmul_{name}_heads", normal(192, 64, 512, dtype=dtype).transpose(1, 2),
-                normal(192, 64, 512, dtype=dtype))
-        weights = normal(8192, 8192, dtype=dtype)
-        product(f"matmul_{name}_skinny", normal(16, 8192, dtype=dtype), weights)
-        product(f"matmul_{name}_skinny_transposed", normal(16, 8192, dtype=dtype), weights.t())
-        product(f"matmul_{name}_vector", normal(1, 8192, dtype=dtype), weights)
+            product(f"matmul_{name}_{size}", lambda: factors((size, size), (size, size)))
+        product(f"matmul_{name}_batched", lambda: factors((64, 1024, 1024), (64, 1024, 1024)))
+        product(f"matmul_{name}_heads", lambda: turned((192, 64, 512), (192, 64, 512), 0))
+        product(f"matmul_{name}_skinny", lambda: factors((16, 8192), (8192, 8192)))
+        product(f"matmul_{name}_skinny_transposed", lambda: turned((16, 8192), (8192, 8192), 1))
+        product(f"matmul_{name}_vector", lambda: factors((1, 8192), (8192, 8192)))
 
     torch.backends.cuda.matmul.allow_tf32 = False
     products_of(torch.bfloat16, "bf16")
     products_of(torch.float16, "f16")
-    product("matmul_f32_4096", normal(4096, 4096), normal(4096, 4096))
+    product("matmul_f32_4096", lambda: (normal(4096, 4096), normal(4096, 4096)))
     torch.backends.cuda.matmul.allow_tf32 = True
     products_of(torch.float32, "tf32")
     return figures
