@@ -89,7 +89,7 @@ bp_code class_of(int error) {
     case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:  // of CUDA's default stream
     case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
     case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: return BP_UNSUPPORTED;
-    // After these every call in the context fails with the same code. Other cards go on.
+    // After these every call in the context fails with the same code.
     case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_ECC_UNCORRECTABLE:
@@ -112,6 +112,12 @@ bp_code class_of(int error) {
     case CUDA_ERROR_UNKNOWN: return BP_DEVICE_LOST;
     default: return BP_INTERNAL;
   }
+}
+
+int first_lost_card(int ordinal) {
+  static std::atomic<int> first{-1};
+  int none = -1;
+  return first.compare_exchange_strong(none, ordinal) ? ordinal : none;
 }
 
 bp::Status failed(const char* what, int error) {

@@ -90,6 +90,9 @@ std::string name_of(int error);
 // The class of an error that has no better explanation at its place.
 bp_code class_of(int error);
 
+// The card, by the driver's number, that was lost first to this process. Tells so that card `ordinal` is lost now.
+int first_lost_card(int ordinal);
+
 // The status of a call that did not succeed: "WHAT: CUDA_ERROR_INVALID_VALUE (1: ...)".
 bp::Status failed(const char* what, int error);
 

@@ -65,6 +65,13 @@ bp::Status Queue::refuse_in_recording(const char* what) const {
 
 bp::Status Queue::explain(const char* what, int error) const {
   if (class_of(error) != BP_DEVICE_LOST) return failed(what, error);
+  const int own = device_.found().ordinal, first = first_lost_card(own);
+  if (first != own) {
+    return bp::device_lost(
+        "%s: %s; this process has lost card %d before, after which CUDA lets it use no card: start "
+        "it anew",
+        what, name_of(error).c_str(), first);
+  }
   const char* kernel = last_kernel_.load(std::memory_order_relaxed);
   return bp::device_lost(
       "%s: %s; the kernel given last before was %s (CUDA_LAUNCH_BLOCKING=1 in the environment "

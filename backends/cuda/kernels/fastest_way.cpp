@@ -9,7 +9,7 @@ namespace {
 
 constexpr double budget_ms = 30;
 // Another way must be faster than the first by this much, or it may be so by chance.
-constexpr double least_gain = 0.99;
+constexpr double least_gain = 0.98;
 // A way that is this much slower at the first look is not looked at again.
 constexpr double hopeless = 1.2;
 // Shorter samples would measure the resolution of the card's clock, half a microsecond.
