@@ -105,10 +105,10 @@ inline bool run_common(const Operator& op, ThreadState& state, const bp_value* a
 }
 
 // May the kernel write into `out` while it reads the arguments?
-inline bool takes_output(const Common& common, const bp_value* args, std::uint32_t num_args,
-                         const TensorImpl& out) {
+inline bool takes_output(const Common& common, const ThreadState& state, const bp_value* args,
+                         std::uint32_t num_args, const TensorImpl& out) {
   // Only results of the inputs' own dtype: comparisons into an output take the long way.
-  if (!(out.abi.flags & BP_LAYOUT_CONTIGUOUS) || out.keys ||
+  if (!(out.abi.flags & BP_LAYOUT_CONTIGUOUS) || (out.keys & ~state.excluded_layers) ||
       static_cast<Dtype>(out.abi.dtype) != common.entry->result_dtype ||
       (&out != common.first && !alike(out.abi, common.first->abi)))
     return false;
@@ -129,7 +129,8 @@ Tensor call_pointwise(Operator& op, bp_value* args, std::uint32_t num_args) {
   Common common;
   if (!find_common(op, state, args, num_args, common)) [[unlikely]]
     return call_one(op, args, num_args);
-  Tensor out = empty_like_contiguous(*common.first, common.entry->result_dtype, *common.record);
+  Tensor out = empty_like_contiguous(*common.first, common.entry->result_dtype, *common.record,
+                                     state.new_tensor_keys);
   if (!run_common(op, state, args, num_args, common, *out.impl())) [[unlikely]]
     return call_one(op, args, num_args);
   return out;
@@ -139,7 +140,7 @@ void call_pointwise_into(Operator& op, bp_value* args, std::uint32_t num_args, c
   ThreadState& state = thread_state();
   Common common;
   if (!out.defined() || !find_common(op, state, args, num_args, common) ||
-      !takes_output(common, args, num_args, *out.impl())) [[unlikely]]
+      !takes_output(common, state, args, num_args, *out.impl())) [[unlikely]]
     return call_one_into(op, args, num_args, out);
   if (!run_common(op, state, args, num_args, common, *out.impl())) [[unlikely]]
     return call_one_into(op, args, num_args, out);

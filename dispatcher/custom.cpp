@@ -188,6 +188,14 @@ Operator& register_custom_operator(std::string_view schema, const CustomOperator
   return add_operator(std::move(data), custom.infer, custom.decompose);
 }
 
+DeclaredDerivative declared_derivative(const Operator& op) {
+  const auto* data = static_cast<const CustomData*>(op.custom);
+  const bp_custom_operator* declared =
+      data ? data->declared.load(std::memory_order_acquire) : nullptr;
+  if (!declared || !declared->backward) return {};
+  return {find_operator(declared->backward), declared->saved_args, declared->saved_outputs};
+}
+
 void register_plugin_operators(const bp_plugin& plugin) {
   for (std::uint32_t i = 0; i < plugin.num_operators; ++i) check_declaration(plugin, i);
   for (std::uint32_t i = 0; i < plugin.num_operators; ++i) {

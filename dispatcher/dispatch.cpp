@@ -28,6 +28,8 @@ std::uint64_t visible_layers(const Call& call) {
   std::uint64_t keys = state.included_layers;
   for_each_tensor(
       call, [&](std::uint32_t, const bp_tensor& tensor) { keys |= TensorImpl::of(&tensor)->keys; });
+  for (std::uint32_t i = 0; i < call.num_results; ++i)
+    if (call.results[i].defined()) keys |= call.results[i].impl()->keys;
   return keys & ~state.excluded_layers;
 }
 

@@ -9,6 +9,7 @@ namespace bp {
 namespace {
 
 std::atomic<LayerHandler> fallbacks[64];
+std::atomic<TransferHandler> transfers[64];
 
 }  // namespace
 
@@ -18,6 +19,18 @@ void set_layer_fallback(Layer layer, LayerHandler handler) {
 
 void set_layer_handler(Operator& op, Layer layer, LayerHandler handler) {
   op.layer_handlers[static_cast<unsigned>(layer)].store(handler, std::memory_order_release);
+}
+
+void set_layer_transfer(Layer layer, TransferHandler handler) {
+  transfers[static_cast<unsigned>(layer)].store(handler, std::memory_order_release);
+}
+
+TransferHandler transfer_of_layer(std::uint64_t keys) {
+  for (; keys; keys &= ~std::bit_floor(keys))
+    if (TransferHandler handler =
+            transfers[63 - std::countl_zero(keys)].load(std::memory_order_acquire))
+      return handler;
+  return nullptr;
 }
 
 bool handle_by_layer(std::uint64_t keys, const Call& call) {

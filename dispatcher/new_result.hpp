@@ -7,7 +7,8 @@ namespace bp {
 
 // A contiguous tensor of `like`'s shape on its device: what a common pointwise call returns.
 // Everything that depends on the shape alone is copied.
-inline Tensor empty_like_contiguous(const TensorImpl& like, Dtype dtype, DeviceRecord& record) {
+inline Tensor empty_like_contiguous(const TensorImpl& like, Dtype dtype, DeviceRecord& record,
+                                    std::uint64_t keys) {
   TensorImpl* impl = take_impl();
   impl->storage = nullptr;  // so that the tensor can be dropped if there is no memory
   Tensor result = Tensor::adopt(impl);
@@ -15,7 +16,7 @@ inline Tensor empty_like_contiguous(const TensorImpl& like, Dtype dtype, DeviceR
   Storage* storage = allocate_storage(record, static_cast<std::uint64_t>(like.abi.numel) * bytes);
   impl->storage = storage;
   impl->backend = like.backend;
-  impl->keys = 0;
+  impl->keys = keys;
   bp_tensor& abi = impl->abi;
   abi.flags = like.abi.flags;
   abi.dl.data = reinterpret_cast<void*>(storage->handle);

@@ -10,6 +10,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "generated_kernels.hpp"
+#include "layer_table.hpp"
 #include "number_bytes.hpp"
 #include "recording.hpp"
 
@@ -67,9 +68,10 @@ void copy_into(const Tensor& target, const Tensor& source) {
            "copy_into: shapes {} and {} differ; expand the source first", to_string(target.shape()),
            to_string(source.shape()));
   if (target.numel() == 0) return;
-  const bool plain = target.dtype() == source.dtype() && target.is_contiguous() &&
-                     source.is_contiguous() && target.device() == source.device() &&
-                     !may_overlap(*target.impl(), *source.impl());
+  const bool plain =
+      target.dtype() == source.dtype() && target.is_contiguous() && source.is_contiguous() &&
+      target.device() == source.device() && !may_overlap(*target.impl(), *source.impl()) &&
+      !((target.impl()->keys | source.impl()->keys) & ~thread_state().excluded_layers);
   if (plain) {
     if (current_capture()) [[unlikely]]
       return capture_copy(target, source);
@@ -146,6 +148,8 @@ Tensor scalar_tensor(const Scalar& value, Dtype dtype, Device device) {
 Tensor to_device(const Tensor& tensor, Device device) {
   BP_CHECK(tensor.defined(), "to: the tensor is undefined; give it a value first");
   if (tensor.device() == device) return tensor;
+  if (const std::uint64_t keys = tensor.impl()->keys & ~thread_state().excluded_layers)
+    if (const TransferHandler handle = transfer_of_layer(keys)) return handle(tensor, device);
   if (device == meta_device) return empty_tensor(tensor.shape(), tensor.dtype(), device);
   BP_CHECK(tensor.device() != meta_device,
            "to: a meta tensor has no values to move to {}; make one with empty()",

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/thread_state.hpp>
 #include <backplane/tensor/shape.hpp>
 #include <backplane/tensor/tensor.hpp>
 
@@ -22,7 +23,7 @@ inline void fill_in(TensorImpl& impl, const DeviceRecord& record, Dtype dtype, s
   impl.abi.dtype = index(dtype);
   impl.abi.itemsize = itemsize(dtype);
   impl.backend = record.backend_number;
-  impl.keys = 0;
+  impl.keys = thread_state().new_tensor_keys;
   impl.storage = storage;
 }
 

@@ -61,6 +61,7 @@ __attribute__((noinline)) TensorImpl* make_impl() {
   impl->abi.dl.strides = impl->strides;
   impl->reserved = 0;
   impl->layer_data = nullptr;
+  impl->view_base = nullptr;
   impl->refs.store(1, std::memory_order_relaxed);
   return impl;
 }
@@ -90,7 +91,14 @@ void destroy_impl(TensorImpl* impl) {
     impl->drop_layer_data(impl->layer_data);
     impl->layer_data = nullptr;
   }
-  if (impl->storage) impl->storage->drop();
+  if (TensorImpl* base = impl->view_base) {
+    impl->view_base = nullptr;
+    if (base->refs.fetch_sub(TensorImpl::one_view, std::memory_order_acq_rel) ==
+        TensorImpl::one_view)
+      destroy_impl(base);
+  } else if (impl->storage) {
+    impl->storage->drop();
+  }
   if (pool.room == 0) [[unlikely]]
     return retire_impl(impl);
   --pool.room;

@@ -73,9 +73,8 @@ Tensor make_view(const Tensor& base, IntList shape, IntList strides, std::int64_
   impl->backend = from.backend;
   impl->keys = from.keys;
   impl->storage = from.storage;
-  if (from.storage) from.storage->retain();
-  impl->layer_data = nullptr;
-  impl->drop_layer_data = nullptr;
+  impl->view_base = from.view_base ? from.view_base : base.impl();
+  impl->view_base->refs.fetch_add(TensorImpl::one_view, std::memory_order_relaxed);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     impl->shape[i] = shape[i];
     impl->strides[i] = strides[i];

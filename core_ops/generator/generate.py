@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import emit_sdk
 import expression
 import rows as table_rows
+from emit_autograd import emit_autograd, emit_autograd_registration
 from emit_docs import emit_docs
 from emit_header import emit_header, emit_rows_header
 from emit_source import emit_facts, emit_registration, emit_source
@@ -25,6 +26,9 @@ def outputs(tables):
     for table, rows in tables.items():
         files[f"core_ops/generated/{table}.cpp"] = emit_source(table, rows)
         files[f"{public}/{table}.hpp"] = emit_header(table, rows)
+        if any(row.grad for row in rows):
+            files[f"autograd/generated/{table}.cpp"] = emit_autograd(table, rows)
+    files["autograd/generated/registration.cpp"] = emit_autograd_registration(tables)
     files["core_ops/generated/registration.cpp"] = emit_registration(tables)
     files["core_ops/generated/row_facts.cpp"] = emit_facts(tables)
     files[f"{public}/rows.hpp"] = emit_rows_header(tables)

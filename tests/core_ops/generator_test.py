@@ -13,6 +13,7 @@ import cxx
 import expression
 import generate
 import rows
+from emit_autograd import emit_autograd
 from emit_source import emit_source
 from rows import TableError
 
@@ -134,6 +135,36 @@ class Output(unittest.TestCase):
             if path.startswith("core_ops"):
                 for line in text.splitlines():
                     self.assertLessEqual(len(line), cxx.WIDTH + 20, f"{path}: {line}")
+
+
+class Derivatives(unittest.TestCase):
+    def emitted(self, grad, op="scale(Tensor a, Tensor b) -> Tensor"):
+        return emit_autograd("test", table(op, "a * b", f"primitive: true\n    grad: {grad}"))
+
+    def test_say_which_arguments_and_results_they_read(self):
+        text = self.emitted('{a: grad * b, b: "sum_to(grad * result, b)"}')
+        self.assertIn("{0, scale_by_a, nullptr, 0b10, 0b0, 0b0}", text)
+        self.assertIn("{1, scale_by_b, nullptr, 0b0, 0b10, 0b1}", text)
+
+    def test_read_no_more_than_the_shape_where_that_is_enough(self):
+        self.assertIn("0b0, 0b1, 0b0}", self.emitted('{a: "reshape(grad, a.shape)"}'))
+
+    def test_are_registered_for_their_rows_alone(self):
+        text = self.emitted("{a: grad}")
+        self.assertEqual(text.count(".derivative.store("), 1)
+        self.assertIn("ops::scale.derivative.store(&scale_derivative, order);", text)
+
+    def test_of_several_results_have_a_gradient_for_each(self):
+        op = "halve(Tensor a, Tensor b, *, str mode='low') -> (Tensor low, Tensor high)"
+        text = self.emitted('{a: "join(grad_low, grad_high, high, b, mode)"}', op)
+        self.assertIn("  const Tensor& grad_high = gradients[1];\n", text)
+        self.assertIn("if (!grad_low.defined() && !grad_high.defined()) return {};", text)
+        self.assertIn("call.text(2)", text)
+        self.assertIn("{0, halve_by_a, nullptr, 0b10, 0b0, 0b10}", text)
+
+    def test_embed_names_the_row_itself(self):
+        with self.assertRaisesRegex(TableError, "embed names the row itself, not 'slice'"):
+            self.emitted('{a: "embed(grad, a, slice)"}')
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ enum class Layer : std::uint8_t {
   vmap = 48,
   autocast = 40,
   autograd = 32,
+  inference = 31,  // the mark of tensors made in inference mode, which no derivative may go through
   trace = 24,
 };
 constexpr std::uint64_t key_of(Layer layer) {
@@ -25,6 +26,10 @@ constexpr std::uint64_t key_of(Layer layer) {
 // handler does its work and goes on with redispatch_below.
 BP_API void set_layer_fallback(Layer layer, LayerHandler handler);
 BP_API void set_layer_handler(Operator& op, Layer layer, LayerHandler handler);
+
+// What a layer does when a tensor of its goes to another device; it calls to_device again below itself.
+using TransferHandler = Tensor (*)(const Tensor& tensor, Device device);
+BP_API void set_layer_transfer(Layer layer, TransferHandler handler);
 
 // Continues a call below `layer`: every layer at or above it is out of the way.
 BP_API void redispatch_below(Layer layer, const Call& call);

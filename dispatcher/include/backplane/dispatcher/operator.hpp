@@ -99,6 +99,7 @@ struct Operator {
   std::atomic<bool> registered{false};
   std::atomic<KernelTable*> tables[max_backends] = {};
   std::atomic<LayerHandler> layer_handlers[64] = {};
+  std::atomic<const void*> derivative{nullptr};  // the autograd layer's
   // Whether its decomposition runs on a backend, per dtype, as found last (ladder.cpp).
   std::atomic<std::uint64_t> decomposable[max_backends] = {};
   std::atomic<std::uint32_t> counter_slots[max_backends] = {};  // 0: none yet (counter_slots.hpp)

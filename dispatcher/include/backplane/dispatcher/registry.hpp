@@ -49,6 +49,15 @@ struct CustomOperator {
 BP_API Operator& register_custom_operator(std::string_view schema,
                                           const CustomOperator& custom = {});
 
+// The derivative of a plugin's operator, as its declaration says: `backward` takes the gradients of the
+// results, then the saved arguments, then the saved results; null if none is declared.
+struct DeclaredDerivative {
+  Operator* backward = nullptr;
+  std::uint64_t saved_args = 0;
+  std::uint64_t saved_results = 0;
+};
+BP_API DeclaredDerivative declared_derivative(const Operator& op);
+
 // A kernel of the application, for one backend, or in place of a plugin's: written against a Call.
 // Inputs are prepared as for a plugin's kernel, results are allocated.
 using ApplicationKernel = void (*)(const Call& call);

@@ -21,6 +21,7 @@ inline constexpr std::uint32_t max_backends = 64;
 struct ThreadState {
   std::uint64_t included_layers = 0;  // layers that see every call of this thread
   std::uint64_t excluded_layers = 0;  // layers that see none
+  std::uint64_t new_tensor_keys = 0;  // what this thread's new tensors carry
   // This thread's counters of calls, by slot (dispatcher/counters.hpp). Only this thread writes.
   std::uint64_t* counters = nullptr;
   std::uint32_t num_counters = 0;

@@ -19,17 +19,24 @@ namespace bp {
 // What a Tensor points to. Its first member is what plugins see, so that a call passes tensors
 // without building anything. Memory comes from a per-thread pool: see impl_pool.hpp.
 struct TensorImpl {
-  bp_tensor abi;  // dl.shape and dl.strides point to the arrays below
-  std::atomic<std::uint32_t> refs;
-  std::uint16_t backend;  // the device's, for the kernel tables
+  bp_tensor abi;                    // dl.shape and dl.strides point to the arrays below
+  std::atomic<std::uint64_t> refs;  // one for each handle, and one_view for each view of this
+  std::uint16_t backend;            // the device's, for the kernel tables
   std::uint16_t reserved;
   std::uint64_t keys;  // layers that want to see calls with this tensor
-  Storage* storage;    // null for meta tensors
+  Storage* storage;    // null for meta tensors; counted, but by a view through its base
   void* layer_data;    // the autograd layer's
   void (*drop_layer_data)(void*);
+  TensorImpl* view_base;  // what this is a view of, itself no view; null: of nothing. Counted.
   TensorImpl* next_free;
   std::int64_t shape[max_rank];
   std::int64_t strides[max_rank];
+
+  // A view holds on to its base, and is counted apart as well.
+  static constexpr std::uint64_t one_view = (1ull << 32) + 1;
+  std::uint32_t num_views() const {
+    return static_cast<std::uint32_t>(refs.load(std::memory_order_relaxed) >> 32);
+  }
 
   static TensorImpl* of(const bp_tensor* abi) {
     return reinterpret_cast<TensorImpl*>(const_cast<bp_tensor*>(abi));

@@ -1,6 +1,10 @@
 // All that an application includes.
 #pragma once
 
+#include <backplane/autograd/anomaly.hpp>
+#include <backplane/autograd/autograd.hpp>
+#include <backplane/autograd/function.hpp>
+#include <backplane/autograd/hooks.hpp>
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/comparison.hpp>
 #include <backplane/core_ops/generated/factory.hpp>

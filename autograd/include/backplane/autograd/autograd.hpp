@@ -1,0 +1,103 @@
+// Derivatives: which tensors want one, whose calls are recorded, and going back through the record.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <backplane/core_ops/arguments.hpp>
+#include <backplane/dispatcher/layers.hpp>
+#include <backplane/tensor/tensor.hpp>
+
+namespace bp {
+
+// Does the tensor take part in a derivative: was it asked to, or made of one that was?
+BP_API bool requires_grad(const Tensor& tensor);
+// Asks for the derivative by this tensor, or no longer. Returns the tensor. Throws bad_argument unless
+// it is a leaf of floating or complex numbers, made outside of inference mode.
+BP_API const Tensor& set_requires_grad(const Tensor& tensor, bool wanted = true);
+// A tensor that no recorded call has made.
+BP_API bool is_leaf(const Tensor& tensor);
+// What backward() has accumulated in a leaf (or, after retain_grad, in another tensor); undefined
+// before the first time. Shape, dtype and device are the tensor's. Of a complex tensor it is the
+// direction of steepest ascent of a real loss: d/dre + i d/dim.
+BP_API Tensor grad(const Tensor& tensor);
+// Puts it in place of what is there; an undefined one takes it away.
+BP_API void set_grad(const Tensor& tensor, const Tensor& gradient);
+// From now on backward() keeps the derivative of this tensor, which is no leaf, as that of a leaf.
+BP_API void retain_grad(const Tensor& tensor);
+// The same values in the same memory, outside of every record.
+BP_API Tensor detach(const Tensor& tensor);
+
+// While one lives, this thread's calls are not recorded (or are again).
+class NoGrad {
+ public:
+  NoGrad() : excluded_(key_of(Layer::autograd)) {}
+
+ private:
+  ExcludeLayers excluded_;
+};
+class EnableGrad {
+ public:
+  EnableGrad() : before_(thread_state().excluded_layers) {
+    thread_state().excluded_layers &= ~key_of(Layer::autograd);
+  }
+  ~EnableGrad() { thread_state().excluded_layers = before_; }
+  EnableGrad(const EnableGrad&) = delete;
+  EnableGrad& operator=(const EnableGrad&) = delete;
+
+ private:
+  std::uint64_t before_;
+};
+BP_API bool is_grad_enabled();
+
+// NoGrad for good: tensors made while one lives can never be part of a record, so that a call that is
+// recorded refuses them. clone() one outside to get an ordinary tensor.
+class InferenceMode {
+ public:
+  InferenceMode()
+      : excluded_(key_of(Layer::autograd) | key_of(Layer::inference)),
+        before_(thread_state().new_tensor_keys) {
+    thread_state().new_tensor_keys |= key_of(Layer::inference);
+  }
+  ~InferenceMode() { thread_state().new_tensor_keys = before_; }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  ExcludeLayers excluded_;
+  std::uint64_t before_;
+};
+// Was it made in inference mode?
+BP_API bool is_inference(const Tensor& tensor);
+
+namespace autograd {
+
+struct BackwardOptions {
+  // Keeps what the calls have saved, so that the same record can be gone through again. By default
+  // as create_graph.
+  std::optional<bool> retain_graph = {};
+  // Records the derivative's own calls, for derivatives of derivatives.
+  bool create_graph = false;
+};
+
+// Adds the derivatives of all `tensors`, each weighted by its entry of `gradients`, to the leaves
+// that they were made of. An undefined gradient, or none given, stands for 1 and is right for real
+// tensors of one element. Threads: any, at once too, over shared leaves and shared records; runs on the
+// calling thread. Throws bad_argument for a tensor that needs no derivative, a gradient of another
+// shape, dtype or device, and for a saved tensor that was written since or whose record was freed.
+// When it throws, leaves keep what they have got until then.
+BP_API void backward(TensorList tensors, TensorList gradients = {},
+                     const BackwardOptions& options = {});
+
+// The derivatives by `inputs` alone, returned and not accumulated. Throws bad_argument for one that
+// `outputs` do not depend on, unless `allow_unused`: then its entry is undefined.
+BP_API std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList gradients = {},
+                                const BackwardOptions& options = {}, bool allow_unused = false);
+
+}  // namespace autograd
+
+// One tensor, as it is mostly called: backward(loss).
+BP_API void backward(const Tensor& tensor, const Tensor& gradient = {},
+                     const autograd::BackwardOptions& options = {});
+
+}  // namespace bp

@@ -1,0 +1,61 @@
+// Functions of an application that are called on the way back, or when a call saves a tensor.
+#pragma once
+
+#include <any>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <backplane/tensor/tensor.hpp>
+
+namespace bp::autograd {
+
+// Hooks run on the thread that called backward, in the order of their registration; what one throws
+// leaves backward. Each registration throws bad_argument for a tensor that takes no part.
+using HookId = std::uint64_t;
+
+// Sees the derivative by a tensor as soon as it is complete, and may return another of its shape, dtype
+// and device in its place, or an undefined one.
+using TensorHook = std::function<Tensor(const Tensor& gradient)>;
+BP_API HookId register_hook(const Tensor& tensor, TensorHook hook);
+
+// Sees the derivatives by the results of the recorded call that made `result`, before the call's own is
+// found, and may return as many others, or none. Undefined: nothing came back.
+using NodePreHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_results)>;
+BP_API HookId register_node_pre_hook(const Tensor& result, NodePreHook hook);
+
+// Sees them afterwards, with the derivatives by the call's differentiable inputs, and may return as many
+// others of these, or none. Of a leaf, which has no inputs: runs once its gradient is accumulated.
+using NodeHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_inputs,
+                                                   std::span<const Tensor> by_results)>;
+BP_API HookId register_node_hook(const Tensor& result, NodeHook hook);
+
+// Of any of the three kinds. Nothing happens if it is gone.
+BP_API void remove_hook(const Tensor& tensor, HookId hook);
+
+// While one lives, this thread's recorded calls keep what `pack` makes of a tensor instead of the tensor,
+// and `unpack` gives it back when backward needs it: on another device, in a file, as fewer bits.
+// `unpack` may run on any thread that calls backward, and returns shape, dtype and device as they were.
+// The innermost one counts.
+class BP_API SavedTensorHooks {
+ public:
+  using Pack = std::function<std::any(const Tensor& tensor)>;
+  using Unpack = std::function<Tensor(const std::any& packed)>;
+  SavedTensorHooks(Pack pack, Unpack unpack);
+  ~SavedTensorHooks();
+  SavedTensorHooks(const SavedTensorHooks&) = delete;
+  SavedTensorHooks& operator=(const SavedTensorHooks&) = delete;
+
+  struct Functions {
+    Pack pack;
+    Unpack unpack;
+  };
+
+ private:
+  std::shared_ptr<const Functions> functions_;
+  const std::shared_ptr<const Functions>* before_;
+};
+
+}  // namespace bp::autograd

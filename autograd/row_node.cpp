@@ -1,0 +1,222 @@
+#include "row_node.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <backplane/autograd/autograd.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "rules/rules.hpp"
+
+namespace bp::autograd {
+namespace {
+
+std::span<const bp_tensor* const> tensors_of(const bp_value& value) {
+  return {static_cast<const bp_tensor* const*>(value.u.ptr), value.aux};
+}
+
+std::size_t num_edges_of(const Call& call, const Derivative& derivative) {
+  std::size_t count = 0;
+  for (std::uint32_t i = 0; i < derivative.num_inputs; ++i) {
+    const bp_value& value = call.args[derivative.inputs[i].place];
+    count += value.tag == BP_TENSOR_LIST ? value.aux : 1;
+  }
+  return count;
+}
+
+// Lists, strings, and the two parts of complex numbers lie behind pointers that die with the call.
+std::size_t num_bytes_of(const bp_value& value) {
+  switch (value.tag) {
+    case BP_INT_LIST: return value.aux * sizeof(std::int64_t);
+    case BP_COMPLEX: return 2 * sizeof(double);
+    case BP_STRING: return value.aux;
+    default: return 0;
+  }
+}
+std::size_t num_words_of(const bp_value& value) {
+  return (num_bytes_of(value) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+}
+
+// Do all tensors have one shape and dtype, so that gradients need no fitting? A complex number may have
+// made a complex result of real tensors.
+bool all_alike(const Call& call) {
+  const TensorImpl* first = nullptr;
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (call.args[i].tag == BP_COMPLEX) return false;
+    if (call.args[i].tag != BP_TENSOR) continue;
+    const TensorImpl* impl = TensorImpl::of(call.args[i].u.tensor);
+    if (!first) first = impl;
+    if (impl == first) continue;
+    if (impl->abi.dtype != first->abi.dtype || impl->abi.dl.ndim != first->abi.dl.ndim)
+      return false;
+    for (std::int32_t d = 0; d < impl->abi.dl.ndim; ++d)
+      if (impl->shape[d] != first->shape[d]) return false;
+  }
+  return true;
+}
+
+bool any_leads_on(std::span<const Edge> edges) {
+  return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return bool(edge.node); });
+}
+
+}  // namespace
+
+NodeRef RowNode::make(const Call& call, const Derivative& derivative, const TensorImpl* target) {
+  static_assert(alignof(RowNode) <= alignof(std::max_align_t) && sizeof(RowNode) % 8 == 0 &&
+                sizeof(Argument) % 8 == 0 && sizeof(Saved) % 8 == 0 && sizeof(Edge) % 8 == 0);
+  const std::size_t num_edges = num_edges_of(call, derivative);
+  std::size_t num_words = 0;
+  for (std::uint32_t i = 0; i < call.num_args; ++i) num_words += num_words_of(call.args[i]);
+  const Sizes sizes{sizeof(RowNode) + call.num_args * sizeof(Argument) +
+                        call.num_results * sizeof(Saved) + num_edges * sizeof(Edge) +
+                        num_words * sizeof(std::uint64_t),
+                    static_cast<std::uint32_t>(num_edges)};
+  auto* node = new (take_block(sizes.bytes)) RowNode(call, derivative, sizes);
+  NodeRef ref = NodeRef::adopt(node);
+  node->fits_ = derivative.fit == Derivative::Fit::always ||
+                (derivative.fit == Derivative::Fit::if_unlike && !all_alike(call));
+  node->find_edges(call);
+  node->take_order();
+  for (std::uint32_t i = 0; i < call.num_args; ++i) node->keep_argument(i, call.args[i], target);
+  return ref;
+}
+
+RowNode::RowNode(const Call& call, const Derivative& derivative, Sizes sizes)
+    : Node(call.num_results), op_(call.op), derivative_(derivative), sizes_(sizes),
+      num_arguments_(call.num_args) {
+  auto* place = reinterpret_cast<char*>(this + 1);
+  arguments_ = reinterpret_cast<Argument*>(place);
+  std::uninitialized_value_construct_n(arguments_, num_arguments_);
+  place += num_arguments_ * sizeof(Argument);
+  results_ = reinterpret_cast<Saved*>(place);
+  std::uninitialized_value_construct_n(results_, num_results());
+  place += num_results() * sizeof(Saved);
+  edges_ = reinterpret_cast<Edge*>(place);
+  std::uninitialized_value_construct_n(edges_, sizes_.num_edges);
+  words_ = reinterpret_cast<std::uint64_t*>(place + sizes_.num_edges * sizeof(Edge));
+}
+
+RowNode::~RowNode() {
+  std::destroy_n(edges_, sizes_.num_edges);
+  std::destroy_n(results_, num_results());
+  std::destroy_n(arguments_, num_arguments_);
+}
+
+void RowNode::destroy() {
+  const std::size_t bytes = sizes_.bytes;
+  this->~RowNode();
+  return_block(this, bytes);
+}
+
+void RowNode::find_edges(const Call& call) {
+  Edge* edge = edges_;
+  for (std::uint32_t i = 0; i < derivative_.num_inputs; ++i) {
+    const Derivative::Input& input = derivative_.inputs[i];
+    const bp_value& value = call.args[input.place];
+    const Edge* const first = edge;
+    if (value.tag == BP_TENSOR_LIST)
+      for (const bp_tensor* tensor : tensors_of(value)) *edge++ = edge_of(*TensorImpl::of(tensor));
+    else if (value.tag == BP_TENSOR)
+      *edge++ = edge_of(*TensorImpl::of(value.u.tensor));
+    else
+      ++edge;
+    if (!any_leads_on({first, edge})) continue;
+    needs_.reads |= input.reads;
+    needs_.shapes |= input.shapes;
+    needs_.results |= input.results;
+  }
+}
+
+void RowNode::keep_argument(std::uint32_t place, const bp_value& value, const TensorImpl* target) {
+  Argument& argument = arguments_[place];
+  argument.value = value;
+  if (value.tag == BP_TENSOR) {
+    argument.saved = keep(*TensorImpl::of(value.u.tensor), place, target);
+  } else if (value.tag == BP_TENSOR_LIST) {
+    argument.list = std::make_unique<KeptList>();
+    for (const bp_tensor* tensor : tensors_of(value))
+      argument.list->push_back(keep(*TensorImpl::of(tensor), place, target).like());
+  } else if (const std::size_t num_bytes = num_bytes_of(value)) {
+    std::memcpy(words_, value.u.ptr, num_bytes);
+    argument.value.u.ptr = words_;
+    words_ += num_words_of(value);
+  }
+}
+
+// What is written in place keeps its old values' handle, with the edge that they had.
+Saved RowNode::keep(TensorImpl& impl, std::uint32_t place, const TensorImpl* target) const {
+  check_no_inference(name(), op_.schema->arguments[place].name, impl);
+  if (needs_.reads >> place & 1u) {
+    if (&impl != target) return Saved::argument(Tensor::share(&impl));
+    const Tensor before = alias_of(Tensor::share(&impl));
+    if (Edge edge = edge_of(impl); edge.node) set_edge(*before.impl(), std::move(edge));
+    return Saved::argument(before);
+  }
+  const bool shape_is_read = needs_.shapes >> place & 1u;
+  return shape_is_read || fits_ ? Saved::shape(impl) : Saved();
+}
+
+void RowNode::keep_results(const Call& call) {
+  for (std::uint32_t i = 0; needs_.results >> i; ++i)
+    if (needs_.results >> i & 1u) results_[i] = Saved::result(call.results[i]);
+}
+
+// A call that saved no values can be gone through again.
+void RowNode::release_saved() {
+  for (std::uint32_t i = 0; needs_.reads >> i; ++i) {
+    if (!(needs_.reads >> i & 1u) || arguments_[i].value.tag != BP_TENSOR) continue;
+    arguments_[i].saved = {};
+    released_ = true;
+  }
+  for (std::uint32_t i = 0; needs_.results >> i; ++i) {
+    results_[i] = {};
+    released_ = true;
+  }
+}
+
+Tensor RowNode::tensor(std::uint32_t place) const {
+  return arguments_[place].saved.get(
+      name(), [&] { return fmt::format("argument '{}'", op_.schema->arguments[place].name); });
+}
+
+// Kept without its edge; a derivative that is recorded gets it back.
+Tensor RowNode::result(std::uint32_t place) const {
+  Tensor kept = results_[place].get(name(), [] { return std::string("its result"); });
+  if (!is_grad_enabled()) return kept;
+  Tensor with_edge = alias_of(kept);
+  set_edge(*with_edge.impl(), {NodeRef::share(const_cast<RowNode*>(this)), place});
+  return with_edge;
+}
+
+std::span<const Tensor> RowNode::list(std::uint32_t place) const {
+  return *arguments_[place].list;
+}
+
+void RowNode::apply(std::span<Tensor> gradients, std::span<Tensor> out) {
+  if (released_) [[unlikely]]
+    fail_released(name());
+  std::size_t at = 0;
+  for (std::uint32_t i = 0; i < derivative_.num_inputs; ++i) {
+    const Derivative::Input& input = derivative_.inputs[i];
+    const Argument& argument = arguments_[input.place];
+    const std::size_t count = argument.value.tag == BP_TENSOR_LIST ? argument.value.aux : 1;
+    const std::span<Edge> wanted{edges_ + at, count};
+    const bool any = any_leads_on(wanted);
+    if (any && input.list_rule)
+      input.list_rule(*this, gradients, out.subspan(at, count));
+    else if (any)
+      out[at] = fitted(input.rule(*this, gradients), argument.saved.like());
+    at += count;
+  }
+}
+
+// A gradient has its tensor's shape and dtype: broadcasting and conversion are taken back.
+Tensor RowNode::fitted(Tensor gradient, const Tensor& like) const {
+  if (!fits_ || !gradient.defined() || !like.defined()) return gradient;
+  if (gradient.shape() != like.shape()) gradient = sum_to(gradient, like.shape());
+  if (gradient.dtype() != like.dtype()) gradient = cast(gradient, like.dtype());
+  return gradient;
+}
+
+}  // namespace bp::autograd

@@ -1,0 +1,191 @@
+#include "rules.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <backplane/autograd/autograd.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+
+#include "variable.hpp"
+
+namespace bp::autograd {
+namespace {
+
+std::int64_t wrapped(std::int64_t dim, const Tensor& a) {
+  return dim < 0 ? dim + std::max<std::int64_t>(a.ndim(), 1) : dim;
+}
+
+// The shape that a reduction of `a` has with keepdim.
+Dims kept_shape(const Tensor& a, const DimList& dim) {
+  Dims shape(a.shape());
+  const std::optional<IntList> dims = dim.list();
+  if (!dims || dims->empty()) {
+    std::fill(shape.begin(), shape.end(), 1);
+    return shape;
+  }
+  for (std::int64_t d : *dims)
+    if (a.ndim() != 0) shape[static_cast<std::size_t>(wrapped(d, a))] = 1;
+  return shape;
+}
+
+// How many elements of memory a tensor reaches over.
+std::int64_t extent_of(IntList shape, IntList strides) {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return 0;
+    last += strides[i] * (shape[i] - 1);
+  }
+  return last + 1;
+}
+
+// The imaginary parts of a complex tensor, as a view of real numbers.
+Tensor imaginary_parts(const Tensor& a) {
+  const TensorImpl& from = *a.impl();
+  Tensor view = shape_only(a);
+  TensorImpl& impl = *view.impl();
+  const Dtype real = a.dtype() == Dtype::complex64 ? Dtype::f32 : Dtype::f64;
+  impl.abi.dtype = index(real);
+  impl.abi.dl.dtype = dl_dtype(real);
+  impl.abi.itemsize = itemsize(real);
+  impl.abi.dl.byte_offset = from.abi.dl.byte_offset + impl.abi.itemsize;
+  impl.storage = from.storage;
+  if (impl.storage) impl.storage->retain();
+  for (std::int32_t i = 0; i < impl.abi.dl.ndim; ++i) impl.strides[i] *= 2;
+  update_layout(impl);
+  return view;
+}
+
+class ConjugateNode final : public Node, public Pooled {
+ public:
+  explicit ConjugateNode(const Edge& edge) : Node(1), edge_(edge) { take_order(); }
+  const char* name() const override { return "conj"; }
+  std::span<Edge> edges() override { return {&edge_, 1}; }
+  void apply(std::span<Tensor> gradients, std::span<Tensor> out) override {
+    if (gradients[0].defined()) out[0] = conj(gradients[0]);
+  }
+
+ private:
+  void destroy() override { delete this; }
+  Edge edge_;
+};
+
+}  // namespace
+
+// The table has no row for it, so that it is a copy whose imaginary parts are negated.
+Tensor conjugated(const Tensor& a) {
+  Tensor result;
+  {
+    const NoGrad not_recorded;
+    result = clone(a);
+    neg_(imaginary_parts(result));
+  }
+  if (const Edge& edge = edge_of(a); edge.node && is_grad_enabled())
+    set_edge(*result.impl(), {NodeRef::adopt(new ConjugateNode(edge)), 0});
+  return result;
+}
+
+Tensor sum_to(const Tensor& a, IntList shape) {
+  if (a.shape() == shape) return a;
+  const std::size_t num_new = a.shape().size() - shape.size();
+  Dims dims;
+  for (std::size_t i = 0; i < a.shape().size(); ++i)
+    if (i < num_new || (shape[i - num_new] == 1 && a.shape()[i] != 1))
+      dims.push_back(static_cast<std::int64_t>(i));
+  const Tensor summed = dims.empty() ? a : sum(a, dims, true);
+  return num_new ? reshape(summed, shape) : summed;
+}
+
+std::int64_t num_reduced(const Tensor& a, const DimList& dim) {
+  std::int64_t count = 1, kept = 1;
+  for (std::int64_t size : a.shape()) count *= size;
+  for (std::int64_t size : kept_shape(a, dim)) kept *= size;
+  return kept == 0 ? 0 : count / kept;
+}
+
+Tensor expand_reduced(const Tensor& reduced, const Tensor& a, const DimList& dim, bool keepdim) {
+  return expand(keepdim ? reduced : reshape(reduced, kept_shape(a, dim)), a.shape());
+}
+
+Tensor share_among(const Tensor& gradient, const Tensor& chosen, const DimList& dim, bool keepdim) {
+  const Tensor weights = cast(chosen, gradient.dtype());
+  const Tensor each = gradient / sum(weights, dim, keepdim);
+  return weights * expand_reduced(each, chosen, dim, keepdim);
+}
+
+Dims inverse_permutation(IntList dims) {
+  Dims inverse(dims);
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  for (std::int64_t i = 0; i < rank; ++i)
+    inverse[static_cast<std::size_t>((dims[static_cast<std::size_t>(i)] + rank) % rank)] = i;
+  return inverse;
+}
+
+Tensor embed(const Tensor& gradient, const Tensor& a,
+             const std::function<Tensor(const Tensor&)>& view) {
+  Tensor all = zeros(a.shape(), gradient.dtype(), gradient.device());
+  copy_into(view(all), gradient);
+  return all;
+}
+
+Tensor embed_overlapping(const Tensor& gradient, const Tensor& a,
+                         const std::function<Tensor(const Tensor&)>& view) {
+  const Device device = gradient.device();
+  const Tensor places = view(reshape(arange(0, a.numel(), 1, Dtype::i64, device), a.shape()));
+  const Tensor line = zeros({a.numel()}, gradient.dtype(), device);
+  const Tensor summed = scatter_add(line, 0, reshape(places, {-1}), reshape(gradient, {-1}));
+  return reshape(summed, a.shape());
+}
+
+Tensor zeros_laid_out(IntList shape, IntList strides, Dtype dtype, Device device) {
+  return as_strided(zeros({extent_of(shape, strides)}, dtype, device), shape, strides, 0);
+}
+
+// In a line of memory that reaches over both tensors. An element that several indices name has the sum of
+// their gradients, of which each index of `a` gets an equal part.
+Tensor embed_strided(const Tensor& gradient, const Tensor& a, IntList size, IntList strides,
+                     std::optional<std::int64_t> offset) {
+  const std::int64_t origin = a.storage_offset();
+  const std::int64_t from = offset.value_or(origin) - origin,
+                     start = std::min<std::int64_t>(from, 0);
+  const std::int64_t end =
+      std::max(from + extent_of(size, strides), extent_of(a.shape(), a.strides()));
+  const Device device = gradient.device();
+  const Tensor places =
+      as_strided(arange(0, end - start, 1, Dtype::i64, device), size, strides, from - start);
+  const Tensor line = scatter_add(zeros({end - start}, gradient.dtype(), device), 0,
+                                  reshape(places, {-1}), reshape(gradient, {-1}));
+  std::int64_t num_names = 1;
+  for (std::size_t i = 0; i < a.shape().size(); ++i)
+    if (a.strides()[i] == 0 && a.shape()[i] > 1) num_names *= a.shape()[i];
+  const Tensor all = as_strided(line, a.shape(), a.strides(), -start);
+  return num_names == 1 ? all : all / num_names;
+}
+
+Tensor index_add(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& source) {
+  if (a.ndim() == 0) return scatter_add(a, 0, reshape(index, {}), reshape(source, {}));
+  Dims line(static_cast<std::uint32_t>(a.ndim()), 1);
+  line[static_cast<std::size_t>(wrapped(dim, a))] = index.numel();
+  return scatter_add(a, dim, expand(reshape(index, line), source.shape()), source);
+}
+
+Tensor flip(const Tensor& a, std::int64_t dim) {
+  if (a.ndim() == 0) return a;
+  const std::int64_t last = a.size(dim) - 1;
+  return index_select(a, dim, arange(last, -1, -1, Dtype::i64, a.device()));
+}
+
+void split_like(const Tensor& a, std::span<const Tensor> parts, std::int64_t dim,
+                std::span<Tensor> out) {
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool is_bare = parts[i].ndim() == 1 && parts[i].numel() == 0;  // which cat leaves out
+    const std::int64_t length = is_bare && a.ndim() != 1 ? 0 : parts[i].size(dim);
+    if (!is_bare) {
+      const Tensor part = narrow(a, dim, start, length);
+      out[i] = part.dtype() == parts[i].dtype() ? part : cast(part, parts[i].dtype());
+    }
+    start += length;
+  }
+}
+
+}  // namespace bp::autograd

@@ -1,0 +1,67 @@
+// What the derivatives of the table are written with: public operators, and the functions here.
+#pragma once
+
+#include <functional>
+
+#include <backplane/core_ops/arguments.hpp>
+#include <backplane/core_ops/creation.hpp>
+#include <backplane/core_ops/generated/factory.hpp>
+#include <backplane/core_ops/generated/indexing.hpp>
+#include <backplane/core_ops/generated/matmul.hpp>
+#include <backplane/core_ops/generated/movement.hpp>
+#include <backplane/core_ops/generated/normalization.hpp>
+#include <backplane/core_ops/generated/reduction.hpp>
+#include <backplane/core_ops/generated/view.hpp>
+#include <backplane/core_ops/operators.hpp>
+
+namespace bp::autograd {
+
+// The complex conjugate; of real numbers themselves. `room` holds a new tensor until the expression ends,
+// so that a real one is not even counted.
+Tensor conjugated(const Tensor& a);
+inline const Tensor& conj(const Tensor& a, Tensor&& room = Tensor()) {
+  if (!is_complex(a.dtype())) return a;
+  return room = conjugated(a);
+}
+inline Scalar conj(const Scalar& a) {
+  return a.is_complex() ? Scalar(std::conj(a.to_complex())) : a;
+}
+
+inline Tensor scaled(const Tensor& a, const Scalar& factor) {
+  return factor.to_complex() == 1.0 ? a : a * factor;
+}
+
+// The sum over the dimensions along which a tensor of `shape` was stretched to a's.
+Tensor sum_to(const Tensor& a, IntList shape);
+inline Tensor sum_to(const Tensor& a, const Tensor& like) {
+  return sum_to(a, like.shape());
+}
+
+// How many elements went into one result.
+std::int64_t num_reduced(const Tensor& a, const DimList& dim);
+// What a reduction of `a` gave, seen with a's shape.
+Tensor expand_reduced(const Tensor& reduced, const Tensor& a, const DimList& dim, bool keepdim);
+// The gradient of a maximum or minimum, in equal parts to all elements that attain it, which `chosen`
+// marks.
+Tensor share_among(const Tensor& gradient, const Tensor& chosen, const DimList& dim, bool keepdim);
+
+Dims inverse_permutation(IntList dims);
+// Zeros like `a`, with `gradient` in the place that `view` shows of them.
+Tensor embed(const Tensor& gradient, const Tensor& a,
+             const std::function<Tensor(const Tensor&)>& view);
+// The same for views that show an element several times: it gets the sum.
+Tensor embed_overlapping(const Tensor& gradient, const Tensor& a,
+                         const std::function<Tensor(const Tensor&)>& view);
+// Zeros whose memory is laid out like this, even where nothing could make such strides.
+Tensor zeros_laid_out(IntList shape, IntList strides, Dtype dtype, Device device);
+// The same for as_strided, whose offset counts from the start of the memory.
+Tensor embed_strided(const Tensor& gradient, const Tensor& a, IntList size, IntList strides,
+                     std::optional<std::int64_t> offset);
+// a with the rows of `source` added at `index` along `dim`.
+Tensor index_add(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& source);
+Tensor flip(const Tensor& a, std::int64_t dim);
+// The parts of what cat joined.
+void split_like(const Tensor& a, std::span<const Tensor> parts, std::int64_t dim,
+                std::span<Tensor> out);
+
+}  // namespace bp::autograd

@@ -1,0 +1,135 @@
+#include "variable.hpp"
+
+#include <algorithm>
+
+#include <backplane/autograd/autograd.hpp>
+#include <backplane/core_ops/creation.hpp>
+#include <backplane/core_ops/generated/pointwise.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/device_registry.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "in_place.hpp"
+
+namespace bp::autograd {
+namespace {
+
+void drop_variable(void* variable) {
+  delete static_cast<Variable*>(variable);
+}
+
+std::size_t rank_of(const TensorImpl& impl) {
+  return static_cast<std::size_t>(impl.abi.dl.ndim);
+}
+
+std::uint32_t version_of(const TensorImpl& impl) {
+  return impl.storage ? impl.storage->version.load(std::memory_order_relaxed) : 0;
+}
+
+}  // namespace
+
+void set_edge(TensorImpl& impl, Edge edge) {
+  Variable* variable = variable_of(impl);
+  if (!variable) {
+    variable = new Variable;
+    impl.layer_data = variable;
+    impl.drop_layer_data = drop_variable;
+    impl.keys |= autograd_key;
+  }
+  variable->edge = std::move(edge);
+  variable->version = version_of(impl);
+}
+
+void forget_edge(TensorImpl& impl) {
+  impl.keys &= ~autograd_key;
+  if (!impl.layer_data) return;
+  drop_variable(impl.layer_data);
+  impl.layer_data = nullptr;
+}
+
+const Edge& edge_of(TensorImpl& impl) {
+  static constinit const Edge nowhere;
+  Variable* variable = variable_of(impl);
+  if (!variable) return nowhere;
+  if (impl.view_base && variable->version != version_of(impl)) [[unlikely]]
+    find_way_through_base(Tensor::share(&impl), *variable);
+  return variable->edge;
+}
+
+std::string described(const TensorImpl& impl) {
+  return fmt::format("{}{} on {}", name(static_cast<Dtype>(impl.abi.dtype)),
+                     to_string({impl.shape, rank_of(impl)}), device_name({impl.abi.device}));
+}
+
+void fail_inference(const char* op, const std::string& argument, const TensorImpl& impl) {
+  throw_error(
+      ErrorClass::bad_argument,
+      fmt::format("{}: '{}', shape {}, was made in inference mode, and the call is recorded for "
+                  "derivatives; clone() it outside of inference mode, or call under NoGrad",
+                  op, argument, to_string({impl.shape, rank_of(impl)})));
+}
+
+void fail_released(const char* op) {
+  throw_error(
+      ErrorClass::bad_argument,
+      fmt::format("backward through {}: what the call saved was freed by an earlier backward; "
+                  "give that one retain_graph",
+                  op));
+}
+
+Tensor shape_only(const TensorImpl& from) {
+  TensorImpl* impl = take_impl();
+  bp_tensor abi = from.abi;
+  abi.dl.shape = impl->shape;
+  abi.dl.strides = impl->strides;
+  impl->abi = abi;
+  impl->backend = from.backend;
+  impl->keys = 0;
+  impl->storage = nullptr;
+  if (from.storage) impl->abi.dl.byte_offset -= from.storage->offset;  // as storage_offset() counts
+  std::copy_n(from.shape, from.abi.dl.ndim, impl->shape);
+  std::copy_n(from.strides, from.abi.dl.ndim, impl->strides);
+  return Tensor::adopt(impl);
+}
+
+Tensor alias_of(const Tensor& tensor) {
+  Tensor alias = shape_only(tensor);
+  if (Storage* storage = tensor.impl()->storage) {
+    storage->retain();
+    alias.impl()->storage = storage;
+    alias.impl()->abi.dl.byte_offset += storage->offset;
+  }
+  return alias;
+}
+
+// Its order is the least, as it has no edges.
+Leaf::Leaf() : Node(1) {
+  take_order();
+}
+
+// The first gradient is kept as it is if nobody else holds it, so that most backwards copy nothing.
+void Leaf::apply(std::span<Tensor> gradients, std::span<Tensor>) {
+  Tensor& incoming = gradients[0];
+  if (!incoming.defined()) return;
+  const std::lock_guard lock(mutex_);
+  if (!gradient_.defined()) {
+    const bool is_kept = is_grad_enabled() || (is_alone(incoming) && incoming.is_contiguous());
+    gradient_ = is_kept ? incoming : clone(incoming);
+  } else if (is_grad_enabled() || gradient_.impl()->layer_data) {
+    gradient_ = add(gradient_, incoming);  // what may be differentiated again is not written over
+  } else {
+    add_(gradient_, incoming);
+  }
+}
+
+Tensor Leaf::gradient() const {
+  const std::lock_guard lock(mutex_);
+  return gradient_;
+}
+
+void Leaf::set_gradient(Tensor gradient) {
+  const std::lock_guard lock(mutex_);
+  gradient_ = std::move(gradient);
+}
+
+}  // namespace bp::autograd

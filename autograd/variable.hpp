@@ -1,0 +1,88 @@
+// What a tensor that takes part in derivatives carries: where its gradient goes.
+#pragma once
+
+#include <mutex>
+
+#include <backplane/dispatcher/layers.hpp>
+
+#include "node.hpp"
+
+namespace bp::autograd {
+
+constexpr std::uint64_t autograd_key = key_of(Layer::autograd);
+constexpr std::uint64_t inference_key = key_of(Layer::inference);
+
+// A tensor's layer data.
+struct Variable : Pooled {
+  Edge edge;
+  std::uint32_t version = 0;  // of the storage when `edge` was right; asked of views
+};
+
+// Null: the tensor needs no derivative.
+inline Variable* variable_of(const TensorImpl& impl) {
+  return static_cast<Variable*>(impl.layer_data);
+}
+
+// The gradient of this tensor goes to `edge` from now on.
+void set_edge(TensorImpl& impl, Edge edge);
+// It goes nowhere.
+void forget_edge(TensorImpl& impl);
+// Where it goes; an edge without a node if nowhere. Of a view whose base was written since, the way
+// leads through the base anew.
+const Edge& edge_of(TensorImpl& impl);
+inline const Edge& edge_of(const Tensor& tensor) {
+  return edge_of(*tensor.impl());
+}
+
+// Throws bad_argument for a tensor that was made in inference mode.
+void fail_inference(const char* op, const std::string& argument, const TensorImpl& impl);
+inline void check_no_inference(const char* op, const std::string& argument,
+                               const TensorImpl& impl) {
+  if (impl.keys & inference_key) [[unlikely]]
+    fail_inference(op, argument, impl);
+}
+// Throws bad_argument: the node's saved tensors are gone.
+[[noreturn]] void fail_released(const char* op);
+
+// "f32[2, 3] on cpu:0".
+std::string described(const TensorImpl& impl);
+inline std::string described(const Tensor& tensor) {
+  return described(*tensor.impl());
+}
+
+// A tensor's shape, dtype and device without its memory: enough for what rules ask of an input that
+// they do not read.
+Tensor shape_only(const TensorImpl& from);
+inline Tensor shape_only(const Tensor& tensor) {
+  return shape_only(*tensor.impl());
+}
+// The tensor's memory under another handle, outside of every record.
+Tensor alias_of(const Tensor& tensor);
+
+// Does nobody but the holder of this handle see the memory, so that it may be written over?
+inline bool is_alone(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return impl.refs.load() == 1 && !impl.view_base && impl.storage && impl.storage->refs.load() == 1;
+}
+
+// The end of the way: keeps what arrives. Also the place of the gradient that an application reads.
+class Leaf final : public Node, public Pooled {
+ public:
+  Leaf();
+  const char* name() const override { return "leaf"; }
+  std::span<Edge> edges() override { return {}; }
+  void apply(std::span<Tensor> gradients, std::span<Tensor> out) override;
+  bool is_leaf() const override { return true; }
+
+  Tensor gradient() const;
+  void set_gradient(Tensor gradient);
+
+ private:
+  void destroy() override { delete this; }
+  // Guards the gradient, held over the addition: that is a call which comes back to no leaf, and an
+  // error in it must leave the sum so far where it was.
+  mutable std::mutex mutex_;
+  Tensor gradient_;
+};
+
+}  // namespace bp::autograd

@@ -1,0 +1,219 @@
+#include "autograd/gradcheck.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <random>
+
+namespace bp::test {
+namespace {
+
+constexpr std::int64_t most_elements = 128;
+constexpr double step = 1e-6;
+
+// Calls `body` with each element.
+template <class Body> void for_each_element(const Tensor& tensor, Body&& body) {
+  auto* data = static_cast<double*>(tensor.data_ptr());
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    std::int64_t rest = i, offset = 0;
+    for (std::size_t d = tensor.shape().size(); d-- > 0;) {
+      offset += rest % tensor.shape()[d] * tensor.strides()[d];
+      rest /= tensor.shape()[d];
+    }
+    body(data[offset]);
+  }
+}
+
+void fill_with_distinct(const Tensor& tensor, std::mt19937& random) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.numel()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 0.5 + 1.5 * (static_cast<double>(i) + 0.5) / static_cast<double>(values.size());
+  std::shuffle(values.begin(), values.end(), random);
+  std::size_t next = 0;
+  for_each_element(tensor, [&](double& element) { element = values[next++]; });
+}
+
+// sum(outputs * weights), with weights that differ from element to element.
+Tensor weighted_sum(const std::vector<Tensor>& outputs) {
+  Tensor total = zeros({}, Dtype::f64);
+  double phase = 0;
+  for (const Tensor& output : outputs) {
+    if (output.dtype() != Dtype::f64 || output.numel() == 0) continue;
+    const Tensor weights =
+        cos(reshape(arange(0, output.numel(), 1, Dtype::f64), output.shape()) + phase);
+    total = total + sum(output * weights);
+    phase += 0.7;
+  }
+  return total;
+}
+
+double value_of(const Differentiable& function, std::span<const Tensor> inputs) {
+  const NoGrad constant;
+  return *weighted_sum(function(inputs)).data<double>();
+}
+
+std::string compare(const Tensor& gradient, const Tensor& input, std::size_t number,
+                    const std::function<double()>& value) {
+  const Tensor dense = contiguous(gradient);
+  std::string wrong;
+  std::int64_t i = 0;
+  for_each_element(input, [&](double& element) {
+    const double before = element;
+    element = before + step;
+    const double above = value();
+    element = before - step;
+    const double below = value();
+    element = before;
+    const double expected = (above - below) / (2 * step), actual = dense.data<double>()[i];
+    if (wrong.empty() && !(std::abs(actual - expected) <= 1e-5 * std::max(1.0, std::abs(expected))))
+      wrong = fmt::format("input {}, shape {}, element {}: the rule gives {}, differences {}",
+                          number, to_string(input.shape()), i, actual, expected);
+    ++i;
+  });
+  return wrong;
+}
+
+std::vector<Tensor> gradients_of(const Differentiable& function, std::span<const Tensor> inputs,
+                                 bool recorded) {
+  const Tensor total = weighted_sum(function(inputs));
+  if (!requires_grad(total)) return std::vector<Tensor>(inputs.size());
+  autograd::BackwardOptions options;
+  options.create_graph = recorded;
+  return autograd::grad({total}, inputs, {}, options, true);
+}
+
+// ---- Samples of rows ----
+
+// A leaf, and how the sample's tensor is seen in it.
+struct Placed {
+  Tensor leaf;
+  std::function<Tensor(const Tensor& leaf)> shown;
+};
+
+Placed placed_as_sampled(const Tensor& tensor) {
+  Dims small(tensor.shape());
+  for (std::size_t d = 0; d < small.size(); ++d)
+    if (tensor.strides()[d] == 0 && small[d] > 1) small[d] = 1;
+  if (IntList(small) == tensor.shape()) return {tensor, [](const Tensor& leaf) { return leaf; }};
+  return {empty(small, Dtype::f64),
+          [shape = Dims(tensor.shape())](const Tensor& leaf) { return expand(leaf, shape); }};
+}
+
+// Undefined leaf: a tensor of this rank cannot lie so.
+Placed place(const Tensor& tensor, Placing placing) {
+  if (placing == Placing::as_sampled) return placed_as_sampled(tensor);
+  Dims shape(tensor.shape());
+  if (placing == Placing::contiguous)
+    return {empty(shape, Dtype::f64), [](const Tensor& leaf) { return leaf; }};
+  if (placing == Placing::transposed && tensor.ndim() >= 2) {
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    return {empty(shape, Dtype::f64), [](const Tensor& leaf) { return transpose(leaf, -1, -2); }};
+  }
+  if (placing == Placing::channels_last && tensor.ndim() == 4)
+    return {empty({shape[0], shape[2], shape[3], shape[1]}, Dtype::f64), [](const Tensor& leaf) {
+              return permute(leaf, {0, 3, 1, 2});
+            }};
+  return {};
+}
+
+// The sample's arguments with other tensors in the place of its own.
+class Rewired {
+ public:
+  Rewired(const Sample& sample, const std::map<const bp_tensor*, Tensor>& others) {
+    for (bp_value value : sample.args) {
+      if (value.tag == BP_TENSOR) value.u.tensor = other(value.u.tensor, others);
+      if (value.tag == BP_TENSOR_LIST) {
+        auto* old = static_cast<const bp_tensor* const*>(value.u.ptr);
+        auto& list = lists_.emplace_back(old, old + value.aux);
+        for (const bp_tensor*& tensor : list) tensor = other(tensor, others);
+        value.u.ptr = list.data();
+      }
+      args_.push_back(value);
+    }
+  }
+  std::span<const bp_value> args() const { return args_; }
+
+ private:
+  static const bp_tensor* other(const bp_tensor* tensor,
+                                const std::map<const bp_tensor*, Tensor>& others) {
+    const auto found = others.find(tensor);
+    return found == others.end() ? tensor : &found->second.impl()->abi;
+  }
+  std::vector<bp_value> args_;
+  std::deque<std::vector<const bp_tensor*>> lists_;
+};
+
+// Some views refuse some layouts, which is no matter of derivatives.
+bool can_call(const Differentiable& call, std::span<const Tensor> inputs) {
+  try {
+    const NoGrad constant;
+    call(inputs);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool share_memory(const std::vector<Tensor>& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (tensors[i].numel() != 0 && tensors[i].shares_storage(tensors[k])) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string find_wrong_derivative(const Differentiable& function, std::vector<Tensor> inputs,
+                                  bool second) {
+  const std::vector<Tensor> gradients = gradients_of(function, inputs, false);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    if (gradients[i].shape() != inputs[i].shape() || gradients[i].dtype() != inputs[i].dtype())
+      return fmt::format("input {}: the gradient has shape {}, the input {}", i,
+                         to_string(gradients[i].shape()), to_string(inputs[i].shape()));
+    const std::string wrong =
+        compare(gradients[i], inputs[i], i, [&] { return value_of(function, inputs); });
+    if (!wrong.empty()) return wrong;
+  }
+  if (!second) return {};
+  const Differentiable first = [&](std::span<const Tensor> at) {
+    const EnableGrad recorded;
+    std::vector<Tensor> found;
+    for (Tensor& gradient : gradients_of(function, at, true))
+      if (gradient.defined()) found.push_back(std::move(gradient));
+    return found;
+  };
+  const std::string wrong = find_wrong_derivative(first, std::move(inputs), false);
+  return wrong.empty() ? wrong : "second derivative, " + wrong;
+}
+
+Checked check_derivative(Operator& op, const Sample& sample, Placing placing) {
+  std::vector<const bp_tensor*> replaced;
+  std::vector<std::function<Tensor(const Tensor&)>> shown;
+  std::vector<Tensor> leaves;
+  std::mt19937 random(7);
+  for (const Tensor& tensor : sample.tensors) {
+    if (tensor.dtype() != Dtype::f64) continue;
+    if (tensor.numel() > most_elements) return {};
+    Placed placed = place(tensor, placing);
+    if (!placed.leaf.defined()) return {};
+    fill_with_distinct(placed.leaf, random);
+    replaced.push_back(&tensor.impl()->abi);
+    shown.push_back(std::move(placed.shown));
+    leaves.push_back(std::move(placed.leaf));
+  }
+  if (leaves.empty() || share_memory(leaves)) return {};
+  for (const Tensor& leaf : leaves) set_requires_grad(leaf);
+  const auto call = [&](std::span<const Tensor> inputs) {
+    std::map<const bp_tensor*, Tensor> others;
+    for (std::size_t i = 0; i < inputs.size(); ++i) others[replaced[i]] = shown[i](inputs[i]);
+    return call_boxed(op, Rewired(sample, others).args());
+  };
+  if (!can_call(call, leaves)) return {};
+  const std::string wrong = find_wrong_derivative(call, leaves, true);
+  if (wrong.empty()) return {"", true};
+  return {fmt::format("{} ({}): {}", op.name(), sample.recipe, wrong), true};
+}
+
+}  // namespace bp::test

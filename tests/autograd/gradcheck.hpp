@@ -1,0 +1,32 @@
+// Derivatives against differences: what a row's rule says, and what its values do when an input moves.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <backplane/backplane.hpp>
+#include <backplane/core_ops/samples.hpp>
+
+namespace bp::test {
+
+// What is wrong with the derivatives of a function by its inputs, f64 leaves on a host-readable device
+// whose memory it may move; empty if nothing. `second`: those of the derivatives as well.
+using Differentiable = std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>;
+std::string find_wrong_derivative(const Differentiable& function, std::vector<Tensor> inputs,
+                                  bool second);
+
+// How the tensors of a sample lie in memory: as its recipe says, or all alike.
+enum class Placing { as_sampled, contiguous, transposed, channels_last };
+
+struct Checked {
+  std::string wrong;  // empty: nothing
+  bool was_checked =
+      false;  // false: the sample has no f64 tensors, or too many elements, or none that
+              // can be placed so
+};
+// The same for one sample of a row, first and second order. Its f64 tensors get distinct values between
+// 0.5 and 2, away from kinks and poles.
+Checked check_derivative(Operator& op, const Sample& sample, Placing placing);
+
+}  // namespace bp::test

@@ -1,0 +1,47 @@
+// needs: cpu
+// The derivative of every row that has one, and the derivative of that, against differences in float64, on
+// the table's own samples and on the same values in other layouts.
+#include <gtest/gtest.h>
+
+#include "autograd/gradcheck.hpp"
+
+namespace bp::test {
+namespace {
+
+const char* name_of(Placing placing) {
+  constexpr const char* names[] = {"as_sampled", "contiguous", "transposed", "channels_last"};
+  return names[static_cast<int>(placing)];
+}
+
+class Derivatives : public testing::TestWithParam<Placing> {};
+
+TEST_P(Derivatives, of_every_row_are_what_differences_say) {
+  int num_rows = 0;
+  for (Operator* op : registered_operators()) {
+    if (!op->has_gradient) continue;
+    int num_checked = 0;
+    for (const Sample& sample : samples_of(*op, Dtype::f64, device("cpu"))) {
+      const Checked checked = check_derivative(*op, sample, GetParam());
+      EXPECT_EQ(checked.wrong, "");
+      num_checked += checked.was_checked;
+    }
+    const bool fits_all = GetParam() == Placing::as_sampled || GetParam() == Placing::contiguous;
+    EXPECT_GE(num_checked, fits_all ? 4 : 0) << op->name();
+    num_rows += num_checked != 0;
+  }
+  EXPECT_GE(num_rows, GetParam() == Placing::channels_last ? 20 : 40);
+}
+
+INSTANTIATE_TEST_SUITE_P(Placed, Derivatives,
+                         testing::Values(Placing::as_sampled, Placing::contiguous,
+                                         Placing::transposed, Placing::channels_last),
+                         [](const auto& placed) { return std::string(name_of(placed.param)); });
+
+TEST(RulesOfDerivatives, are_known_for_each_row_with_a_grad_key) {
+  set_requires_grad(ones({1}));  // puts the layer in place
+  for (Operator* op : registered_operators())
+    EXPECT_EQ(op->derivative.load() != nullptr, op->has_gradient) << op->name();
+}
+
+}  // namespace
+}  // namespace bp::test
