@@ -9,7 +9,7 @@ namespace cuda_backend {
 namespace {
 
 CUdeviceptr address(const bp::Region& region) {
-  return static_cast<CUdeviceptr>(region.handle + region.offset);
+  return CUdeviceptr{region.handle} + region.offset;
 }
 
 // Is every element of `width` bytes equal to the first?

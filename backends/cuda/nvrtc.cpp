@@ -78,6 +78,7 @@ class Program {
 
   nvrtcResult compile(const std::vector<std::string>& options) {
     std::vector<const char*> texts;
+    texts.reserve(options.size());
     for (const std::string& option : options) texts.push_back(option.c_str());
     if (error_ == NVRTC_SUCCESS)
       error_ = library().compile(program_, static_cast<int>(texts.size()), texts.data());
@@ -89,7 +90,8 @@ class Program {
       return {};
     std::string text(bytes, '\0');
     if (library().log(program_, text.data()) != NVRTC_SUCCESS) return {};
-    return text.c_str();  // without the zeros at its end
+    text.resize(std::strlen(text.c_str()));  // without the zeros at its end
+    return text;
   }
   nvrtcResult read_binary(std::string& to) const {
     size_t bytes = 0;

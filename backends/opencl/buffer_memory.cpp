@@ -44,7 +44,7 @@ class BufferMemory : public Memory {
 
   cl_int set_argument(cl_kernel kernel, cl_uint index, bp::Handle handle) override {
     const cl_mem memory = handle == 0 ? nullptr : buffer_of(handle).memory.get();
-    return clSetKernelArg(kernel, index, sizeof memory, &memory);
+    return clSetKernelArg(kernel, index, sizeof(cl_mem), &memory);
   }
 
   cl_mem buffer(bp::Handle handle) const override { return buffer_of(handle).memory.get(); }

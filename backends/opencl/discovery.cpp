@@ -1,6 +1,7 @@
 #include "discovery.hpp"
 
 #include <cstdio>
+#include <cstring>
 
 namespace opencl {
 namespace {
@@ -16,7 +17,8 @@ template <class Ask> std::string ask_text(Ask ask) {
   if (ask(0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return {};
   std::string text(bytes, '\0');
   if (ask(bytes, text.data(), nullptr) != CL_SUCCESS) return {};
-  return text.c_str();  // without the zeros at its end
+  text.resize(std::strlen(text.c_str()));  // without the zeros at its end
+  return text;
 }
 
 std::vector<cl_platform_id> platforms(std::string& why_none) {

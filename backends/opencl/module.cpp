@@ -45,7 +45,8 @@ std::string build_log(cl_program program, cl_device_id device) {
     return {};
   std::string log(bytes, '\0');
   clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
-  return log.c_str();  // without the zeros at its end
+  log.resize(std::strlen(log.c_str()));  // without the zeros at its end
+  return log;
 }
 
 // The log may be longer than bp::error() takes.
@@ -101,7 +102,8 @@ std::string kernel_names(cl_program program) {
     return {};
   std::string names(bytes, '\0');
   clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, bytes, names.data(), nullptr);
-  return names.c_str();
+  names.resize(std::strlen(names.c_str()));
+  return names;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ constexpr size_t max_output_bytes = 16384;
 
 int spawn(std::vector<std::string>& arguments, int output, pid_t* pid) {
   std::vector<char*> list;
+  list.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) list.push_back(argument.data());
   list.push_back(nullptr);
   posix_spawn_file_actions_t files;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/tensor/check.hpp>
@@ -161,7 +162,7 @@ bp_function* DeviceCompiler::build(const KernelText& text) {
   Kernel& kernel = kernel_of(code);
   const std::lock_guard lock(kernel.mutex);
   if (kernel.function) return kernel.function;
-  if (kernel.refused) throw *kernel.refused;
+  if (kernel.refused) throw Error(*kernel.refused);
   const bool given_up_before = kernel.build != nullptr;
   try {
     kernel.function = make(text, code, kernel);

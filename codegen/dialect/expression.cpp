@@ -11,6 +11,31 @@
 namespace bp::codegen {
 namespace {
 
+int num_operands(std::uint16_t code) {
+  switch (code) {
+    case BP_X_ARG:
+    case BP_X_CONST:
+    case BP_X_ACC: return 0;
+    case BP_X_ADD:
+    case BP_X_SUB:
+    case BP_X_MUL:
+    case BP_X_DIV:
+    case BP_X_MAX:
+    case BP_X_MIN:
+    case BP_X_EQ:
+    case BP_X_NE:
+    case BP_X_LT:
+    case BP_X_LE:
+    case BP_X_GT:
+    case BP_X_GE:
+    case BP_X_AND:
+    case BP_X_OR:
+    case BP_X_POW: return 2;
+    case BP_X_SELECT: return 3;
+    default: return 1;
+  }
+}
+
 bool is_comparison(std::uint16_t code) {
   return code >= BP_X_EQ && code <= BP_X_GE;
 }
@@ -64,7 +89,7 @@ class Emitter {
     const std::size_t last = nodes_.size() - 1;
     const Value result = value_of(last);
     if (!is_mask_[last]) return as_number(result);
-    const std::string mask = as_mask(result);
+    std::string mask = as_mask(result);
     if (is_bool_ || width_ == 1) return mask;
     return keep("u8",
                 fmt::format("{}({} & ({})(1))", opencl_convert("u8", width_), mask, wide(mask_)));
@@ -83,7 +108,7 @@ class Emitter {
 
   // Names are told apart by where in the statements they are made.
   std::string keep(std::string_view element, std::string_view value) {
-    const std::string name = fmt::format("x{}_{}", statements_.size(), width_);
+    std::string name = fmt::format("x{}_{}", statements_.size(), width_);
     statements_ += fmt::format("  const {} {} = {};\n", wide(element), name, value);
     return name;
   }
@@ -198,10 +223,7 @@ class Emitter {
                         : code == BP_X_DIV ? '/'
                                            : '\0';
     if (is_real && symbol) return number(fmt::format("{} {} {}", a, symbol, b));
-    if (code == BP_X_POW) {
-      if (!is_real) refuse(step_name(code), dtype_);
-      return number(fmt::format("pow({}, {})", a, b));
-    }
+    if (is_real && code == BP_X_POW) return number(fmt::format("pow({}, {})", a, b));
     if (!symbol && is_complex(dtype_)) refuse(step_name(code), dtype_);
     return number(fmt::format("{}_{}({}, {})", step_name(code), wide(type_), a, b));
   }
@@ -240,29 +262,8 @@ class Emitter {
 
 }  // namespace
 
-int num_operands(std::uint16_t code) {
-  switch (code) {
-    case BP_X_ARG:
-    case BP_X_CONST:
-    case BP_X_ACC: return 0;
-    case BP_X_ADD:
-    case BP_X_SUB:
-    case BP_X_MUL:
-    case BP_X_DIV:
-    case BP_X_MAX:
-    case BP_X_MIN:
-    case BP_X_EQ:
-    case BP_X_NE:
-    case BP_X_LT:
-    case BP_X_LE:
-    case BP_X_GT:
-    case BP_X_GE:
-    case BP_X_AND:
-    case BP_X_OR:
-    case BP_X_POW: return 2;
-    case BP_X_SELECT: return 3;
-    default: return 1;
-  }
+ReadSteps steps_read_by(const bp_expr_node& node) {
+  return {{node.a, node.b, node.c}, num_operands(node.code)};
 }
 
 bool has_vector_form(Dtype dtype) {
@@ -271,13 +272,13 @@ bool has_vector_form(Dtype dtype) {
 
 std::uint64_t mask_arguments(std::span<const bp_expr_node> nodes) {
   std::uint64_t chooses = 0, elsewhere = 0;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const bp_expr_node& node = nodes[i];
-    const std::uint16_t operands[] = {node.a, node.b, node.c};
-    for (int k = 0; k < num_operands(node.code); ++k) {
-      const bp_expr_node& operand = nodes[operands[k]];
+  for (const bp_expr_node& node : nodes) {
+    const ReadSteps operands = steps_read_by(node);
+    for (const std::uint16_t& step : operands) {
+      const bp_expr_node& operand = nodes[step];
       if (operand.code != BP_X_ARG || operand.a >= 64) continue;
-      (node.code == BP_X_SELECT && k == 0 ? chooses : elsewhere) |= std::uint64_t{1} << operand.a;
+      const bool is_choice = node.code == BP_X_SELECT && &step == operands.begin();
+      (is_choice ? chooses : elsewhere) |= std::uint64_t{1} << operand.a;
     }
   }
   return chooses & ~elsewhere;

@@ -22,8 +22,15 @@ struct Operands {
 std::uint64_t mask_arguments(std::span<const bp_expr_node> nodes);
 // Does the expression give bool in every dtype?
 bool gives_mask(std::span<const bp_expr_node> nodes);
-// How many of a step's a, b and c are earlier steps.
-int num_operands(std::uint16_t code);
+// The earlier steps that a step reads, of its a, b and c.
+struct ReadSteps {
+  std::uint16_t steps[3];
+  int count;
+
+  const std::uint16_t* begin() const { return steps; }
+  const std::uint16_t* end() const { return steps + count; }
+};
+ReadSteps steps_read_by(const bp_expr_node& node);
 // Is there a vector form of this dtype's computations in OpenCL C?
 bool has_vector_form(Dtype dtype);
 

@@ -150,7 +150,7 @@ std::string define_complex(Language language, std::string_view word) {
   const std::string_view type = word.substr(underscore + 1), name = word.substr(0, underscore);
   if (!is_complex_type(type)) return {};
   if (name == "quotient") {
-    const std::string smith = of_type(through_smith, type);
+    std::string smith = of_type(through_smith, type);
     if (type == "c128") return smith;
     if (language != Language::opencl_c) return std::string(through_f64);
     return "#ifdef cl_khr_fp64\n" + std::string(through_f64) + "#else\n" + smith + "#endif\n";

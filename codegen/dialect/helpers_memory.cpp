@@ -93,7 +93,7 @@ std::string cuda_wide_store(std::size_t bytes) {
 // A struct of that alignment is loaded as one.
 std::string cuda_pack(const Pack& pack) {
   const std::string_view stored = storage_type(pack.dtype), computed = compute_type(pack.dtype);
-  const std::size_t bytes = pack.count * itemsize(pack.dtype);
+  const std::size_t bytes = std::size_t{pack.count} * itemsize(pack.dtype);
   const std::string type = fmt::format("{}_of", pack.word);
   const bool converts = is_converted(pack.dtype);
   const std::string from = converts ? fmt::format("{}_of_{}", computed, suffix(pack.dtype)) : "";

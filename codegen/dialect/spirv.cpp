@@ -83,7 +83,7 @@ std::string find_version() {
 std::string path_of(const Program& program, const std::string& version) {
   const char* given = secure_getenv(program.variable);
   if (given && *given) return given;
-  const std::string name = program.name + version;
+  std::string name = program.name + version;
   if (!is_in_path(name))
     throw_error(
         ErrorClass::unsupported,

@@ -1,5 +1,6 @@
 // copy and cast, for any strides on both sides. A copy looks at the size of elements alone.
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "dialect/expression.hpp"
 #include "dialect/helpers.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fmt/format.h>
 
 #include <backplane/tensor/error.hpp>
 

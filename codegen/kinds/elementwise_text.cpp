@@ -92,8 +92,8 @@ class Writer {
       return fmt::format("(({})({}))", wide(compute_type(dtype), width), one);
     };
     if (is_number(operand)) return repeated(fmt::format("n{}", operand));
-    const std::string load = fmt::format("load_{}(p{}, {})", wide(suffix(dtype), width), operand,
-                                         place_of(operand, width));
+    std::string load = fmt::format("load_{}(p{}, {})", wide(suffix(dtype), width), operand,
+                                   place_of(operand, width));
     if (width == 1 || is_flat_) return load;
     const std::string one = fmt::format("load_{0}(p{1}, a{1})", suffix(dtype), operand);
     return fmt::format("(v.step{} ? {} : {})", operand, load, repeated(one));

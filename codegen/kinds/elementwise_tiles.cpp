@@ -35,7 +35,7 @@ class Tiles {
     std::string bits;
     for_each_tensor([&](std::size_t k) {
       const std::size_t bytes =
-          std::min<std::size_t>(16, tile_.width * itemsize(of_.operands[k].dtype));
+          std::min(std::size_t{16}, std::size_t{tile_.width} * itemsize(of_.operands[k].dtype));
       bits += fmt::format("{}(u64)p{} % {}", bits.empty() ? "" : " | ", k, bytes);
     });
     line(fmt::format("const int aligned = ({}) == 0;", bits));

@@ -1,4 +1,5 @@
 // full and arange: tensors from numbers.
+#include <fmt/format.h>
 #include <string_view>
 
 #include "dialect/expression.hpp"

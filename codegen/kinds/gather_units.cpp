@@ -56,7 +56,7 @@ std::string move_unit(const Variant& variant, const char* verb, std::string_view
   const std::string single =
       loads ? fmt::format("{}[k] = load_{}({}, {} + (i64)k * {});", array, dtype, ptr, place, step)
             : fmt::format("store_{}({}, {} + (i64)k * {}, {}[k]);", dtype, ptr, place, step, array);
-  const std::string singly =
+  std::string singly =
       fmt::format("UNROLL for (int k = 0; k < {}; ++k) {}", variant.tile.width, single);
   if (variant.tile.width == 1) return singly;
   return fmt::format("if (aligned) {{ {}s_{}_{}({}, {}, {}); }} else {{ {} }}", verb, dtype,

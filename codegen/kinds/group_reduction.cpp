@@ -157,7 +157,7 @@ GroupSharing share_short_rows(const ReductionPlan& plan, GroupText text) {
   sharing.text = text;
   sharing.units = plan.kept.numel;
   sharing.piece = plan.reduced.numel;
-  const std::int64_t rows_of_group = usual_group / text.team * std::max(1u, 4 / text.steps);
+  const unsigned rows_of_group = usual_group / text.team * std::max(1u, 4 / text.steps);
   sharing.groups = (sharing.units + rows_of_group - 1) / rows_of_group;
   return sharing;
 }

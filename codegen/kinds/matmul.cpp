@@ -7,6 +7,7 @@
 // that tuning changes no result.
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include <backplane/runtime/capturing.hpp>
 #include <backplane/tensor/check.hpp>

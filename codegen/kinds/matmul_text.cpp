@@ -149,7 +149,7 @@ class TileText {
   // Fused wherever that is an instruction. fma() would cost a call where it is not, mad() is not fused on
   // every device that could, and the macros that tell are not defined by every driver.
   std::string multiply_add() const {
-    const std::string plain = "#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))\n";
+    std::string plain = "#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))\n";
     if (is_integer(type_)) return plain;
     return "#ifdef __OPENCL_VERSION__\n#pragma OPENCL FP_CONTRACT ON\n#endif\n" + plain;
   }

@@ -37,7 +37,8 @@ KernelText move_text(std::uint32_t itemsize, int rank, bool is_unit) {
 // Rows without gaps move in elements as wide as the addresses allow.
 std::uint32_t widen(Walk& walk, std::uint32_t itemsize, std::int64_t to, std::int64_t from) {
   const auto may_double = [&] {
-    if (itemsize >= 8 || walk.row_size() % 2 != 0 || (to | from) % (2 * itemsize) != 0)
+    if (itemsize >= 8 || walk.row_size() % 2 != 0 ||
+        (to | from) % (std::int64_t{2} * itemsize) != 0)
       return false;
     for (int k = 0; k < 2; ++k)
       for (int d = 0; d < walk.rank - 1; ++d)

@@ -89,7 +89,7 @@ class Pad final : public GeneratedKernel {
     const bp_value& list = invocation.arg(1);
     const auto* pairs = static_cast<const std::int64_t*>(list.u.ptr);
     for (std::uint32_t i = 0; i < list.aux / 2; ++i)
-      frame.before[a.dl.ndim - 1 - static_cast<int>(i)] = pairs[2 * i];
+      frame.before[a.dl.ndim - 1 - static_cast<int>(i)] = pairs[std::size_t{2} * i];
     join_unpadded(walk, frame);
     std::int64_t start = offset_of(a);
     for (int d = 0; d < walk.rank; ++d)

@@ -1,5 +1,6 @@
 // Any expression over elements: one kernel for each dtype and way to reach the elements, whatever the row.
 #include <algorithm>
+#include <fmt/format.h>
 
 #include <backplane/tensor/error.hpp>
 
@@ -64,9 +65,8 @@ bool is_well_formed(const Operator& op) {
       if (type != ArgumentType::tensor && !is_number_argument(type)) return false;
       continue;
     }
-    const std::uint16_t operands[] = {node.a, node.b, node.c};
-    for (int k = 0; k < num_operands(node.code); ++k)
-      if (operands[k] >= i) return false;
+    for (const std::uint16_t step : steps_read_by(node))
+      if (step >= i) return false;
   }
   return op.num_nodes != 0 && op.schema->returns.size() == 1;
 }

@@ -24,7 +24,7 @@ class Random final : public GeneratedKernel {
     form.by_packs = !invocation.for_cpu() && invocation.device.language() != Language::c11;
     bp_function* function =
         invocation.function(out.dtype, [&] { return random_text(draw_, dtype, form); });
-    const std::int64_t chunk = 4 * form.lanes;
+    const std::int64_t chunk = std::int64_t{4} * form.lanes;
     const Division division = divide(invocation, (out.numel + chunk - 1) / chunk, 16);
     Values values;
     values.add(out.numel).add(division.piece).add(invocation.arg(1).u.i);

@@ -259,12 +259,12 @@ KernelText random_text(Draw draw, Dtype dtype, const RandomForm& form) {
         {{"lanes", lanes}, {"T", type}, {"number", draw == Draw::words ? "w" : uniform(dtype)}});
   }
   // The numbers of one counter are neighbours.
-  const std::string at_once =
-      form.by_packs ? fmt::format(
-                          "if (first + 4 <= v.count && (u64)out % {0} == 0) {{ "
-                          "stores_{1}_4(out, first, numbers); continue; }}",
-                          std::min<std::size_t>(16, 4 * itemsize(dtype)), suffix(dtype))
-                    : std::string();
+  const std::string at_once = form.by_packs
+                                  ? fmt::format(
+                                        "if (first + 4 <= v.count && (u64)out % {0} == 0) {{ "
+                                        "stores_{1}_4(out, first, numbers); continue; }}",
+                                        std::min(16u, 4 * itemsize(dtype)), suffix(dtype))
+                                  : std::string();
   text.body = fill_in(random_body,
                       {{"lanes", lanes}, {"T", type}, {"D", suffix(dtype)}, {"at_once", at_once}});
   return text;

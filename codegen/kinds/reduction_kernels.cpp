@@ -211,12 +211,12 @@ const char* name_of(ReductionForm form) {
 }  // namespace
 
 std::uint64_t ReductionText::variant() const {
+  const std::uint64_t flags = (of_partials ? 2 : 0) | (to_partials ? 1 : 0);
   std::uint64_t number = index(dtype);
-  if (groups)
-    return 1ull << 40 | (groups->number() * 32 + number) << 2 | of_partials * 2u | to_partials * 1u;
+  if (groups) return 1ull << 40 | (groups->number() * 32 + number) << 2 | flags;
   number = number * 8 + static_cast<unsigned>(form);
   number = number * 32 + lanes;
-  return number * 4 + of_partials * 2u + to_partials;
+  return number * 4 + flags;
 }
 
 std::int64_t columns_of(const ReductionText& text) {

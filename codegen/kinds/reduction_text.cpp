@@ -33,9 +33,8 @@ bool is_of_element_alone(const Operator& op) {
   for (std::uint32_t i = 0; i + 1 < op.num_nodes; ++i) {
     const bp_expr_node& node = op.nodes[i];
     if (node.code == BP_X_ARG && node.a != 0) return false;
-    const std::uint16_t operands[] = {node.a, node.b, node.c};
-    for (int k = 0; k < num_operands(node.code); ++k)
-      if (is_accumulator(op, operands[k])) return false;
+    for (const std::uint16_t step : steps_read_by(node))
+      if (is_accumulator(op, step)) return false;
   }
   return true;
 }
@@ -224,7 +223,7 @@ std::uint64_t work_items(const Invocation& invocation, std::int64_t units, std::
   // Below so many elements the start of another thread costs more than it saves.
   constexpr std::int64_t grain = 16384;
   const std::int64_t most =
-      std::min<std::int64_t>(units, 4 * std::max(1u, invocation.info().compute_units));
+      std::min(units, std::int64_t{4} * std::max(1u, invocation.info().compute_units));
   return static_cast<std::uint64_t>(std::clamp<std::int64_t>(elements / grain, 1, most));
 }
 

@@ -293,7 +293,7 @@ class Softmax final : public GeneratedKernel {
                kept.inner() >= lanes) {
       text.form = Form::columns;
       text.lanes = lanes;
-      const std::int64_t width = vectors_of_columns * lanes;
+      const std::int64_t width = std::int64_t{vectors_of_columns} * lanes;
       units = kept.numel / kept.inner() * ((kept.inner() + width - 1) / width);
     } else {
       text.form = Form::strided_lines;

@@ -90,7 +90,7 @@ int Walk::rank_class() const {
 
 Division divide(const Invocation& invocation, std::int64_t count, std::int64_t grain) {
   if (!invocation.for_cpu()) return {static_cast<std::uint64_t>(count), 1};
-  const auto most = std::max<std::int64_t>(4 * invocation.info().compute_units, 1);
+  const auto most = std::max(std::int64_t{4} * invocation.info().compute_units, std::int64_t{1});
   const std::int64_t wanted = std::clamp<std::int64_t>((count + grain - 1) / grain, 1, most);
   const std::int64_t piece = std::max<std::int64_t>((count + wanted - 1) / wanted, 1);
   return {static_cast<std::uint64_t>((count + piece - 1) / piece), piece};
