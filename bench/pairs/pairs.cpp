@@ -20,6 +20,9 @@ void report_ns(const char* name, double ns) {
 }
 
 // The cost of one call, on one thread.
+void measure_recorded_calls();
+void measure_training_step();
+
 void measure_calls() {
   bp::set_num_threads(1);
   const bp::Tensor a = bp::ones({1}), b = bp::ones({1}), out = bp::empty({1});
@@ -37,6 +40,42 @@ void measure_calls() {
   const bp::Tensor c = bp::to(a, device), d = bp::to(b, device);
   report_ns("fallback_mul_1_element", bench::median_ns([&] { bp::Tensor x = bp::mul(c, d); }));
   report_ns("fallback_relu_1_element", bench::median_ns([&] { bp::Tensor x = bp::relu(c); }));
+
+  measure_recorded_calls();
+  measure_training_step();
+}
+
+// Recorded for derivatives, and back.
+void measure_recorded_calls() {
+  const bp::Tensor w = bp::set_requires_grad(bp::ones({1})), b = bp::ones({1});
+  report_ns("add_1_element_recorded", bench::median_ns([&] { bp::Tensor x = bp::add(w, b); }));
+  const double chain = bench::median_ns([&] {
+    bp::Tensor x = w;
+    for (int i = 0; i < 100; ++i) x = bp::mul(x, b);
+    bp::backward(x);
+  });
+  report_ns("chain_of_100_per_operator", chain / 100);
+}
+
+// A network 64-64-10 on 32 rows: forward, cross entropy, backward, and a step down.
+void measure_training_step() {
+  const auto parameter = [](std::vector<std::int64_t> shape) {
+    return bp::set_requires_grad(bp::mul(bp::randn(shape), 0.1));
+  };
+  const bp::Tensor parameters[] = {parameter({64, 64}), parameter({64}), parameter({64, 10}),
+                                   parameter({10})};
+  const auto& [w1, b1, w2, b2] = parameters;
+  const bp::Tensor x = bp::randn({32, 64}), y = bp::randint(0, 10, {32, 1});
+  const double step = bench::median_ns([&] {
+    for (const bp::Tensor& each : parameters) bp::set_grad(each, {});
+    const bp::Tensor hidden = bp::relu(bp::matmul(x, w1) + b1);
+    const bp::Tensor logits = bp::matmul(hidden, w2) + b2;
+    const bp::Tensor loss = bp::neg(bp::mean(bp::gather(bp::log_softmax(logits, 1), 1, y)));
+    bp::backward(loss);
+    const bp::NoGrad not_recorded;
+    for (const bp::Tensor& each : parameters) bp::add_(each, bp::grad(each), -0.01);
+  });
+  bench::report("training_step_64_64_10", step / 1e3, "us");
 }
 
 // 64 MiB of f32 with a fresh result, bytes read plus written; and matrix products; all cores.

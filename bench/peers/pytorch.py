@@ -22,6 +22,7 @@ PYTORCH_FLAGS = [
 ]
 PROGRAMS = {
     "pytorch_overhead": PYTORCH_FLAGS,
+    "pytorch_autograd": PYTORCH_FLAGS,
     "pytorch_privateuse1": PYTORCH_FLAGS,
     "pytorch_large": PYTORCH_FLAGS,
     "copy_bandwidth": ["-fopenmp"],
@@ -68,7 +69,7 @@ def build(name, flags):
 
 
 def calls():
-    return run("pytorch_overhead") | run("pytorch_privateuse1")
+    return run("pytorch_overhead") | run("pytorch_autograd") | run("pytorch_privateuse1")
 
 
 def large():

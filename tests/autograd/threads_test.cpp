@@ -1,5 +1,5 @@
-// needs: cpu
-// Backward from many threads at once.
+// needs: reference_compiler
+// Backward from many threads at once: on a device that the thread sanitizer's run has as well.
 #include <thread>
 
 #include "autograd/tensors.hpp"
@@ -9,6 +9,14 @@ namespace {
 
 constexpr int num_threads = 8;
 
+Tensor leaf_of(std::int64_t size, double value) {
+  return set_requires_grad(full({size}, value, f64, device("reference_compiler")));
+}
+
+Values values_of(const Tensor& a) {
+  return to_vector<double>(detach(a));
+}
+
 void on_all_threads(const std::function<void(int)>& body) {
   std::vector<std::thread> threads;
   for (int i = 0; i < num_threads; ++i) threads.emplace_back(body, i);
@@ -16,7 +24,7 @@ void on_all_threads(const std::function<void(int)>& body) {
 }
 
 TEST(Threads, add_to_the_same_leaves) {
-  const Tensor w = leaf(Values(100, 1.0)), b = leaf({0});
+  const Tensor w = leaf_of(100, 1), b = leaf_of(1, 0);
   constexpr int num_rounds = 50;
   on_all_threads([&](int thread) {
     for (int round = 0; round < num_rounds; ++round) backward(sum(w * (thread + 1.0) + b));
@@ -26,7 +34,7 @@ TEST(Threads, add_to_the_same_leaves) {
 }
 
 TEST(Threads, go_through_one_record_at_once) {
-  const Tensor w = leaf(Values(10, 2.0));
+  const Tensor w = leaf_of(10, 2);
   Tensor shared = w;
   for (int i = 0; i < 20; ++i) shared = exp(log(shared)) * 1.0;
   const Tensor root = sum(shared * shared);
@@ -38,7 +46,7 @@ TEST(Threads, go_through_one_record_at_once) {
 
 TEST(Threads, meet_a_freed_record_with_an_error_and_never_a_crash) {
   for (int round = 0; round < 20; ++round) {
-    const Tensor w = leaf(Values(10, 2.0));
+    const Tensor w = leaf_of(10, 2);
     Tensor shared = w;
     for (int i = 0; i < 20; ++i) shared = shared * exp(shared * 0.0);
     const Tensor root = sum(shared);
@@ -55,7 +63,7 @@ TEST(Threads, meet_a_freed_record_with_an_error_and_never_a_crash) {
 }
 
 TEST(Threads, may_continue_what_another_one_began) {
-  const Tensor w = leaf({3});
+  const Tensor w = leaf_of(1, 3);
   Tensor y;
   std::thread([&] { y = w * w; }).join();
   EXPECT_TRUE(is_grad_enabled());
