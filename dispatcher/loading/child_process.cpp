@@ -119,6 +119,7 @@ ChildResult run_child(const std::filesystem::path& program,
   std::vector<std::string> words{program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> list;
+  list.reserve(words.size() + 1);
   for (std::string& word : words) list.push_back(word.data());
   list.push_back(nullptr);
   pid_t pid = 0;
