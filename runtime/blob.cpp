@@ -69,6 +69,7 @@ void adopt(const char* op, Blob& blob, DeviceRecord& record, const NativeHandle&
                                            can_adopt ? interop.memory_kinds : nullptr, memory.kind),
                          memory.value};
   clear_plugin_error();
+  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): without it there is no kind, and listed_kind has thrown
   const bp_code code =
       interop.adopt_memory(record.handle, &native, blob.offset + blob.bytes, &blob.handle);
   if (code != BP_OK) throw_plugin_error(record, code, op);

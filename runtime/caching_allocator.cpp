@@ -275,10 +275,10 @@ void CachingAllocator::empty_cache() {
     const std::lock_guard lock(mutex_);
     segments = pool_.remove_free_segments();
   }
-  give_back_segments(std::move(segments));
+  give_back_segments(segments);
 }
 
-void CachingAllocator::give_back_segments(std::vector<std::unique_ptr<Segment>> segments) {
+void CachingAllocator::give_back_segments(const std::vector<std::unique_ptr<Segment>>& segments) {
   if (segments.empty()) return;
   // A free block may still be in use by earlier work of its own stream.
   if (!device_.synchronous) {

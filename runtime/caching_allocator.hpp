@@ -86,7 +86,7 @@ class CachingAllocator {
   void check_handle(bp_handle handle, std::uint64_t alignment, const MemorySource& source);
   void start(PoolBlock& block, bool for_core);
   void finish(PoolBlock& block);
-  void give_back_segments(std::vector<std::unique_ptr<Segment>> segments);
+  void give_back_segments(const std::vector<std::unique_ptr<Segment>>& segments);
   std::uint64_t alignment_of(std::uint64_t segment_bytes) const;
   [[noreturn]] void throw_out_of_memory(const Request& request);
   [[noreturn]] void throw_too_large(std::uint64_t asked) const;

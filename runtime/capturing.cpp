@@ -47,9 +47,9 @@ bool set_recorded(StreamImpl& stream, bool recorded) {
   return state_of(stream).is_recorded.exchange(recorded);
 }
 
-void refuse_capture(CaptureState& capture, ErrorClass error_class, std::string sentence) {
+void refuse_capture(CaptureState& capture, ErrorClass error_class, const std::string& sentence) {
   if (capture.failure.empty()) capture.failure = sentence;
-  throw_error(error_class, std::move(sentence));
+  throw_error(error_class, sentence);
 }
 
 }  // namespace bp

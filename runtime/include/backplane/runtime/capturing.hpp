@@ -61,6 +61,6 @@ BP_API bool set_recorded(StreamImpl& stream, bool recorded);
 
 // This thread's capture cannot go on: the error is thrown here, and again at its end if somebody catches this one.
 [[noreturn]] BP_API void refuse_capture(CaptureState& capture, ErrorClass error_class,
-                                        std::string sentence);
+                                        const std::string& sentence);
 
 }  // namespace bp
