@@ -95,10 +95,12 @@ bp_code open_in_plugin(DeviceState& state, bp_device** out) {
   std::vector<bp_native> adopted;
   {
     const std::lock_guard lock(state.mutex);
+    adopted.reserve(state.adopted.size());
     for (const AdoptedHandle& each : state.adopted) adopted.push_back({each.kind, each.value});
   }
   clear_plugin_error();
   if (adopted.empty()) return plugin.open(plugin.self, state.index, out);
+  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): only what the table can open was adopted
   return interop_of(state).open(plugin.self, state.index, adopted.data(),
                                 static_cast<std::uint32_t>(adopted.size()), out);
 }
