@@ -263,6 +263,254 @@ Tensor floor_by_a(const Recorded&, std::span<const Tensor> gradients) {
 constexpr Derivative::Input floor_inputs[] = {{0, floor_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative floor_derivative{floor_inputs, 1, Derivative::Fit::if_unlike};
 
+// grad * 0
+Tensor ceil_by_a(const Recorded&, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  return grad * 0;
+}
+
+constexpr Derivative::Input ceil_inputs[] = {{0, ceil_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative ceil_derivative{ceil_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * 0
+Tensor trunc_by_a(const Recorded&, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  return grad * 0;
+}
+
+constexpr Derivative::Input trunc_inputs[] = {{0, trunc_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative trunc_derivative{trunc_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * 0
+Tensor round_by_a(const Recorded&, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  return grad * 0;
+}
+
+constexpr Derivative::Input round_inputs[] = {{0, round_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative round_derivative{round_inputs, 1, Derivative::Fit::if_unlike};
+
+// -grad * conj(result * result)
+Tensor reciprocal_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor result = call.result(0);
+  return -grad * conj(result * result);
+}
+
+constexpr Derivative::Input reciprocal_inputs[] = {{0, reciprocal_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative reciprocal_derivative{reciprocal_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * -0.5 * (result * result * result)
+Tensor rsqrt_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor result = call.result(0);
+  return grad * -0.5 * (result * result * result);
+}
+
+constexpr Derivative::Input rsqrt_inputs[] = {{0, rsqrt_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative rsqrt_derivative{rsqrt_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * conj(a * 2)
+Tensor square_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  return grad * conj(a * 2);
+}
+
+constexpr Derivative::Input square_inputs[] = {{0, square_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative square_derivative{square_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * where(zeros_like(a) + b == 0, 0, b * pow(a, zeros_like(a) + b - 1))
+Tensor pow_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  return call.with_operand(1, [&](const auto& b) -> Tensor { return grad * where(zeros_like(a) + b == 0, 0, b * pow(a, zeros_like(a) + b - 1)); });
+}
+
+// grad * where(logical_and(zeros_like(b) + a == 0, b >= 0), 0, result * log(zeros_like(b) + a))
+Tensor pow_by_b(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor b = call.tensor(1);
+  const Tensor result = call.result(0);
+  return call.with_operand(0, [&](const auto& a) -> Tensor { return grad * where(logical_and(zeros_like(b) + a == 0, b >= 0), 0, result * log(zeros_like(b) + a)); });
+}
+
+constexpr Derivative::Input pow_inputs[] = {{0, pow_by_a, nullptr, 0b11, 0b0, 0b0},
+                                            {1, pow_by_b, nullptr, 0b11, 0b0, 0b1}};
+constexpr Derivative pow_derivative{pow_inputs, 2, Derivative::Fit::if_unlike};
+
+// where(logical_and(a > min, a < max), grad, 0)
+Tensor clamp_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  const Scalar min = call.number(1);
+  const Scalar max = call.number(2);
+  return where(logical_and(a > min, a < max), grad, 0);
+}
+
+constexpr Derivative::Input clamp_inputs[] = {{0, clamp_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative clamp_derivative{clamp_inputs, 1, Derivative::Fit::if_unlike};
+
+// where(a > min, grad, 0)
+Tensor clamp_min_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  const Scalar min = call.number(1);
+  return where(a > min, grad, 0);
+}
+
+constexpr Derivative::Input clamp_min_inputs[] = {{0, clamp_min_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative clamp_min_derivative{clamp_min_inputs, 1, Derivative::Fit::if_unlike};
+
+// where(a < max, grad, 0)
+Tensor clamp_max_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  const Scalar max = call.number(1);
+  return where(a < max, grad, 0);
+}
+
+constexpr Derivative::Input clamp_max_inputs[] = {{0, clamp_max_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative clamp_max_derivative{clamp_max_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * 1.1283791670955126 * exp(-a * a)
+Tensor erf_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  return grad * 1.1283791670955126 * exp(-a * a);
+}
+
+constexpr Derivative::Input erf_inputs[] = {{0, erf_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative erf_derivative{erf_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * (result + 1)
+Tensor expm1_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor result = call.result(0);
+  return grad * (result + 1);
+}
+
+constexpr Derivative::Input expm1_inputs[] = {{0, expm1_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative expm1_derivative{expm1_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad / (a + 1)
+Tensor log1p_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  return grad / (a + 1);
+}
+
+constexpr Derivative::Input log1p_inputs[] = {{0, log1p_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative log1p_derivative{log1p_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * (sigmoid(a) + result * (1 - sigmoid(a)))
+Tensor silu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  const Tensor result = call.result(0);
+  return grad * (sigmoid(a) + result * (1 - sigmoid(a)));
+}
+
+constexpr Derivative::Input silu_inputs[] = {{0, silu_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative silu_derivative{silu_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * (0.5 + 0.5 * erf(a * 0.7071067811865476) + a * (0.3989422804014327 * exp(a * a * -0.5)))
+Tensor gelu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  return grad * (0.5 + 0.5 * erf(a * 0.7071067811865476) + a * (0.3989422804014327 * exp(a * a * -0.5)));
+}
+
+constexpr Derivative::Input gelu_inputs[] = {{0, gelu_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative gelu_derivative{gelu_inputs, 1, Derivative::Fit::if_unlike};
+
+// grad * (sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) + result * sigmoid(-1.5957691216057308 * (a + 0.044715 * (a * a * a))) * (1.5957691216057308 + 0.21406444881780073 * (a * a)))
+Tensor gelu_tanh_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  const Tensor result = call.result(0);
+  return grad * (sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) + result * sigmoid(-1.5957691216057308 * (a + 0.044715 * (a * a * a))) * (1.5957691216057308 + 0.21406444881780073 * (a * a)));
+}
+
+constexpr Derivative::Input gelu_tanh_inputs[] = {{0, gelu_tanh_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative gelu_tanh_derivative{gelu_tanh_inputs, 1, Derivative::Fit::if_unlike};
+
+// where(a > 0, grad, grad * alpha * exp(minimum(a, 0)))
+Tensor elu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  const Scalar alpha = call.number(1);
+  return where(a > 0, grad, grad * alpha * exp(minimum(a, 0)));
+}
+
+constexpr Derivative::Input elu_inputs[] = {{0, elu_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative elu_derivative{elu_inputs, 1, Derivative::Fit::if_unlike};
+
+// where(a > 0, grad, grad * negative_slope)
+Tensor leaky_relu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  const Scalar negative_slope = call.number(1);
+  return where(a > 0, grad, grad * negative_slope);
+}
+
+constexpr Derivative::Input leaky_relu_inputs[] = {{0, leaky_relu_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative leaky_relu_derivative{leaky_relu_inputs, 1, Derivative::Fit::if_unlike};
+
+// where(a * beta > threshold, grad, grad * sigmoid(a * beta))
+Tensor softplus_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  const Scalar beta = call.number(1);
+  const Scalar threshold = call.number(2);
+  return where(a * beta > threshold, grad, grad * sigmoid(a * beta));
+}
+
+constexpr Derivative::Input softplus_inputs[] = {{0, softplus_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative softplus_derivative{softplus_inputs, 1, Derivative::Fit::if_unlike};
+
+// where(a >= 3, grad, where(a <= -3, 0, grad * (a / 3 + 0.5)))
+Tensor hardswish_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  return where(a >= 3, grad, where(a <= -3, 0, grad * (a / 3 + 0.5)));
+}
+
+constexpr Derivative::Input hardswish_inputs[] = {{0, hardswish_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative hardswish_derivative{hardswish_inputs, 1, Derivative::Fit::if_unlike};
+
+// where(logical_and(a > -3, a < 3), grad / 6, 0)
+Tensor hardsigmoid_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor a = call.tensor(0);
+  return where(logical_and(a > -3, a < 3), grad / 6, 0);
+}
+
+constexpr Derivative::Input hardsigmoid_inputs[] = {{0, hardsigmoid_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative hardsigmoid_derivative{hardsigmoid_inputs, 1, Derivative::Fit::if_unlike};
+
 }  // namespace
 
 void register_pointwise_derivatives();
@@ -286,6 +534,27 @@ void register_pointwise_derivatives() {
   ops::sigmoid.derivative.store(&sigmoid_derivative, order);
   ops::relu.derivative.store(&relu_derivative, order);
   ops::floor.derivative.store(&floor_derivative, order);
+  ops::ceil.derivative.store(&ceil_derivative, order);
+  ops::trunc.derivative.store(&trunc_derivative, order);
+  ops::round.derivative.store(&round_derivative, order);
+  ops::reciprocal.derivative.store(&reciprocal_derivative, order);
+  ops::rsqrt.derivative.store(&rsqrt_derivative, order);
+  ops::square.derivative.store(&square_derivative, order);
+  ops::pow.derivative.store(&pow_derivative, order);
+  ops::clamp.derivative.store(&clamp_derivative, order);
+  ops::clamp_min.derivative.store(&clamp_min_derivative, order);
+  ops::clamp_max.derivative.store(&clamp_max_derivative, order);
+  ops::erf.derivative.store(&erf_derivative, order);
+  ops::expm1.derivative.store(&expm1_derivative, order);
+  ops::log1p.derivative.store(&log1p_derivative, order);
+  ops::silu.derivative.store(&silu_derivative, order);
+  ops::gelu.derivative.store(&gelu_derivative, order);
+  ops::gelu_tanh.derivative.store(&gelu_tanh_derivative, order);
+  ops::elu.derivative.store(&elu_derivative, order);
+  ops::leaky_relu.derivative.store(&leaky_relu_derivative, order);
+  ops::softplus.derivative.store(&softplus_derivative, order);
+  ops::hardswish.derivative.store(&hardswish_derivative, order);
+  ops::hardsigmoid.derivative.store(&hardsigmoid_derivative, order);
 }
 
 }  // namespace bp::autograd

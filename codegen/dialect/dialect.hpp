@@ -16,6 +16,7 @@
 //   make_c64(re, im), add_c64(a, b), sub_ mul_ div_ neg_ eq_   and the same for c128
 //   cast_S_D(x)   from the computing type of dtype S to that of D as the operator `cast` does it
 //   add_T sub_T mul_T div_T neg_T abs_T   of real types: integers wrap, and divided by 0 they give 0
+//   pow_T(a, b)   of integers: it wraps, and negative powers are 0 but those of 1 and -1
 //   bits_of_f32(x), f32_of_bits(u), and of f64; f32_of_f16(u), f16_of_f32(x), and of bf16 and the f8
 //   sigmoid_T(a), tanh_T(a)       T f32 or f64
 //   DEVICE     before a helper function

@@ -223,7 +223,10 @@ class Emitter {
                         : code == BP_X_DIV ? '/'
                                            : '\0';
     if (is_real && symbol) return number(fmt::format("{} {} {}", a, symbol, b));
-    if (is_real && code == BP_X_POW) return number(fmt::format("pow({}, {})", a, b));
+    const bool is_f64_vector =
+        width_ > 1 && type_ == "f64";  // see pow_f64x4 in helpers_arithmetic.cpp
+    if (is_real && code == BP_X_POW && !is_f64_vector)
+      return number(fmt::format("pow({}, {})", a, b));
     if (!symbol && is_complex(dtype_)) refuse(step_name(code), dtype_);
     return number(fmt::format("{}_{}({}, {})", step_name(code), wide(type_), a, b));
   }

@@ -73,6 +73,13 @@ constexpr bp_expr_node logical_not_nodes[] = {
     {BP_X_NOT, 0, 0, 0, 0},
 };
 
+// a != b
+constexpr bp_expr_node logical_xor_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_NE, 0, 1, 0, 0},
+};
+
 Tensor ne_by_parts(const Tensor& a, const Tensor& b) {
   return logical_not(eq(a, b));
 }
@@ -96,6 +103,14 @@ void decompose_ge(const Call& call) {
   finish(call, ge_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
 }
 constexpr const char* ge_uses[] = {"le", nullptr};
+
+Tensor logical_xor_by_parts(const Tensor& a, const Tensor& b) {
+  return logical_and(logical_or(a, b), logical_not(logical_and(a, b)));
+}
+void decompose_logical_xor(const Call& call) {
+  finish(call, logical_xor_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
+}
+constexpr const char* logical_xor_uses[] = {"logical_and", "logical_or", "logical_not", nullptr};
 
 }  // namespace
 
@@ -225,6 +240,20 @@ constinit Operator logical_not{
     .nodes = logical_not_nodes,
     .num_nodes = std::size(logical_not_nodes),
     .doc = "True where a is zero.",
+};
+
+constinit Operator logical_xor{
+    .schema_text = "logical_xor(Tensor a, Tensor b) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = set_of(boolean),
+    .promotion = Promotion::compare,
+    .promoted = 0b11,
+    .infer = rules::pointwise,
+    .decompose = decompose_logical_xor,
+    .uses = logical_xor_uses,
+    .nodes = logical_xor_nodes,
+    .num_nodes = std::size(logical_xor_nodes),
+    .doc = "True where one of both is nonzero and the other is zero.",
 };
 
 }  // namespace ops
@@ -460,10 +489,21 @@ const Tensor& logical_not_out(const Tensor& out, const Tensor& a) {
   return out;
 }
 
+Tensor logical_xor(const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  return call_pointwise(ops::logical_xor, args, 2);
+}
+
+const Tensor& logical_xor_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  call_pointwise_into(ops::logical_xor, args, 2, out);
+  return out;
+}
+
 void register_comparison_operators();
 void register_comparison_operators() {
   for (Operator* op : {&ops::eq, &ops::ne, &ops::lt, &ops::le, &ops::gt, &ops::ge,
-                       &ops::logical_and, &ops::logical_or, &ops::logical_not})
+                       &ops::logical_and, &ops::logical_or, &ops::logical_not, &ops::logical_xor})
     register_operator(*op);
 }
 

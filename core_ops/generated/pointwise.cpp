@@ -132,6 +132,185 @@ constexpr bp_expr_node floor_nodes[] = {
     {BP_X_FLOOR, 0, 0, 0, 0},
 };
 
+// ceil(a)
+constexpr bp_expr_node ceil_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CEIL, 0, 0, 0, 0},
+};
+
+// trunc(a)
+constexpr bp_expr_node trunc_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_TRUNC, 0, 0, 0, 0},
+};
+
+// round(a)
+constexpr bp_expr_node round_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ROUND, 0, 0, 0, 0},
+};
+
+// 1 / a
+constexpr bp_expr_node reciprocal_nodes[] = {
+    {BP_X_CONST, 0, 0, 0, 1},
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_DIV, 0, 1, 0, 0},
+};
+
+// 1 / sqrt(a)
+constexpr bp_expr_node rsqrt_nodes[] = {
+    {BP_X_CONST, 0, 0, 0, 1},
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_SQRT, 1, 0, 0, 0},
+    {BP_X_DIV, 0, 2, 0, 0},
+};
+
+// a * a
+constexpr bp_expr_node square_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_MUL, 0, 0, 0, 0},
+};
+
+// pow(a, b)
+constexpr bp_expr_node pow_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_POW, 0, 1, 0, 0},
+};
+
+// minimum(maximum(a, min), max)
+constexpr bp_expr_node clamp_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_MAX, 0, 1, 0, 0},
+    {BP_X_ARG, 2, 0, 0, 0},
+    {BP_X_MIN, 2, 3, 0, 0},
+};
+
+// maximum(a, min)
+constexpr bp_expr_node clamp_min_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_MAX, 0, 1, 0, 0},
+};
+
+// minimum(a, max)
+constexpr bp_expr_node clamp_max_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_MIN, 0, 1, 0, 0},
+};
+
+// erf(a)
+constexpr bp_expr_node erf_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ERF, 0, 0, 0, 0},
+};
+
+// expm1(a)
+constexpr bp_expr_node expm1_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_EXPM1, 0, 0, 0, 0},
+};
+
+// log1p(a)
+constexpr bp_expr_node log1p_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_LOG1P, 0, 0, 0, 0},
+};
+
+// a * sigmoid(a)
+constexpr bp_expr_node silu_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_SIGMOID, 0, 0, 0, 0},
+    {BP_X_MUL, 0, 1, 0, 0},
+};
+
+// a * (0.5 + 0.5 * erf(a * 0.7071067811865476))
+constexpr bp_expr_node gelu_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0.5},
+    {BP_X_CONST, 0, 0, 0, 0.7071067811865476},
+    {BP_X_MUL, 0, 2, 0, 0},
+    {BP_X_ERF, 3, 0, 0, 0},
+    {BP_X_MUL, 1, 4, 0, 0},
+    {BP_X_ADD, 1, 5, 0, 0},
+    {BP_X_MUL, 0, 6, 0, 0},
+};
+
+// a * sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a)))
+constexpr bp_expr_node gelu_tanh_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 1.5957691216057308},
+    {BP_X_CONST, 0, 0, 0, 0.044715},
+    {BP_X_MUL, 0, 0, 0, 0},
+    {BP_X_MUL, 3, 0, 0, 0},
+    {BP_X_MUL, 2, 4, 0, 0},
+    {BP_X_ADD, 0, 5, 0, 0},
+    {BP_X_MUL, 1, 6, 0, 0},
+    {BP_X_SIGMOID, 7, 0, 0, 0},
+    {BP_X_MUL, 0, 8, 0, 0},
+};
+
+// where(a > 0, a, alpha * expm1(a))
+constexpr bp_expr_node elu_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_GT, 0, 1, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_EXPM1, 0, 0, 0, 0},
+    {BP_X_MUL, 3, 4, 0, 0},
+    {BP_X_SELECT, 2, 0, 5, 0},
+};
+
+// where(a > 0, a, a * negative_slope)
+constexpr bp_expr_node leaky_relu_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_GT, 0, 1, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_MUL, 0, 3, 0, 0},
+    {BP_X_SELECT, 2, 0, 4, 0},
+};
+
+// where(a * beta > threshold, a, log1p(exp(a * beta)) / beta)
+constexpr bp_expr_node softplus_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_MUL, 0, 1, 0, 0},
+    {BP_X_ARG, 2, 0, 0, 0},
+    {BP_X_GT, 2, 3, 0, 0},
+    {BP_X_EXP, 2, 0, 0, 0},
+    {BP_X_LOG1P, 5, 0, 0, 0},
+    {BP_X_DIV, 6, 1, 0, 0},
+    {BP_X_SELECT, 4, 0, 7, 0},
+};
+
+// a * (minimum(maximum(a + 3, 0), 6) / 6)
+constexpr bp_expr_node hardswish_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 3},
+    {BP_X_ADD, 0, 1, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_MAX, 2, 3, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 6},
+    {BP_X_MIN, 4, 5, 0, 0},
+    {BP_X_DIV, 6, 5, 0, 0},
+    {BP_X_MUL, 0, 7, 0, 0},
+};
+
+// minimum(maximum(a + 3, 0), 6) / 6
+constexpr bp_expr_node hardsigmoid_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 3},
+    {BP_X_ADD, 0, 1, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_MAX, 2, 3, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 6},
+    {BP_X_MIN, 4, 5, 0, 0},
+    {BP_X_DIV, 6, 5, 0, 0},
+};
+
 Tensor sigmoid_by_parts(const Tensor& a) {
   return div(1, add(exp(neg(a)), 1));
 }
@@ -147,6 +326,169 @@ void decompose_relu(const Call& call) {
   finish(call, relu_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* relu_uses[] = {"maximum", nullptr};
+
+Tensor ceil_by_parts(const Tensor& a) {
+  return neg(floor(neg(a)));
+}
+void decompose_ceil(const Call& call) {
+  finish(call, ceil_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* ceil_uses[] = {"neg", "floor", nullptr};
+
+Tensor trunc_by_parts(const Tensor& a) {
+  return where(lt(a, 0), neg(floor(neg(a))), floor(a));
+}
+void decompose_trunc(const Call& call) {
+  finish(call, trunc_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* trunc_uses[] = {"where", "lt", "neg", "floor", nullptr};
+
+Tensor round_by_parts(const Tensor& a) {
+  return round_by_floor(a);
+}
+void decompose_round(const Call& call) {
+  finish(call, round_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* round_uses[] = {"floor", "mul", "sub", "add", "ne", "eq", "gt", "logical_and",
+                                      "logical_or", "where", nullptr};
+
+Tensor reciprocal_by_parts(const Tensor& a) {
+  return div(1, a);
+}
+void decompose_reciprocal(const Call& call) {
+  finish(call, reciprocal_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* reciprocal_uses[] = {"div", nullptr};
+
+Tensor rsqrt_by_parts(const Tensor& a) {
+  return div(1, sqrt(a));
+}
+void decompose_rsqrt(const Call& call) {
+  finish(call, rsqrt_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* rsqrt_uses[] = {"div", "sqrt", nullptr};
+
+Tensor square_by_parts(const Tensor& a) {
+  return mul(a, a);
+}
+void decompose_square(const Call& call) {
+  finish(call, square_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* square_uses[] = {"mul", nullptr};
+
+Tensor clamp_by_parts(const Tensor& a, const Scalar& min, const Scalar& max) {
+  return minimum(maximum(a, min), max);
+}
+void decompose_clamp(const Call& call) {
+  finish(call, clamp_by_parts(tensor_arg(call, 0), scalar_arg(call, 1), scalar_arg(call, 2)));
+}
+constexpr const char* clamp_uses[] = {"minimum", "maximum", nullptr};
+
+Tensor clamp_min_by_parts(const Tensor& a, const Scalar& min) {
+  return maximum(a, min);
+}
+void decompose_clamp_min(const Call& call) {
+  finish(call, clamp_min_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
+}
+constexpr const char* clamp_min_uses[] = {"maximum", nullptr};
+
+Tensor clamp_max_by_parts(const Tensor& a, const Scalar& max) {
+  return minimum(a, max);
+}
+void decompose_clamp_max(const Call& call) {
+  finish(call, clamp_max_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
+}
+constexpr const char* clamp_max_uses[] = {"minimum", nullptr};
+
+Tensor erf_by_parts(const Tensor& a) {
+  return erf_by_exp(a);
+}
+void decompose_erf(const Call& call) {
+  finish(call, erf_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* erf_uses[] = {"cast", "abs", "minimum", "exp", "mul", "add", "sub", "div",
+                                    "neg", "lt", "where", nullptr};
+
+Tensor expm1_by_parts(const Tensor& a) {
+  return expm1_by_exp(a);
+}
+void decompose_expm1(const Call& call) {
+  finish(call, expm1_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* expm1_uses[] = {"exp", "sub", "log", "abs", "gt", "eq", "div", "mul", "where",
+                                      nullptr};
+
+Tensor log1p_by_parts(const Tensor& a) {
+  return log1p_by_log(a);
+}
+void decompose_log1p(const Call& call) {
+  finish(call, log1p_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* log1p_uses[] = {"add", "sub", "log", "eq", "div", "mul", "where", nullptr};
+
+Tensor silu_by_parts(const Tensor& a) {
+  return mul(a, sigmoid(a));
+}
+void decompose_silu(const Call& call) {
+  finish(call, silu_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* silu_uses[] = {"mul", "sigmoid", nullptr};
+
+Tensor gelu_by_parts(const Tensor& a) {
+  return mul(a, add(0.5, mul(0.5, erf(mul(a, 0.7071067811865476)))));
+}
+void decompose_gelu(const Call& call) {
+  finish(call, gelu_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* gelu_uses[] = {"mul", "add", "erf", nullptr};
+
+Tensor gelu_tanh_by_parts(const Tensor& a) {
+  return mul(a, sigmoid(mul(1.5957691216057308, add(a, mul(0.044715, mul(mul(a, a), a))))));
+}
+void decompose_gelu_tanh(const Call& call) {
+  finish(call, gelu_tanh_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* gelu_tanh_uses[] = {"mul", "sigmoid", "add", nullptr};
+
+Tensor elu_by_parts(const Tensor& a, const Scalar& alpha) {
+  return where(gt(a, 0), a, mul(alpha, expm1(a)));
+}
+void decompose_elu(const Call& call) {
+  finish(call, elu_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
+}
+constexpr const char* elu_uses[] = {"where", "gt", "mul", "expm1", nullptr};
+
+Tensor leaky_relu_by_parts(const Tensor& a, const Scalar& negative_slope) {
+  return where(gt(a, 0), a, mul(a, negative_slope));
+}
+void decompose_leaky_relu(const Call& call) {
+  finish(call, leaky_relu_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
+}
+constexpr const char* leaky_relu_uses[] = {"where", "gt", "mul", nullptr};
+
+Tensor softplus_by_parts(const Tensor& a, const Scalar& beta, const Scalar& threshold) {
+  return where(gt(mul(a, beta), threshold), a, div(log1p(exp(mul(a, beta))), beta));
+}
+void decompose_softplus(const Call& call) {
+  finish(call, softplus_by_parts(tensor_arg(call, 0), scalar_arg(call, 1), scalar_arg(call, 2)));
+}
+constexpr const char* softplus_uses[] = {"where", "gt", "mul", "div", "log1p", "exp", nullptr};
+
+Tensor hardswish_by_parts(const Tensor& a) {
+  return mul(a, div(minimum(maximum(add(a, 3), 0), 6), 6));
+}
+void decompose_hardswish(const Call& call) {
+  finish(call, hardswish_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* hardswish_uses[] = {"mul", "div", "minimum", "maximum", "add", nullptr};
+
+Tensor hardsigmoid_by_parts(const Tensor& a) {
+  return div(minimum(maximum(add(a, 3), 0), 6), 6);
+}
+void decompose_hardsigmoid(const Call& call) {
+  finish(call, hardsigmoid_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* hardsigmoid_uses[] = {"div", "minimum", "maximum", "add", nullptr};
 
 }  // namespace
 
@@ -413,6 +755,331 @@ constinit Operator floor{
     .num_nodes = std::size(floor_nodes),
     .has_gradient = true,
     .doc = "The largest whole number that is not above a, elementwise.",
+};
+
+constinit Operator ceil{
+    .schema_text = "ceil(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::common,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_ceil,
+    .uses = ceil_uses,
+    .nodes = ceil_nodes,
+    .num_nodes = std::size(ceil_nodes),
+    .has_gradient = true,
+    .doc = "The smallest whole number that is not below a, elementwise.",
+};
+
+constinit Operator trunc{
+    .schema_text = "trunc(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::common,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_trunc,
+    .uses = trunc_uses,
+    .nodes = trunc_nodes,
+    .num_nodes = std::size(trunc_nodes),
+    .has_gradient = true,
+    .doc = "The whole number next to a on the side of 0, elementwise.",
+};
+
+constinit Operator round{
+    .schema_text = "round(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::common,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_round,
+    .uses = round_uses,
+    .nodes = round_nodes,
+    .num_nodes = std::size(round_nodes),
+    .has_gradient = true,
+    .doc = "The nearest whole number, elementwise; of two that are equally near, the even one.",
+};
+
+constinit Operator reciprocal{
+    .schema_text = "reciprocal(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating | dtypes::complex,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_reciprocal,
+    .uses = reciprocal_uses,
+    .nodes = reciprocal_nodes,
+    .num_nodes = std::size(reciprocal_nodes),
+    .has_gradient = true,
+    .doc = "1 / a, elementwise. Integers are taken as the default dtype.",
+};
+
+constinit Operator rsqrt{
+    .schema_text = "rsqrt(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_rsqrt,
+    .uses = rsqrt_uses,
+    .nodes = rsqrt_nodes,
+    .num_nodes = std::size(rsqrt_nodes),
+    .has_gradient = true,
+    .doc = "1 / sqrt(a), elementwise. Integers are taken as the default dtype.",
+};
+
+constinit Operator square{
+    .schema_text = "square(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::numeric,
+    .promotion = Promotion::common,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_square,
+    .uses = square_uses,
+    .nodes = square_nodes,
+    .num_nodes = std::size(square_nodes),
+    .has_gradient = true,
+    .doc = "a * a, elementwise.",
+};
+
+constinit Operator pow{
+    .schema_text = "pow(Tensor a, Tensor b) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .flags = BP_OP_PRIMITIVE,
+    .dtypes = dtypes::real,
+    .promotion = Promotion::common,
+    .promoted = 0b11,
+    .scalar_ok = 0b11,
+    .infer = rules::pointwise,
+    .nodes = pow_nodes,
+    .num_nodes = std::size(pow_nodes),
+    .has_gradient = true,
+    .doc = "a to the power of b, elementwise. Of integers it wraps, and a negative power is 0 "
+           "unless a is 1 or -1.",
+};
+
+constinit Operator clamp{
+    .schema_text = "clamp(Tensor a, Scalar min, Scalar max) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real,
+    .promotion = Promotion::common,
+    .promoted = 0b111,
+    .infer = rules::pointwise,
+    .decompose = decompose_clamp,
+    .uses = clamp_uses,
+    .nodes = clamp_nodes,
+    .num_nodes = std::size(clamp_nodes),
+    .has_gradient = true,
+    .doc = "a, but no less than min and then no more than max, elementwise; NaN stays NaN.",
+};
+
+constinit Operator clamp_min{
+    .schema_text = "clamp_min(Tensor a, Scalar min) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real,
+    .promotion = Promotion::common,
+    .promoted = 0b11,
+    .infer = rules::pointwise,
+    .decompose = decompose_clamp_min,
+    .uses = clamp_min_uses,
+    .nodes = clamp_min_nodes,
+    .num_nodes = std::size(clamp_min_nodes),
+    .has_gradient = true,
+    .doc = "a, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.",
+};
+
+constinit Operator clamp_max{
+    .schema_text = "clamp_max(Tensor a, Scalar max) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real,
+    .promotion = Promotion::common,
+    .promoted = 0b11,
+    .infer = rules::pointwise,
+    .decompose = decompose_clamp_max,
+    .uses = clamp_max_uses,
+    .nodes = clamp_max_nodes,
+    .num_nodes = std::size(clamp_max_nodes),
+    .has_gradient = true,
+    .doc = "a, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum.",
+};
+
+constinit Operator erf{
+    .schema_text = "erf(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_erf,
+    .uses = erf_uses,
+    .nodes = erf_nodes,
+    .num_nodes = std::size(erf_nodes),
+    .has_gradient = true,
+    .doc = "The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to a), elementwise.",
+};
+
+constinit Operator expm1{
+    .schema_text = "expm1(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_expm1,
+    .uses = expm1_uses,
+    .nodes = expm1_nodes,
+    .num_nodes = std::size(expm1_nodes),
+    .has_gradient = true,
+    .doc = "exp(a) - 1, elementwise, without loss where a is small. Integers are taken as the "
+           "default dtype.",
+};
+
+constinit Operator log1p{
+    .schema_text = "log1p(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_log1p,
+    .uses = log1p_uses,
+    .nodes = log1p_nodes,
+    .num_nodes = std::size(log1p_nodes),
+    .has_gradient = true,
+    .doc = "log(1 + a), elementwise, without loss where a is small. Integers are taken as the "
+           "default dtype.",
+};
+
+constinit Operator silu{
+    .schema_text = "silu(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_silu,
+    .uses = silu_uses,
+    .nodes = silu_nodes,
+    .num_nodes = std::size(silu_nodes),
+    .has_gradient = true,
+    .doc = "a * sigmoid(a), elementwise. Integers are taken as the default dtype.",
+};
+
+constinit Operator gelu{
+    .schema_text = "gelu(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_gelu,
+    .uses = gelu_uses,
+    .nodes = gelu_nodes,
+    .num_nodes = std::size(gelu_nodes),
+    .has_gradient = true,
+    .doc = "a times the part of a normal distribution below a, a * (1 + erf(a / sqrt(2))) / 2, "
+           "elementwise. Integers are taken as the default dtype.",
+};
+
+constinit Operator gelu_tanh{
+    .schema_text = "gelu_tanh(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_gelu_tanh,
+    .uses = gelu_tanh_uses,
+    .nodes = gelu_tanh_nodes,
+    .num_nodes = std::size(gelu_tanh_nodes),
+    .has_gradient = true,
+    .doc = "The approximation of gelu by a hyperbolic tangent, a * (1 + tanh(sqrt(2 / pi) * (a + "
+           "0.044715 * a^3))) / 2, written as a sigmoid, elementwise. Integers are taken as the "
+           "default dtype.",
+};
+
+constinit Operator elu{
+    .schema_text = "elu(Tensor a, Scalar alpha=1) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_elu,
+    .uses = elu_uses,
+    .nodes = elu_nodes,
+    .num_nodes = std::size(elu_nodes),
+    .has_gradient = true,
+    .doc = "a where it is positive, and alpha * expm1(a) elsewhere. Integers are taken as the "
+           "default dtype.",
+};
+
+constinit Operator leaky_relu{
+    .schema_text = "leaky_relu(Tensor a, Scalar negative_slope=0.01) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_leaky_relu,
+    .uses = leaky_relu_uses,
+    .nodes = leaky_relu_nodes,
+    .num_nodes = std::size(leaky_relu_nodes),
+    .has_gradient = true,
+    .doc = "a where it is positive, and negative_slope * a elsewhere. Integers are taken as the "
+           "default dtype.",
+};
+
+constinit Operator softplus{
+    .schema_text = "softplus(Tensor a, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_softplus,
+    .uses = softplus_uses,
+    .nodes = softplus_nodes,
+    .num_nodes = std::size(softplus_nodes),
+    .has_gradient = true,
+    .doc = "log(1 + exp(a * beta)) / beta, elementwise, and a itself where a * beta is above the "
+           "threshold. Integers are taken as the default dtype.",
+};
+
+constinit Operator hardswish{
+    .schema_text = "hardswish(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_hardswish,
+    .uses = hardswish_uses,
+    .nodes = hardswish_nodes,
+    .num_nodes = std::size(hardswish_nodes),
+    .has_gradient = true,
+    .doc = "a * hardsigmoid(a), elementwise. Integers are taken as the default dtype.",
+};
+
+constinit Operator hardsigmoid{
+    .schema_text = "hardsigmoid(Tensor a) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_hardsigmoid,
+    .uses = hardsigmoid_uses,
+    .nodes = hardsigmoid_nodes,
+    .num_nodes = std::size(hardsigmoid_nodes),
+    .has_gradient = true,
+    .doc = "(a + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken "
+           "as the default dtype.",
 };
 
 }  // namespace ops
@@ -900,11 +1567,402 @@ const Tensor& floor_out(const Tensor& out, const Tensor& a) {
   return out;
 }
 
+Tensor ceil(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::ceil, args, 1);
+}
+
+const Tensor& ceil_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::ceil, args, 1, a);
+  return a;
+}
+
+const Tensor& ceil_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::ceil, args, 1, out);
+  return out;
+}
+
+Tensor trunc(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::trunc, args, 1);
+}
+
+const Tensor& trunc_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::trunc, args, 1, a);
+  return a;
+}
+
+const Tensor& trunc_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::trunc, args, 1, out);
+  return out;
+}
+
+Tensor round(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::round, args, 1);
+}
+
+const Tensor& round_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::round, args, 1, a);
+  return a;
+}
+
+const Tensor& round_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::round, args, 1, out);
+  return out;
+}
+
+Tensor reciprocal(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::reciprocal, args, 1);
+}
+
+const Tensor& reciprocal_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::reciprocal, args, 1, a);
+  return a;
+}
+
+const Tensor& reciprocal_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::reciprocal, args, 1, out);
+  return out;
+}
+
+Tensor rsqrt(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::rsqrt, args, 1);
+}
+
+const Tensor& rsqrt_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::rsqrt, args, 1, a);
+  return a;
+}
+
+const Tensor& rsqrt_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::rsqrt, args, 1, out);
+  return out;
+}
+
+Tensor square(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::square, args, 1);
+}
+
+const Tensor& square_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::square, args, 1, a);
+  return a;
+}
+
+const Tensor& square_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::square, args, 1, out);
+  return out;
+}
+
+Tensor pow(const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  return call_pointwise(ops::pow, args, 2);
+}
+
+Tensor pow(const Scalar& a, const Tensor& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  return call_pointwise(ops::pow, args, 2);
+}
+
+Tensor pow(const Tensor& a, const Scalar& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  return call_pointwise(ops::pow, args, 2);
+}
+
+const Tensor& pow_(const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  call_pointwise_into(ops::pow, args, 2, a);
+  return a;
+}
+
+const Tensor& pow_(const Tensor& a, const Scalar& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  call_pointwise_into(ops::pow, args, 2, a);
+  return a;
+}
+
+const Tensor& pow_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  call_pointwise_into(ops::pow, args, 2, out);
+  return out;
+}
+
+const Tensor& pow_out(const Tensor& out, const Scalar& a, const Tensor& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  call_pointwise_into(ops::pow, args, 2, out);
+  return out;
+}
+
+const Tensor& pow_out(const Tensor& out, const Tensor& a, const Scalar& b) {
+  bp_value args[] = {value_of(a), value_of(b)};
+  call_pointwise_into(ops::pow, args, 2, out);
+  return out;
+}
+
+Tensor clamp(const Tensor& a, const Scalar& min, const Scalar& max) {
+  bp_value args[] = {value_of(a), value_of(min), value_of(max)};
+  return call_pointwise(ops::clamp, args, 3);
+}
+
+const Tensor& clamp_(const Tensor& a, const Scalar& min, const Scalar& max) {
+  bp_value args[] = {value_of(a), value_of(min), value_of(max)};
+  call_pointwise_into(ops::clamp, args, 3, a);
+  return a;
+}
+
+const Tensor& clamp_out(const Tensor& out, const Tensor& a, const Scalar& min, const Scalar& max) {
+  bp_value args[] = {value_of(a), value_of(min), value_of(max)};
+  call_pointwise_into(ops::clamp, args, 3, out);
+  return out;
+}
+
+Tensor clamp_min(const Tensor& a, const Scalar& min) {
+  bp_value args[] = {value_of(a), value_of(min)};
+  return call_pointwise(ops::clamp_min, args, 2);
+}
+
+const Tensor& clamp_min_(const Tensor& a, const Scalar& min) {
+  bp_value args[] = {value_of(a), value_of(min)};
+  call_pointwise_into(ops::clamp_min, args, 2, a);
+  return a;
+}
+
+const Tensor& clamp_min_out(const Tensor& out, const Tensor& a, const Scalar& min) {
+  bp_value args[] = {value_of(a), value_of(min)};
+  call_pointwise_into(ops::clamp_min, args, 2, out);
+  return out;
+}
+
+Tensor clamp_max(const Tensor& a, const Scalar& max) {
+  bp_value args[] = {value_of(a), value_of(max)};
+  return call_pointwise(ops::clamp_max, args, 2);
+}
+
+const Tensor& clamp_max_(const Tensor& a, const Scalar& max) {
+  bp_value args[] = {value_of(a), value_of(max)};
+  call_pointwise_into(ops::clamp_max, args, 2, a);
+  return a;
+}
+
+const Tensor& clamp_max_out(const Tensor& out, const Tensor& a, const Scalar& max) {
+  bp_value args[] = {value_of(a), value_of(max)};
+  call_pointwise_into(ops::clamp_max, args, 2, out);
+  return out;
+}
+
+Tensor erf(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::erf, args, 1);
+}
+
+const Tensor& erf_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::erf, args, 1, a);
+  return a;
+}
+
+const Tensor& erf_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::erf, args, 1, out);
+  return out;
+}
+
+Tensor expm1(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::expm1, args, 1);
+}
+
+const Tensor& expm1_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::expm1, args, 1, a);
+  return a;
+}
+
+const Tensor& expm1_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::expm1, args, 1, out);
+  return out;
+}
+
+Tensor log1p(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::log1p, args, 1);
+}
+
+const Tensor& log1p_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::log1p, args, 1, a);
+  return a;
+}
+
+const Tensor& log1p_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::log1p, args, 1, out);
+  return out;
+}
+
+Tensor silu(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::silu, args, 1);
+}
+
+const Tensor& silu_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::silu, args, 1, a);
+  return a;
+}
+
+const Tensor& silu_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::silu, args, 1, out);
+  return out;
+}
+
+Tensor gelu(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::gelu, args, 1);
+}
+
+const Tensor& gelu_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::gelu, args, 1, a);
+  return a;
+}
+
+const Tensor& gelu_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::gelu, args, 1, out);
+  return out;
+}
+
+Tensor gelu_tanh(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::gelu_tanh, args, 1);
+}
+
+const Tensor& gelu_tanh_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::gelu_tanh, args, 1, a);
+  return a;
+}
+
+const Tensor& gelu_tanh_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::gelu_tanh, args, 1, out);
+  return out;
+}
+
+Tensor elu(const Tensor& a, const Scalar& alpha) {
+  bp_value args[] = {value_of(a), value_of(alpha)};
+  return call_pointwise(ops::elu, args, 2);
+}
+
+const Tensor& elu_(const Tensor& a, const Scalar& alpha) {
+  bp_value args[] = {value_of(a), value_of(alpha)};
+  call_pointwise_into(ops::elu, args, 2, a);
+  return a;
+}
+
+const Tensor& elu_out(const Tensor& out, const Tensor& a, const Scalar& alpha) {
+  bp_value args[] = {value_of(a), value_of(alpha)};
+  call_pointwise_into(ops::elu, args, 2, out);
+  return out;
+}
+
+Tensor leaky_relu(const Tensor& a, const Scalar& negative_slope) {
+  bp_value args[] = {value_of(a), value_of(negative_slope)};
+  return call_pointwise(ops::leaky_relu, args, 2);
+}
+
+const Tensor& leaky_relu_(const Tensor& a, const Scalar& negative_slope) {
+  bp_value args[] = {value_of(a), value_of(negative_slope)};
+  call_pointwise_into(ops::leaky_relu, args, 2, a);
+  return a;
+}
+
+const Tensor& leaky_relu_out(const Tensor& out, const Tensor& a, const Scalar& negative_slope) {
+  bp_value args[] = {value_of(a), value_of(negative_slope)};
+  call_pointwise_into(ops::leaky_relu, args, 2, out);
+  return out;
+}
+
+Tensor softplus(const Tensor& a, const Scalar& beta, const Scalar& threshold) {
+  bp_value args[] = {value_of(a), value_of(beta), value_of(threshold)};
+  return call_pointwise(ops::softplus, args, 3);
+}
+
+const Tensor& softplus_(const Tensor& a, const Scalar& beta, const Scalar& threshold) {
+  bp_value args[] = {value_of(a), value_of(beta), value_of(threshold)};
+  call_pointwise_into(ops::softplus, args, 3, a);
+  return a;
+}
+
+const Tensor& softplus_out(const Tensor& out, const Tensor& a, const Scalar& beta,
+                           const Scalar& threshold) {
+  bp_value args[] = {value_of(a), value_of(beta), value_of(threshold)};
+  call_pointwise_into(ops::softplus, args, 3, out);
+  return out;
+}
+
+Tensor hardswish(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::hardswish, args, 1);
+}
+
+const Tensor& hardswish_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::hardswish, args, 1, a);
+  return a;
+}
+
+const Tensor& hardswish_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::hardswish, args, 1, out);
+  return out;
+}
+
+Tensor hardsigmoid(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  return call_pointwise(ops::hardsigmoid, args, 1);
+}
+
+const Tensor& hardsigmoid_(const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::hardsigmoid, args, 1, a);
+  return a;
+}
+
+const Tensor& hardsigmoid_out(const Tensor& out, const Tensor& a) {
+  bp_value args[] = {value_of(a)};
+  call_pointwise_into(ops::hardsigmoid, args, 1, out);
+  return out;
+}
+
 void register_pointwise_operators();
 void register_pointwise_operators() {
   for (Operator* op : {&ops::add, &ops::sub, &ops::mul, &ops::div, &ops::maximum, &ops::minimum,
                        &ops::where, &ops::neg, &ops::abs, &ops::exp, &ops::log, &ops::sqrt,
-                       &ops::sin, &ops::cos, &ops::tanh, &ops::sigmoid, &ops::relu, &ops::floor})
+                       &ops::sin, &ops::cos, &ops::tanh, &ops::sigmoid, &ops::relu, &ops::floor,
+                       &ops::ceil, &ops::trunc, &ops::round, &ops::reciprocal, &ops::rsqrt,
+                       &ops::square, &ops::pow, &ops::clamp, &ops::clamp_min, &ops::clamp_max,
+                       &ops::erf, &ops::expm1, &ops::log1p, &ops::silu, &ops::gelu, &ops::gelu_tanh,
+                       &ops::elu, &ops::leaky_relu, &ops::softplus, &ops::hardswish,
+                       &ops::hardsigmoid})
     register_operator(*op);
 }
 

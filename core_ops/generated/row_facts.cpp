@@ -40,6 +40,10 @@ constexpr RowFacts facts[] = {
     {"logical_not",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset",
      "exact", "0.1"},
+    {"logical_xor",
+     "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
+     "several_tiles specials",
+     "exact", "0.1"},
     {"full",
      "vector matrix zero_dim zero_size rank_four several_tiles integer boolean",
      "exact", "0.1"},
@@ -194,6 +198,90 @@ constexpr RowFacts facts[] = {
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
      "channels_last",
      "exact", "0.1"},
+    {"ceil",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "exact", "0.1"},
+    {"trunc",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "exact", "0.1"},
+    {"round",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "exact", "0.1"},
+    {"reciprocal",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "1 ulp", "0.1"},
+    {"rsqrt",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "2 ulp", "0.1"},
+    {"square",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "exact", "0.1"},
+    {"pow",
+     "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
+     "several_tiles specials two_sided number",
+     "16 ulp", "0.1"},
+    {"clamp",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last number",
+     "exact", "0.1"},
+    {"clamp_min",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last number",
+     "exact", "0.1"},
+    {"clamp_max",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last number",
+     "exact", "0.1"},
+    {"erf",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "16 ulp", "0.1"},
+    {"expm1",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "5 ulp", "0.1"},
+    {"log1p",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "5 ulp", "0.1"},
+    {"silu",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "6 ulp", "0.1"},
+    {"gelu",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "accumulation", "0.1"},
+    {"gelu_tanh",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "6 ulp", "0.1"},
+    {"elu",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last number",
+     "6 ulp", "0.1"},
+    {"leaky_relu",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last number",
+     "exact", "0.1"},
+    {"softplus",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last number",
+     "8 ulp", "0.1"},
+    {"hardswish",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "2 ulp", "0.1"},
+    {"hardsigmoid",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last",
+     "1 ulp", "0.1"},
     {"philox",
      "vector matrix zero_dim zero_size odd_size rank_four several_tiles with_offset",
      "exact", "0.1"},

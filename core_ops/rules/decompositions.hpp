@@ -35,6 +35,12 @@ Tensor matmul_by_bmm(const Tensor& a, const Tensor& b);
 Tensor index_select_by_gather(const Tensor& a, std::int64_t dim, const Tensor& index);
 Tensor one_hot_by_scatter(const Tensor& a, std::int64_t num_classes);
 
+// Functions of one tensor from the primitives' own, each within its row's tolerance: by_primitives.cpp.
+Tensor round_by_floor(const Tensor& a);
+Tensor expm1_by_exp(const Tensor& a);
+Tensor log1p_by_log(const Tensor& a);
+Tensor erf_by_exp(const Tensor& a);
+
 // Where a draw begins. The counters are reserved before a kernel is chosen, so that all devices give
 // the same numbers.
 struct Draw {

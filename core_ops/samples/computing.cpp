@@ -38,6 +38,18 @@ std::size_t num_tensors(const Operator& op) {
   return count;
 }
 
+// The numbers beside one tensor (clamp's bounds): those that have defaults only where the recipe asks for
+// numbers, which then are fractions.
+void add_numbers(Draft& draft) {
+  const bool has_fractions = draft.is("number");
+  const std::vector<SchemaArgument>& arguments = draft.op().schema->arguments;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i].has_default && !has_fractions) return;
+    const auto whole = static_cast<std::int64_t>(i) - 1;
+    has_fractions ? draft.add_value(static_cast<double>(whole) + 0.5) : draft.add_value(whole);
+  }
+}
+
 // Four dimensions where the recipe's name asks for a middle.
 Dims shape_along(Draft& draft) {
   if (draft.is("middle_dim", "middle_dims")) return {2, 3, 4, 5};
@@ -58,7 +70,10 @@ std::int64_t dim_along(Draft& draft, std::int64_t rank) {
 
 void draft_pointwise(Draft& draft) {
   const bool has_condition = draft.op().schema->arguments[0].name == "condition";
-  if (num_tensors(draft.op()) == 1) return draft.add(draft.tensor(draft.shape()));
+  if (num_tensors(draft.op()) == 1) {
+    draft.add(draft.tensor(draft.shape()));
+    return add_numbers(draft);
+  }
   if (draft.is("number")) {
     const Tensor a = draft.tensor({3, 5});
     if (has_condition) draft.add(draft.tensor({3, 5}, boolean));

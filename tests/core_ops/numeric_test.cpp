@@ -11,6 +11,7 @@
 #include <backplane/backplane.hpp>
 #include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/tensor/views.hpp>
 
 namespace bp {
 namespace {
@@ -89,6 +90,17 @@ double larger(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? std::nan("") : a > b ? a : b;
 }
 
+double gelu_of(double a) {
+  return a * std::erfc(-a / std::sqrt(2.0)) / 2;
+}
+double gelu_tanh_of(double a) {
+  return a /
+         (1 + std::exp(-2 * std::sqrt(2 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)));
+}
+double hardsigmoid_of(double a) {
+  return std::isnan(a) ? a : std::min(std::max(a + 3, 0.0), 6.0) / 6;
+}
+
 const std::map<std::string, std::pair<Unary, double>>& unary_references() {
   static const std::map<std::string, std::pair<Unary, double>> references = {
       {"neg", {[](double a) { return -a; }, 0}},
@@ -104,6 +116,20 @@ const std::map<std::string, std::pair<Unary, double>>& unary_references() {
                                       : a > 0       ? a
                                                     : 0; }, 0}},
       {"floor", {[](double a) { return std::floor(a); }, 0}},
+      {"ceil", {[](double a) { return std::ceil(a); }, 0}},
+      {"trunc", {[](double a) { return std::trunc(a); }, 0}},
+      {"round", {[](double a) { return std::nearbyint(a); }, 0}},
+      {"reciprocal", {[](double a) { return 1 / a; }, 1}},
+      {"rsqrt", {[](double a) { return 1 / std::sqrt(a); }, 2}},
+      {"square", {[](double a) { return a * a; }, 1}},
+      {"erf", {[](double a) { return std::erf(a); }, 4}},
+      {"expm1", {[](double a) { return std::expm1(a); }, 3}},
+      {"log1p", {[](double a) { return std::log1p(a); }, 3}},
+      {"gelu", {gelu_of, 32}},  // 1 + erf loses what is near -1
+      {"gelu_tanh", {gelu_tanh_of, 32}},
+      {"silu", {[](double a) { return a / (1 + std::exp(-a)); }, 64}},  // of 1e-44
+      {"hardswish", {[](double a) { return a * hardsigmoid_of(a); }, 3}},
+      {"hardsigmoid", {hardsigmoid_of, 2}},
       {"logical_not", {[](double a) { return a == 0; }, 0}},
   };
   return references;
@@ -125,6 +151,8 @@ const std::map<std::string, std::pair<Binary, double>>& binary_references() {
       {"ge", {[](double a, double b) { return a >= b; }, 0}},
       {"logical_and", {[](double a, double b) { return a != 0 && b != 0; }, 0}},
       {"logical_or", {[](double a, double b) { return a != 0 || b != 0; }, 0}},
+      {"logical_xor", {[](double a, double b) { return (a != 0) != (b != 0); }, 0}},
+      {"pow", {[](double a, double b) { return std::pow(a, b); }, 2}},
   };
   return references;
 }
@@ -330,6 +358,39 @@ TEST(Numeric, casts_follow_pytorch) {
 TEST(Numeric, joined_tensors_are_promoted_and_empty_ones_left_out) {
   const Tensor joined = cat({tensor({1, 2}), tensor({0.5}), empty({0})});
   EXPECT_EQ(to_vector<float>(joined), (std::vector<float>{1, 2, 0.5f}));
+}
+
+TEST(Numeric, powers_of_integers_wrap_and_fractions_are_0) {
+  const Tensor a = tensor(std::vector<std::int64_t>{3, -2, 0, -5, 10, 2, -1, -1, 1, 3, 0});
+  const Tensor b = tensor(std::vector<std::int64_t>{4, 3, 0, 40, 30, 62, -2, -3, -4, -1, 5});
+  EXPECT_EQ(to_vector<std::int64_t>(pow(a, b)),
+            (std::vector<std::int64_t>{81, -8, 1, -4369436395329424031, 5076944270305263616,
+                                       4611686018427387904, 1, -1, 1, 0, 0}));
+  EXPECT_EQ(name(pow(a, 0.5).dtype()), name(f32));
+}
+
+TEST(Numeric, bounds_are_kept_and_promoted_as_numbers) {
+  const Tensor a = tensor({-2.0, 0.25, 3.0, std::nan("")});
+  EXPECT_EQ(to_vector<float>(views::narrow(clamp(a, -1, 2), 0, 0, 3)),
+            (std::vector<float>{-1, 0.25f, 2}));
+  EXPECT_TRUE(std::isnan(to_vector<float>(clamp(a, -1, 2))[3]));
+  EXPECT_EQ(to_vector<float>(clamp(tensor({0, 5}), 1.5, 0.5)), (std::vector<float>{0.5f, 0.5f}));
+  EXPECT_EQ(to_vector<std::int64_t>(clamp_max(clamp_min(tensor({-7, 1, 9}), 0), 4)),
+            (std::vector<std::int64_t>{0, 1, 4}));
+}
+
+TEST(Numeric, activations_take_their_numbers) {
+  const Tensor a = tensor({-3.0, -0.5, 0.0, 0.5, 3.0}, {.dtype = f64});
+  const std::vector<double> values = to_vector<double>(a);
+  const std::vector<double> curved = to_vector<double>(elu(a, 0.7));
+  const std::vector<double> leaky = to_vector<double>(leaky_relu(a, 0.2));
+  const std::vector<double> soft = to_vector<double>(softplus(a, 2, 3));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double x = values[i];
+    EXPECT_DOUBLE_EQ(curved[i], x > 0 ? x : 0.7 * std::expm1(x));
+    EXPECT_EQ(leaky[i], x > 0 ? x : 0.2 * x);
+    EXPECT_DOUBLE_EQ(soft[i], 2 * x > 3 ? x : std::log1p(std::exp(2 * x)) / 2);
+  }
 }
 
 TEST(Numeric, int64_keeps_what_a_double_would_lose) {

@@ -57,6 +57,9 @@ struct Expm1 {
 struct Log1p {
   template <class D, class V> static HWY_INLINE V apply(D d, V x) { return log1p(d, x); }
 };
+struct Erf {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return erf(d, x); }
+};
 
 // Two vectors at a time: each alone is one long chain of dependent steps. To write past the caches from
 // here, and not from a register afterwards, lets the writes overlap with the next computations (tanh of 64
@@ -108,6 +111,7 @@ template <class T> void add_type(PrimitiveTable& table, uint32_t dtype) {
   add<Sigmoid, T>(table, BP_X_SIGMOID, dtype);
   add<Expm1, T>(table, BP_X_EXPM1, dtype);
   add<Log1p, T>(table, BP_X_LOG1P, dtype);
+  add<Erf, T>(table, BP_X_ERF, dtype);
 }
 
 PrimitiveTable make_table() {

@@ -39,6 +39,6 @@ arithmetic_primitives();                  // arithmetic.cpp: what a processor ha
 const PrimitiveTable& math_primitives();  // math.cpp: exp, sin ... of f32 and f64
 const PrimitiveTable&
 streaming_primitives();  // streaming.cpp: arithmetic of f32 and f64, streaming alone
-const PrimitiveTable& scalar_primitives();  // scalar.cpp: complex numbers, pow, erf
+const PrimitiveTable& scalar_primitives();  // scalar.cpp: complex numbers, pow
 
 }  // namespace bp::cpu::tile

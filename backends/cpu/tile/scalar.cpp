@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <type_traits>
 
 #include "tile/primitives.hpp"
 
@@ -34,7 +35,21 @@ void map(void* dst, const void* a, const void* b, int64_t count, F f) {
 
 template <class T> void add_real(PrimitiveTable& table, uint32_t dtype) {
   table.entries[BP_X_POW][dtype] = BP_BINARY(T, T, std::pow(a, b));
-  table.entries[BP_X_ERF][dtype] = BP_UNARY(T, T, std::erf(a));
+}
+
+// Wraps as products do. A fraction is 0, also 1 / 0.
+template <class T> T power(T base, T exponent) {
+  if constexpr (std::is_signed_v<T>)
+    if (exponent < 0)
+      return base == 1 ? T(1) : base != -1 ? T(0) : exponent % 2 == 0 ? T(1) : T(-1);
+  uint64_t result = 1, square = static_cast<uint64_t>(base);
+  for (auto rest = static_cast<uint64_t>(exponent); rest != 0; rest >>= 1, square *= square)
+    if (rest & 1u) result *= square;
+  return static_cast<T>(result);
+}
+
+template <class T> void add_integer(PrimitiveTable& table, uint32_t dtype) {
+  table.entries[BP_X_POW][dtype] = BP_BINARY(T, T, power<T>(a, b));
 }
 
 template <class T> void add_complex(PrimitiveTable& table, uint32_t dtype) {
@@ -78,6 +93,14 @@ const PrimitiveTable& scalar_primitives() {
     PrimitiveTable made;
     add_real<float>(made, BP_F32);
     add_real<double>(made, BP_F64);
+    add_integer<int8_t>(made, BP_I8);
+    add_integer<int16_t>(made, BP_I16);
+    add_integer<int32_t>(made, BP_I32);
+    add_integer<int64_t>(made, BP_I64);
+    add_integer<uint8_t>(made, BP_U8);
+    add_integer<uint16_t>(made, BP_U16);
+    add_integer<uint32_t>(made, BP_U32);
+    add_integer<uint64_t>(made, BP_U64);
     add_complex<float>(made, BP_COMPLEX64);
     add_complex<double>(made, BP_COMPLEX128);
     return made;

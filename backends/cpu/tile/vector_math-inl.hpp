@@ -41,6 +41,14 @@ template <> struct Numbers<float> {
   static constexpr float sin_terms[] = {-1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f};
   static constexpr float cos_terms[] = {4.166664568298827e-2f, -1.388731625493765e-3f,
                                         2.443315711809948e-5f};
+  // erf(x) = x + x * p(x^2) up to 1, and 1 - exp(-x^2) * q(x - 2) beyond; here it becomes 1.
+  static constexpr float erf_saturates = 4.0f;
+  static constexpr float erf_near_terms[] = {0.128379166f,   -0.37612626f,   0.112836003f,
+                                             -0.0268544462f, 0.00518953661f, -0.000802084571f,
+                                             7.8891193e-05f};
+  static constexpr float erf_far_terms[] = {0.255395591f,    -0.106797785f,    0.0418015681f,
+                                            -0.0154430075f,  0.00547554437f,   -0.00185740867f,
+                                            0.000503495336f, -0.000202314099f, 0.000106842323f};
 };
 
 template <> struct Numbers<double> {
@@ -70,6 +78,20 @@ template <> struct Numbers<double> {
   static constexpr double cos_terms[] = {4.16666666666666019037e-02, -1.38888888888741095749e-03,
                                          2.48015872894767294178e-05, -2.75573143513906633035e-07,
                                          2.08757232129817482790e-09, -1.13596475577881948265e-11};
+  static constexpr double erf_saturates = 6.0;
+  static constexpr double erf_near_terms[] = {
+      0.12837916709551256,     -0.37612638903183548,    0.11283791670945253,
+      -0.026866170643276219,   0.0052239776074234677,   -0.00085483259896967576,
+      0.00012055295320494294,  -1.4924744663335489e-05, 1.6447517677871873e-06,
+      -1.6209175911748696e-07, 1.3722976265924504e-08,  -7.8011888740977512e-10};
+  static constexpr double erf_far_terms[] = {
+      0.2553956763105053,      -0.10679646185349624,    0.041802752603568138,
+      -0.015460637763884013,   0.0054407385371499674,   -0.0018316642813880674,
+      0.00059246999369226626,  -0.0001847783360808848,  5.572833370678997e-05,
+      -1.6293806644732256e-05, 4.6281213758257969e-06,  -1.2793761751512986e-06,
+      3.4492467051587662e-07,  -9.0894171441109763e-08, 2.3303675664509087e-08,
+      -5.7723034263217559e-09, 1.4433554371191851e-09,  -3.8726765166473301e-10,
+      9.5708399635536227e-11,  -1.5814607556182558e-11, 1.1724630307506614e-12};
 };
 
 // a / b for b from 1 to 4, within 0.6 ULP. AVX-512's approximation and one step of Newton's method take half
@@ -191,6 +213,17 @@ template <class D, class V> HWY_INLINE V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1);
   const V e = exp(d, hn::Neg(hn::Abs(x)));  // never overflows
   return divide_bounded(d, hn::IfThenElse(hn::Ge(x, hn::Zero(d)), one, e), hn::Add(one, e));
+}
+
+// Both polynomials are the ones of least error, weighted as they are used (Remez).
+template <class D, class V> HWY_INLINE V erf(D d, V x) {
+  using N = Numbers<hn::TFromD<D>>;
+  const V one = hn::Set(d, 1), size = at_most(d, hn::Abs(x), N::erf_saturates);
+  const V square = hn::Mul(size, size);
+  const V near = hn::MulAdd(x, polynomial(d, square, N::erf_near_terms), x);
+  const V tail = hn::Mul(exp_bounded(d, hn::Neg(square)),
+                         polynomial(d, hn::Sub(size, hn::Set(d, 2)), N::erf_far_terms));
+  return hn::IfThenElse(hn::Lt(size, one), near, hn::CopySign(hn::Sub(one, tail), x));
 }
 
 // log(x) + correction / x for normal positive x, as FreeBSD's log: x = 2^k * (1 + f).

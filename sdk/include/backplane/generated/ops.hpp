@@ -82,6 +82,14 @@ struct logical_not {
   enum class place : unsigned { a, out };
 };
 
+struct logical_xor {
+  static constexpr const char* name = "logical_xor";
+  static constexpr const char* schema = "logical_xor(Tensor a, Tensor b) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xd8e19d1b462e6adau;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { a, b, out };
+};
+
 struct full {
   static constexpr const char* name = "full";
   static constexpr const char* schema = "full(int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor";
@@ -350,6 +358,174 @@ struct floor {
   static constexpr const char* name = "floor";
   static constexpr const char* schema = "floor(Tensor a) -> Tensor";
   static constexpr uint64_t schema_hash = 0x8a5077049e1aad30u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct ceil {
+  static constexpr const char* name = "ceil";
+  static constexpr const char* schema = "ceil(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x2076f7044a386161u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct trunc {
+  static constexpr const char* name = "trunc";
+  static constexpr const char* schema = "trunc(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb569476f89a56ed8u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct round {
+  static constexpr const char* name = "round";
+  static constexpr const char* schema = "round(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x8e0f7d5ee7fc7822u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct reciprocal {
+  static constexpr const char* name = "reciprocal";
+  static constexpr const char* schema = "reciprocal(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7d58281d6f0d6b48u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct rsqrt {
+  static constexpr const char* name = "rsqrt";
+  static constexpr const char* schema = "rsqrt(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x2dac1768967896f6u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct square {
+  static constexpr const char* name = "square";
+  static constexpr const char* schema = "square(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xa25684e6031b561bu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct pow {
+  static constexpr const char* name = "pow";
+  static constexpr const char* schema = "pow(Tensor a, Tensor b) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x26b744d467b58ad5u;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { a, b, out };
+};
+
+struct clamp {
+  static constexpr const char* name = "clamp";
+  static constexpr const char* schema = "clamp(Tensor a, Scalar min, Scalar max) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xdd78833615d7b22bu;
+  using signature = Status(Stream, In, Scalar, Scalar, Out);
+  enum class place : unsigned { a, min, max, out };
+};
+
+struct clamp_min {
+  static constexpr const char* name = "clamp_min";
+  static constexpr const char* schema = "clamp_min(Tensor a, Scalar min) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x926884f6028c9302u;
+  using signature = Status(Stream, In, Scalar, Out);
+  enum class place : unsigned { a, min, out };
+};
+
+struct clamp_max {
+  static constexpr const char* name = "clamp_max";
+  static constexpr const char* schema = "clamp_max(Tensor a, Scalar max) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x717da1730c1c99f6u;
+  using signature = Status(Stream, In, Scalar, Out);
+  enum class place : unsigned { a, max, out };
+};
+
+struct erf {
+  static constexpr const char* name = "erf";
+  static constexpr const char* schema = "erf(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xddcb7bf3345b2069u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct expm1 {
+  static constexpr const char* name = "expm1";
+  static constexpr const char* schema = "expm1(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7ddd845ae862bf1fu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct log1p {
+  static constexpr const char* name = "log1p";
+  static constexpr const char* schema = "log1p(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x531e5eb475978f89u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct silu {
+  static constexpr const char* name = "silu";
+  static constexpr const char* schema = "silu(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x0801948aeb40802bu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct gelu {
+  static constexpr const char* name = "gelu";
+  static constexpr const char* schema = "gelu(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf23951cc963406a3u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct gelu_tanh {
+  static constexpr const char* name = "gelu_tanh";
+  static constexpr const char* schema = "gelu_tanh(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x956496c9667c6b0fu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct elu {
+  static constexpr const char* name = "elu";
+  static constexpr const char* schema = "elu(Tensor a, Scalar alpha=1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x2f71c658ae3d6d3cu;
+  using signature = Status(Stream, In, Scalar, Out);
+  enum class place : unsigned { a, alpha, out };
+};
+
+struct leaky_relu {
+  static constexpr const char* name = "leaky_relu";
+  static constexpr const char* schema = "leaky_relu(Tensor a, Scalar negative_slope=0.01) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x280525ea547c7334u;
+  using signature = Status(Stream, In, Scalar, Out);
+  enum class place : unsigned { a, negative_slope, out };
+};
+
+struct softplus {
+  static constexpr const char* name = "softplus";
+  static constexpr const char* schema = "softplus(Tensor a, Scalar beta=1, Scalar threshold=20) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xa8f8546395366728u;
+  using signature = Status(Stream, In, Scalar, Scalar, Out);
+  enum class place : unsigned { a, beta, threshold, out };
+};
+
+struct hardswish {
+  static constexpr const char* name = "hardswish";
+  static constexpr const char* schema = "hardswish(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xd6844d9e6845d503u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
+struct hardsigmoid {
+  static constexpr const char* name = "hardsigmoid";
+  static constexpr const char* schema = "hardsigmoid(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xdf2c476c266f623du;
   using signature = Status(Stream, In, Out);
   enum class place : unsigned { a, out };
 };

@@ -79,4 +79,9 @@ BP_API const Tensor& logical_or_out(const Tensor& out, const Tensor& a, const Te
 BP_API Tensor logical_not(const Tensor& a);
 BP_API const Tensor& logical_not_out(const Tensor& out, const Tensor& a);
 
+// True where one of both is nonzero and the other is zero. Shapes broadcast, dtypes are promoted;
+// throws bad_argument where they cannot be.
+BP_API Tensor logical_xor(const Tensor& a, const Tensor& b);
+BP_API const Tensor& logical_xor_out(const Tensor& out, const Tensor& a, const Tensor& b);
+
 }  // namespace bp

@@ -159,4 +159,142 @@ BP_API Tensor floor(const Tensor& a);
 BP_API const Tensor& floor_(const Tensor& a);
 BP_API const Tensor& floor_out(const Tensor& out, const Tensor& a);
 
+// The smallest whole number that is not below a, elementwise. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
+BP_API Tensor ceil(const Tensor& a);
+BP_API const Tensor& ceil_(const Tensor& a);
+BP_API const Tensor& ceil_out(const Tensor& out, const Tensor& a);
+
+// The whole number next to a on the side of 0, elementwise. Shapes broadcast, dtypes are promoted;
+// throws bad_argument where they cannot be.
+BP_API Tensor trunc(const Tensor& a);
+BP_API const Tensor& trunc_(const Tensor& a);
+BP_API const Tensor& trunc_out(const Tensor& out, const Tensor& a);
+
+// The nearest whole number, elementwise; of two that are equally near, the even one. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor round(const Tensor& a);
+BP_API const Tensor& round_(const Tensor& a);
+BP_API const Tensor& round_out(const Tensor& out, const Tensor& a);
+
+// 1 / a, elementwise. Integers are taken as the default dtype. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
+BP_API Tensor reciprocal(const Tensor& a);
+BP_API const Tensor& reciprocal_(const Tensor& a);
+BP_API const Tensor& reciprocal_out(const Tensor& out, const Tensor& a);
+
+// 1 / sqrt(a), elementwise. Integers are taken as the default dtype. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
+BP_API Tensor rsqrt(const Tensor& a);
+BP_API const Tensor& rsqrt_(const Tensor& a);
+BP_API const Tensor& rsqrt_out(const Tensor& out, const Tensor& a);
+
+// a * a, elementwise. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot
+// be.
+BP_API Tensor square(const Tensor& a);
+BP_API const Tensor& square_(const Tensor& a);
+BP_API const Tensor& square_out(const Tensor& out, const Tensor& a);
+
+// a to the power of b, elementwise. Of integers it wraps, and a negative power is 0 unless a is 1
+// or -1. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor pow(const Tensor& a, const Tensor& b);
+BP_API Tensor pow(const Scalar& a, const Tensor& b);
+BP_API Tensor pow(const Tensor& a, const Scalar& b);
+BP_API const Tensor& pow_(const Tensor& a, const Tensor& b);
+BP_API const Tensor& pow_(const Tensor& a, const Scalar& b);
+BP_API const Tensor& pow_out(const Tensor& out, const Tensor& a, const Tensor& b);
+BP_API const Tensor& pow_out(const Tensor& out, const Scalar& a, const Tensor& b);
+BP_API const Tensor& pow_out(const Tensor& out, const Tensor& a, const Scalar& b);
+
+// a, but no less than min and then no more than max, elementwise; NaN stays NaN. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor clamp(const Tensor& a, const Scalar& min, const Scalar& max);
+BP_API const Tensor& clamp_(const Tensor& a, const Scalar& min, const Scalar& max);
+BP_API const Tensor& clamp_out(const Tensor& out, const Tensor& a, const Scalar& min,
+                               const Scalar& max);
+
+// a, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor clamp_min(const Tensor& a, const Scalar& min);
+BP_API const Tensor& clamp_min_(const Tensor& a, const Scalar& min);
+BP_API const Tensor& clamp_min_out(const Tensor& out, const Tensor& a, const Scalar& min);
+
+// a, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor clamp_max(const Tensor& a, const Scalar& max);
+BP_API const Tensor& clamp_max_(const Tensor& a, const Scalar& max);
+BP_API const Tensor& clamp_max_out(const Tensor& out, const Tensor& a, const Scalar& max);
+
+// The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to a), elementwise. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor erf(const Tensor& a);
+BP_API const Tensor& erf_(const Tensor& a);
+BP_API const Tensor& erf_out(const Tensor& out, const Tensor& a);
+
+// exp(a) - 1, elementwise, without loss where a is small. Integers are taken as the default dtype.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor expm1(const Tensor& a);
+BP_API const Tensor& expm1_(const Tensor& a);
+BP_API const Tensor& expm1_out(const Tensor& out, const Tensor& a);
+
+// log(1 + a), elementwise, without loss where a is small. Integers are taken as the default dtype.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor log1p(const Tensor& a);
+BP_API const Tensor& log1p_(const Tensor& a);
+BP_API const Tensor& log1p_out(const Tensor& out, const Tensor& a);
+
+// a * sigmoid(a), elementwise. Integers are taken as the default dtype. Shapes broadcast, dtypes
+// are promoted; throws bad_argument where they cannot be.
+BP_API Tensor silu(const Tensor& a);
+BP_API const Tensor& silu_(const Tensor& a);
+BP_API const Tensor& silu_out(const Tensor& out, const Tensor& a);
+
+// a times the part of a normal distribution below a, a * (1 + erf(a / sqrt(2))) / 2, elementwise.
+// Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
+BP_API Tensor gelu(const Tensor& a);
+BP_API const Tensor& gelu_(const Tensor& a);
+BP_API const Tensor& gelu_out(const Tensor& out, const Tensor& a);
+
+// The approximation of gelu by a hyperbolic tangent, a * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 *
+// a^3))) / 2, written as a sigmoid, elementwise. Integers are taken as the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor gelu_tanh(const Tensor& a);
+BP_API const Tensor& gelu_tanh_(const Tensor& a);
+BP_API const Tensor& gelu_tanh_out(const Tensor& out, const Tensor& a);
+
+// a where it is positive, and alpha * expm1(a) elsewhere. Integers are taken as the default dtype.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor elu(const Tensor& a, const Scalar& alpha = 1);
+BP_API const Tensor& elu_(const Tensor& a, const Scalar& alpha = 1);
+BP_API const Tensor& elu_out(const Tensor& out, const Tensor& a, const Scalar& alpha = 1);
+
+// a where it is positive, and negative_slope * a elsewhere. Integers are taken as the default
+// dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor leaky_relu(const Tensor& a, const Scalar& negative_slope = 0.01);
+BP_API const Tensor& leaky_relu_(const Tensor& a, const Scalar& negative_slope = 0.01);
+BP_API const Tensor& leaky_relu_out(const Tensor& out, const Tensor& a,
+                                    const Scalar& negative_slope = 0.01);
+
+// log(1 + exp(a * beta)) / beta, elementwise, and a itself where a * beta is above the threshold.
+// Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
+BP_API Tensor softplus(const Tensor& a, const Scalar& beta = 1, const Scalar& threshold = 20);
+BP_API const Tensor& softplus_(const Tensor& a, const Scalar& beta = 1,
+                               const Scalar& threshold = 20);
+BP_API const Tensor& softplus_out(const Tensor& out, const Tensor& a, const Scalar& beta = 1,
+                                  const Scalar& threshold = 20);
+
+// a * hardsigmoid(a), elementwise. Integers are taken as the default dtype. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor hardswish(const Tensor& a);
+BP_API const Tensor& hardswish_(const Tensor& a);
+BP_API const Tensor& hardswish_out(const Tensor& out, const Tensor& a);
+
+// (a + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken as the
+// default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor hardsigmoid(const Tensor& a);
+BP_API const Tensor& hardsigmoid_(const Tensor& a);
+BP_API const Tensor& hardsigmoid_out(const Tensor& out, const Tensor& a);
+
 }  // namespace bp

@@ -15,6 +15,7 @@ extern BP_API Operator ge;
 extern BP_API Operator logical_and;
 extern BP_API Operator logical_or;
 extern BP_API Operator logical_not;
+extern BP_API Operator logical_xor;
 
 // factory
 extern BP_API Operator full;
@@ -68,6 +69,27 @@ extern BP_API Operator tanh;
 extern BP_API Operator sigmoid;
 extern BP_API Operator relu;
 extern BP_API Operator floor;
+extern BP_API Operator ceil;
+extern BP_API Operator trunc;
+extern BP_API Operator round;
+extern BP_API Operator reciprocal;
+extern BP_API Operator rsqrt;
+extern BP_API Operator square;
+extern BP_API Operator pow;
+extern BP_API Operator clamp;
+extern BP_API Operator clamp_min;
+extern BP_API Operator clamp_max;
+extern BP_API Operator erf;
+extern BP_API Operator expm1;
+extern BP_API Operator log1p;
+extern BP_API Operator silu;
+extern BP_API Operator gelu;
+extern BP_API Operator gelu_tanh;
+extern BP_API Operator elu;
+extern BP_API Operator leaky_relu;
+extern BP_API Operator softplus;
+extern BP_API Operator hardswish;
+extern BP_API Operator hardsigmoid;
 
 // random
 extern BP_API Operator philox;
