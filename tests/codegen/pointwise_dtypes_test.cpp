@@ -1,5 +1,7 @@
 // needs: cpu reference_compiler slow
 // Elementwise rows in the dtypes that pointwise_test.cpp leaves out.
+#include "codegen/pointwise_dtypes.hpp"
+
 #include "codegen/agree.hpp"
 
 namespace bp::test {
@@ -7,14 +9,12 @@ namespace {
 
 using Case = std::tuple<const char*, const Operator*>;
 
-constexpr Dtype other_dtypes[] = {f64, bf16, i64, u8, i8, i16, u16, u32, u64, complex128};
-
 class PointwiseRowInOtherDtypes : public testing::TestWithParam<Case> {};
 
 TEST_P(PointwiseRowInOtherDtypes, agrees_with_cpu) {
   const auto [device, op] = GetParam();
   BP_SKIP_WITHOUT(device);
-  expect_row_agrees(op->name(), device, other_dtypes);
+  expect_row_agrees(op->name(), device, slow_dtypes(device));
 }
 
 INSTANTIATE_TEST_SUITE_P(all, PointwiseRowInOtherDtypes,

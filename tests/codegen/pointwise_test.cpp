@@ -5,21 +5,19 @@
 #include <backplane/tensor/views.hpp>
 
 #include "codegen/agree.hpp"
+#include "codegen/pointwise_dtypes.hpp"
 
 namespace bp::test {
 namespace {
 
 using Case = std::tuple<const char*, const Operator*>;
 
-// One of each kind; pointwise_dtypes_test.cpp has the others.
-constexpr Dtype some_dtypes[] = {f32, f16, i32, boolean, complex64};
-
 class PointwiseRow : public testing::TestWithParam<Case> {};
 
 TEST_P(PointwiseRow, agrees_with_cpu) {
   const auto [device, op] = GetParam();
   BP_SKIP_WITHOUT(device);
-  expect_row_agrees(op->name(), device, some_dtypes);
+  expect_row_agrees(op->name(), device, quick_dtypes(device));
 }
 
 INSTANTIATE_TEST_SUITE_P(all, PointwiseRow,
