@@ -8,9 +8,6 @@ namespace cuda_backend {
 namespace {
 
 constexpr double budget_ms = 30;
-// Another way must be faster than the first by this much: what is measured in a burst may change by some percent when the
-// card has worked for long, and the first is what the library takes for the best then.
-constexpr double least_gain = 0.95;
 // A way that is this much slower at the first look is not looked at again.
 constexpr double hopeless = 1.2;
 // Shorter samples would measure the resolution of the card's clock, half a microsecond.
@@ -109,7 +106,7 @@ class Race {
     return rounds < 1 || look(static_cast<std::size_t>(rounds), repeats);
   }
 
-  FastestWay result() const {
+  FastestWay result(double least_gain) const {
     const Rival& first = rivals_[0];
     const Rival& fastest = fastest_of(rivals_);
     const bool is_clear = fastest.median() < first.median() * least_gain;
@@ -187,10 +184,10 @@ class Race {
 
 }  // namespace
 
-FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways,
+FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways, double least_gain,
                             const std::function<bool(std::size_t)>& give) {
   Race race(stream, give);
-  if (race.run(num_ways)) return race.result();
+  if (race.run(num_ways)) return race.result(least_gain);
   // The call's own run finds again what was wrong, and reports it.
   cudaStreamSynchronize(stream);
   cudaGetLastError();

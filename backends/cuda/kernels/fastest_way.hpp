@@ -14,10 +14,10 @@ struct FastestWay {
   double spent_ms = 0;
 };
 
-// The number of the way, of `num_ways`; 0 unless another is clearly faster. `give(way)` gives the work to the stream once,
+// The number of the way, of `num_ways`; 0 unless another takes less than `least_gain` of its time. `give(way)` gives the work to the stream once,
 // and says whether it could. Takes at most about 30 ms, and mostly less, beside what the first run of way 0 loads; of work
 // that takes longer than 5 ms, two runs, after which 0 is taken. The stream is idle before and after, and records nothing.
-FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways,
+FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways, double least_gain,
                             const std::function<bool(std::size_t)>& give);
 
 }  // namespace cuda_backend
