@@ -19,32 +19,6 @@ void report_ns(const char* name, double ns) {
   bench::report(name, ns, "ns");
 }
 
-// The cost of one call, on one thread.
-void measure_recorded_calls();
-void measure_training_step();
-
-void measure_calls() {
-  bp::set_num_threads(1);
-  const bp::Tensor a = bp::ones({1}), b = bp::ones({1}), out = bp::empty({1});
-  const bp::Tensor square = bp::ones({64, 64});
-  report_ns("empty", bench::median_ns([] { bp::Tensor x = bp::empty({1}); }));
-  report_ns("add_1_element", bench::median_ns([&] { bp::Tensor x = bp::add(a, b); }));
-  report_ns("add_out_1_element", bench::median_ns([&] { bp::add_out(out, a, b); }));
-  report_ns("add_in_place_1_element", bench::median_ns([&] { bp::add_(a, b); }));
-  report_ns("view", bench::median_ns([&] { bp::Tensor x = bp::view(square, {4096}); }));
-  report_ns("transpose", bench::median_ns([&] { bp::Tensor x = bp::transpose(square, 0, 1); }));
-  report_ns("slice", bench::median_ns([&] { bp::Tensor x = bp::slice(square, 0, 0, 32); }));
-
-  bp::load_plugin(BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so");
-  const bp::Device device = bp::device("memonly:0");
-  const bp::Tensor c = bp::to(a, device), d = bp::to(b, device);
-  report_ns("fallback_mul_1_element", bench::median_ns([&] { bp::Tensor x = bp::mul(c, d); }));
-  report_ns("fallback_relu_1_element", bench::median_ns([&] { bp::Tensor x = bp::relu(c); }));
-
-  measure_recorded_calls();
-  measure_training_step();
-}
-
 // Recorded for derivatives, and back.
 void measure_recorded_calls() {
   const bp::Tensor w = bp::set_requires_grad(bp::ones({1})), b = bp::ones({1});
@@ -76,6 +50,29 @@ void measure_training_step() {
     for (const bp::Tensor& each : parameters) bp::add_(each, bp::grad(each), -0.01);
   });
   bench::report("training_step_64_64_10", step / 1e3, "us");
+}
+
+// The cost of one call, on one thread.
+void measure_calls() {
+  bp::set_num_threads(1);
+  const bp::Tensor a = bp::ones({1}), b = bp::ones({1}), out = bp::empty({1});
+  const bp::Tensor square = bp::ones({64, 64});
+  report_ns("empty", bench::median_ns([] { bp::Tensor x = bp::empty({1}); }));
+  report_ns("add_1_element", bench::median_ns([&] { bp::Tensor x = bp::add(a, b); }));
+  report_ns("add_out_1_element", bench::median_ns([&] { bp::add_out(out, a, b); }));
+  report_ns("add_in_place_1_element", bench::median_ns([&] { bp::add_(a, b); }));
+  report_ns("view", bench::median_ns([&] { bp::Tensor x = bp::view(square, {4096}); }));
+  report_ns("transpose", bench::median_ns([&] { bp::Tensor x = bp::transpose(square, 0, 1); }));
+  report_ns("slice", bench::median_ns([&] { bp::Tensor x = bp::slice(square, 0, 0, 32); }));
+
+  bp::load_plugin(BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so");
+  const bp::Device device = bp::device("memonly:0");
+  const bp::Tensor c = bp::to(a, device), d = bp::to(b, device);
+  report_ns("fallback_mul_1_element", bench::median_ns([&] { bp::Tensor x = bp::mul(c, d); }));
+  report_ns("fallback_relu_1_element", bench::median_ns([&] { bp::Tensor x = bp::relu(c); }));
+
+  measure_recorded_calls();
+  measure_training_step();
 }
 
 // 64 MiB of f32 with a fresh result, bytes read plus written; and matrix products; all cores.
