@@ -22,7 +22,8 @@ struct Derivative {
   // By one argument: the gradient by the row's results becomes that by the argument, which may still
   // have to be summed and cast to the argument's shape and dtype (`fit`).
   using Rule = Tensor (*)(const Recorded& call, std::span<const Tensor> gradients);
-  // By a list of tensors: one entry each.
+  // By a list of tensors, or by several arguments at once: one entry each, in the order of `inputs`. The
+  // inputs behind the first have no rule then.
   using ListRule = void (*)(const Recorded& call, std::span<const Tensor> gradients,
                             std::span<Tensor> out);
   struct Input {

@@ -16,6 +16,10 @@ std::span<const bp_tensor* const> tensors_of(const bp_value& value) {
   return {static_cast<const bp_tensor* const*>(value.u.ptr), value.aux};
 }
 
+bool has_rule(const Derivative::Input& input) {
+  return input.rule || input.list_rule;
+}
+
 std::size_t num_edges_of(const Call& call, const Derivative& derivative) {
   std::size_t count = 0;
   for (std::uint32_t i = 0; i < derivative.num_inputs; ++i) {
@@ -200,7 +204,8 @@ void RowNode::apply(std::span<Tensor> gradients, std::span<Tensor> out) {
   for (std::uint32_t i = 0; i < derivative_.num_inputs; ++i) {
     const Derivative::Input& input = derivative_.inputs[i];
     const Argument& argument = arguments_[input.place];
-    const std::size_t count = argument.value.tag == BP_TENSOR_LIST ? argument.value.aux : 1;
+    std::size_t count = argument.value.tag == BP_TENSOR_LIST ? argument.value.aux : 1;
+    for (; i + 1 < derivative_.num_inputs && !has_rule(derivative_.inputs[i + 1]); ++i) ++count;
     const std::span<Edge> wanted{edges_ + at, count};
     const bool any = any_leads_on(wanted);
     if (any && input.list_rule)

@@ -1,7 +1,13 @@
 // Public functions that do more than pass their arguments on.
+#include <algorithm>
+
+#include <backplane/core_ops/forms.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/core_ops/generated/matmul.hpp>
+#include <backplane/core_ops/generated/pointwise.hpp>
+#include <backplane/core_ops/generated/random.hpp>
 #include <backplane/core_ops/generated/rows.hpp>
+#include <backplane/core_ops/generated/selection.hpp>
 #include <backplane/core_ops/generated/view.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
@@ -15,6 +21,11 @@ namespace {
 Tensor multiply(const Tensor& a, const Tensor& b) {
   bp_value args[] = {value_of(a), value_of(b)};
   return call_one(ops::matmul, args, 2);
+}
+
+std::int64_t split_dim(const char* op, const Tensor& a, std::int64_t dim) {
+  BP_CHECK(a.ndim() > 0, "{}: a 0-dim tensor has no parts; reshape it to [1] first", op);
+  return wrap_dim(op, dim, a.ndim());
 }
 
 }  // namespace
@@ -41,6 +52,54 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 // No layer and no backend has a part in it.
 Tensor empty(IntList size, std::optional<Dtype> dtype, std::optional<Device> device) {
   return empty_tensor(size, dtype ? *dtype : default_dtype(), device ? *device : default_device());
+}
+
+std::vector<Tensor> split(const Tensor& a, IntList sizes, std::int64_t dim) {
+  const std::int64_t place = split_dim("split", a, dim), size = a.size(place);
+  std::int64_t sum = 0;
+  for (std::int64_t part : sizes) {
+    BP_CHECK(part >= 0, "split: a part of {} elements; pass 0 or more", part);
+    sum += part;
+  }
+  BP_CHECK(sum == size, "split: the sizes {} add up to {} and dimension {} has {}; make them equal",
+           to_string(sizes), sum, place, size);
+  std::vector<Tensor> parts;
+  std::int64_t start = 0;
+  for (std::int64_t part : sizes) {
+    parts.push_back(narrow(a, place, start, part));
+    start += part;
+  }
+  return parts;
+}
+
+std::vector<Tensor> split(const Tensor& a, std::int64_t size, std::int64_t dim) {
+  const std::int64_t place = split_dim("split", a, dim), whole = a.size(place);
+  BP_CHECK(size > 0 || (size == 0 && whole == 0),
+           "split: parts of {} elements of dimension {}, which has {}; pass a positive number",
+           size, place, whole);
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t start = 0; start < whole; start += size)
+    sizes.push_back(std::min(size, whole - start));
+  if (sizes.empty()) sizes.push_back(0);
+  return split(a, IntList(sizes), place);
+}
+
+std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, std::int64_t dim) {
+  BP_CHECK(chunks > 0, "chunk: {} chunks; pass a positive number", chunks);
+  const std::int64_t place = split_dim("chunk", a, dim), whole = a.size(place);
+  if (whole == 0)
+    return split(a, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), place);
+  return split(a, (whole + chunks - 1) / chunks, place);
+}
+
+Tensor scatter(const Tensor& a, std::int64_t dim, const Tensor& index, const Scalar& value) {
+  return scatter(a, dim, index, expand(full({}, value, a.dtype(), a.device()), index.shape()));
+}
+
+Tensor normal(double mean, double std, IntList size, std::optional<Dtype> dtype,
+              std::optional<Device> device) {
+  BP_CHECK(std >= 0, "normal: std is {}; pass 0 or more", std);
+  return add(mul(randn(size, dtype, device), std), mean);
 }
 
 }  // namespace bp

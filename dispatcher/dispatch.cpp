@@ -131,9 +131,12 @@ void allocate_all(const Call& call, const Inferred& inferred, Device device) {
 
 void fill_result(const Call& call, const Inferred& inferred, Device device) {
   allocate_all(call, inferred, device);
-  const Tensor& out = call.results[0];
-  copy_into(out,
-            views::expand(scalar_tensor(inferred.fill_value, out.dtype(), device), out.shape()));
+  for (std::uint32_t i = 0; i < call.num_results; ++i) {
+    const Tensor& out = call.results[i];
+    if (out.numel() == 0) continue;
+    copy_into(out,
+              views::expand(scalar_tensor(inferred.fill_value, out.dtype(), device), out.shape()));
+  }
 }
 
 void make_view_result(const Call& call) {

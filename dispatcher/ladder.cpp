@@ -37,6 +37,17 @@ bool try_candidates(Frame& frame, const KernelTable& table, std::uint32_t first,
   return false;
 }
 
+// Has the backend a kernel for what a decomposition in `dtype` asks of the operator, as it is or converted? One
+// that never computes in it, as logic over what a comparison gave, is asked in a dtype of its own.
+bool serves(const Operator& op, std::uint32_t backend, Dtype dtype) {
+  DtypeSet possible = set_of(dtype) | lossless_targets(dtype);
+  if (!contains(op.dtypes, dtype)) possible = op.dtypes;
+  for (unsigned i = 0; i < num_dtypes; ++i)
+    if (contains(possible, static_cast<Dtype>(i)) && has_kernel(op, backend, static_cast<Dtype>(i)))
+      return true;
+  return false;
+}
+
 // Does every operator that the decomposition calls run on the backend without the host?
 bool decomposes_on(const Operator& op, std::uint32_t backend, Dtype dtype, int depth = 0) {
   if (!op.decompose || depth > 8) return false;
@@ -44,7 +55,7 @@ bool decomposes_on(const Operator& op, std::uint32_t backend, Dtype dtype, int d
   for (const char* const* name = op.uses; *name; ++name) {
     const Operator* used = find_operator(*name);
     if (!used) return false;
-    if (used->view || has_kernel(*used, backend, dtype)) continue;
+    if (used->view || serves(*used, backend, dtype)) continue;
     if (!decomposes_on(*used, backend, dtype, depth + 1)) return false;
   }
   return true;
@@ -128,9 +139,10 @@ bool has_kernel(const Operator& op, std::uint32_t backend, Dtype dtype) {
   for (std::uint32_t i = 0; i < table->num_candidates; ++i) {
     const Candidate& candidate = *table->candidates[i];
     bool takes = true;
-    // Where arguments are not converted (an index beside values), the first tensor decides.
+    // Of the arguments that are converted to it, the first tensor decides: not an index, nor a condition.
     for (std::size_t a = 0; a < candidate.args.size() && a < op.schema->arguments.size(); ++a) {
       if (op.schema->arguments[a].type != ArgumentType::tensor) continue;
+      if (op.promoted != 0 && !(op.promoted >> a & 1u)) continue;
       const DtypeSet set = candidate.args[a].dtypes;
       if (set && !contains(set, dtype)) takes = false;
       break;

@@ -13,6 +13,9 @@ void climb(Frame& frame);
 // is none that conversion would help.
 bool try_legalized(Frame& frame, const KernelTable& table);
 
+// What rung 2 may convert from `from` to.
+DtypeSet lossless_targets(Dtype from);
+
 // Rung 5. Runs the whole operator on the host; false if there is no host device.
 bool try_host(Frame& frame);
 

@@ -106,6 +106,17 @@ bool shared_dense_strides(const Frame& frame, std::uint32_t index, IntList& stri
   return true;
 }
 
+// A kernel of windows that declares channels-last for a result gets it so where its first tensor lies so.
+bool follows_channels_last(const Candidate& candidate, const Frame& frame, std::uint32_t index) {
+  if (frame.op().kind != BP_KIND_CONVOLUTION || frame.inferred.outputs[index].shape.size() != 4)
+    return false;
+  const bp_arg* declared = output_declaration(candidate, index);
+  if (!declared || !(declared->layouts & BP_LAYOUT_CHANNELS_LAST)) return false;
+  if (frame.call.num_args == 0 || frame.call.args[0].tag != BP_TENSOR) return false;
+  const std::uint32_t flags = frame.call.args[0].u.tensor->flags;
+  return (flags & BP_LAYOUT_CHANNELS_LAST) && !(flags & BP_LAYOUT_CONTIGUOUS);
+}
+
 bool is_shape_from_data(const Frame& frame) {
   return (frame.op().flags & BP_OP_SHAPE_DATA) != 0;
 }
@@ -182,8 +193,10 @@ bool accepts(const Candidate& candidate, Frame& frame) {
   return candidate.declared.supports(candidate.declared.self, &abi_call) == BP_OK;
 }
 
-Tensor allocate_result(Frame& frame, std::uint32_t index) {
+Tensor allocate_result(const Candidate& candidate, Frame& frame, std::uint32_t index) {
   const OutputSpec& spec = frame.inferred.outputs[index];
+  if (follows_channels_last(candidate, frame, index))
+    return empty_tensor(spec.shape, spec.dtype, frame.device(), MemoryFormat::channels_last);
   IntList strides;
   if (shared_dense_strides(frame, index, strides))
     return empty_strided_tensor(spec.shape, strides, spec.dtype, frame.device());
@@ -215,7 +228,7 @@ bool launch(const Candidate& candidate, Frame& frame) {
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     if (is_shape_from_data(frame)) continue;
     direct[i] = call.results[i].defined() && writes_directly(candidate, frame, i);
-    written[i] = direct[i] ? call.results[i] : allocate_result(frame, i);
+    written[i] = direct[i] ? call.results[i] : allocate_result(candidate, frame, i);
     launch.outputs[i] = &written[i].impl()->abi;
   }
   const bp_code code = run(candidate, frame, launch);

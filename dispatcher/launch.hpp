@@ -21,8 +21,8 @@ bool accepts(const Candidate& candidate, Frame& frame);
 // whatever else it reports.
 bool launch(const Candidate& candidate, Frame& frame);
 
-// Allocates a result as the rule inferred it; like the inputs in memory if those agree.
-Tensor allocate_result(Frame& frame, std::uint32_t index);
+// Allocates a result as the rule inferred it; like the inputs in memory if those agree, and the kernel takes it.
+Tensor allocate_result(const Candidate& candidate, Frame& frame, std::uint32_t index);
 
 // The call as the plugin sees it.
 bp_call make_abi_call(Frame& frame, Launch& launch);

@@ -14,22 +14,6 @@
 namespace bp {
 namespace {
 
-constexpr DtypeSet lossless_targets(Dtype from) {
-  switch (from) {
-    case f16:
-    case bf16: return set_of(f32, f64);
-    case f32: return set_of(f64);
-    case i8: return set_of(i16, i32, i64);
-    case i16: return set_of(i32, i64);
-    case i32: return set_of(i64);
-    case u8: return set_of(u16, u32, u64, i16, i32, i64);
-    case u16: return set_of(u32, u64, i32, i64);
-    case u32: return set_of(u64, i64);
-    case complex64: return set_of(complex128);
-    default: return 0;  // i64 never goes through f64
-  }
-}
-
 bool is_promoted(const Operator& op, std::uint32_t place) {
   return op.promoted >> place & 1u;
 }
@@ -131,6 +115,22 @@ bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
 }
 
 }  // namespace
+
+DtypeSet lossless_targets(Dtype from) {
+  switch (from) {
+    case f16:
+    case bf16: return set_of(f32, f64);
+    case f32: return set_of(f64);
+    case i8: return set_of(i16, i32, i64);
+    case i16: return set_of(i32, i64);
+    case i32: return set_of(i64);
+    case u8: return set_of(u16, u32, u64, i16, i32, i64);
+    case u16: return set_of(u32, u64, i32, i64);
+    case u32: return set_of(u64, i64);
+    case complex64: return set_of(complex128);
+    default: return 0;  // i64 never goes through f64
+  }
+}
 
 bool try_legalized(Frame& frame, const KernelTable& table) {
   if (frame.call.num_args > 64) return false;

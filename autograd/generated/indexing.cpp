@@ -53,12 +53,12 @@ constexpr Derivative::Input scatter_add_inputs[] = {{0, scatter_add_by_a, nullpt
                                                     {3, scatter_add_by_src, nullptr, 0b100, 0b0, 0b0}};
 constexpr Derivative scatter_add_derivative{scatter_add_inputs, 2, Derivative::Fit::never};
 
-// flip(cumsum(flip(grad, dim), dim), dim)
+// flip(cumsum(flip(grad, {dim}), dim), {dim})
 Tensor cumsum_by_a(const Recorded& call, std::span<const Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
-  return flip(cumsum(flip(grad, dim), dim), dim);
+  return flip(cumsum(flip(grad, {dim}), dim), {dim});
 }
 
 constexpr Derivative::Input cumsum_inputs[] = {{0, cumsum_by_a, nullptr, 0b0, 0b0, 0b0}};

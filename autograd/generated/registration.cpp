@@ -3,21 +3,35 @@
 
 namespace bp::autograd {
 
+void register_attention_derivatives();
+void register_convolution_derivatives();
 void register_indexing_derivatives();
 void register_matmul_derivatives();
 void register_movement_derivatives();
+void register_norm_derivatives();
 void register_normalization_derivatives();
 void register_pointwise_derivatives();
+void register_pooling_derivatives();
 void register_reduction_derivatives();
+void register_selection_derivatives();
+void register_shape_derivatives();
+void register_statistics_derivatives();
 void register_view_derivatives();
 
 void register_row_derivatives() {
+  register_attention_derivatives();
+  register_convolution_derivatives();
   register_indexing_derivatives();
   register_matmul_derivatives();
   register_movement_derivatives();
+  register_norm_derivatives();
   register_normalization_derivatives();
   register_pointwise_derivatives();
+  register_pooling_derivatives();
   register_reduction_derivatives();
+  register_selection_derivatives();
+  register_shape_derivatives();
+  register_statistics_derivatives();
   register_view_derivatives();
 }
 

@@ -168,12 +168,6 @@ Tensor index_add(const Tensor& a, std::int64_t dim, const Tensor& index, const T
   return scatter_add(a, dim, expand(reshape(index, line), source.shape()), source);
 }
 
-Tensor flip(const Tensor& a, std::int64_t dim) {
-  if (a.ndim() == 0) return a;
-  const std::int64_t last = a.size(dim) - 1;
-  return index_select(a, dim, arange(last, -1, -1, Dtype::i64, a.device()));
-}
-
 void split_like(const Tensor& a, std::span<const Tensor> parts, std::int64_t dim,
                 std::span<Tensor> out) {
   std::int64_t start = 0;

@@ -2,17 +2,18 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include <backplane/core_ops/arguments.hpp>
 #include <backplane/core_ops/creation.hpp>
-#include <backplane/core_ops/generated/factory.hpp>
-#include <backplane/core_ops/generated/indexing.hpp>
-#include <backplane/core_ops/generated/matmul.hpp>
-#include <backplane/core_ops/generated/movement.hpp>
-#include <backplane/core_ops/generated/normalization.hpp>
-#include <backplane/core_ops/generated/reduction.hpp>
-#include <backplane/core_ops/generated/view.hpp>
+#include <backplane/core_ops/forms.hpp>
+#include <backplane/core_ops/generated/all.hpp>
 #include <backplane/core_ops/operators.hpp>
+
+#include "rules/convolution.hpp"
+#include "rules/norm.hpp"
+#include "rules/pooling.hpp"
+#include "rules/statistics.hpp"
 
 namespace bp::autograd {
 
@@ -59,7 +60,11 @@ Tensor embed_strided(const Tensor& gradient, const Tensor& a, IntList size, IntL
                      std::optional<std::int64_t> offset);
 // a with the rows of `source` added at `index` along `dim`.
 Tensor index_add(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& source);
-Tensor flip(const Tensor& a, std::int64_t dim);
+// The gradient of scatter's source, of this shape: of several elements for one place, the last has it.
+Tensor scatter_chosen(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape);
+Tensor embedding_gradient(const Tensor& gradient, IntList weight_shape, const Tensor& indices,
+                          std::int64_t padding_idx);
+std::vector<std::int64_t> negated(IntList numbers);
 // The parts of what cat joined.
 void split_like(const Tensor& a, std::span<const Tensor> parts, std::int64_t dim,
                 std::span<Tensor> out);

@@ -64,8 +64,13 @@ bp_code init(void*) noexcept {
     add_pointwise_kernels(from, *list);
     add_reduction_kernels(from, *list);
     add_softmax_kernels(from, *list);
+    add_norm_kernels(from, *list);
+    add_batch_norm_kernels(from, *list);
+    add_attention_kernels(from, *list);
     add_copy_kernels(from, *list);
     add_matmul_kernels(from, *list);
+    add_convolution_kernels(from, *list);
+    add_pooling_kernels(from, *list);
     add_gather_kernels(from, *list);
     add_cat_kernels(from, *list);
     add_scan_kernels(from, *list);

@@ -30,7 +30,10 @@ int num_operands(std::uint16_t code) {
     case BP_X_GE:
     case BP_X_AND:
     case BP_X_OR:
-    case BP_X_POW: return 2;
+    case BP_X_POW:
+    case BP_X_BITAND:
+    case BP_X_BITOR:
+    case BP_X_BITXOR: return 2;
     case BP_X_SELECT: return 3;
     default: return 1;
   }
@@ -41,6 +44,9 @@ bool is_comparison(std::uint16_t code) {
 }
 bool is_logic(std::uint16_t code) {
   return code >= BP_X_AND && code <= BP_X_NOT;
+}
+bool is_bitwise(std::uint16_t code) {
+  return code >= BP_X_BITAND && code <= BP_X_BITNOT;
 }
 
 std::vector<bool> find_masks(std::span<const bp_expr_node> nodes) {
@@ -60,10 +66,11 @@ std::vector<bool> find_masks(std::span<const bp_expr_node> nodes) {
 
 const char* step_name(std::uint16_t code) {
   static constexpr const char* names[BP_NUM_X] = {
-      "",      "arg",     "const", "add",   "sub",  "mul", "div",   "neg",   "abs",  "exp",
-      "log",   "sqrt",    "sin",   "cos",   "tanh", "max", "min",   "eq",    "ne",   "lt",
-      "le",    "gt",      "ge",    "and",   "or",   "not", "where", "floor", "ceil", "trunc",
-      "round", "sigmoid", "expm1", "log1p", "pow",  "erf", "acc"};
+      "",      "arg",  "const", "add",   "sub",     "mul",   "div",   "neg", "abs",
+      "exp",   "log",  "sqrt",  "sin",   "cos",     "tanh",  "max",   "min", "eq",
+      "ne",    "lt",   "le",    "gt",    "ge",      "and",   "or",    "not", "where",
+      "floor", "ceil", "trunc", "round", "sigmoid", "expm1", "log1p", "pow", "erf",
+      "acc",   "&",    "|",     "^",     "~"};
   return code < BP_NUM_X ? names[code] : "?";
 }
 
@@ -133,6 +140,8 @@ class Emitter {
     const Value a = value_of(node.a);
     const Value b = num_operands(node.code) > 1 ? value_of(node.b) : Value{};
     if (is_logic(node.code)) return logic(node.code, as_mask(a), b.text.empty() ? "" : as_mask(b));
+    if (is_bitwise(node.code))
+      return bitwise(node.code, as_number(a), b.text.empty() ? "" : as_number(b));
     if (num_operands(node.code) == 1) return unary(node.code, as_number(a));
     if (is_comparison(node.code)) return compare(node.code, as_number(a), as_number(b));
     if (node.code == BP_X_MUL && is_one(node.a)) return {as_number(b), is_bool_};
@@ -199,6 +208,15 @@ class Emitter {
     if (code == BP_X_AND) return mask(fmt::format("{} & {}", a, b));
     if (code == BP_X_OR) return mask(fmt::format("{} | {}", a, b));
     return mask(is_bool_ || width_ == 1 ? fmt::format("{} ^ ({})(1)", a, wide("u8")) : "~" + a);
+  }
+
+  Value bitwise(std::uint16_t code, const std::string& a, const std::string& b) {
+    const bool is_not = code == BP_X_BITNOT;
+    if (is_bool_)
+      return is_not ? logic(BP_X_NOT, a, b) : mask(fmt::format("{} {} {}", a, step_name(code), b));
+    if (!is_integral(dtype_)) refuse(step_name(code), dtype_);
+    const std::string value = is_not ? "~" + a : fmt::format("{} {} {}", a, step_name(code), b);
+    return number(width_ == 1 ? fmt::format("({})({})", type_, value) : value);
   }
 
   Value compare(std::uint16_t code, const std::string& a, const std::string& b) {

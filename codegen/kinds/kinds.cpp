@@ -36,18 +36,19 @@ std::unique_ptr<GeneratedKernel> make_kernel(const Operator& op) {
     case BP_KIND_COPY: return make_copy(op);
     case BP_KIND_FACTORY: return make_factory(op);
     case BP_KIND_SCAN: return make_scan(op);
-    case BP_KIND_SCATTER: return make_scatter(op);
+    case BP_KIND_SCATTER:
+      return name == "scatter_add" || name == "one_hot" ? make_scatter(op) : nullptr;
     case BP_KIND_SORT: return make_sort(op);
-    case BP_KIND_MATMUL: return make_matmul(op);
+    case BP_KIND_MATMUL: return name == "matmul" || name == "bmm" ? make_matmul(op) : nullptr;
     case BP_KIND_RANDOM: return make_random(op);
     case BP_KIND_REDUCTION:
       if (op.num_nodes) return make_reduction(op);
       if (name == "softmax" || name == "log_softmax") return make_softmax(op);
-      return make_arg_reduction(op);
+      return name == "argmax" ? make_arg_reduction(op) : nullptr;
     case BP_KIND_GATHER:
       if (name == "cat") return make_cat(op);
-      if (name == "pad") return make_pad(op);
-      return make_gather(op);
+      if (name == "constant_pad_nd") return make_pad(op);
+      return name == "gather" || name == "index_select" ? make_gather(op) : nullptr;
     default: return nullptr;
   }
 }

@@ -47,7 +47,7 @@ std::unique_ptr<GeneratedKernel> make_scan(const Operator& op);           // by 
 std::unique_ptr<GeneratedKernel> make_gather(const Operator& op);         // gather, index_select
 std::unique_ptr<GeneratedKernel> make_scatter(const Operator& op);        // by `combine`; one_hot
 std::unique_ptr<GeneratedKernel> make_cat(const Operator& op);            // cat
-std::unique_ptr<GeneratedKernel> make_pad(const Operator& op);            // pad
+std::unique_ptr<GeneratedKernel> make_pad(const Operator& op);            // constant_pad_nd
 std::unique_ptr<GeneratedKernel> make_sort(const Operator& op);           // sort, topk
 std::unique_ptr<GeneratedKernel> make_matmul(const Operator& op);         // matmul, bmm
 std::unique_ptr<GeneratedKernel> make_random(const Operator& op);         // philox and its draws

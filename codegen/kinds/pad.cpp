@@ -1,5 +1,5 @@
-// pad: a number around a tensor. `pad` counts from the last dimension, two numbers for each: before and
-// behind; negative ones cut away.
+// constant_pad_nd: a number around a tensor. `pad` counts from the last dimension, two numbers for each:
+// before and behind; negative ones cut away.
 #include <algorithm>
 #include <complex>
 #include <cstring>

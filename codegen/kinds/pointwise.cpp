@@ -57,7 +57,7 @@ bool is_well_formed(const Operator& op) {
   const auto& arguments = op.schema->arguments;
   for (std::uint32_t i = 0; i < op.num_nodes; ++i) {
     const bp_expr_node& node = op.nodes[i];
-    if (node.code == 0 || node.code >= BP_X_ACC) return false;
+    if (node.code == 0 || node.code == BP_X_ACC || node.code >= BP_NUM_X) return false;
     if (node.code == BP_X_CONST) continue;
     if (node.code == BP_X_ARG) {
       if (node.a >= std::min<std::size_t>(arguments.size(), 32)) return false;

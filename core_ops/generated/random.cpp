@@ -29,9 +29,10 @@ void decompose_randn_philox(const Call& call) {
   finish(call, randn_philox_by_parts(list_arg(call, 0), int_arg(call, 1), int_arg(call, 2),
                                      optional_dtype_arg(call, 3), optional_device_arg(call, 4)));
 }
-constexpr const char* randn_philox_uses[] = {"philox", "select", "cast", "add", "mul", "log",
-                                             "sqrt", "sin", "cos", "unsqueeze", "cat", "reshape",
-                                             "narrow", nullptr};
+constexpr const char* randn_philox_uses[] = {"philox", "select", "cast", "add", "sub", "mul", "log",
+                                             "sqrt", "floor", "eq", "logical_or", "where", "neg",
+                                             "sin", "cos", "unsqueeze", "cat", "reshape", "narrow",
+                                             nullptr};
 
 Tensor rand_by_parts(IntList size, std::optional<Dtype> dtype, std::optional<Device> device) {
   const Draw draw = reserve_words(checked_numel("rand", size), device);

@@ -3,27 +3,49 @@
 
 namespace bp {
 
+void register_attention_operators();
+void register_bitwise_operators();
 void register_comparison_operators();
+void register_convolution_operators();
+void register_draw_operators();
 void register_factory_operators();
 void register_indexing_operators();
+void register_linear_operators();
+void register_loss_operators();
 void register_matmul_operators();
 void register_movement_operators();
+void register_norm_operators();
 void register_normalization_operators();
 void register_pointwise_operators();
+void register_pooling_operators();
 void register_random_operators();
 void register_reduction_operators();
+void register_selection_operators();
+void register_shape_operators();
+void register_statistics_operators();
 void register_view_operators();
 
 void register_core_operators() {
+  register_attention_operators();
+  register_bitwise_operators();
   register_comparison_operators();
+  register_convolution_operators();
+  register_draw_operators();
   register_factory_operators();
   register_indexing_operators();
+  register_linear_operators();
+  register_loss_operators();
   register_matmul_operators();
   register_movement_operators();
+  register_norm_operators();
   register_normalization_operators();
   register_pointwise_operators();
+  register_pooling_operators();
   register_random_operators();
   register_reduction_operators();
+  register_selection_operators();
+  register_shape_operators();
+  register_statistics_operators();
   register_view_operators();
 }
 

@@ -6,13 +6,16 @@ WIDTH = 100
 
 PARAMETERS = {
     "Tensor": "const Tensor&",
+    "Tensor?": "const Tensor&",
     "Tensor[]": "TensorList",
     "Scalar": "const Scalar&",
+    "Scalar?": "const std::optional<Scalar>&",
     "int": "std::int64_t",
     "int?": "std::optional<std::int64_t>",
     "int[]": "IntList",
     "int[]?": "DimList",
     "float": "double",
+    "float?": "std::optional<double>",
     "bool": "bool",
     "str": "std::string_view",
     "Dtype": "Dtype",
@@ -23,13 +26,18 @@ PARAMETERS = {
 # How a decomposition reads an argument back from a call: rules/arguments.hpp.
 READERS = {
     "Tensor": "tensor_arg",
+    "Tensor?": "tensor_arg",
+    "Tensor[]": "tensors_arg",
     "Scalar": "scalar_arg",
+    "Scalar?": "optional_scalar_arg",
     "int": "int_arg",
     "int?": "optional_int_arg",
     "int[]": "list_arg",
     "int[]?": "dims_arg",
     "float": "real_arg",
+    "float?": "optional_real_arg",
     "bool": "bool_arg",
+    "str": "text_arg",
     "Dtype": "dtype_arg",
     "Dtype?": "optional_dtype_arg",
     "Device?": "optional_device_arg",
@@ -44,7 +52,11 @@ def parameter(arg, number=False, with_default=False):
 
 def default_of(arg):
     if arg.default == "None":
-        return "{}" if arg.type == "int[]?" else "std::nullopt"
+        return "{}" if arg.type in ("int[]?", "Tensor?") else "std::nullopt"
+    if arg.type == "str":
+        return '"' + arg.default.strip("'") + '"'
+    if arg.type.startswith("int[]"):
+        return "{" + arg.default.strip("[]") + "}"
     return {"True": "true", "False": "false"}.get(arg.default, arg.default)
 
 

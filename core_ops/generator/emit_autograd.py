@@ -50,14 +50,18 @@ def emit_autograd_registration(tables):
 
 def emit_row(row):
     functions, inputs = "", []
-    for name, text in row.grad.items():
-        place = [arg.name for arg in row.args].index(name)
+    for names, text in row.grad.items():
+        parts = names.split(", ")  # several: one rule finds all their gradients
+        places = [[arg.name for arg in row.args].index(part) for part in parts]
         used = Uses(row, text)
-        is_list = row.args[place].type == "Tensor[]"
+        is_list = len(parts) > 1 or row.args[places[0]].type == "Tensor[]"
+        name = "_and_".join(parts)
         functions += emit_rule(row, name, text, used, is_list)
         rule = f"{row.name}_by_{name}"
         rules = f"nullptr, {rule}" if is_list else f"{rule}, nullptr"
-        inputs.append(f"{{{place}, {rules}, {bin(used.reads)}, {bin(used.shapes & ~used.reads)}, {bin(used.results)}}}")
+        for place in places:
+            inputs.append(f"{{{place}, {rules}, {bin(used.reads)}, {bin(used.shapes & ~used.reads)}, {bin(used.results)}}}")
+            rules = "nullptr, nullptr"
     fits = "always" if any(arg.name == "dtype" for arg in row.args) else "if_unlike" if row.kind == "pointwise" else "never"
     table = cxx.joined(f"constexpr Derivative::Input {row.name}_inputs[] = {{", inputs, "};")
     fields = [f"{row.name}_inputs", str(len(inputs)), f"Derivative::Fit::{fits}"]

@@ -1,6 +1,6 @@
 """Emits docs/operators.md: every row for a person."""
 
-from emit_header import SHAPES, TITLES
+from emit_header import SHAPES
 
 HEAD = """\
 # The operators
@@ -13,8 +13,8 @@ backend needs for all of them to run on its device. The rest decomposes into the
 def emit_docs(tables):
     rows = [row for table in tables.values() for row in table]
     text = HEAD.format(rows=len(rows), primitives=sum(row.primitive for row in rows))
-    for table, members in tables.items():
-        text += f"\n## {TITLES[table]}\n"
+    for members in tables.values():
+        text += f"\n## {members[0].title}\n"
         text += "".join(map(emit_row, members))
     return text
 

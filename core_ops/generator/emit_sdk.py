@@ -24,13 +24,13 @@ PARAMETERS = {
     "Device": "DeviceNumber",
     "Device?": "std::optional<DeviceNumber>",
 }
-# Words that a schema may use for a name and C++ may not.
+# Words that a schema may use for a name and C++ may not. A struct `std` would hide the namespace.
 RESERVED = set(
     """alignas alignof and asm auto bool break case catch char class compl const constexpr continue decltype
     default delete do double else enum explicit export extern false float for friend goto if inline int long
     mutable namespace new noexcept not nullptr operator or private protected public register return short
-    signed sizeof static struct switch template this throw true try typedef typeid typename union unsigned
-    using virtual void volatile while xor""".split()
+    signed sizeof static std struct switch template this throw true try typedef typeid typename union
+    unsigned using virtual void volatile while xor""".split()
 )
 
 HEAD = """\

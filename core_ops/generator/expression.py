@@ -5,10 +5,11 @@ import re
 
 from rows import TableError
 
-BINARY = {ast.Add: "ADD", ast.Sub: "SUB", ast.Mult: "MUL", ast.Div: "DIV", ast.Pow: "POW"}
+BINARY = {ast.Add: "ADD", ast.Sub: "SUB", ast.Mult: "MUL", ast.Div: "DIV", ast.Pow: "POW",
+          ast.BitAnd: "BITAND", ast.BitOr: "BITOR", ast.BitXor: "BITXOR"}  # fmt: skip
 COMPARE = {ast.Eq: "EQ", ast.NotEq: "NE", ast.Lt: "LT", ast.LtE: "LE", ast.Gt: "GT", ast.GtE: "GE"}
 LOGIC = {ast.And: "AND", ast.Or: "OR"}
-UNARY = {ast.USub: "NEG", ast.Not: "NOT"}
+UNARY = {ast.USub: "NEG", ast.Not: "NOT", ast.Invert: "BITNOT"}
 CALLS = {
     "abs": "ABS", "exp": "EXP", "log": "LOG", "sqrt": "SQRT", "sin": "SIN", "cos": "COS", "tanh": "TANH",
     "maximum": "MAX", "minimum": "MIN", "where": "SELECT", "floor": "FLOOR", "ceil": "CEIL", "trunc": "TRUNC",
@@ -19,6 +20,7 @@ ARITY = {"SELECT": 3, "MAX": 2, "MIN": 2, "POW": 2}
 OPERATORS = {
     "ADD": "add", "SUB": "sub", "MUL": "mul", "DIV": "div", "NEG": "neg", "EQ": "eq", "NE": "ne", "LT": "lt",
     "LE": "le", "GT": "gt", "GE": "ge", "AND": "logical_and", "OR": "logical_or", "NOT": "logical_not",
+    "BITAND": "bitwise_and", "BITOR": "bitwise_or", "BITXOR": "bitwise_xor", "BITNOT": "bitwise_not",
 } | {code: name for name, code in CALLS.items()}  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import expression
 import rows as table_rows
 from emit_autograd import emit_autograd, emit_autograd_registration
 from emit_docs import emit_docs
-from emit_header import emit_header, emit_rows_header
+from emit_header import emit_header, emit_rows_header, emit_umbrella
 from emit_source import emit_facts, emit_registration, emit_source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +31,7 @@ def outputs(tables):
     files["autograd/generated/registration.cpp"] = emit_autograd_registration(tables)
     files["core_ops/generated/registration.cpp"] = emit_registration(tables)
     files["core_ops/generated/row_facts.cpp"] = emit_facts(tables)
+    files[f"{public}/all.hpp"] = emit_umbrella(tables)
     files[f"{public}/rows.hpp"] = emit_rows_header(tables)
     files["docs/operators.md"] = emit_docs(tables)
     kernel_rows = [row for rows in tables.values() for row in rows if row.has_kernel]

@@ -18,10 +18,11 @@ DTYPES = {
     "real_or_bool": "dtypes::real | set_of(boolean)",
     "floating": "dtypes::floating",
     "boolean": "set_of(boolean)",
+    "integral_or_bool": "dtypes::integral | set_of(boolean)",
     "index": "set_of(i32, i64)",
     "words": "set_of(u32)",
 }
-TYPES = """Tensor Tensor[] Scalar int int? int[] int[]? float bool str Dtype Dtype? Device Device?""".split()
+TYPES = """Tensor Tensor? Tensor[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?""".split()
 KEYS = set(
     """op past doc kind expr combine initial decompose uses function grad dtypes promote promoted scalar_ok primitive shape shape_data special
     samples tolerance since""".split()
@@ -53,6 +54,7 @@ class Result:
 @dataclass
 class Row:
     table: str
+    title: str  # of the table
     name: str
     schema: str
     args: list
@@ -110,7 +112,7 @@ def parse_schema(text):
     return name, args, results
 
 
-def make_row(table, since, data):
+def make_row(table, title, since, data):
     name, args, returns = parse_schema(data.get("op", ""))
     unknown = set(data) - KEYS
     if unknown:
@@ -124,7 +126,7 @@ def make_row(table, since, data):
         promoted = [arg.name for arg in args if arg.type in ("Tensor", "Scalar")] if promote != "none" else []
         promoted = [arg for arg in promoted if kind == "pointwise" and arg != "alpha"]
     return Row(
-        table=table, name=name, schema=data["op"], args=args, returns=returns, doc=data.get("doc", ""), kind=kind,
+        table=table, title=title, name=name, schema=data["op"], args=args, returns=returns, doc=data.get("doc", ""), kind=kind,
         dtypes=data.get("dtypes", "all"), samples=data.get("samples", []), tolerance=data.get("tolerance", "exact"),
         since=data.get("since", since), expr=data.get("expr"), combine=data.get("combine"), past=data.get("past", []),
         initial=float(data.get("initial", 0)), decompose=data.get("decompose"), uses=data.get("uses"),
@@ -153,7 +155,8 @@ def check_row(row):
     require(row.dtypes in DTYPES, f"dtypes {row.dtypes!r} is none of {', '.join(DTYPES)}")
     require(row.promote in PROMOTIONS, f"promote {row.promote!r} is none of {', '.join(PROMOTIONS)}")
     require(set(row.promoted) <= arg_names, f"promoted {row.promoted} names no argument")
-    require(set(row.grad) <= arg_names, f"grad {list(row.grad)} names no argument")
+    derived = {name for names in row.grad for name in names.split(", ")}
+    require(derived <= arg_names, f"grad {list(row.grad)} names no argument")
     require(len(set(row.samples)) == len(row.samples), "a sample is listed twice")
     require(len(row.samples) >= MIN_SAMPLES, f"{len(row.samples)} samples; at least {MIN_SAMPLES}")
     require(SEVERAL_TILES in row.samples, f"no sample spans several tiles; add {SEVERAL_TILES}")
@@ -205,7 +208,7 @@ def load_tables(folder: Path):
     tables = {}
     for file in sorted(folder.glob("*.yaml")):
         content = yaml.safe_load(file.read_text())
-        rows = [make_row(file.stem, content["since"], data) for data in content["rows"]]
+        rows = [make_row(file.stem, content.get("title", file.stem), content["since"], data) for data in content["rows"]]
         for row in rows:
             check_row(row)
         tables[file.stem] = rows

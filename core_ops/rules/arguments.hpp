@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include <backplane/core_ops/arguments.hpp>
 #include <backplane/dispatcher/operator.hpp>
@@ -11,7 +13,9 @@ namespace bp {
 // A tensor argument without a reference of its own: counting would cost more than a view does.
 class BorrowedTensor {
  public:
-  explicit BorrowedTensor(const bp_tensor* abi) : tensor_(Tensor::adopt(TensorImpl::of(abi))) {}
+  // Undefined if there is none.
+  explicit BorrowedTensor(const bp_tensor* abi)
+      : tensor_(abi ? Tensor::adopt(TensorImpl::of(abi)) : Tensor()) {}
   ~BorrowedTensor() { tensor_.release(); }
   BorrowedTensor(const BorrowedTensor&) = delete;
   BorrowedTensor& operator=(const BorrowedTensor&) = delete;
@@ -29,6 +33,22 @@ inline BorrowedTensor tensor_arg(const Call& call, std::uint32_t place) {
 }
 inline const TensorImpl& impl_arg(const Call& call, std::uint32_t place) {
   return *TensorImpl::of(call.args[place].u.tensor);
+}
+// The tensors of a list.
+class ListedTensors {
+ public:
+  explicit ListedTensors(const bp_value& value) {
+    auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+    for (std::uint32_t i = 0; i < value.aux; ++i)
+      tensors_.push_back(Tensor::share(TensorImpl::of(elements[i])));
+  }
+  operator TensorList() const { return tensors_; }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+inline ListedTensors tensors_arg(const Call& call, std::uint32_t place) {
+  return ListedTensors(call.args[place]);
 }
 inline bool is_tensor(const Call& call, std::uint32_t place) {
   return call.args[place].tag == BP_TENSOR;
@@ -62,6 +82,17 @@ inline IntList list_arg(const Call& call, std::uint32_t place) {
 }
 inline DimList dims_arg(const Call& call, std::uint32_t place) {
   return is_none(call, place) ? DimList() : DimList(list_arg(call, place));
+}
+inline std::optional<double> optional_real_arg(const Call& call, std::uint32_t place) {
+  if (is_none(call, place)) return std::nullopt;
+  return real_arg(call, place);
+}
+inline std::optional<Scalar> optional_scalar_arg(const Call& call, std::uint32_t place) {
+  if (is_none(call, place)) return std::nullopt;
+  return scalar_arg(call, place);
+}
+inline std::string_view text_arg(const Call& call, std::uint32_t place) {
+  return {static_cast<const char*>(call.args[place].u.ptr), call.args[place].aux};
 }
 inline std::optional<std::int64_t> optional_int_arg(const Call& call, std::uint32_t place) {
   if (is_none(call, place)) return std::nullopt;

@@ -26,4 +26,18 @@ void check_dtype(const Operator& op, Dtype dtype) {
            name(dtype), to_string(op.dtypes));
 }
 
+void check_index_dtype(const Call& call, const TensorImpl& index) {
+  BP_CHECK(contains(set_of(i32, i64), dtype_of(index)),
+           "{}: the index is {}; cast it to int64 (or int32)", call.op.name(),
+           name(dtype_of(index)));
+}
+
+void check_something_to_index(const Call& call, IntList shape, std::int64_t dim,
+                              std::int64_t num_indices) {
+  BP_CHECK(
+      num_indices == 0 || shape.empty() || shape[dim] > 0,
+      "{}: {} indices into dimension {} of shape {}, which has no elements; pass an empty index",
+      call.op.name(), num_indices, dim, bp::to_string(shape));
+}
+
 }  // namespace bp::rules

@@ -13,6 +13,12 @@ std::string to_string(DtypeSet set);
 // Throws unless the operator computes in `dtype`.
 void check_dtype(const Operator& op, Dtype dtype);
 
+// Throws unless the index is int64 or int32.
+void check_index_dtype(const Call& call, const TensorImpl& index);
+// An index into nothing is out of range whatever it is: said here, since kernels get no empty input.
+void check_something_to_index(const Call& call, IntList shape, std::int64_t dim,
+                              std::int64_t num_indices);
+
 // Makes the tensors of the promoted arguments come in `dtype`.
 inline void compute_in(const Call& call, Inferred& out, Dtype dtype) {
   check_dtype(call.op, dtype);

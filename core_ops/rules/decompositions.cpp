@@ -21,11 +21,13 @@ IntList batch_of(const Tensor& a) {
 
 }  // namespace
 
-void finish(const Call& call, Tensor value) {
-  if (call.results[0].defined())
-    copy_into(call.results[0], value);
-  else
-    call.results[0] = std::move(value);
+void finish(const Call& call, std::span<Tensor> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (call.results[i].defined())
+      copy_into(call.results[i], values[i]);
+    else
+      call.results[i] = std::move(values[i]);
+  }
 }
 
 Tensor operand_arg(const Call& call, std::uint32_t place) {

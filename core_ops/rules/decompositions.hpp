@@ -1,25 +1,34 @@
 // What the decompositions of the table are written with: public operators, and the functions here.
 #pragma once
 
-#include <backplane/core_ops/generated/comparison.hpp>
-#include <backplane/core_ops/generated/factory.hpp>
-#include <backplane/core_ops/generated/indexing.hpp>
-#include <backplane/core_ops/generated/matmul.hpp>
-#include <backplane/core_ops/generated/movement.hpp>
-#include <backplane/core_ops/generated/pointwise.hpp>
-#include <backplane/core_ops/generated/random.hpp>
-#include <backplane/core_ops/generated/reduction.hpp>
-#include <backplane/core_ops/generated/view.hpp>
+#include <span>
+
+#include <backplane/core_ops/generated/all.hpp>
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/operator.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 
+#include "decompositions/attention.hpp"
+#include "decompositions/bitwise.hpp"
+#include "decompositions/convolution.hpp"
+#include "decompositions/draw.hpp"
+#include "decompositions/linear.hpp"
+#include "decompositions/loss.hpp"
+#include "decompositions/norm.hpp"
+#include "decompositions/pooling.hpp"
+#include "decompositions/selection.hpp"
+#include "decompositions/shape.hpp"
+#include "decompositions/statistics.hpp"
+
 namespace bp {
 
-// Hands the value over as the call's result, or writes it into the one that the caller gave.
-void finish(const Call& call, Tensor value);
+// Hands the values over as the call's results, or writes them into those that the caller gave.
+void finish(const Call& call, std::span<Tensor> values);
+inline void finish(const Call& call, Tensor value) {
+  finish(call, std::span<Tensor>(&value, 1));
+}
 
 // A tensor argument that may have come as a number: then a 0-dim tensor of the others' dtype.
 Tensor operand_arg(const Call& call, std::uint32_t place);

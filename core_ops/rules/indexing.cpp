@@ -10,14 +10,6 @@
 namespace bp::rules {
 namespace {
 
-constexpr DtypeSet index_dtypes = set_of(i32, i64);
-
-void check_index_dtype(const Call& call, const TensorImpl& index) {
-  BP_CHECK(contains(index_dtypes, dtype_of(index)),
-           "{}: the index is {}; cast it to int64 (or int32)", call.op.name(),
-           name(dtype_of(index)));
-}
-
 // `index` has at most the sizes of `other` (in every dimension but `free_dim`).
 void check_within(const Call& call, IntList index, const char* what, IntList other,
                   std::int64_t free_dim) {
@@ -25,27 +17,20 @@ void check_within(const Call& call, IntList index, const char* what, IntList oth
   const std::size_t index_rank = std::max<std::size_t>(index.size(), 1);
   BP_CHECK(rank == index_rank, "{}: the index has shape {} and {} has shape {}; give both one rank",
            call.op.name(), bp::to_string(index), what, bp::to_string(other));
-  for (std::size_t d = 0; d < index.size() && d < other.size(); ++d)
-    BP_CHECK(static_cast<std::int64_t>(d) == free_dim || index[d] <= other[d],
+  const auto size_of = [](IntList shape, std::size_t d) { return shape.empty() ? 1 : shape[d]; };
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t size = size_of(index, d), most = size_of(other, d);
+    BP_CHECK(static_cast<std::int64_t>(d) == free_dim || size <= most,
              "{}: the index has shape {} and {} has shape {} (dimension {}: {} above {}); make the "
              "index smaller",
-             call.op.name(), bp::to_string(index), what, bp::to_string(other), d, index[d],
-             other[d]);
+             call.op.name(), bp::to_string(index), what, bp::to_string(other), d, size, most);
+  }
 }
 
 std::int64_t num_elements(IntList shape) {
   std::int64_t numel = 1;
   for (std::int64_t size : shape) numel *= size;
   return numel;
-}
-
-// An index into nothing is out of range whatever it is: said here, since kernels get no empty input.
-void check_something_to_index(const Call& call, IntList shape, std::int64_t dim,
-                              std::int64_t num_indices) {
-  BP_CHECK(
-      num_indices == 0 || shape.empty() || shape[dim] > 0,
-      "{}: {} indices into dimension {} of shape {}, which has no elements; pass an empty index",
-      call.op.name(), num_indices, dim, bp::to_string(shape));
 }
 
 }  // namespace
@@ -84,8 +69,8 @@ void scatter_add(const Call& call, Inferred& out) {
   const TensorImpl& index = impl_arg(call, 2);
   const TensorImpl& src = impl_arg(call, 3);
   check_index_dtype(call, index);
-  BP_CHECK(dtype_of(a) == dtype_of(src), "scatter_add: a is {} and src is {}; cast one of them",
-           name(dtype_of(a)), name(dtype_of(src)));
+  BP_CHECK(dtype_of(a) == dtype_of(src), "{}: a is {} and src is {}; cast one of them",
+           call.op.name(), name(dtype_of(a)), name(dtype_of(src)));
   check_dtype(call.op, dtype_of(a));
   const std::int64_t dim = wrap_dim_arg(call, 1, a.abi.dl.ndim);
   if (index.abi.numel > 0) {

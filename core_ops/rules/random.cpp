@@ -37,6 +37,23 @@ WordPairs word_pairs(std::int64_t num_pairs, std::int64_t seed, std::int64_t off
   return {cast(select(words, 1, 0), dtype), cast(select(words, 1, 1), dtype)};
 }
 
+// Cosine and sine of 2 pi word / 2^32. The quarter of the circle is taken off exactly, so that they keep all their
+// digits close to where they are 0.
+struct Circle {
+  Tensor cosine, sine;
+};
+Circle circle(const Tensor& words) {
+  const Tensor quarters = mul(words, 4 / word_range);
+  const Tensor quarter = floor(add(quarters, 0.5));
+  const Tensor angle = mul(sub(quarters, quarter), std::numbers::pi / 2);
+  const Tensor is_odd = logical_or(eq(quarter, 1), eq(quarter, 3));
+  const Tensor c = cos(angle), s = sin(angle);
+  const Tensor along = where(is_odd, s, c), across = where(is_odd, c, s);
+  const Tensor is_left = logical_or(eq(quarter, 1), eq(quarter, 2));
+  const Tensor is_below = logical_or(eq(quarter, 2), eq(quarter, 3));
+  return {where(is_left, neg(along), along), where(is_below, neg(across), across)};
+}
+
 }  // namespace
 
 Draw reserve_words(std::int64_t num_words, std::optional<Device> device) {
@@ -60,9 +77,9 @@ Tensor normal_by_words(IntList size, std::int64_t seed, std::int64_t offset,
   const std::int64_t numel = numel_of(size);
   const WordPairs words = word_pairs((numel + 1) / 2, seed, offset, device_or_default(device), f64);
   const Tensor radius = sqrt(mul(log(mul(add(words.first, 1.0), 1 / word_range)), -2.0));
-  const Tensor angle = mul(words.second, 2 * std::numbers::pi / word_range);
+  const Circle at = circle(words.second);
   const Tensor pairs =
-      cat({unsqueeze(mul(radius, cos(angle)), 1), unsqueeze(mul(radius, sin(angle)), 1)}, 1);
+      cat({unsqueeze(mul(radius, at.cosine), 1), unsqueeze(mul(radius, at.sine), 1)}, 1);
   const Tensor line = narrow(reshape(pairs, {-1}), 0, 0, numel);
   return cast(reshape(line, size), dtype.value_or(default_dtype()));
 }

@@ -1,4 +1,6 @@
 // Reductions and scans: which dimensions go, and in which dtype it is computed.
+#include "reduction.hpp"
+
 #include <limits>
 
 #include "checks.hpp"
@@ -13,10 +15,10 @@ constexpr std::uint32_t keepdim_place = 2;
 constexpr std::uint32_t dtype_place = 3;
 
 // The dimensions to reduce as bits; none given, or an empty list, means all.
-std::uint32_t reduced_dims(const Call& call, std::int64_t rank) {
+std::uint32_t reduced_dims(const Call& call, std::uint32_t place, std::int64_t rank) {
   const std::uint32_t all = (1u << rank) - 1;
-  if (is_none(call, dim_place)) return all;
-  const IntList list = list_arg(call, dim_place);
+  if (is_none(call, place)) return all;
+  const IntList list = list_arg(call, place);
   std::uint32_t bits = 0;
   for (std::int64_t dim : list) {
     dim = wrap_dim(call.op.name(), dim, rank);
@@ -27,12 +29,13 @@ std::uint32_t reduced_dims(const Call& call, std::int64_t rank) {
   return bits == 0 ? all : bits & all;
 }
 
-// Rewrites the list as kernels expect it, sorted, and gives the output its shape. Returns whether
-// nothing is left to reduce, though there are outputs.
-bool reduce_shape(const Call& call, Inferred& out) {
+}  // namespace
+
+bool reduce_shape(const Call& call, Inferred& out, ReductionPlaces places) {
   const IntList shape = shape_of(impl_arg(call, 0));
-  const std::uint32_t bits = reduced_dims(call, static_cast<std::int64_t>(shape.size()));
-  const bool keepdim = bool_arg(call, keepdim_place);
+  const std::uint32_t bits =
+      reduced_dims(call, places.dim, static_cast<std::int64_t>(shape.size()));
+  const bool keepdim = bool_arg(call, places.keepdim);
   Dims& dims = out.lists[0];
   bool is_empty = false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -44,7 +47,7 @@ bool reduce_shape(const Call& call, Inferred& out) {
     is_empty |= shape[i] == 0;
     if (keepdim) out.outputs[0].shape.push_back(1);
   }
-  bp_value& list = call.args[dim_place];
+  bp_value& list = call.args[places.dim];
   list.tag = BP_INT_LIST;
   list.aux = static_cast<std::uint32_t>(dims.size());
   list.u.ptr = dims.data();
@@ -57,12 +60,13 @@ bool has_elements(IntList shape) {
   return true;
 }
 
-// The dtype asked for, else that of the argument, else `integers` for integers and bools.
 Dtype dtype_or(const Call& call, std::uint32_t place, Dtype integers) {
   if (!is_none(call, place)) return dtype_arg(call, place);
   const Dtype own = dtype_of(impl_arg(call, 0));
   return is_integral(own) || own == boolean ? integers : own;
 }
+
+namespace {
 
 void check_floating(const Call& call, Dtype dtype) {
   BP_CHECK(contains(call.op.dtypes, dtype),
@@ -126,8 +130,8 @@ void argmax(const Call& call, Inferred& out) {
     }
   }
   BP_CHECK(count > 0 || !has_elements(result),
-           "argmax: no elements to choose from in shape {}; the argmax of nothing is not defined",
-           bp::to_string(shape));
+           "{0}: no elements to choose from in shape {1}; the {0} of nothing is not defined",
+           call.op.name(), bp::to_string(shape));
 }
 
 void softmax(const Call& call, Inferred& out) {

@@ -16,8 +16,32 @@ void argmax(const Call& call, Inferred& out);
 void softmax(const Call& call, Inferred& out);
 void scan(const Call& call, Inferred& out);
 
+void prod(const Call& call, Inferred& out);
+void variance(const Call& call, Inferred& out);
+void any_of(const Call& call, Inferred& out);
+void all_of(const Call& call, Inferred& out);
+void logsumexp(const Call& call, Inferred& out);
+void norm(const Call& call, Inferred& out);
+
 void matmul(const Call& call, Inferred& out);
 void bmm(const Call& call, Inferred& out);
+
+void convolution(const Call& call, Inferred& out);
+void convolution_backward_weight(const Call& call, Inferred& out);
+void max_pool(const Call& call, Inferred& out);
+void avg_pool(const Call& call, Inferred& out);
+void avg_pool_backward(const Call& call, Inferred& out);
+void adaptive_pool(const Call& call, Inferred& out);
+
+void layer_norm(const Call& call, Inferred& out);
+void rms_norm(const Call& call, Inferred& out);
+void norm_backward(const Call& call, Inferred& out);
+void norm_weight_backward(const Call& call, Inferred& out);
+void batch_norm(const Call& call, Inferred& out);
+void batch_norm_backward(const Call& call, Inferred& out);
+
+void attention(const Call& call, Inferred& out);
+void attention_backward(const Call& call, Inferred& out);
 
 void gather(const Call& call, Inferred& out);
 void index_select(const Call& call, Inferred& out);
@@ -29,6 +53,11 @@ void sort(const Call& call, Inferred& out);
 void copy(const Call& call, Inferred& out);
 void cast(const Call& call, Inferred& out);
 void cat(const Call& call, Inferred& out);
+
+void constant_pad_nd(const Call& call, Inferred& out);
+
+void embedding(const Call& call, Inferred& out);
+void topk(const Call& call, Inferred& out);
 
 void full(const Call& call, Inferred& out);
 void arange(const Call& call, Inferred& out);

@@ -50,9 +50,10 @@ std::vector<Scalar> special_numbers(Dtype dtype) {
 
 }  // namespace
 
-Draft::Draft(const Operator& op, std::string recipe, Dtype dtype, Device device)
+Draft::Draft(const Operator& op, std::string recipe, Dtype dtype, Device device,
+             std::uint32_t variant)
     : op_(op), dtype_(dtype), device_(device) {
-  random_state_ = static_cast<std::uint32_t>(schema_hash(recipe)) | 1u;
+  random_state_ = (static_cast<std::uint32_t>(schema_hash(recipe)) ^ variant * 0x9e3779b9u) | 1u;
   sample_.recipe = std::move(recipe);
 }
 
@@ -112,6 +113,15 @@ Tensor Draft::indices(IntList shape, std::int64_t end) {
   for (std::int64_t i = 0; i < numel; ++i)
     numbers.push_back(static_cast<std::int64_t>(next_random() % static_cast<std::uint32_t>(end)));
   return from_numbers(shape, i64, numbers);
+}
+
+Tensor Draft::between(IntList shape, double low, double high) {
+  std::int64_t numel = 1;
+  for (std::int64_t size : shape) numel *= size;
+  std::vector<Scalar> numbers;
+  for (std::int64_t i = 0; i < numel; ++i)
+    numbers.push_back(low + (high - low) * (next_random() & 0xff) / 256);
+  return from_numbers(shape, dtype_, numbers);
 }
 
 Tensor Draft::specials(Dtype dtype) {

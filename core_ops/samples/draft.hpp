@@ -11,7 +11,7 @@ namespace bp {
 
 class Draft {
  public:
-  Draft(const Operator& op, std::string recipe, Dtype dtype, Device device);
+  Draft(const Operator& op, std::string recipe, Dtype dtype, Device device, std::uint32_t variant);
 
   // Is this the recipe? Recipes that nobody asked for are an error in the table.
   bool is(std::string_view recipe);
@@ -31,6 +31,8 @@ class Draft {
   Tensor tensor(IntList shape, Dtype dtype);
   // A row-major one with whole numbers from 0 up to, without, `end`.
   Tensor indices(IntList shape, std::int64_t end);
+  // A row-major one with fractions from `low` up to, without, `high`.
+  Tensor between(IntList shape, double low, double high);
   // A vector of numbers that are special in this dtype: NaN, infinities, zeros, extremes.
   Tensor specials(Dtype dtype);
   // A vector of bools.
@@ -68,5 +70,15 @@ void draft_movement(Draft& draft);
 void draft_factory(Draft& draft);
 void draft_random(Draft& draft);
 void draft_view(Draft& draft);
+void draft_shape(Draft& draft);
+void draft_statistics(Draft& draft);
+void draft_selection(Draft& draft);
+void draft_draw(Draft& draft);
+void draft_linear(Draft& draft);
+void draft_convolution(Draft& draft);
+void draft_pooling(Draft& draft);
+void draft_norm(Draft& draft);
+void draft_loss(Draft& draft);
+void draft_attention(Draft& draft);
 
 }  // namespace bp

@@ -99,7 +99,8 @@ bool within_accumulation(const Element& actual, const Element& expected, double 
 
 struct Tolerance {
   bool is_shape = false, is_accumulation = false;
-  std::int64_t ulp = 0;  // 0: exact
+  std::int64_t ulp = 0;    // 0: exact
+  std::int64_t units = 0;  // of the largest result's last place
 };
 
 Tolerance read_tolerance(std::string_view text) {
@@ -108,7 +109,16 @@ Tolerance read_tolerance(std::string_view text) {
   tolerance.is_accumulation = text == "accumulation";
   if (text.ends_with(" ulp"))
     std::from_chars(text.data(), text.data() + text.size(), tolerance.ulp);
+  if (text.ends_with(" units of the largest"))
+    std::from_chars(text.data(), text.data() + text.size(), tolerance.units);
   return tolerance;
+}
+
+// How far the numbers next to 1 are from it.
+double unit_of(Dtype dtype) {
+  if (dtype == f16) return 0x1p-10;
+  if (dtype == bf16) return 0x1p-7;
+  return dtype == f64 ? 0x1p-52 : 0x1p-23;
 }
 
 struct Bytes {
@@ -146,6 +156,9 @@ bool agrees(const Element& actual, const Element& expected, const Tolerance& tol
            std::signbit(actual.number) == std::signbit(expected.number);
   if (!actual.is_floating || std::isinf(actual.number) != std::isinf(expected.number)) return false;
   if (tolerance.is_accumulation) return within_accumulation(actual, expected, largest, epsilon);
+  if (tolerance.units)
+    return std::abs(actual.number - expected.number) <=
+           static_cast<double>(tolerance.units) * epsilon * largest;
   return actual.apart(expected) <= static_cast<std::uint64_t>(tolerance.ulp);
 }
 
@@ -195,8 +208,9 @@ void expect_agrees(const Tensor& actual, const Tensor& expected, std::string_vie
   const Tolerance tolerance = read_tolerance(tolerance_text);
   if (tolerance.is_shape) return;
   const Bytes a = bytes_of(actual), b = bytes_of(expected);
-  const double largest = tolerance.is_accumulation ? largest_of(b) : 0;
-  const double epsilon = b.part == f64 ? 0x1p-52 : 0x1p-23;
+  const double largest = tolerance.is_accumulation || tolerance.units ? largest_of(b) : 0;
+  // Kernels accumulate 16 bits in f32.
+  const double epsilon = tolerance.units || b.part == f64 ? unit_of(b.part) : unit_of(f32);
   std::size_t failures = 0;
   for (std::size_t i = 0; i < b.count; ++i) {
     const Element x = a.at(i), y = b.at(i);

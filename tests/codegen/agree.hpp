@@ -31,7 +31,8 @@ void expect_row_agrees(std::string_view op, std::string_view device,
                        std::span<const Dtype> dtypes = usual_dtypes,
                        std::string_view tolerance = {});
 
-// Element by element within a row's tolerance: "exact", "3 ulp", "accumulation", "shape". NaN equals NaN.
+// Element by element within a row's tolerance: "exact", "3 ulp", "accumulation", "shape"; or
+// "2 units of the largest" result's last place, in its own dtype. NaN equals NaN.
 // Zeros of different sign differ where `signs_count`.
 void expect_agrees(const Tensor& actual, const Tensor& expected, std::string_view tolerance,
                    const std::string& what, bool signs_count = true);

@@ -2,46 +2,16 @@
 // sort and topk on devices that compile, against the standard library's stable sort.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
-
-#include <backplane/dispatcher/call.hpp>
-#include <backplane/tensor/check.hpp>
 
 #include "codegen/agree.hpp"
 #include "dispatcher/calls.hpp"
 
 namespace bp::test {
 namespace {
-
-// topk, by a row of the test's own: the kind has a generated kernel before the table has a row.
-void infer_topk(const Call& call, Inferred& out) {
-  const bp_tensor& a = *call.args[0].u.tensor;
-  std::int64_t& dim = call.args[2].u.i;
-  if (dim < 0) dim += std::max(a.dl.ndim, 1);
-  out.compute_dtype = static_cast<Dtype>(a.dtype);
-  for (int i = 0; i < 2; ++i) {
-    out.outputs[i].dtype = i == 0 ? out.compute_dtype : i64;
-    out.outputs[i].shape = IntList(a.dl.shape, static_cast<std::size_t>(a.dl.ndim));
-    if (a.dl.ndim > 0) out.outputs[i].shape[static_cast<std::size_t>(dim)] = call.args[1].u.i;
-  }
-}
-
-Operator& topk_row() {
-  static Operator row;
-  if (!row.schema_text) {
-    row.schema_text =
-        "topk(Tensor a, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor "
-        "values, Tensor indices)";
-    row.kind = BP_KIND_SORT;
-    row.dtypes = dtypes::real | set_of(boolean);
-    row.promoted = 1;
-    row.infer = infer_topk;
-    register_operator(row);
-  }
-  return row;
-}
 
 template <class T> bool comes_before(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
@@ -99,12 +69,10 @@ class Sort : public testing::TestWithParam<const char*> {
   void expect_topk(const Tensor& a, std::int64_t k, std::int64_t dim, bool largest) const {
     const SortResult all = sort(a, dim, largest);
     const Tensor there = to_device(a, on());
-    const bp_value args[] = {value_of(there), value_of(k), value_of(dim), value_of(largest),
-                             value_of(true)};
-    std::vector<Tensor> top;
-    expect_stays_on(GetParam(), "topk", [&] { top = call_boxed(topk_row(), args); });
-    expect_same(top[0], narrow(all.values, dim, 0, k));
-    expect_same(top[1], narrow(all.indices, dim, 0, k));
+    TopkResult top;
+    expect_stays_on(GetParam(), "topk", [&] { top = topk(there, k, dim, largest); });
+    expect_same(top.values, narrow(all.values, dim, 0, k));
+    expect_same(top.indices, narrow(all.indices, dim, 0, k));
   }
 };
 

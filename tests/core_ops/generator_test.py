@@ -162,6 +162,12 @@ class Derivatives(unittest.TestCase):
         self.assertIn("call.text(2)", text)
         self.assertIn("{0, halve_by_a, nullptr, 0b10, 0b0, 0b10}", text)
 
+    def test_of_several_inputs_may_be_one_rule(self):
+        text = self.emitted('{"a, b": "both(grad, b)"}')
+        self.assertIn("  both(grad, b, out);\n", text)
+        self.assertIn("{0, nullptr, scale_by_a_and_b, 0b10, 0b0, 0b0}", text)
+        self.assertIn("{1, nullptr, nullptr, 0b10, 0b0, 0b0}", text)
+
     def test_embed_names_the_row_itself(self):
         with self.assertRaisesRegex(TableError, "embed names the row itself, not 'slice'"):
             self.emitted('{a: "embed(grad, a, slice)"}')

@@ -78,7 +78,8 @@ TEST(table, samples_are_calls_of_their_operator) {
     const std::string_view name = op->name();
     for (const Sample& sample : samples_of(*op, dtype, meta_device)) {
       // Their shapes wait for values, which meta does not have.
-      if (name == "nonzero" || sample.recipe == "inferred_classes") continue;
+      if (name == "nonzero" || sample.recipe == "inferred_classes" || sample.recipe == "masked")
+        continue;
       EXPECT_NO_THROW(call_boxed(*op, sample.args)) << op->name() << " " << sample.recipe;
     }
   }

@@ -1,4 +1,4 @@
-// argmax: where the largest element is, the first of equals; a NaN counts as the largest.
+// argmax and argmin: where the extreme element is, the first of equals; a NaN counts as the extreme.
 #include <algorithm>
 #include <cstring>
 
@@ -22,8 +22,8 @@ template <class T> bool is_nan(T value) {
   return value != value;
 }
 
-template <class T> bool is_better(T value, T best) {
-  return value > best || (is_nan(value) && !is_nan(best));
+template <class T, bool smallest> bool is_better(T value, T best) {
+  return (smallest ? value < best : value > best) || (is_nan(value) && !is_nan(best));
 }
 
 template <class T> struct Best {
@@ -32,11 +32,12 @@ template <class T> struct Best {
 };
 
 // T: the type of computation.
-template <class T> class Run {
+template <class T, bool smallest> class Run {
  public:
   Run(const bp_call& call, uint32_t compute_dtype)
       : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), plan_(in_, out_, call.args[1], true),
-        reducer_(tile::find_reducer(tile::Reduce::max, compute_dtype)) {
+        reducer_(
+            tile::find_reducer(smallest ? tile::Reduce::min : tile::Reduce::max, compute_dtype)) {
     if (in_.dtype != compute_dtype) load_ = tile::find_convert(in_.dtype, compute_dtype);
   }
 
@@ -61,7 +62,7 @@ template <class T> class Run {
     });
   }
 
-  // A tile's largest element first, as vector code; where it is only if it beats those before.
+  // A tile's extreme element first, as vector code; where it is only if it beats those before.
   int64_t row(const tile::Position& kept) {
     const char* base = data_of<char>(in_) + kept.offsets[0] * in_.itemsize;
     Scratch scratch;
@@ -69,14 +70,14 @@ template <class T> class Run {
     for (int64_t i = 0; i < plan_.reduced.numel && !is_nan(best.value); i += tile_elements) {
       const int64_t count = std::min(tile_elements, plan_.reduced.numel - i);
       const T* elements = read(base, i, count, scratch);
-      T largest;
-      reducer_.start(&largest, 1);
-      reducer_.run(&largest, elements, count);
-      if (!is_better(largest, best.value)) continue;
-      const T* found = std::find_if(elements, elements + count, [largest](T value) {
-        return value == largest || (is_nan(value) && is_nan(largest));
+      T extreme;
+      reducer_.start(&extreme, 1);
+      reducer_.run(&extreme, elements, count);
+      if (!is_better<T, smallest>(extreme, best.value)) continue;
+      const T* found = std::find_if(elements, elements + count, [extreme](T value) {
+        return value == extreme || (is_nan(value) && is_nan(extreme));
       });
-      best = {largest, i + (found - elements)};
+      best = {extreme, i + (found - elements)};
     }
     return best.index;
   }
@@ -131,7 +132,7 @@ template <class T> class Run {
         }
       }
       for (int64_t i = 0; i < count; ++i) {
-        if (row != 0 && !is_better(loaded[i], best[i])) continue;
+        if (row != 0 && !is_better<T, smallest>(loaded[i], best[i])) continue;
         best[i] = loaded[i];
         index[i] = row;
       }
@@ -148,15 +149,15 @@ template <class T> class Run {
   tile::Convert load_;
 };
 
-bp_code run(void*, const bp_call* call) {
-  return guarded("cpu: argmax", [&] {
+template <bool smallest> bp_code run(void*, const bp_call* call) {
+  return guarded(smallest ? "cpu: argmin" : "cpu: argmax", [&] {
     const uint32_t dtype = tensor_arg(call, 0).dtype;
     if (dtype == BP_F16 || dtype == BP_BF16) {
-      Run<float>(*call, BP_F32)();
+      Run<float, smallest>(*call, BP_F32)();
     } else {
       visit_dtype<integral_dtypes | (1u << BP_F32) | (1u << BP_F64)>(
           dtype == BP_BOOL ? uint32_t{BP_U8} : dtype,
-          [&]<class T>(Tag<T>) { Run<T>(*call, dtype)(); });
+          [&]<class T>(Tag<T>) { Run<T, smallest>(*call, dtype)(); });
     }
     return bp_code{BP_OK};
   });
@@ -166,8 +167,10 @@ bp_code run(void*, const bp_call* call) {
 
 void add_argmax_kernels(const bp_host& host, KernelList& list) {
   const bp_dtype_set dtypes = integral_dtypes | floating_dtypes | (1u << BP_BOOL);
-  list.add(host, "argmax",
-           {tensor_place(dtypes), any_place(), any_place(), tensor_place(1u << BP_I64)}, run);
+  const std::vector<bp_arg> places = {tensor_place(dtypes), any_place(), any_place(),
+                                      tensor_place(1u << BP_I64)};
+  list.add(host, "argmax", places, run<false>);
+  list.add(host, "argmin", places, run<true>);
 }
 
 }  // namespace bp::cpu

@@ -81,8 +81,13 @@ void add_pointwise_kernels(const bp_host& host, KernelList& list);
 void add_reduction_kernels(const bp_host& host, KernelList& list);
 void add_argmax_kernels(const bp_host& host, KernelList& list);  // called by the one before
 void add_softmax_kernels(const bp_host& host, KernelList& list);
+void add_norm_kernels(const bp_host& host, KernelList& list);
+void add_batch_norm_kernels(const bp_host& host, KernelList& list);
+void add_attention_kernels(const bp_host& host, KernelList& list);
 void add_copy_kernels(const bp_host& host, KernelList& list);
 void add_matmul_kernels(const bp_host& host, KernelList& list);
+void add_convolution_kernels(const bp_host& host, KernelList& list);
+void add_pooling_kernels(const bp_host& host, KernelList& list);
 void add_gather_kernels(const bp_host& host, KernelList& list);
 void add_scan_kernels(const bp_host& host, KernelList& list);
 void add_sort_kernels(const bp_host& host, KernelList& list);

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <dnnl.hpp>
 
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
 #include "kernels.hpp"
+#include "onednn.hpp"
 #include "strided.hpp"
 
 namespace bp::cpu {
@@ -22,23 +21,7 @@ namespace {
 struct Key {
   int64_t dtype, num_threads, batch, m, n, k;
   int64_t a_row, a_column, a_batch, b_row, b_column, b_batch;
-  bool operator==(const Key&) const = default;
 };
-
-uint64_t hash_of(const Key& key) {
-  uint64_t words[sizeof(Key) / 8];
-  std::memcpy(words, &key, sizeof key);
-  uint64_t hash = 0;
-  for (uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15u + (hash >> 29);
-  return hash | 1;  // 0 marks a free place
-}
-
-// Made at the first large matmul, since it takes longer than a whole small program; never destroyed,
-// since threads' primitives may outlive any order of statics.
-const dnnl::engine& engine() {
-  static const auto& one = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return one;
-}
 
 struct Primitive {
   dnnl::matmul multiply;  // empty: oneDNN cannot do this one
@@ -66,12 +49,12 @@ Primitive make_primitive(const Product& p) {
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the host counts it
   Primitive made;
   try {
-    const dnnl::matmul::primitive_desc description({a, b, out}, attributes, engine());
+    const dnnl::matmul::primitive_desc description({a, b, out}, attributes, onednn_engine());
     made.multiply = dnnl::matmul(description);
-    made.a = dnnl::memory(a, engine(), nullptr);
-    made.b = dnnl::memory(b, engine(), nullptr);
-    made.out = dnnl::memory(out, engine(), nullptr);
-    made.scratch = dnnl::memory(description.scratchpad_desc(), engine(), nullptr);
+    made.a = dnnl::memory(a, onednn_engine(), nullptr);
+    made.b = dnnl::memory(b, onednn_engine(), nullptr);
+    made.out = dnnl::memory(out, onednn_engine(), nullptr);
+    made.scratch = dnnl::memory(description.scratchpad_desc(), onednn_engine(), nullptr);
     made.scratch_bytes = description.scratchpad_desc().get_size();
   } catch (const dnnl::error& error) {
     if (error.status != dnnl_unimplemented) throw;
@@ -80,47 +63,12 @@ Primitive make_primitive(const Product& p) {
   return made;
 }
 
-// The primitives that one thread used last. Each thread has its own, so that neither a lock nor
-// another thread's data pointers come between; oneDNN shares the machine code among them.
-class Cache {
- public:
-  template <class Make> Primitive& find(const Key& key, Make make) {
-    const uint64_t hash = hash_of(key);
-    size_t oldest = 0;
-    ++now_;
-    for (size_t i = 0; i < capacity; ++i) {
-      if (hashes_[i] == hash && keys_[i] == key) {
-        used_[i] = now_;
-        return primitives_[i];
-      }
-      if (used_[i] < used_[oldest]) oldest = i;
-    }
-    hashes_[oldest] = 0;
-    primitives_[oldest] = make();
-    hashes_[oldest] = hash;
-    keys_[oldest] = key;
-    used_[oldest] = now_;
-    return primitives_[oldest];
-  }
-
-  const dnnl::stream& stream() const { return stream_; }
-
- private:
-  static constexpr size_t capacity = 64;
-  dnnl::stream stream_{engine()};
-  uint64_t now_ = 0;
-  std::array<uint64_t, capacity> hashes_{};
-  std::array<uint64_t, capacity> used_{};
-  std::array<Key, capacity> keys_{};
-  std::array<Primitive, capacity> primitives_;
-};
-
 // False: oneDNN has no way to multiply these.
 bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code) {
   // Below this the threads' meeting costs more than the half of the work that one gives away.
   constexpr int64_t parallel_work = 1 << 17;
   const ThreadLimit threads(p.batch * p.m * p.n * p.k < parallel_work ? 1 : max_threads);
-  thread_local Cache cache;
+  thread_local PrimitiveCache<Key, Primitive, 64> cache;
   const Key key{p.dtype,
                 threads.count(),
                 p.batch,

@@ -1,4 +1,4 @@
-// sum, mean, max and min over any axes; argmax is in argmax.cpp.
+// sum, mean, prod, max, min, any and all over any axes; argmax and argmin are in argmax.cpp.
 //
 // A result depends on the shape alone, never on the number of threads: long reductions are cut into parts
 // whose number follows from the sizes, and the parts are joined in their order.
@@ -280,7 +280,8 @@ void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce wha
     dtypes |= 1u << dtype;
   }
   std::vector<bp_arg> places = {tensor_place(dtypes), any_place(), any_place()};
-  const bool has_dtype = what == tile::Reduce::sum;  // sum and mean: a, dim, keepdim, dtype
+  // sum, mean and prod: a, dim, keepdim, dtype
+  const bool has_dtype = what == tile::Reduce::sum || what == tile::Reduce::prod;
   if (has_dtype) places.push_back(any_place());
   places.push_back(tensor_place(dtypes));
   list.add(host, op, std::move(places), run, BP_KERNEL_DETERMINISTIC,
@@ -293,6 +294,9 @@ void add_reduction_kernels(const bp_host& host, KernelList& list) {
   add(host, list, "sum", tile::Reduce::sum, all_dtypes, false);
   // Not of complex numbers: their sum is divided as such, in which a NaN or an infinity takes both parts.
   add(host, list, "mean", tile::Reduce::sum, floating_dtypes, true);
+  add(host, list, "prod", tile::Reduce::prod, all_dtypes, false);
+  add(host, list, "any", tile::Reduce::max, 1u << BP_BOOL, false);
+  add(host, list, "all", tile::Reduce::min, 1u << BP_BOOL, false);
   add(host, list, "max", tile::Reduce::max, all_dtypes, false);
   add(host, list, "min", tile::Reduce::min, all_dtypes, false);
   add_argmax_kernels(host, list);

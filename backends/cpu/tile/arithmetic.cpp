@@ -97,16 +97,20 @@ struct Le {
 struct ToMask {
   template <class T> static uint8_t apply(T a) { return a != 0; }
 };
-// Of masks.
+// Of bits, and of masks.
 struct And {
-  static uint8_t apply(uint8_t a, uint8_t b) { return a & b; }
+  template <class T> static T apply(T a, T b) { return static_cast<T>(a & b); }
 };
 struct Or {
-  static uint8_t apply(uint8_t a, uint8_t b) { return a | b; }
+  template <class T> static T apply(T a, T b) { return static_cast<T>(a | b); }
 };
 struct Xor {
-  static uint8_t apply(uint8_t a, uint8_t b) { return a ^ b; }
+  template <class T> static T apply(T a, T b) { return static_cast<T>(a ^ b); }
 };
+struct Invert {
+  template <class T> static T apply(T a) { return static_cast<T>(~a); }
+};
+// Of masks.
 struct Xnor {
   static uint8_t apply(uint8_t a, uint8_t b) { return (a ^ b) ^ 1; }
 };
@@ -185,6 +189,10 @@ template <class T, class Bits> void add_type(PrimitiveTable& table, uint32_t dty
   set(step_identity, identity<Bits>);
   if constexpr (std::is_integral_v<T>) {
     for (uint16_t code : {BP_X_FLOOR, BP_X_CEIL, BP_X_TRUNC, BP_X_ROUND}) set(code, identity<Bits>);
+    set(BP_X_BITAND, binary<And, Bits>);
+    set(BP_X_BITOR, binary<Or, Bits>);
+    set(BP_X_BITXOR, binary<Xor, Bits>);
+    set(BP_X_BITNOT, unary<Invert, Bits>);
   }
 }
 
@@ -202,6 +210,10 @@ void add_bool(PrimitiveTable& table) {
   set(BP_X_AND, binary<And, uint8_t>);
   set(BP_X_OR, binary<Or, uint8_t>);
   set(BP_X_NOT, unary<Not, uint8_t>);
+  set(BP_X_BITAND, binary<And, uint8_t>);
+  set(BP_X_BITOR, binary<Or, uint8_t>);
+  set(BP_X_BITXOR, binary<Xor, uint8_t>);
+  set(BP_X_BITNOT, unary<Not, uint8_t>);
   set(BP_X_SELECT, select<uint8_t>);
   set(step_to_mask, identity<uint8_t>);
   set(step_from_mask, identity<uint8_t>);

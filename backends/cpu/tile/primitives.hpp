@@ -19,7 +19,8 @@ using Primitive = void (*)(void* dst, const void* a, const void* b, const void* 
 inline constexpr uint16_t step_to_mask = BP_NUM_X;        // a != 0
 inline constexpr uint16_t step_from_mask = BP_NUM_X + 1;  // 0 or 1 in the type of the program
 inline constexpr uint16_t step_identity = BP_NUM_X + 2;
-inline constexpr uint16_t num_steps_known = BP_NUM_X + 3;
+inline constexpr uint16_t step_gelu = BP_NUM_X + 3;  // a * (0.5 + 0.5 * erf(a / sqrt(2)))
+inline constexpr uint16_t num_steps_known = BP_NUM_X + 4;
 
 // Of a step (BP_X_* or step_*) in a type, for the best instruction set of this machine; NULL if the
 // type has no such step. BP_X_GT and BP_X_GE are absent: swap the operands of LT and LE.

@@ -29,7 +29,10 @@ int num_operands(uint16_t code) {
     case BP_X_GE:
     case BP_X_AND:
     case BP_X_OR:
-    case BP_X_POW: return 2;
+    case BP_X_POW:
+    case BP_X_BITAND:
+    case BP_X_BITOR:
+    case BP_X_BITXOR: return 2;
     case BP_X_SELECT: return 3;
     default: return 1;
   }
@@ -42,7 +45,8 @@ bool is_logic(uint16_t code) {
   return code >= BP_X_AND && code <= BP_X_NOT;
 }
 bool is_slow(uint16_t code) {
-  return (code >= BP_X_EXP && code <= BP_X_TANH) || (code >= BP_X_SIGMOID && code <= BP_X_ERF);
+  return (code >= BP_X_EXP && code <= BP_X_TANH) || (code >= BP_X_SIGMOID && code <= BP_X_ERF) ||
+         code == step_gelu;
 }
 
 // Which nodes give masks. Nodes come after their operands, or the expression is refused before.
@@ -177,6 +181,7 @@ class Compiler {
       return is_mask ? emit(node.code, true, {condition, as_mask(yes), as_mask(no)})
                      : emit(node.code, false, {condition, as_number(yes), as_number(no)});
     }
+    if (is_gelu(node)) return emit(step_gelu, false, {as_number(value_of(node.a))});
     const int a = value_of(node.a);
     if (node.code == BP_X_NOT) return emit(node.code, true, {as_mask(a)});
     if (num_operands(node.code) == 1) return emit(node.code, false, {as_number(a)});
@@ -187,6 +192,21 @@ class Compiler {
     if ((node.code == BP_X_MUL || node.code == BP_X_DIV) && values_[b].is_one())
       return as_number(a);
     return emit(node.code, false, {as_number(a), as_number(b)});
+  }
+
+  bool is_constant(uint16_t node, double number) const {
+    return nodes_[node].code == BP_X_CONST && nodes_[node].imm == number;
+  }
+  // a * (0.5 + 0.5 * erf(a * 0.707...)), as the table's row has it.
+  bool is_gelu(const bp_expr_node& node) const {
+    const bp_expr_node& sum = nodes_[node.b];
+    if (node.code != BP_X_MUL || sum.code != BP_X_ADD || !is_constant(sum.a, 0.5)) return false;
+    const bp_expr_node& half = nodes_[sum.b];
+    if (half.code != BP_X_MUL || !is_constant(half.a, 0.5)) return false;
+    const bp_expr_node& erf = nodes_[half.b];
+    if (erf.code != BP_X_ERF || nodes_[erf.a].code != BP_X_MUL) return false;
+    const bp_expr_node& scaled = nodes_[erf.a];
+    return scaled.a == node.a && is_constant(scaled.b, 0.7071067811865476);
   }
 
   int compare(uint16_t code, int a, int b) {

@@ -27,6 +27,17 @@ struct Sum {
     }
   }
 };
+struct Prod {
+  template <class A> static A identity() { return A(1); }
+  template <class A> static A apply(A a, A b) {
+    if constexpr (std::is_integral_v<A>) {
+      return static_cast<A>(static_cast<std::make_unsigned_t<A>>(a) *
+                            static_cast<std::make_unsigned_t<A>>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
 struct Max {
   template <class A> static A identity() {
     return std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity()
@@ -138,9 +149,17 @@ void finish_extreme(void* elements, const void* accumulators, int64_t count, dou
     static_cast<T*>(elements)[i] = static_cast<const A*>(accumulators)[i];
 }
 
-template <class T, class A> void add_sum(Reducer* reducers, uint32_t dtype) {
-  reducers[dtype] = {sizeof(A),          start<Sum, A>, run<Sum, T, A>,
-                     columns<Sum, T, A>, merge<Sum, A>, finish<T, A>};
+template <class Op, class T, class A> void add_total(Reducer* reducers, uint32_t dtype) {
+  reducers[dtype] = {sizeof(A),         start<Op, A>, run<Op, T, A>,
+                     columns<Op, T, A>, merge<Op, A>, finish<T, A>};
+}
+template <class Op> void add_totals(Reducer* reducers) {
+  add_total<Op, float, double>(reducers, BP_F32);
+  add_total<Op, double, double>(reducers, BP_F64);
+  add_total<Op, int64_t, int64_t>(reducers, BP_I64);
+  reducers[BP_U64] = reducers[BP_I64];  // the same bits
+  add_total<Op, std::complex<float>, std::complex<double>>(reducers, BP_COMPLEX64);
+  add_total<Op, std::complex<double>, std::complex<double>>(reducers, BP_COMPLEX128);
 }
 template <class Op, class T> void add_extreme(Reducer* reducers, uint32_t dtype) {
   reducers[dtype] = {sizeof(T),         start<Op, T>, run<Op, T, T>,
@@ -166,12 +185,8 @@ struct Table {
 
 Table make_table() {
   Table table;
-  Reducer* sums = table.reducers[static_cast<uint32_t>(Reduce::sum)];
-  add_sum<float, double>(sums, BP_F32);
-  add_sum<double, double>(sums, BP_F64);
-  add_sum<int64_t, int64_t>(sums, BP_I64);
-  add_sum<std::complex<float>, std::complex<double>>(sums, BP_COMPLEX64);
-  add_sum<std::complex<double>, std::complex<double>>(sums, BP_COMPLEX128);
+  add_totals<Sum>(table.reducers[static_cast<uint32_t>(Reduce::sum)]);
+  add_totals<Prod>(table.reducers[static_cast<uint32_t>(Reduce::prod)]);
   add_extremes<Max>(table.reducers[static_cast<uint32_t>(Reduce::max)]);
   add_extremes<Min>(table.reducers[static_cast<uint32_t>(Reduce::min)]);
   return table;

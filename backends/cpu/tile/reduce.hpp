@@ -7,11 +7,11 @@
 
 namespace bp::cpu::tile {
 
-enum class Reduce : uint32_t { sum, max, min };
-inline constexpr uint32_t num_reduces = 3;
+enum class Reduce : uint32_t { sum, prod, max, min };
+inline constexpr uint32_t num_reduces = 4;
 
-// One way of reducing one type. Sums of f32 and f64 have f64 accumulators, those of integers their own
-// type, wrapping; a maximum's is the element's. A NaN wins. The order of additions depends on the
+// One way of reducing one type. Sums and products of f32 and f64 have f64 accumulators, those of integers
+// their own type, wrapping; a maximum's is the element's. A NaN wins. The order of additions depends on the
 // counts alone.
 struct Reducer {
   int64_t accumulator_bytes = 0;  // at most 16
@@ -30,8 +30,8 @@ struct Reducer {
   explicit operator bool() const { return run != nullptr; }
 };
 
-// Of f32, f64, i64 and the complex ones for sums, of all real types for the others, but for those that are
-// computed in f32 (f16, bf16).
+// Of f32, f64, i64 and the complex ones for sums and products, of all real types for the others, but for
+// those that are computed in f32 (f16, bf16).
 Reducer find_reducer(Reduce what, uint32_t dtype);
 
 }  // namespace bp::cpu::tile

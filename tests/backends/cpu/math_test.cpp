@@ -33,7 +33,7 @@ const std::vector<Function>& functions() {
       {"sin", std::sin, -3e5, 3e5, 2.5},     {"cos", std::cos, -3e5, 3e5, 2.5},
       {"tanh", std::tanh, -45, 45, 3},       {"sigmoid", sigmoid, -760, 760, 3},
       {"expm1", std::expm1, -760, 720, 2.5}, {"log1p", std::log1p, -1, 1e30, 2.5},
-      {"sqrt", std::sqrt, 0, 1e30, 0.5001},  {"erf", std::erf, -7, 7, 2},
+      {"sqrt", std::sqrt, 0, 1e30, 0.5001},  {"erf", std::erf, -7, 7, 6},
   };
   return all;
 }

@@ -48,7 +48,8 @@ class EveryWord {
       add(fmt::format("  store_{0}(m0, 0, cast_{1}_{0}(load_{2}(m1, 0)));\n",
                       wide(suffix(to), width), suffix(dtype), own));
     }
-    for (std::uint16_t code = BP_X_ADD; code < BP_X_ACC; ++code) add_step(code, dtype, width);
+    for (std::uint16_t code = BP_X_ADD; code < BP_NUM_X; ++code)
+      if (code != BP_X_ACC) add_step(code, dtype, width);
   }
 
   void add_step(std::uint16_t code, Dtype dtype, unsigned width) {

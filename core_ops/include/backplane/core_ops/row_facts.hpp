@@ -10,6 +10,7 @@ namespace bp {
 
 struct RowFacts {
   const char* name;
+  const char* table;      // the file of core_ops/table that has it
   const char* samples;    // names of recipes, separated by spaces
   const char* tolerance;  // "3 ulp", "exact", "accumulation", "shape"
   const char* since;      // the version that brought it

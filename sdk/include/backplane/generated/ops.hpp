@@ -10,6 +10,54 @@ namespace bp {
 inline namespace plugin BP_HIDDEN {
 namespace op {
 
+struct native_attention {
+  static constexpr const char* name = "native_attention";
+  static constexpr const char* schema = "native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale) -> (Tensor result, Tensor logsumexp)";
+  static constexpr uint64_t schema_hash = 0x946a1f5bafee7104u;
+  using signature = Status(Stream, In, In, In, std::optional<In>, bool, double, Out, Out);
+  enum class place : unsigned { query, key, value, attn_mask, is_causal, scale, result, logsumexp };
+};
+
+struct attention_backward {
+  static constexpr const char* name = "attention_backward";
+  static constexpr const char* schema = "attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp, bool is_causal, float scale) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)";
+  static constexpr uint64_t schema_hash = 0xae65d0a3c359df90u;
+  using signature = Status(Stream, In, std::optional<In>, In, In, In, std::optional<In>, In, In, bool, double, Out, Out, Out);
+  enum class place : unsigned { grad, grad_logsumexp, query, key, value, attn_mask, result, logsumexp, is_causal, scale, grad_query, grad_key, grad_value };
+};
+
+struct bitwise_and {
+  static constexpr const char* name = "bitwise_and";
+  static constexpr const char* schema = "bitwise_and(Tensor a, Tensor b) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x3b503c4dbbc09036u;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { a, b, out };
+};
+
+struct bitwise_or {
+  static constexpr const char* name = "bitwise_or";
+  static constexpr const char* schema = "bitwise_or(Tensor a, Tensor b) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x129f4be3b3251b6cu;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { a, b, out };
+};
+
+struct bitwise_xor {
+  static constexpr const char* name = "bitwise_xor";
+  static constexpr const char* schema = "bitwise_xor(Tensor a, Tensor b) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x672f8786e684bd2eu;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { a, b, out };
+};
+
+struct bitwise_not {
+  static constexpr const char* name = "bitwise_not";
+  static constexpr const char* schema = "bitwise_not(Tensor a) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x8f8498966dd3ac47u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { a, out };
+};
+
 struct eq {
   static constexpr const char* name = "eq";
   static constexpr const char* schema = "eq(Tensor a, Tensor b) -> Tensor";
@@ -88,6 +136,22 @@ struct logical_xor {
   static constexpr uint64_t schema_hash = 0xd8e19d1b462e6adau;
   using signature = Status(Stream, In, In, Out);
   enum class place : unsigned { a, b, out };
+};
+
+struct convolution {
+  static constexpr const char* name = "convolution";
+  static constexpr const char* schema = "convolution(Tensor a, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x5559f496b21d2ca7u;
+  using signature = Status(Stream, In, In, std::optional<In>, Ints, Ints, Ints, bool, Ints, int64_t, Out);
+  enum class place : unsigned { a, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out };
+};
+
+struct convolution_backward_weight {
+  static constexpr const char* name = "convolution_backward_weight";
+  static constexpr const char* schema = "convolution_backward_weight(Tensor grad_output, Tensor a, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x24bc0916e7bb4a4fu;
+  using signature = Status(Stream, In, In, Ints, Ints, Ints, Ints, int64_t, Out);
+  enum class place : unsigned { grad_output, a, weight_size, stride, padding, dilation, groups, out };
 };
 
 struct full {
@@ -200,6 +264,54 @@ struct cat {
   static constexpr uint64_t schema_hash = 0x808ad81881862fabu;
   using signature = Status(Stream, InList, int64_t, Out);
   enum class place : unsigned { tensors, dim, out };
+};
+
+struct native_layer_norm {
+  static constexpr const char* name = "native_layer_norm";
+  static constexpr const char* schema = "native_layer_norm(Tensor a, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> (Tensor result, Tensor mean, Tensor rstd)";
+  static constexpr uint64_t schema_hash = 0xc8800fa81e642254u;
+  using signature = Status(Stream, In, Ints, std::optional<In>, std::optional<In>, double, Out, Out, Out);
+  enum class place : unsigned { a, normalized_shape, weight, bias, eps, result, mean, rstd };
+};
+
+struct native_rms_norm {
+  static constexpr const char* name = "native_rms_norm";
+  static constexpr const char* schema = "native_rms_norm(Tensor a, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor rstd)";
+  static constexpr uint64_t schema_hash = 0xe4203fdfbc377999u;
+  using signature = Status(Stream, In, Ints, std::optional<In>, double, Out, Out);
+  enum class place : unsigned { a, normalized_shape, weight, eps, result, rstd };
+};
+
+struct norm_backward {
+  static constexpr const char* name = "norm_backward";
+  static constexpr const char* schema = "norm_backward(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x5fd025831d0869bbu;
+  using signature = Status(Stream, In, In, Ints, std::optional<In>, In, std::optional<In>, Out);
+  enum class place : unsigned { grad, a, normalized_shape, mean, rstd, weight, out };
+};
+
+struct norm_weight_backward {
+  static constexpr const char* name = "norm_weight_backward";
+  static constexpr const char* schema = "norm_weight_backward(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x2238b0afbbc4a485u;
+  using signature = Status(Stream, In, In, Ints, std::optional<In>, In, Out);
+  enum class place : unsigned { grad, a, normalized_shape, mean, rstd, out };
+};
+
+struct native_batch_norm {
+  static constexpr const char* name = "native_batch_norm";
+  static constexpr const char* schema = "native_batch_norm(Tensor a, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean, Tensor variance)";
+  static constexpr uint64_t schema_hash = 0xd8fa1dac7e45f484u;
+  using signature = Status(Stream, In, std::optional<In>, std::optional<In>, double, Out, Out, Out);
+  enum class place : unsigned { a, weight, bias, eps, result, mean, variance };
+};
+
+struct batch_norm_backward {
+  static constexpr const char* name = "batch_norm_backward";
+  static constexpr const char* schema = "batch_norm_backward(Tensor grad, Tensor a, Tensor? weight, Tensor mean, Tensor variance, float eps) -> (Tensor grad_a, Tensor grad_weight, Tensor grad_bias)";
+  static constexpr uint64_t schema_hash = 0x13f78501f2a2a142u;
+  using signature = Status(Stream, In, In, std::optional<In>, In, In, double, Out, Out, Out);
+  enum class place : unsigned { grad, a, weight, mean, variance, eps, grad_a, grad_weight, grad_bias };
 };
 
 struct softmax {
@@ -530,6 +642,38 @@ struct hardsigmoid {
   enum class place : unsigned { a, out };
 };
 
+struct max_pool_with_indices {
+  static constexpr const char* name = "max_pool_with_indices";
+  static constexpr const char* schema = "max_pool_with_indices(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor values, Tensor indices)";
+  static constexpr uint64_t schema_hash = 0x35772ea1299226edu;
+  using signature = Status(Stream, In, Ints, Ints, Ints, Ints, bool, Out, Out);
+  enum class place : unsigned { a, kernel_size, stride, padding, dilation, ceil_mode, values, indices };
+};
+
+struct avg_pool {
+  static constexpr const char* name = "avg_pool";
+  static constexpr const char* schema = "avg_pool(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xe9871e04ba1e1d27u;
+  using signature = Status(Stream, In, Ints, Ints, Ints, bool, bool, std::optional<int64_t>, Out);
+  enum class place : unsigned { a, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out };
+};
+
+struct avg_pool_backward {
+  static constexpr const char* name = "avg_pool_backward";
+  static constexpr const char* schema = "avg_pool_backward(Tensor grad_output, int[] size, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4ba27d27f342ceecu;
+  using signature = Status(Stream, In, Ints, Ints, Ints, Ints, bool, bool, std::optional<int64_t>, Out);
+  enum class place : unsigned { grad_output, size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out };
+};
+
+struct adaptive_max_pool_with_indices {
+  static constexpr const char* name = "adaptive_max_pool_with_indices";
+  static constexpr const char* schema = "adaptive_max_pool_with_indices(Tensor a, int[] output_size) -> (Tensor values, Tensor indices)";
+  static constexpr uint64_t schema_hash = 0xd490a2c3b13dc76eu;
+  using signature = Status(Stream, In, Ints, Out, Out);
+  enum class place : unsigned { a, output_size, values, indices };
+};
+
 struct philox {
   static constexpr const char* name = "philox";
   static constexpr const char* schema = "philox(int[] size, int seed, int offset, *, Device? device=None) -> Tensor";
@@ -592,6 +736,102 @@ struct argmax {
   static constexpr uint64_t schema_hash = 0x2df8ba0b2a1f5536u;
   using signature = Status(Stream, In, std::optional<int64_t>, bool, Out);
   enum class place : unsigned { a, dim, keepdim, out };
+};
+
+struct scatter {
+  static constexpr const char* name = "scatter";
+  static constexpr const char* schema = "scatter(Tensor a, int dim, Tensor index, Tensor src) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x256bdf0fb1aceb89u;
+  using signature = Status(Stream, In, int64_t, In, In, Out);
+  enum class place : unsigned { a, dim, index, src, out };
+};
+
+struct embedding {
+  static constexpr const char* name = "embedding";
+  static constexpr const char* schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xe7b1e0123652acf7u;
+  using signature = Status(Stream, In, In, int64_t, Out);
+  enum class place : unsigned { weight, indices, padding_idx, out };
+};
+
+struct topk {
+  static constexpr const char* name = "topk";
+  static constexpr const char* schema = "topk(Tensor a, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)";
+  static constexpr uint64_t schema_hash = 0xc71261c7209f0b58u;
+  using signature = Status(Stream, In, int64_t, int64_t, bool, bool, Out, Out);
+  enum class place : unsigned { a, k, dim, largest, sorted, values, indices };
+};
+
+struct constant_pad_nd {
+  static constexpr const char* name = "constant_pad_nd";
+  static constexpr const char* schema = "constant_pad_nd(Tensor a, int[] pad, Scalar value=0) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x8e6ee4ce0a0d814bu;
+  using signature = Status(Stream, In, Ints, Scalar, Out);
+  enum class place : unsigned { a, pad, value, out };
+};
+
+struct prod {
+  static constexpr const char* name = "prod";
+  static constexpr const char* schema = "prod(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4250ff9ec3ab3d37u;
+  using signature = Status(Stream, In, std::optional<Ints>, bool, std::optional<Dtype>, Out);
+  enum class place : unsigned { a, dim, keepdim, dtype, out };
+};
+
+struct var {
+  static constexpr const char* name = "var";
+  static constexpr const char* schema = "var(Tensor a, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x25e6a78bcd5b028eu;
+  using signature = Status(Stream, In, std::optional<Ints>, int64_t, bool, Out);
+  enum class place : unsigned { a, dim, correction, keepdim, out };
+};
+
+struct std_ {
+  static constexpr const char* name = "std";
+  static constexpr const char* schema = "std(Tensor a, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1f91ffcb98700332u;
+  using signature = Status(Stream, In, std::optional<Ints>, int64_t, bool, Out);
+  enum class place : unsigned { a, dim, correction, keepdim, out };
+};
+
+struct argmin {
+  static constexpr const char* name = "argmin";
+  static constexpr const char* schema = "argmin(Tensor a, int? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x2fe2dc7e94ff997cu;
+  using signature = Status(Stream, In, std::optional<int64_t>, bool, Out);
+  enum class place : unsigned { a, dim, keepdim, out };
+};
+
+struct any {
+  static constexpr const char* name = "any";
+  static constexpr const char* schema = "any(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x664229d7459293a0u;
+  using signature = Status(Stream, In, std::optional<Ints>, bool, Out);
+  enum class place : unsigned { a, dim, keepdim, out };
+};
+
+struct all {
+  static constexpr const char* name = "all";
+  static constexpr const char* schema = "all(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xfa9d6277612cdd03u;
+  using signature = Status(Stream, In, std::optional<Ints>, bool, Out);
+  enum class place : unsigned { a, dim, keepdim, out };
+};
+
+struct logsumexp {
+  static constexpr const char* name = "logsumexp";
+  static constexpr const char* schema = "logsumexp(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xc740c789acefdb3eu;
+  using signature = Status(Stream, In, std::optional<Ints>, bool, Out);
+  enum class place : unsigned { a, dim, keepdim, out };
+};
+
+struct norm {
+  static constexpr const char* name = "norm";
+  static constexpr const char* schema = "norm(Tensor a, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xa4e8364b8db658f1u;
+  using signature = Status(Stream, In, double, std::optional<Ints>, bool, Out);
+  enum class place : unsigned { a, p, dim, keepdim, out };
 };
 
 }  // namespace op

@@ -247,7 +247,8 @@ class Call : public Stream {
     return region;
   }
 
-  // For operators whose output's shape depends on data; afterwards that Out is complete.
+  // For operators whose output's shape depends on data. Afterwards abi().outputs[index] is complete; an Out that the
+  // kernel was given before still shows a tensor without shape or memory.
   Status allocate_output(uint32_t index, Ints shape) const {
     return Status::from_host(host().allocate_output(
         &host(), call_, index, static_cast<uint32_t>(shape.size()), shape.data()));

@@ -288,7 +288,11 @@ typedef struct bp_queue {
 #define BP_X_POW 34u
 #define BP_X_ERF 35u
 #define BP_X_ACC 36u /* what was accumulated so far; see bp_operator.initial */
-#define BP_NUM_X 37u
+#define BP_X_BITAND 37u /* of integers; this and the next three are the logic of bools */
+#define BP_X_BITOR 38u
+#define BP_X_BITXOR 39u
+#define BP_X_BITNOT 40u
+#define BP_NUM_X 41u
 
 /* One step; a, b and c are indices of earlier steps (of an argument for BP_X_ARG). */
 typedef struct bp_expr_node {

@@ -5,6 +5,18 @@
 
 namespace bp::ops {
 
+// attention
+extern BP_API Operator scaled_dot_product_attention;
+extern BP_API Operator native_attention;
+extern BP_API Operator attention_backward;
+extern BP_API Operator attention_mask_backward;
+
+// bitwise
+extern BP_API Operator bitwise_and;
+extern BP_API Operator bitwise_or;
+extern BP_API Operator bitwise_xor;
+extern BP_API Operator bitwise_not;
+
 // comparison
 extern BP_API Operator eq;
 extern BP_API Operator ne;
@@ -16,6 +28,21 @@ extern BP_API Operator logical_and;
 extern BP_API Operator logical_or;
 extern BP_API Operator logical_not;
 extern BP_API Operator logical_xor;
+
+// convolution
+extern BP_API Operator convolution;
+extern BP_API Operator convolution_backward_weight;
+extern BP_API Operator conv1d;
+extern BP_API Operator conv2d;
+extern BP_API Operator conv3d;
+extern BP_API Operator conv_transpose1d;
+extern BP_API Operator conv_transpose2d;
+extern BP_API Operator conv_transpose3d;
+
+// draw
+extern BP_API Operator bernoulli;
+extern BP_API Operator multinomial;
+extern BP_API Operator normal;
 
 // factory
 extern BP_API Operator full;
@@ -37,6 +64,21 @@ extern BP_API Operator nonzero;
 extern BP_API Operator cumsum;
 extern BP_API Operator sort;
 
+// linear
+extern BP_API Operator addmm;
+extern BP_API Operator baddbmm;
+extern BP_API Operator linear;
+extern BP_API Operator einsum;
+
+// loss
+extern BP_API Operator mse_loss;
+extern BP_API Operator l1_loss;
+extern BP_API Operator smooth_l1_loss;
+extern BP_API Operator binary_cross_entropy_with_logits;
+extern BP_API Operator kl_div;
+extern BP_API Operator nll_loss;
+extern BP_API Operator cross_entropy;
+
 // matmul
 extern BP_API Operator matmul;
 extern BP_API Operator bmm;
@@ -45,6 +87,19 @@ extern BP_API Operator bmm;
 extern BP_API Operator copy;
 extern BP_API Operator cast;
 extern BP_API Operator cat;
+
+// norm
+extern BP_API Operator layer_norm;
+extern BP_API Operator native_layer_norm;
+extern BP_API Operator rms_norm;
+extern BP_API Operator native_rms_norm;
+extern BP_API Operator norm_backward;
+extern BP_API Operator norm_weight_backward;
+extern BP_API Operator group_norm;
+extern BP_API Operator batch_norm;
+extern BP_API Operator native_batch_norm;
+extern BP_API Operator batch_norm_backward;
+extern BP_API Operator instance_norm;
 
 // normalization
 extern BP_API Operator softmax;
@@ -91,6 +146,24 @@ extern BP_API Operator softplus;
 extern BP_API Operator hardswish;
 extern BP_API Operator hardsigmoid;
 
+// pooling
+extern BP_API Operator max_pool_with_indices;
+extern BP_API Operator avg_pool;
+extern BP_API Operator avg_pool_backward;
+extern BP_API Operator adaptive_max_pool_with_indices;
+extern BP_API Operator max_pool1d;
+extern BP_API Operator max_pool2d;
+extern BP_API Operator max_pool3d;
+extern BP_API Operator avg_pool1d;
+extern BP_API Operator avg_pool2d;
+extern BP_API Operator avg_pool3d;
+extern BP_API Operator adaptive_max_pool1d;
+extern BP_API Operator adaptive_max_pool2d;
+extern BP_API Operator adaptive_max_pool3d;
+extern BP_API Operator adaptive_avg_pool1d;
+extern BP_API Operator adaptive_avg_pool2d;
+extern BP_API Operator adaptive_avg_pool3d;
+
 // random
 extern BP_API Operator philox;
 extern BP_API Operator rand_philox;
@@ -107,6 +180,32 @@ extern BP_API Operator mean;
 extern BP_API Operator max;
 extern BP_API Operator min;
 extern BP_API Operator argmax;
+
+// selection
+extern BP_API Operator scatter;
+extern BP_API Operator index_put;
+extern BP_API Operator embedding;
+extern BP_API Operator topk;
+
+// shape
+extern BP_API Operator stack;
+extern BP_API Operator constant_pad_nd;
+extern BP_API Operator pad;
+extern BP_API Operator repeat;
+extern BP_API Operator flip;
+extern BP_API Operator roll;
+extern BP_API Operator tril;
+extern BP_API Operator triu;
+
+// statistics
+extern BP_API Operator prod;
+extern BP_API Operator var;
+extern BP_API Operator std;
+extern BP_API Operator argmin;
+extern BP_API Operator any;
+extern BP_API Operator all;
+extern BP_API Operator logsumexp;
+extern BP_API Operator norm;
 
 // view
 extern BP_API Operator view;

@@ -1,0 +1,76 @@
+// Derivatives of normalizations.
+#include "rules.hpp"
+
+namespace bp::autograd {
+namespace {
+
+// The part that comes through 1 / sqrt(mean of centered^2 + eps).
+Tensor through_rstd(const Tensor& grad_rstd, const Tensor& centered, const Tensor& rstd,
+                    double count) {
+  return grad_rstd * (rstd * rstd * rstd) * (-1 / count) * centered;
+}
+
+Tensor wide(const Tensor& a, const Tensor& statistics) {
+  return a.dtype() == statistics.dtype() ? a : cast(a, statistics.dtype());
+}
+
+Tensor added(Tensor sum, const Tensor& part, Dtype dtype) {
+  Tensor narrow = part.dtype() == dtype ? part : cast(part, dtype);
+  return sum.defined() ? sum + narrow : narrow;
+}
+
+double product_of(IntList shape) {
+  double product = 1;
+  for (std::int64_t size : shape) product *= static_cast<double>(size);
+  return product;
+}
+
+}  // namespace
+
+Tensor layer_norm_gradient(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd,
+                           const Tensor& a, IntList normalized_shape, const Tensor& weight,
+                           const Tensor& mean, const Tensor& rstd) {
+  const double count = product_of(normalized_shape);
+  Tensor sum;
+  if (grad.defined()) sum = norm_backward(grad, a, normalized_shape, mean, rstd, weight);
+  if (grad_rstd.defined())
+    sum = added(sum, through_rstd(grad_rstd, wide(a, rstd) - mean, rstd, count), a.dtype());
+  if (grad_mean.defined()) sum = added(sum, expand(grad_mean * (1 / count), a.shape()), a.dtype());
+  return sum;
+}
+
+Tensor rms_norm_gradient(const Tensor& grad, const Tensor& grad_rstd, const Tensor& a,
+                         IntList normalized_shape, const Tensor& weight, const Tensor& rstd) {
+  Tensor sum;
+  if (grad.defined()) sum = norm_backward(grad, a, normalized_shape, {}, rstd, weight);
+  if (!grad_rstd.defined()) return sum;
+  const double count = product_of(normalized_shape);
+  return added(sum, through_rstd(grad_rstd, wide(a, rstd), rstd, count), a.dtype());
+}
+
+Tensor norm_bias_gradient(const Tensor& grad, IntList normalized_shape) {
+  return sum_to(grad, normalized_shape);
+}
+
+void batch_norm_gradients(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_variance,
+                          const Tensor& a, const Tensor& weight, const Tensor& mean,
+                          const Tensor& variance, double eps, std::span<Tensor> out) {
+  if (grad.defined()) {
+    BatchNormBackwardResult parts = batch_norm_backward(grad, a, weight, mean, variance, eps);
+    out[0] = std::move(parts.grad_a);
+    out[1] = std::move(parts.grad_weight);
+    out[2] = std::move(parts.grad_bias);
+  }
+  if (!grad_mean.defined() && !grad_variance.defined()) return;
+  Dims shape(static_cast<std::uint32_t>(a.ndim()), 1);
+  shape[1] = mean.numel();
+  const double count = static_cast<double>(a.numel()) / static_cast<double>(mean.numel());
+  if (grad_mean.defined())
+    out[0] = added(out[0], expand(reshape(grad_mean * (1 / count), shape), a.shape()), a.dtype());
+  if (grad_variance.defined()) {
+    const Tensor centered = wide(a, mean) - reshape(mean, shape);
+    out[0] = added(out[0], reshape(grad_variance * (2 / count), shape) * centered, a.dtype());
+  }
+}
+
+}  // namespace bp::autograd

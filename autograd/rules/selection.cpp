@@ -1,0 +1,46 @@
+// Gradients of writing by index and of looking rows up.
+#include "rules.hpp"
+
+namespace bp::autograd {
+
+Tensor scatter_chosen(const Tensor& gradient, std::int64_t dim, const Tensor& index,
+                      IntList shape) {
+  Tensor all = gather(gradient, dim, index);
+  if (index.numel() != 0) {
+    Dims line(static_cast<std::uint32_t>(index.ndim()), 1);
+    const std::int64_t size = index.ndim() == 0 ? 1 : index.size(dim);
+    if (index.ndim() != 0)
+      line[static_cast<std::size_t>(dim < 0 ? dim + index.ndim() : dim)] = size;
+    const Tensor numbers =
+        expand(reshape(arange(0, size, 1, Dtype::i64, index.device()), line), index.shape());
+    const Tensor none = full(gradient.shape(), 0, Dtype::i64, index.device());
+    const Tensor is_last = gather(scatter(none, dim, index, numbers), dim, index) == numbers;
+    all = where(is_last, all, 0);
+  }
+  if (all.shape() == shape) return all;
+  if (shape.empty()) return reshape(all, shape);
+  if (all.ndim() == 0) all = reshape(all, {1});
+  std::vector<std::int64_t> pad;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    pad.push_back(0);
+    pad.push_back(shape[d] - all.shape()[d]);
+  }
+  return constant_pad_nd(all, pad);
+}
+
+Tensor embedding_gradient(const Tensor& gradient, IntList weight_shape, const Tensor& indices,
+                          std::int64_t padding_idx) {
+  const Tensor counted =
+      padding_idx == -1 ? gradient : where(unsqueeze(indices != padding_idx, -1), gradient, 0);
+  const Tensor nothing = zeros(weight_shape, gradient.dtype(), gradient.device());
+  return index_add(nothing, 0, reshape(indices, {indices.numel()}),
+                   reshape(counted, {indices.numel(), weight_shape[1]}));
+}
+
+std::vector<std::int64_t> negated(IntList numbers) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t number : numbers) result.push_back(-number);
+  return result;
+}
+
+}  // namespace bp::autograd

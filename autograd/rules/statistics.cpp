@@ -1,0 +1,85 @@
+#include "rules/statistics.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "rules/rules.hpp"
+
+namespace bp::autograd {
+namespace {
+
+// The dimensions that stay, then those that are reduced.
+Dims kept_before_reduced(const Tensor& a, const DimList& dim) {
+  const std::optional<IntList> list = dim.list();
+  Dims kept, reduced;
+  for (std::int64_t d = 0; d < a.ndim(); ++d) {
+    const auto is_this = [&](std::int64_t given) { return given == d || given == d - a.ndim(); };
+    const bool goes = !list || list->empty() || std::any_of(list->begin(), list->end(), is_this);
+    (goes ? reduced : kept).push_back(d);
+  }
+  for (std::int64_t d : reduced) kept.push_back(d);
+  return kept;
+}
+
+// a * sign(by).
+Tensor with_sign(const Tensor& a, const Tensor& by) {
+  return where(by > 0, a, where(by < 0, -a, 0));
+}
+
+// Along the last dimension of `lines`, whose length is a power of two. Up: the products of pairs, half as
+// many each time. Down: what is outside of a pair, times the other one of the pair.
+Tensor products_of_others_in_lines(Tensor lines) {
+  struct Halves {
+    Tensor first, second;
+  };
+  std::vector<Halves> levels;
+  while (lines.size(1) > 1) {
+    const std::int64_t half = lines.size(1) / 2;
+    const Halves& level =
+        levels.emplace_back(Halves{narrow(lines, 1, 0, half), narrow(lines, 1, half, half)});
+    lines = level.first * level.second;
+  }
+  Tensor others = ones_like(lines);
+  for (; !levels.empty(); levels.pop_back())
+    others = cat({others * levels.back().second, others * levels.back().first}, 1);
+  return others;
+}
+
+}  // namespace
+
+Tensor product_of_others(const Tensor& a, const DimList& dim, Dtype dtype) {
+  if (a.numel() == 0) return ones_like(a, dtype);
+  const Dims order = kept_before_reduced(a, dim);
+  const Tensor moved = permute(a.dtype() == dtype ? a : cast(a, dtype), order);
+  const std::int64_t count = num_reduced(a, dim), num_lines = a.numel() / count;
+  const auto length = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+  Tensor lines = reshape(moved, {num_lines, count});
+  if (length != count)
+    lines = cat({lines, ones({num_lines, length - count}, dtype, a.device())}, 1);
+  const Tensor others = narrow(products_of_others_in_lines(lines), 1, 0, count);
+  return permute(reshape(others, moved.shape()), inverse_permutation(order));
+}
+
+Tensor variance_gradient(const Tensor& gradient, const Tensor& a, const DimList& dim,
+                         std::int64_t correction, bool keepdim) {
+  const auto count = static_cast<double>(num_reduced(a, dim) - correction);
+  const Tensor distances = a - mean(a, dim, true);
+  return expand_reduced(gradient * (2 / std::max(count, 0.0)), a, dim, keepdim) * distances;
+}
+
+Tensor norm_gradient(const Tensor& gradient, const Tensor& a, double p, const Tensor& result,
+                     const DimList& dim, bool keepdim) {
+  if (p == 0) return zeros_like(a);
+  const Tensor reached = expand_reduced(result, a, dim, keepdim);
+  if (std::isinf(p)) return with_sign(share_among(gradient, abs(a) == reached, dim, keepdim), a);
+  const Tensor each = expand_reduced(gradient, a, dim, keepdim);
+  if (p == 1) return with_sign(each, a);
+  // result^(1 - p) * sign(a) * abs(a)^(p - 1), in which one of the factors may be infinite at zero.
+  if (p == 2) return where(reached == 0, 0, a * (each / reached));
+  const Tensor power = where(a == 0, 0, pow(abs(a), p - 1));
+  return with_sign(where(reached == 0, 0, each * power * pow(reached, 1 - p)), a);
+}
+
+}  // namespace bp::autograd

@@ -1,0 +1,248 @@
+// Convolutions and their gradients by oneDNN; what it has no fast way for is left to the decomposition.
+#include <algorithm>
+
+#include "../host.hpp"
+#include "../tensor_view.hpp"
+#include "../threads.hpp"
+#include "convolution_primitive.hpp"
+#include "kernels.hpp"
+#include "strided.hpp"
+
+namespace bp::cpu {
+namespace {
+
+// A convolution makes `small` of `large`; its gradients go the other ways.
+struct Convolution {
+  Way way;
+  const bp_tensor* large;
+  const bp_tensor* small;
+  const bp_tensor* weight;
+  const bp_tensor* bias = nullptr;  // forwards alone
+  const bp_value* stride;           // then padding and dilation
+  int64_t groups;
+
+  int rank() const { return large->dl.ndim - 2; }
+  int64_t list(int which, int dim) const {
+    const bp_value& value = stride[which];
+    return static_cast<const int64_t*>(value.u.ptr)[value.aux == 1 ? 0 : dim];
+  }
+};
+
+Order order_of(const bp_tensor& tensor) {
+  if (is_contiguous(tensor)) return row_major;
+  return tensor.flags & BP_LAYOUT_CHANNELS_LAST ? channels_last : other_order;
+}
+
+struct Addresses {
+  char *large, *small, *weight, *bias;
+};
+
+// Memory for what the primitive wants in another order.
+bp_code place_operand(const bp_call* call, Operand& operand, char* address) {
+  operand.given.set_data_handle(address);
+  if (operand.bytes == 0) {
+    operand.wanted.set_data_handle(address);
+    return BP_OK;
+  }
+  char* room = nullptr;
+  const bp_code code = take_workspace(call, operand.bytes, room);
+  operand.wanted.set_data_handle(room);
+  return code;
+}
+
+void reorder_before(const Operand& operand, const dnnl::stream& stream) {
+  if (operand.bytes != 0)
+    execute(operand.reorder, stream,
+            {{DNNL_ARG_FROM, operand.given.get()}, {DNNL_ARG_TO, operand.wanted.get()}},
+            "oneDNN could not reorder a tensor");
+}
+void reorder_after(const Operand& operand, const dnnl::stream& stream) {
+  if (operand.bytes != 0)
+    execute(operand.reorder, stream,
+            {{DNNL_ARG_FROM, operand.wanted.get()}, {DNNL_ARG_TO, operand.given.get()}},
+            "oneDNN could not reorder a tensor");
+}
+
+void run_primitive(const ConvolutionKey& key, const ConvolutionPrimitive& p,
+                   const dnnl::stream& stream) {
+  const char* const what = "oneDNN could not run a convolution";
+  const dnnl_exec_arg_t scratch{DNNL_ARG_SCRATCHPAD, p.scratch.get()};
+  auto *large = p.large.wanted.get(), *small = p.small.wanted.get(),
+       *weight = p.weight.wanted.get();
+  if (key.way != to_input) reorder_before(p.large, stream);
+  if (key.way != forwards) reorder_before(p.small, stream);
+  if (key.way != to_weight) reorder_before(p.weight, stream);
+  if (key.way == forwards && key.has_bias)
+    execute(p.run, stream,
+            {{DNNL_ARG_SRC, large},
+             {DNNL_ARG_WEIGHTS, weight},
+             {DNNL_ARG_DST, small},
+             {DNNL_ARG_BIAS, p.bias.get()},
+             scratch},
+            what);
+  else if (key.way == forwards)
+    execute(p.run, stream,
+            {{DNNL_ARG_SRC, large}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DST, small}, scratch},
+            what);
+  else if (key.way == to_input)
+    execute(p.run, stream,
+            {{DNNL_ARG_DIFF_SRC, large},
+             {DNNL_ARG_WEIGHTS, weight},
+             {DNNL_ARG_DIFF_DST, small},
+             scratch},
+            what);
+  else
+    execute(p.run, stream,
+            {{DNNL_ARG_SRC, large},
+             {DNNL_ARG_DIFF_WEIGHTS, weight},
+             {DNNL_ARG_DIFF_DST, small},
+             scratch},
+            what);
+  reorder_after(key.way == forwards ? p.small : key.way == to_input ? p.large : p.weight, stream);
+}
+
+bp_code run_by_onednn(const bp_call* call, const ConvolutionKey& key, const Addresses& at) {
+  thread_local PrimitiveCache<ConvolutionKey, ConvolutionPrimitive, 256> cache;
+  ConvolutionPrimitive& p = cache.find(key, [&] { return make_convolution(key); });
+  if (!p.run) return BP_UNSUPPORTED;
+  bp_code code = place_operand(call, p.large, at.large);
+  if (code == BP_OK) code = place_operand(call, p.small, at.small);
+  if (code == BP_OK) code = place_operand(call, p.weight, at.weight);
+  char* scratch = nullptr;
+  if (code == BP_OK && p.scratch_bytes != 0) code = take_workspace(call, p.scratch_bytes, scratch);
+  if (code != BP_OK) return code;
+  if (key.has_bias) p.bias.set_data_handle(at.bias);
+  p.scratch.set_data_handle(scratch);
+  run_primitive(key, p, cache.stream());
+  return BP_OK;
+}
+
+// False where oneDNN's padding cannot say it: room behind that no window reaches.
+bool fill_key(const Convolution& c, ConvolutionKey& key) {
+  key = {};
+  key.way = c.way;
+  key.dtype = c.large->dtype;
+  key.rank = c.rank();
+  key.groups = c.groups;
+  key.has_bias = c.bias != nullptr;
+  std::copy_n(c.large->dl.shape, key.rank + 2, key.large);
+  std::copy_n(c.small->dl.shape, key.rank + 2, key.small);
+  std::copy_n(c.weight->dl.shape, key.rank + 2, key.weight);
+  for (int dim = 0; dim < key.rank; ++dim) {
+    key.stride[dim] = c.list(0, dim);
+    key.padding[dim] = key.padding_behind[dim] = c.list(1, dim);
+    key.dilation[dim] = c.list(2, dim);
+    const int64_t reach = key.dilation[dim] * (key.weight[dim + 2] - 1) + 1;
+    const int64_t room = key.large[dim + 2] + 2 * key.padding[dim] - reach;
+    if (room / key.stride[dim] + 1 == key.small[dim + 2]) continue;
+    key.padding_behind[dim] -= room - (key.small[dim + 2] - 1) * key.stride[dim];
+    if (key.padding_behind[dim] < 0) return false;
+  }
+  return true;
+}
+
+int64_t work_of(const ConvolutionKey& key) {
+  int64_t work = key.small[0] * key.weight[0] * key.weight[1];
+  for (int64_t dim = 2; dim < key.rank + 2; ++dim) work *= key.small[dim] * key.weight[dim];
+  return work;
+}
+
+// In row-major or channels-last order: as it lies, or a copy in memory of the call.
+bp_code in_order(const bp_call* call, const bp_tensor& tensor, int64_t& order, char*& at) {
+  at = address(tensor);
+  order = order_of(tensor);
+  if (order != other_order) return BP_OK;
+  order = row_major;
+  const auto bytes = static_cast<uint64_t>(tensor.numel) * tensor.itemsize;
+  const bp_code code = take_workspace(call, bytes, at);
+  if (code != BP_OK) return code;
+  visit_itemsize(tensor.itemsize, [&]<class T>(Tag<T>) {
+    copy_strided(shape_of(tensor), reinterpret_cast<T*>(at),
+                 contiguous_strides(shape_of(tensor)).data(), data_of<T>(tensor),
+                 tensor.dl.strides);
+  });
+  return BP_OK;
+}
+
+bp_code convolve(const bp_call* call, const Convolution& c) {
+  if (c.large->numel == 0 || c.small->numel == 0 || c.weight->numel == 0) return BP_UNSUPPORTED;
+  ConvolutionKey key;
+  if (!fill_key(c, key)) return BP_UNSUPPORTED;
+  // Below this the threads' meeting costs more than the half of the work that one gives away.
+  constexpr int64_t parallel_work = 1 << 17;
+  const ThreadLimit threads(work_of(key) < parallel_work ? 1 : max_threads);
+  key.num_threads = threads.count();
+  Addresses at{};
+  bp_code code = in_order(call, *c.large, key.large_order, at.large);
+  if (code == BP_OK) code = in_order(call, *c.small, key.small_order, at.small);
+  if (code == BP_OK) code = in_order(call, *c.weight, key.weight_order, at.weight);
+  int64_t any_order = row_major;
+  if (code == BP_OK && c.bias) code = in_order(call, *c.bias, any_order, at.bias);
+  return code == BP_OK ? run_by_onednn(call, key, at) : code;
+}
+
+// ---- The rows
+
+const bp_tensor* optional_tensor(const bp_call* call, uint32_t place) {
+  return call->args[place].tag == BP_TENSOR ? call->args[place].u.tensor : nullptr;
+}
+
+// oneDNN adds it forwards alone.
+void add_bias(const bp_tensor& result, const bp_tensor& bias) {
+  const int64_t channels = result.dl.shape[1],
+                plane = result.numel / (result.dl.shape[0] * channels);
+  const bool last = !is_contiguous(result);
+  visit_dtype<dtype_set({BP_F32, BP_BF16})>(result.dtype, [&]<class T>(Tag<T>) {
+    T* const data = data_of<T>(result);
+    const T* const added = data_of<T>(bias);
+    const int64_t step = bias.dl.strides[0];
+    parallel_for(result.numel, element_grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t channel = (last ? i : i / plane) % channels;
+        data[i] = T(static_cast<float>(data[i]) + static_cast<float>(added[channel * step]));
+      }
+    });
+  });
+}
+
+bp_code convolution(void*, const bp_call* call) noexcept {
+  return guarded("convolution", [&]() -> bp_code {
+    const bool transposed = call->args[6].u.i != 0;
+    const bp_tensor* const a = &tensor_arg(call, 0);
+    const bp_tensor* const result = call->outputs[0];
+    const bp_tensor* const bias = optional_tensor(call, 2);
+    Convolution c{transposed ? to_input : forwards,
+                  transposed ? result : a,
+                  transposed ? a : result,
+                  &tensor_arg(call, 1),
+                  transposed ? nullptr : bias,
+                  call->args + 3,
+                  int_arg(call, 8)};
+    const bp_code code = convolve(call, c);
+    if (code == BP_OK && transposed && bias) add_bias(*result, *bias);
+    return code;
+  });
+}
+
+bp_code convolution_backward_weight(void*, const bp_call* call) noexcept {
+  return guarded("convolution_backward_weight", [&]() -> bp_code {
+    const Convolution c{to_weight, &tensor_arg(call, 1), &tensor_arg(call, 0), call->outputs[0],
+                        nullptr,   call->args + 3,       int_arg(call, 6)};
+    return convolve(call, c);
+  });
+}
+
+}  // namespace
+
+void add_convolution_kernels(const bp_host& host, KernelList& list) {
+  constexpr bp_dtype_set dtypes = dtype_set({BP_F32, BP_BF16});
+  constexpr uint32_t layouts = BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_CHANNELS_LAST;
+  const bp_arg in = tensor_place(dtypes), no = any_place();
+  list.add(host, "convolution", {in, in, in, no, no, no, no, no, no, tensor_place(dtypes, layouts)},
+           convolution);
+  list.add(host, "convolution_backward_weight",
+           {in, in, no, no, no, no, no, tensor_place(dtypes, BP_LAYOUT_CONTIGUOUS)},
+           convolution_backward_weight);
+}
+
+}  // namespace bp::cpu

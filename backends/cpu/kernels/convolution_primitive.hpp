@@ -1,0 +1,47 @@
+// oneDNN's primitives for convolutions and their gradients.
+#pragma once
+
+#include "onednn.hpp"
+
+namespace bp::cpu {
+
+inline constexpr int most_dims = 3;
+
+enum Way : int64_t { forwards, to_input, to_weight };
+
+enum Order : int64_t { row_major, channels_last, other_order };
+
+// What a primitive is made for.
+struct ConvolutionKey {
+  int64_t way, dtype, num_threads, rank, groups, has_bias;
+  int64_t large_order, small_order, weight_order;
+  int64_t large[2 + most_dims], small[2 + most_dims], weight[2 + most_dims];
+  int64_t stride[most_dims], padding[most_dims], padding_behind[most_dims], dilation[most_dims];
+};
+
+// One of a primitive's tensors: as the caller has it, and as the primitive wants it.
+struct Operand {
+  dnnl::memory given, wanted;
+  dnnl::reorder reorder;  // empty: they are the same
+  uint64_t bytes = 0;     // of what is wanted, if it differs
+
+  void set(const dnnl::memory::desc& own, const dnnl::memory::desc& asked, bool is_result) {
+    given = dnnl::memory(own, onednn_engine(), nullptr);
+    wanted = dnnl::memory(asked, onednn_engine(), nullptr);
+    if (own == asked) return;
+    bytes = asked.get_size();
+    reorder = is_result ? dnnl::reorder(wanted, given) : dnnl::reorder(given, wanted);
+  }
+};
+
+struct ConvolutionPrimitive {
+  dnnl::primitive run;  // empty: oneDNN has no fast way
+  Operand large, small, weight;
+  dnnl::memory bias, scratch;
+  uint64_t scratch_bytes = 0;
+};
+
+// What oneDNN has for it; `run` is empty where that is slow or nothing.
+ConvolutionPrimitive make_convolution(const ConvolutionKey& key);
+
+}  // namespace bp::cpu

@@ -1,0 +1,80 @@
+// How the kernels here use oneDNN: one engine, and primitives that each thread keeps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <dnnl.hpp>
+#include <initializer_list>
+
+#include "../host.hpp"
+
+namespace bp::cpu {
+
+// Made at the first large call, since it takes longer than a whole small program; never destroyed,
+// since threads' primitives may outlive any order of statics.
+inline const dnnl::engine& onednn_engine() {
+  static const auto& one = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return one;
+}
+
+// The primitives that one thread used last. Each thread has its own, so that neither a lock nor another
+// thread's data pointers come between; oneDNN shares the machine code among them. A key is compared as
+// bytes: every field has eight.
+template <class Key, class Primitive, size_t capacity> class PrimitiveCache {
+ public:
+  template <class Make> Primitive& find(const Key& key, Make make) {
+    const uint64_t hash = hash_of(key);
+    size_t oldest = 0;
+    ++now_;
+    for (size_t i = 0; i < capacity; ++i) {
+      if (hashes_[i] == hash && std::memcmp(&keys_[i], &key, sizeof key) == 0) {
+        used_[i] = now_;
+        return primitives_[i];
+      }
+      if (used_[i] < used_[oldest]) oldest = i;
+    }
+    hashes_[oldest] = 0;
+    primitives_[oldest] = make();
+    hashes_[oldest] = hash;
+    keys_[oldest] = key;
+    used_[oldest] = now_;
+    return primitives_[oldest];
+  }
+
+  const dnnl::stream& stream() const { return stream_; }
+
+ private:
+  static uint64_t hash_of(const Key& key) {
+    uint64_t words[sizeof(Key) / 8];
+    std::memcpy(words, &key, sizeof key);
+    uint64_t hash = 0;
+    for (uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15u + (hash >> 29);
+    return hash | 1;  // 0 marks a free place
+  }
+
+  dnnl::stream stream_{onednn_engine()};
+  uint64_t now_ = 0;
+  std::array<uint64_t, capacity> hashes_{};
+  std::array<uint64_t, capacity> used_{};
+  std::array<Key, capacity> keys_{};
+  std::array<Primitive, capacity> primitives_;
+};
+
+// The C function: the C++ one builds a map for each call.
+inline void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+                    std::initializer_list<dnnl_exec_arg_t> args, const char* what) {
+  const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), stream.get(),
+                                                      static_cast<int>(args.size()), args.begin());
+  dnnl::error::wrap_c_api(status, what);
+}
+
+// Memory of the call, which the host counts.
+inline bp_code take_workspace(const bp_call* call, uint64_t bytes, char*& out) {
+  bp_region region{};
+  const bp_code code = host()->workspace(host(), call, bytes, 4096, &region);
+  if (code == BP_OK) out = reinterpret_cast<char*>(region.handle + region.offset);
+  return code;
+}
+
+}  // namespace bp::cpu

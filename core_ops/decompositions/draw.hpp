@@ -1,0 +1,14 @@
+// Random draws by probabilities, from other operators.
+#pragma once
+
+#include <optional>
+
+#include <backplane/core_ops/generated/all.hpp>
+
+namespace bp {
+
+Tensor bernoulli_by_uniforms(const Tensor& a, std::optional<double> p);
+Tensor multinomial_by_race(const Tensor& a, std::int64_t num_samples, bool replacement);
+Tensor normal_by_scaling(const Tensor& mean, const Tensor& std);
+
+}  // namespace bp

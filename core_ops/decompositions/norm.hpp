@@ -1,0 +1,34 @@
+// Normalizations and their gradients, from other operators.
+#pragma once
+
+#include <backplane/core_ops/generated/all.hpp>
+
+namespace bp {
+
+// The distance from 1 to the next number of the dtype that a's statistics have.
+double smallest_step(const Tensor& a);
+
+NativeLayerNormResult layer_norm_by_moments(const Tensor& a, IntList normalized_shape,
+                                            const Tensor& weight, const Tensor& bias, double eps);
+NativeRmsNormResult rms_norm_by_moments(const Tensor& a, IntList normalized_shape,
+                                        const Tensor& weight, double eps);
+Tensor norm_backward_by_means(const Tensor& grad, const Tensor& a, IntList normalized_shape,
+                              const Tensor& mean, const Tensor& rstd, const Tensor& weight);
+Tensor norm_weight_backward_by_sum(const Tensor& grad, const Tensor& a, IntList normalized_shape,
+                                   const Tensor& mean, const Tensor& rstd);
+
+Tensor group_norm_by_rows(const Tensor& a, std::int64_t num_groups, const Tensor& weight,
+                          const Tensor& bias, double eps);
+Tensor batch_norm_by_moments(const Tensor& a, const Tensor& weight, const Tensor& bias,
+                             const Tensor& running_mean, const Tensor& running_var, bool training,
+                             double momentum, double eps);
+NativeBatchNormResult native_batch_norm_by_moments(const Tensor& a, const Tensor& weight,
+                                                   const Tensor& bias, double eps);
+BatchNormBackwardResult batch_norm_backward_by_sums(const Tensor& grad, const Tensor& a,
+                                                    const Tensor& weight, const Tensor& mean,
+                                                    const Tensor& variance, double eps);
+Tensor instance_norm_by_groups(const Tensor& a, const Tensor& weight, const Tensor& bias,
+                               const Tensor& running_mean, const Tensor& running_var,
+                               bool use_input_stats, double momentum, double eps);
+
+}  // namespace bp

@@ -1,0 +1,184 @@
+#include "decompositions/shape.hpp"
+
+#include <algorithm>
+
+#include <backplane/core_ops/creation.hpp>
+#include <backplane/tensor/check.hpp>
+
+namespace bp {
+namespace {
+
+std::int64_t wrapped_dim(const char* op, std::int64_t dim, const Tensor& a) {
+  return wrap_dim(op, dim, a.ndim());
+}
+
+enum class PadMode { constant, reflect, replicate, circular };
+
+PadMode pad_mode_of(std::string_view name) {
+  if (name == "constant") return PadMode::constant;
+  if (name == "reflect") return PadMode::reflect;
+  if (name == "replicate") return PadMode::replicate;
+  BP_CHECK(name == "circular",
+           "pad: the mode is '{}'; choose 'constant', 'reflect', 'replicate' or 'circular'", name);
+  return PadMode::circular;
+}
+
+void check_pad_mode(PadMode mode, std::int64_t dim, std::int64_t size, std::int64_t before,
+                    std::int64_t behind) {
+  const std::int64_t most = mode == PadMode::reflect ? size - 1 : size;
+  const std::int64_t wanted = std::max(before, behind);
+  BP_CHECK(mode == PadMode::replicate || wanted <= std::max<std::int64_t>(most, 0),
+           "pad: {} elements at dimension {}, of size {}; at most {} can be had from there", wanted,
+           dim, size, std::max<std::int64_t>(most, 0));
+  BP_CHECK(size > 0 || wanted <= 0,
+           "pad: dimension {} has size 0 and no elements to repeat; use "
+           "mode 'constant'",
+           dim);
+  BP_CHECK(before + size + behind >= 0 && -before <= size && -behind <= size,
+           "pad: {} and {} at dimension {} take more than its {} elements away; cut away fewer",
+           before, behind, dim, size);
+}
+
+// Which element of `size` stands at each place from -before to size + behind.
+Tensor padded_places(PadMode mode, std::int64_t size, std::int64_t before, std::int64_t behind,
+                     Device device) {
+  const Tensor places = arange(-before, size + behind, 1, i64, device);
+  const std::int64_t last = size - 1;
+  if (mode == PadMode::replicate) return clamp(places, 0, last);
+  if (mode == PadMode::reflect) return sub(last, abs(sub(last, abs(places))));
+  const Tensor above = where(ge(places, size), sub(places, size), places);
+  return where(lt(places, 0), add(places, size), above);
+}
+
+Tensor rolled(const Tensor& a, std::int64_t shift, std::int64_t dim) {
+  const std::int64_t size = a.ndim() == 0 ? 1 : a.size(dim);
+  if (size == 0) return a;
+  const std::int64_t head = (shift % size + size) % size;
+  if (head == 0) return a;
+  return cat({narrow(a, dim, size - head, head), narrow(a, dim, 0, size - head)}, dim);
+}
+
+// A result has memory of its own.
+Tensor fresh(Tensor result, const Tensor& a) {
+  return result.shares_storage(a) ? copy(result) : std::move(result);
+}
+
+}  // namespace
+
+Tensor stack_by_cat(TensorList tensors, std::int64_t dim) {
+  const std::span<const Tensor> list = tensors.span();
+  BP_CHECK(!list.empty(), "stack: the list is empty; pass at least one tensor");
+  const std::int64_t place = wrap_dim("stack", dim, list[0].ndim() + 1);
+  std::vector<Tensor> slices;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    BP_CHECK(list[i].shape() == list[0].shape(),
+             "stack: tensor 0 has shape {} and tensor {} has shape {}; all need the same",
+             to_string(list[0].shape()), i, to_string(list[i].shape()));
+    slices.push_back(unsqueeze(list[i], place));
+  }
+  return cat(slices, place);
+}
+
+// One write of the tensor into its place, however many dimensions are padded.
+Tensor pad_by_copy(const Tensor& a, IntList pad, const Scalar& value) {
+  Dims shape(a.shape());
+  Tensor source = a;
+  const auto padded = static_cast<std::int64_t>(pad.size() / 2);
+  for (std::int64_t i = 0; i < padded; ++i) {
+    const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1], dim = a.ndim() - 1 - i;
+    const std::int64_t start = std::max<std::int64_t>(-before, 0);
+    const std::int64_t end = a.size(dim) - std::max<std::int64_t>(-behind, 0);
+    source =
+        narrow(source, dim, std::min(start, a.size(dim)), std::max<std::int64_t>(end - start, 0));
+    shape[dim] += before + behind;
+  }
+  const Tensor out = full(shape, value, a.dtype(), a.device());
+  if (source.numel() == 0) return out;
+  Tensor inside = out;
+  for (std::int64_t i = 0; i < padded; ++i) {
+    const std::int64_t dim = a.ndim() - 1 - i;
+    inside = narrow(inside, dim, std::max<std::int64_t>(pad[2 * i], 0), source.size(dim));
+  }
+  copy_(inside, source);
+  return out;
+}
+
+Tensor pad_by_mode(const Tensor& a, IntList pad, std::string_view mode_name,
+                   const std::optional<Scalar>& value) {
+  const PadMode mode = pad_mode_of(mode_name);
+  if (mode == PadMode::constant) return constant_pad_nd(a, pad, value.value_or(Scalar(0)));
+  BP_CHECK(!value, "pad: mode '{}' takes no value, and one was given; leave it out", mode_name);
+  BP_CHECK(pad.size() % 2 == 0 && static_cast<std::int64_t>(pad.size()) <= 2 * a.ndim(),
+           "pad: {} numbers for rank {}; pass two for each padded dimension", pad.size(), a.ndim());
+  Tensor result = a;
+  for (std::size_t i = 0; i < pad.size() / 2; ++i) {
+    const std::int64_t dim = a.ndim() - 1 - static_cast<std::int64_t>(i), size = a.size(dim);
+    const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1];
+    check_pad_mode(mode, dim, size, before, behind);
+    if (before == 0 && behind == 0) continue;
+    result = index_select(result, dim, padded_places(mode, size, before, behind, a.device()));
+  }
+  return fresh(std::move(result), a);
+}
+
+// A dimension that repeats becomes two, of which the first has stride 0; one copy writes them all.
+Tensor repeat_by_expand(const Tensor& a, IntList repeats) {
+  const std::size_t num_new = repeats.size() - static_cast<std::size_t>(a.ndim());
+  BP_CHECK(static_cast<std::int64_t>(repeats.size()) >= a.ndim(),
+           "repeat: {} numbers for shape {}; pass at least one for each dimension", repeats.size(),
+           to_string(a.shape()));
+  Dims split, wide, shape;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    const std::int64_t size = i < num_new ? 1 : a.shape()[i - num_new], times = repeats[i];
+    BP_CHECK(times >= 0, "repeat: {} times along dimension {}; pass 0 or more", times, i);
+    shape.push_back(size * times);
+    if (times != 1 && size != 1) {
+      split.push_back(1);
+      wide.push_back(times);
+    }
+    split.push_back(size);
+    wide.push_back(size == 1 ? times : size);
+  }
+  return reshape(copy(expand(reshape(a, split), wide)), shape);
+}
+
+Tensor flip_by_select(const Tensor& a, IntList dims) {
+  std::uint32_t seen = 0;
+  Tensor result = a;
+  for (std::int64_t d : dims) {
+    const std::int64_t dim = wrapped_dim("flip", d, a);
+    BP_CHECK(!(seen >> dim & 1u), "flip: dimension {} is twice in {}; list each once", dim,
+             to_string(dims));
+    seen |= 1u << dim;
+    if (a.ndim() == 0) continue;
+    result = index_select(result, dim, arange(a.size(dim) - 1, -1, -1, i64, a.device()));
+  }
+  return fresh(std::move(result), a);
+}
+
+Tensor roll_by_cat(const Tensor& a, IntList shifts, IntList dims) {
+  if (dims.empty()) {
+    BP_CHECK(shifts.size() == 1, "roll: {} shifts and no dimensions; pass a dimension for each",
+             shifts.size());
+    return fresh(reshape(rolled(reshape(a, {a.numel()}), shifts[0], 0), a.shape()), a);
+  }
+  BP_CHECK(shifts.size() == dims.size(),
+           "roll: {} shifts and {} dimensions; pass a dimension for each shift", shifts.size(),
+           dims.size());
+  Tensor result = a;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    result = rolled(result, shifts[i], wrapped_dim("roll", dims[i], a));
+  return fresh(std::move(result), a);
+}
+
+Tensor keep_triangle(const char* op, const Tensor& a, std::int64_t diagonal, bool lower) {
+  BP_CHECK(a.ndim() >= 2, "{}: the shape is {}; pass a matrix or a batch of them", op,
+           to_string(a.shape()));
+  const std::int64_t num_rows = a.size(-2), num_columns = a.size(-1);
+  const Tensor rows = reshape(arange(0, num_rows, 1, i64, a.device()), {num_rows, 1});
+  const Tensor above = sub(arange(0, num_columns, 1, i64, a.device()), rows);
+  const Scalar zero = a.dtype() == boolean ? Scalar(false) : Scalar(0);
+  return where(lower ? le(above, diagonal) : ge(above, diagonal), a, zero);
+}
+
+}  // namespace bp

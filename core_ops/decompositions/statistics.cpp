@@ -1,0 +1,103 @@
+#include "decompositions/statistics.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <backplane/core_ops/operators.hpp>
+
+#include "rules/decompositions.hpp"
+
+namespace bp {
+namespace {
+
+Tensor widened(const Tensor& a) {
+  return a.dtype() == f16 || a.dtype() == bf16 ? cast(a, f32) : a;
+}
+Tensor narrowed(const Tensor& a, Dtype dtype) {
+  return a.dtype() == dtype ? a : cast(a, dtype);
+}
+
+bool is_reduced(const DimList& dim, std::int64_t which) {
+  const IntList dims = *dim.list();
+  return std::find(dims.begin(), dims.end(), which) != dims.end();
+}
+
+Dims result_shape(const Tensor& a, const DimList& dim, bool keepdim) {
+  Dims shape;
+  for (std::int64_t d = 0; d < a.ndim(); ++d) {
+    if (!is_reduced(dim, d))
+      shape.push_back(a.shape()[d]);
+    else if (keepdim)
+      shape.push_back(1);
+  }
+  return shape;
+}
+
+// The elements that go into one result along the last dimension, the results along the first.
+Tensor results_by_elements(const Tensor& a, const DimList& dim) {
+  Dims order, reduced;
+  for (std::int64_t d = 0; d < a.ndim(); ++d) (is_reduced(dim, d) ? reduced : order).push_back(d);
+  for (std::int64_t d : reduced) order.push_back(d);
+  return reshape(permute(a, order), {-1, num_reduced(a, dim)});
+}
+
+Tensor variance_of(const Tensor& a, const DimList& dim, std::int64_t correction, bool keepdim) {
+  const auto count = static_cast<double>(num_reduced(a, dim) - correction);
+  const Tensor distances = sub(a, mean(a, dim, true));
+  return div(sum(square(distances), dim, keepdim), std::max(count, 0.0));
+}
+
+}  // namespace
+
+// Where the count is no power of two, the elements beyond one are multiplied into the first ones.
+Tensor prod_by_halves(const Tensor& a, const DimList& dim, bool keepdim) {
+  Tensor product = results_by_elements(widened(a), dim);
+  const std::int64_t count = product.size(1);
+  if (count == 1) return reshape(copy(a), result_shape(a, dim, keepdim));
+  std::int64_t half = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
+  if (const std::int64_t beyond = count - half; beyond != 0) {
+    const Tensor pairs = mul(narrow(product, 1, 0, beyond), narrow(product, 1, half, beyond));
+    product = cat({pairs, narrow(product, 1, beyond, half - beyond)}, 1);
+  }
+  while ((half /= 2) != 0)
+    product = mul(narrow(product, 1, 0, half), narrow(product, 1, half, half));
+  return narrowed(reshape(product, result_shape(a, dim, keepdim)), a.dtype());
+}
+
+Tensor variance_in_two_passes(const Tensor& a, const DimList& dim, std::int64_t correction,
+                              bool keepdim) {
+  return narrowed(variance_of(widened(a), dim, correction, keepdim), a.dtype());
+}
+
+Tensor deviation_in_two_passes(const Tensor& a, const DimList& dim, std::int64_t correction,
+                               bool keepdim) {
+  return narrowed(sqrt(variance_of(widened(a), dim, correction, keepdim)), a.dtype());
+}
+
+// -1 - a has no overflow, for unsigned numbers neither: it turns all bits round.
+Tensor argmin_by_argmax(const Tensor& a, std::optional<std::int64_t> dim, bool keepdim) {
+  return argmax(is_integral(a.dtype()) ? sub(-1, a) : neg(a), dim, keepdim);
+}
+
+// An infinite largest element is left on: inf - inf is nan.
+Tensor logsumexp_by_max(const Tensor& a, const DimList& dim, bool keepdim) {
+  const Tensor wide = widened(a);
+  const Tensor largest = max(wide, dim, true);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Tensor taken_off = where(eq(abs(largest), infinity), 0, largest);
+  const Tensor total = log(sum(exp(sub(wide, taken_off)), dim, keepdim));
+  return narrowed(add(total, reshape(taken_off, total.shape())), a.dtype());
+}
+
+Tensor norm_by_power(const Tensor& a, double p, const DimList& dim, bool keepdim) {
+  if (p == 0) return sum(cast(ne(a, 0), a.dtype()), dim, keepdim);
+  if (std::isinf(p)) return p > 0 ? max(abs(a), dim, keepdim) : min(abs(a), dim, keepdim);
+  const Tensor wide = widened(a);
+  if (p == 1) return narrowed(sum(abs(wide), dim, keepdim), a.dtype());
+  if (p == 2) return narrowed(sqrt(sum(square(wide), dim, keepdim)), a.dtype());
+  return narrowed(pow(sum(pow(abs(wide), p), dim, keepdim), 1 / p), a.dtype());
+}
+
+}  // namespace bp

@@ -1,0 +1,31 @@
+// Paddings: what they make of a shape.
+#include "checks.hpp"
+#include "rules.hpp"
+
+namespace bp::rules {
+
+void constant_pad_nd(const Call& call, Inferred& out) {
+  const TensorImpl& a = impl_arg(call, 0);
+  const IntList shape = shape_of(a), pad = list_arg(call, 1);
+  check_dtype(call.op, dtype_of(a));
+  BP_CHECK(pad.size() % 2 == 0 && pad.size() <= 2 * shape.size(),
+           "{}: {} numbers for rank {}; pass two for each padded dimension", call.op.name(),
+           pad.size(), shape.size());
+  out.compute_dtype = dtype_of(a);
+  out.outputs[0] = {dtype_of(a), shape};
+  bool is_all_new = a.abi.numel == 0;
+  for (std::size_t i = 0; i < pad.size() / 2; ++i) {
+    const std::size_t dim = shape.size() - 1 - i;
+    const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1];
+    const std::int64_t size = before + shape[dim] + behind;
+    BP_CHECK(size >= 0, "{}: {} and {} at dimension {} leave {} of {} elements; cut away fewer",
+             call.op.name(), before, behind, dim, size, shape[dim]);
+    out.outputs[0].shape[dim] = size;
+    is_all_new |= -before >= shape[dim] || -behind >= shape[dim];
+  }
+  // Kernels get a tensor of which something stays.
+  out.fills = is_all_new;
+  out.fill_value = scalar_arg(call, 2);
+}
+
+}  // namespace bp::rules
