@@ -2,7 +2,9 @@
 
 # Sanitizers report an impossible allocation as a failed one, which is what some tests ask for. What Backplane remembers
 # in a person's home is kept in the build instead.
+# Tests run beside each other: a pool that spins at its barriers would wait for threads that have no core.
 set(test_environment
+  GOMP_SPINCOUNT=100
   ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1:intercept_tls_get_addr=0
   LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0
   TSAN_OPTIONS=allocator_may_return_null=1:second_deadlock_stack=1

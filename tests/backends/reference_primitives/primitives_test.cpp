@@ -1,0 +1,160 @@
+// needs: cpu reference_primitives
+// Every row of the table on a device that has the primitives' kernels alone: the same results as on cpu, and no
+// call by the host.
+#include <fmt/format.h>
+
+#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/core_ops/samples.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+
+#include "codegen/agree.hpp"
+#include "dispatcher/calls.hpp"
+#include "dispatcher/reference_hooks.hpp"
+
+namespace bp::test {
+namespace {
+
+constexpr const char* primitives_device = "reference_primitives:0";
+constexpr Dtype every_dtype[] = {boolean, u8,        i8,         i16,       i32,    i64,
+                                 u16,     u32,       u64,        f16,       bf16,   f32,
+                                 f64,     complex64, complex128, f8_e4m3fn, f8_e5m2};
+
+bool is_primitive(const Operator& op) {
+  return (op.flags & BP_OP_PRIMITIVE) != 0;
+}
+
+// Of 16 bits: cpu rounds to them once and a decomposition at every step, so that where it takes one number from
+// another of about its size, the units of the larger ones remain.
+constexpr std::string_view two_units = "2 units of the largest";
+
+// Where a decomposition cannot be as close to cpu as the row's tolerance says.
+struct Looser {
+  std::string_view row;
+  DtypeSet dtypes;
+  std::string_view tolerance;
+};
+constexpr Looser looser[] = {
+    // cpu and the decomposition are each within 2 units of the definition; a mean may cancel.
+    {"randn_philox", set_of(f64), "4 ulp"},
+    {"randn", set_of(f64), "4 ulp"},
+    {"normal", set_of(f64), "accumulation"},
+    // Beyond the largest number, which parts are infinite and which NaN is a matter of order.
+    {"prod", set_of(complex64), "shape"},
+    // Sums in another order, below a logarithm.
+    {"log_softmax", set_of(f32), "accumulation"},
+    {"log_softmax", set_of(f16, bf16), two_units},
+};
+
+std::string_view tolerance_of(const Operator& op, Dtype dtype) {
+  for (const Looser& each : looser)
+    if (each.row == op.name() && contains(each.dtypes, dtype)) return each.tolerance;
+  const std::string_view usual = find_row_facts(op.name())->tolerance;
+  const bool is_rounded_often = !is_primitive(op) && contains(set_of(f16, bf16), dtype);
+  return is_rounded_often && usual == "accumulation" ? two_units : usual;
+}
+
+// Where the shape of a result depends on data, only a primitive can do without the host.
+std::vector<const Operator*> rows() {
+  ensure_operators();
+  std::vector<const Operator*> found;
+  for (const Operator* op : registered_operators())
+    if (find_row_facts(op->name()) && (is_primitive(*op) || !(op->flags & BP_OP_SHAPE_DATA)))
+      found.push_back(op);
+  return found;
+}
+
+// "native " or "decomposed host ": the rungs at which the row's samples were served.
+std::string rungs_of(Operator& op) {
+  std::vector<Sample> samples;
+  for (Dtype dtype : every_dtype)
+    if (contains(op.dtypes, dtype))
+      for (Sample& sample : samples_of(op, dtype, device(primitives_device)))
+        samples.push_back(std::move(sample));
+  reset_call_counts();
+  for (const Sample& sample : samples) call_boxed(op, sample.args);
+  std::string text;
+  for (const CallCount& count : call_counts()) {
+    if (count.backend != "reference_primitives" || count.op != op.name()) continue;
+    for (std::uint32_t rung = 0; rung < num_rungs; ++rung)
+      if (count.calls[rung]) text += fmt::format("{} ", name(static_cast<Rung>(rung)));
+  }
+  return text;
+}
+
+class RowOnPrimitives : public testing::TestWithParam<const Operator*> {};
+
+TEST_P(RowOnPrimitives, agrees_with_cpu_without_the_host) {
+  const Operator& op = *GetParam();
+  manual_seed(0);  // both devices draw the same numbers
+  const auto dtypes = is_primitive(op) ? std::span<const Dtype>(every_dtype) : usual_dtypes;
+  bool is_tried = false;
+  for (Dtype dtype : dtypes) {
+    if (!contains(op.dtypes, dtype)) continue;
+    expect_row_agrees(op.name(), primitives_device, std::span(&dtype, 1), tolerance_of(op, dtype));
+    is_tried = true;
+  }
+  if (!is_tried) expect_row_agrees(op.name(), primitives_device, std::span(dtypes.data(), 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(all, RowOnPrimitives, testing::ValuesIn(rows()),
+                         [](const testing::TestParamInfo<const Operator*>& each) {
+                           return std::string(each.param->name());
+                         });
+
+TEST(Primitives, have_kernels_and_no_other_row_has_one) {
+  for (const Operator* row : rows()) {
+    Operator& op = *find_operator(row->name());
+    if (op.kind == BP_KIND_VIEW || op.kind == BP_KIND_COMPOSITE) continue;
+    EXPECT_EQ(rungs_of(op), is_primitive(op) ? "native " : "decomposed ") << op.name();
+  }
+}
+
+TEST(Primitives, take_every_number_of_the_small_floats) {
+  const Device on = device(primitives_device);
+  std::vector<std::uint16_t> codes(0x10000);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint16_t>(i);
+  for (Dtype dtype : {f16, bf16, f8_e4m3fn, f8_e5m2}) {
+    const Tensor a = empty_tensor({itemsize(dtype) == 2 ? 65536 : 131072}, dtype, host_device());
+    copy_from_host_memory(a, codes.data());
+    const Tensor wide = cast(a, f32);
+    expect_agrees(cast(to_device(a, on), f32), wide, "exact", std::string(name(dtype)));
+    // Halfway to the next number, and beyond the largest.
+    for (double factor : {1.0, 1.0 + 0x1p-4, 1.0 + 0x1p-9, 1.5, 2.0}) {
+      const Tensor between = mul(wide, factor);
+      expect_agrees(cast(to_device(between, on), dtype), cast(between, dtype), "exact",
+                    fmt::format("{} times {}", name(dtype), factor));
+    }
+  }
+}
+
+TEST(Primitives, tell_of_a_bad_index_when_the_stream_is_synchronized) {
+  const Device on = device(primitives_device);
+  const Tensor a = ones({3}, f32, on);
+  for (std::int64_t bad : {-1, 3}) {
+    const Tensor index = to_device(given(std::vector<std::int64_t>{0, bad}, {2}), on);
+    const Tensor gathered = gather(a, 0, index);
+    EXPECT_THROW(Stream::current(on).synchronize(), Error) << bad;
+    const Tensor added = scatter_add(a, 0, index, ones({2}, f32, on));
+    EXPECT_THROW(Stream::current(on).synchronize(), Error) << bad;
+  }
+  const Tensor index = to_device(given(std::vector<std::int64_t>{2, 2}, {2}), on);
+  EXPECT_EQ(values(scatter_add(a, 0, index, ones({2}, f32, on))), (std::vector<float>{1, 1, 3}));
+}
+
+TEST(Primitives, run_on_the_devices_own_time) {
+  const bp_reference_hooks& hooks = reference_hooks("reference_primitives");
+  const Device on = device(primitives_device);
+  const Tensor a = ones({4}, f32, on);
+  Stream::current(on).synchronize();
+  hooks.hold(0);
+  const Tensor result = add(a, mul(a, 2));
+  std::uint64_t pending = 0, allocations = 0, bytes = 0;
+  hooks.usage(0, &pending, &allocations, &bytes);
+  EXPECT_EQ(pending, 2u);
+  hooks.release(0);
+  EXPECT_EQ(values(result), (std::vector<float>{3, 3, 3, 3}));
+}
+
+}  // namespace
+}  // namespace bp::test
