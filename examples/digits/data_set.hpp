@@ -7,7 +7,8 @@
 
 namespace digits {
 
-inline constexpr std::int64_t num_pixels = 64;
+inline constexpr std::int64_t image_size = 8;  // pixels each way
+inline constexpr std::int64_t num_pixels = image_size * image_size;
 inline constexpr std::int64_t num_classes = 10;
 
 struct Images {

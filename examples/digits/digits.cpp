@@ -16,7 +16,7 @@ namespace {
 struct Options {
   std::string device = "cpu";
   std::uint64_t seed = 1;
-  int epochs = 30;
+  int epochs = digits::Settings().epochs;
   std::string data = BP_EXAMPLE_DIR "/digits.csv";
   std::string json;
 };
@@ -68,6 +68,7 @@ void run(const Options& options) {
                                       {"test_accuracy", outcome.test_accuracy},
                                       {"final_loss", outcome.final_loss},
                                       {"ms_per_step", outcome.ms_per_step},
+                                      {"first_losses", outcome.first_losses},
                                       {"served", served_on(*record.backend)}};
   if (!(report << values.dump(2) << std::endl))
     throw std::runtime_error(options.json + ": cannot be written");

@@ -1,0 +1,20 @@
+// A small convolutional network for images of 8x8 pixels.
+#pragma once
+
+#include <backplane/nn/layers.hpp>
+
+namespace digits {
+
+// Two convolutions that keep the size, a pooling that halves it, and a score for each digit.
+struct Network : bp::nn::Module {
+  explicit Network(bp::Device device);
+
+  // [batch, 1, 8, 8] to [batch, num_classes].
+  bp::Tensor forward(const bp::Tensor& images) const;
+
+ private:
+  bp::nn::Conv2d edges_, shapes_;
+  bp::nn::Linear scores_;
+};
+
+}  // namespace digits

@@ -1,0 +1,30 @@
+// What takes parameters a step down their gradients.
+#pragma once
+
+#include <vector>
+
+#include <backplane/tensor/tensor.hpp>
+
+namespace bp::optim {
+
+class BP_API Optimizer {
+ public:
+  // Throws bad_argument for none, and for one that does not want its gradient.
+  explicit Optimizer(std::vector<Tensor> parameters);
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  // Writes the parameters in place. One without a gradient stays as it is. Not recorded.
+  virtual void step() = 0;
+  // Forgets the gradients of all parameters.
+  void zero_grad();
+
+ protected:
+  const std::vector<Tensor>& parameters() const { return parameters_; }
+
+ private:
+  std::vector<Tensor> parameters_;
+};
+
+}  // namespace bp::optim
