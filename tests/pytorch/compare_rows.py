@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Holds every row of the operator table against PyTorch, forward and backward, on the row's samples.
+
+    tests/pytorch/compare_rows.py [--build build/release] [--row NAME] [--verbose]
+
+Prints a line for each row that differs and a verdict; exits 0, 1 if a row differs, is compared on fewer than 20 calls
+or has no peer, 77 without PyTorch.
+"""
+
+import argparse
+import collections
+import json
+import mmap
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PEERS = ROOT / "build/peers/venv/bin/python"  # made by ./dev bench
+SKIPPED = 77
+LEAST_CALLS = 20
+
+try:
+    import torch
+except ImportError:
+    if PEERS.exists() and pathlib.Path(sys.executable) != PEERS:
+        os.execv(PEERS, [str(PEERS), *sys.argv])
+    print("pytorch: skipped: there is no PyTorch here; ./dev bench --peer pytorch installs it")
+    sys.exit(SKIPPED)
+
+from functions import FUNCTIONS, KNOWN, RESULTS, WITHOUT_PEER, function_of
+
+# Relative and absolute: both sides round, and sums are taken in another order.
+TOLERANCES = {torch.float64: (1e-9, 1e-9), torch.float32: (2e-5, 2e-5), torch.complex128: (1e-9, 1e-9)}
+
+
+def read_calls(file):
+    """Yields the calls; tensors are made from the other file."""
+    binary = open(f"{file}.bin", "rb")
+    elements = mmap.mmap(binary.fileno(), 0, access=mmap.ACCESS_COPY)
+    schemas = {}
+    for line in open(f"{file}.json"):
+        call = json.loads(line)
+        if "schema" in call:
+            schemas[call["row"]] = call["schema"]
+        else:
+            yield Call(call, schemas[call["row"]], elements)
+
+
+class Call:
+    def __init__(self, call, schema, elements, is_widened=False):
+        self.call, self.schema, self.elements, self.is_widened, self.leaves = call, schema, elements, is_widened, {}
+        self.name, self.dtype = call["row"], call["dtype"]
+        self.where = f"{self.name} ({call['recipe']}, {call['dtype']})"
+        self.is_exact = call["tolerance"] == "exact"
+        self.error = call.get("error")
+        self.results = [self.tensor(result) for result in call["results"]]
+        self.weights = [self.tensor(weight) for weight in call.get("weights", [])]
+        self.gradients = [self.tensor(gradient) for gradient in call.get("gradients", [])]
+        self.named, self.keywords = self.arguments(call.get("args") or [], schema)
+
+    def tensor(self, entry):
+        if entry is None:
+            return None
+        dtype = getattr(torch, entry["dtype"])
+        count = 1
+        for size in entry["shape"]:
+            count *= size
+        if count == 0:
+            return torch.empty(entry["shape"], dtype=dtype)
+        flat = torch.frombuffer(self.elements, dtype=dtype, count=count, offset=entry["offset"])
+        return flat.clone().reshape(entry["shape"])
+
+    def leaf(self, entry):
+        """One leaf for each tensor in the file, which may be several arguments."""
+        if entry is None or entry["offset"] in self.leaves:
+            return entry and self.leaves[entry["offset"]]
+        made = self.tensor(entry)
+        if self.is_widened and made.dtype == torch.float32:
+            made = made.double()
+        if made.is_floating_point() or made.is_complex():
+            made.requires_grad_()
+            if made.numel():
+                self.leaves[entry["offset"]] = made
+            else:
+                self.leaves[len(self.leaves), "empty"] = made
+        return made
+
+    def value(self, name, argument):
+        if argument is None:
+            return None
+        kind, value = next(iter(argument.items()))
+        if kind == "tensor":
+            return self.tensor(value) if name.startswith("running_") else self.leaf(value)
+        if kind == "tensors":
+            return [self.leaf(entry) for entry in value]
+        if kind == "dtype":
+            return getattr(torch, value)
+        return float(value) if kind == "text_number" else value
+
+    def arguments(self, given, schema):
+        """{name: value}, and the names that PyTorch takes as keywords alone."""
+        inside = schema[schema.index("(") + 1 : schema.rindex(") ->")]
+        before, star, after = inside.partition("*")
+        keywords = {argument_name(part) for part in after.split(",")} if star else set()
+        names = [argument_name(part) for part in (before + after).split(",") if part.strip()]
+        return {name: self.value(name, argument) for name, argument in zip(names, given) if name != "device"}, keywords
+
+    def widened(self):
+        """The same with the arguments in float64."""
+        return Call(self.call, self.schema, self.elements, True)
+
+    def run(self, function, by_name):
+        if by_name:
+            return function(**self.named)
+        places = [value for name, value in self.named.items() if name not in self.keywords]
+        keywords = {name: value for name, value in self.named.items() if name in self.keywords and value is not None}
+        return function(*places, **keywords)
+
+
+def argument_name(part):
+    """`a` of `Tensor a=None`."""
+    return part.split("=")[0].split()[-1] if part.strip() else ""
+
+
+class Refused(Exception):
+    """PyTorch takes less than we do there."""
+
+
+def peer_values(call, function):
+    """PyTorch's results and derivatives, [(what, tensor)]; no derivatives where it has none."""
+    try:
+        results = call.run(function, call.name in FUNCTIONS)
+    except (RuntimeError, IndexError, ValueError, NotImplementedError) as error:
+        raise Refused(error) from None
+    results = [results] if isinstance(results, torch.Tensor) else list(results)
+    values = [(f"result {index}", result.detach()) for index, result in enumerate(results[: len(call.results)])]
+    outputs = [pair for pair in zip(results, call.weights) if pair[1] is not None and pair[0].requires_grad]
+    leaves = list(call.leaves.values())
+    # Derivatives at NaN and the infinities are as each side's formula happens to make them.
+    if not outputs or len(leaves) != len(call.gradients) or call.call["recipe"] == "specials":
+        return values
+    results, weights = zip(*outputs)
+    weights = [weight.to(result.dtype) for result, weight in outputs]
+    try:
+        gradients = torch.autograd.grad(results, leaves, weights, allow_unused=True)
+    except RuntimeError:  # scatter's, of a source that is larger than the index
+        return values
+    gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, gradients)]
+    return values + [(f"derivative by tensor {index}", gradient) for index, gradient in enumerate(gradients)]
+
+
+def our_values(call):
+    gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(call.leaves.values(), call.gradients)]
+    return call.results + gradients
+
+
+def compare(call, function):
+    """What is wrong, as a sentence; None if nothing."""
+    theirs = peer_values(call, function)
+    if call.error:
+        return f"refused: {call.error}"
+    if len(theirs) < len(call.results):
+        return f"{len(call.results)} results instead of {len(theirs)}"
+    ours, exact = our_values(call), None
+    prepare = RESULTS.get(call.name, lambda call, values: values)
+    pairs = zip(prepare(call, ours), [what for what, _ in theirs], prepare(call, [value for _, value in theirs]))
+    for index, (mine, what, peer) in enumerate(pairs):
+        is_exact = call.is_exact and what.startswith("result")
+        wrong = differ(mine, peer, is_exact)
+        if wrong and mine.dtype == peer.dtype == torch.float32 and mine.shape == peer.shape and not is_exact:
+            exact = exact or peer_values(call.widened(), function)
+            wrong = None if is_as_good(mine, peer, exact[index][1]) else wrong
+        if wrong and not is_known(call, what):
+            return f"{what}: {wrong}"
+    return None
+
+
+def differ(ours, theirs, is_exact):
+    """A sentence, or nothing."""
+    if list(ours.shape) != list(theirs.shape) or ours.dtype != theirs.dtype:
+        return f"{list(ours.shape)} {ours.dtype} instead of {list(theirs.shape)} {theirs.dtype}"
+    relative, absolute = (0, 0) if is_exact else TOLERANCES.get(ours.dtype, (0, 0))
+    close = torch.isclose(ours, theirs, rtol=relative, atol=absolute, equal_nan=True)
+    if bool(close.all()):
+        return None
+    at = tuple((~close).nonzero()[0].tolist())
+    return f"{ours[at].item()!r} instead of {theirs[at].item()!r} at {list(at)}, {int((~close).sum())} of {close.numel()} differ"
+
+
+def is_as_good(ours, theirs, exact):
+    """Where terms cancel, both are off: ours must not be further from what float64 gives than twice PyTorch's."""
+    allowed = 2 * (theirs.double() - exact).abs().max() + TOLERANCES[torch.float32][1] * exact.abs().max()
+    return bool(((ours.double() - exact).abs() <= allowed).all())
+
+
+def is_known(call, what):
+    return any(call.name == row and (not recipe or call.call["recipe"] == recipe) and what.startswith(part)
+               for row, recipe, part, _ in KNOWN)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--row", help="this one alone")
+    parser.add_argument("--verbose", action="store_true", help="every call that differs, not the first of a row")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "calls")
+        subprocess.run([options.build / "tests/write_calls", file], check=True)
+        sys.exit(judge(file, options))
+
+
+def judge(file, options):
+    compared, backwards, refused, wrong = *(collections.Counter() for _ in range(3)), {}
+    for call in read_calls(file):
+        if call.name in WITHOUT_PEER or (options.row and call.name != options.row):
+            continue
+        function = function_of(call.name)
+        if function is None:
+            wrong.setdefault(call.name, [f"{call.name}: PyTorch has no function of this name; add it to functions.py"])
+            continue
+        try:
+            problem = compare(call, function)
+        except Refused:
+            refused[call.name] += 1
+            continue
+        except TypeError as error:
+            problem = f"the arguments are not PyTorch's: {str(error).splitlines()[0]}"
+        compared[call.name] += 1
+        backwards[call.name] += bool(call.gradients)
+        if problem:
+            wrong.setdefault(call.name, []).append(f"{call.where}: {problem}")
+    for name in compared | refused:
+        if compared[name] < LEAST_CALLS:
+            wrong.setdefault(name, []).append(f"{name}: {compared[name]} calls; at least {LEAST_CALLS}")
+    for problems in wrong.values():
+        for problem in problems if options.verbose else problems[:1]:
+            print(f"{problem}{'' if options.verbose or len(problems) == 1 else f' (and {len(problems) - 1} more)'}")
+    print(f"pytorch: {len(compared)} rows on {sum(compared.values())} calls, {sum(backwards.values())} of them backward, "
+          f"{sum(refused.values())} more that PyTorch refuses; "
+          f"{len(wrong)} rows differ")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    main()
