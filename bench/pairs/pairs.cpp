@@ -1,5 +1,5 @@
 // Our side of the pairs that bench/peers/run.py measures: the same calls as the peer's programs, under the
-// same names. Usage: backplane_bench_pairs calls|large
+// same names. Usage: backplane_bench_pairs calls|large|attention|convolutions
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -12,6 +12,8 @@
 #include <backplane/runtime/settings.hpp>
 
 #include "../peers/measure.hpp"
+#include "attention.hpp"
+#include "convolutions.hpp"
 
 namespace {
 
@@ -85,6 +87,11 @@ void measure_large() {
   rate("tanh_64mib", [&] { bp::Tensor y = bp::tanh(x); });
   rate("exp_64mib", [&] { bp::Tensor y = bp::exp(x); });
   rate("softmax_64mib", [&] { bp::Tensor y = bp::softmax(x, -1); });
+  rate("gelu_64mib", [&] { bp::Tensor y = bp::gelu(x); });
+  rate("clone_64mib", [&] { bp::Tensor y = bp::clone(x); });
+  const bp::Tensor weight = bp::rand({4096}), bias = bp::rand({4096});
+  rate("layer_norm_64mib", [&] { bp::Tensor y = bp::layer_norm(x, {4096}, weight, bias); });
+  rate("rms_norm_64mib", [&] { bp::Tensor y = bp::rms_norm(x, {4096}, weight); });
   rate("transpose_copy_64mib", [&] { bp::Tensor y = bp::contiguous(bp::transpose(x, 0, 1)); });
   for (const auto& [name, size] : {std::pair{"matmul_512_f32", 512}, {"matmul_2048_f32", 2048}}) {
     const bp::Tensor a = bp::rand({size, size}), b = bp::rand({size, size});
@@ -117,10 +124,16 @@ int main(int argc, char** argv) {
       measure_calls();
     } else if (group == "large") {
       measure_large();
+    } else if (group == "attention") {
+      measure_attention();
+    } else if (group == "convolutions") {
+      measure_convolutions();
     } else if (group == "repeat" && argc == 4) {
       repeat(argv[2], std::atoi(argv[3]));
     } else {
-      std::fprintf(stderr, "usage: backplane_bench_pairs calls|large|repeat NAME COUNT\n");
+      std::fprintf(
+          stderr,
+          "usage: backplane_bench_pairs calls|large|attention|convolutions|repeat NAME COUNT\n");
       return 2;
     }
   } catch (const std::exception& error) {

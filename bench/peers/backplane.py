@@ -33,6 +33,14 @@ def large():
     return measure.program([str(PAIRS), "large"], ENVIRONMENT)
 
 
+def attention():
+    return measure.program([str(PAIRS), "attention"], ENVIRONMENT)
+
+
+def convolutions():
+    return measure.program([str(PAIRS), "convolutions"], ENVIRONMENT)
+
+
 def compile():
     return measure.compilation(HELLO, [INSTALLED / "include"])
 

@@ -25,6 +25,8 @@ PROGRAMS = {
     "pytorch_autograd": PYTORCH_FLAGS,
     "pytorch_privateuse1": PYTORCH_FLAGS,
     "pytorch_large": PYTORCH_FLAGS,
+    "pytorch_attention": PYTORCH_FLAGS,
+    "pytorch_convolutions": PYTORCH_FLAGS,
     "copy_bandwidth": ["-fopenmp"],
 }
 
@@ -60,7 +62,7 @@ def install():
 def build(name, flags):
     """Builds one program of this folder, if it is older than its sources or the wheel."""
     source, built = PEERS / f"{name}.cpp", BUILD / name
-    sources = [source, PEERS / "measure.hpp", STAMP]
+    sources = [source, PEERS / "measure.hpp", PEERS / "resnet_layers.hpp", STAMP]
     if built.exists() and all(built.stat().st_mtime > file.stat().st_mtime for file in sources):
         return
     print(f"building {name}", file=sys.stderr)
@@ -74,6 +76,14 @@ def calls():
 
 def large():
     return run("copy_bandwidth") | run("pytorch_large")
+
+
+def attention():
+    return run("pytorch_attention")
+
+
+def convolutions():
+    return run("pytorch_convolutions")
 
 
 def compile():

@@ -18,6 +18,12 @@ void large_rows() {
   bandwidth_row("tanh_64mib", x, [&] { torch::Tensor y = at::tanh(x); });
   bandwidth_row("exp_64mib", x, [&] { torch::Tensor y = at::exp(x); });
   bandwidth_row("softmax_64mib", x, [&] { torch::Tensor y = at::softmax(x, -1); });
+  bandwidth_row("gelu_64mib", x, [&] { torch::Tensor y = at::gelu(x); });
+  bandwidth_row("clone_64mib", x, [&] { torch::Tensor y = x.clone(); });
+  torch::Tensor weight = torch::rand({4096}), bias = torch::rand({4096});
+  bandwidth_row("layer_norm_64mib", x,
+                [&] { torch::Tensor y = at::layer_norm(x, {4096}, weight, bias); });
+  bandwidth_row("rms_norm_64mib", x, [&] { torch::Tensor y = at::rms_norm(x, {4096}, weight); });
   bandwidth_row("transpose_copy_64mib", x,
                 [&] { torch::Tensor y = x.transpose(0, 1).contiguous(); });
 }

@@ -21,14 +21,16 @@ import pytorch
 from measure import PEERS, BenchError, say
 
 # How often each group is measured: a compilation against PyTorch takes half a minute.
-ROUNDS = {"calls": 7, "large": 5, "compile": 3, "start": 7}
-QUICK_ROUNDS = {"calls": 2, "large": 1, "compile": 1, "start": 2}
+ROUNDS = {"calls": 7, "large": 5, "attention": 5, "convolutions": 3, "compile": 3, "start": 7}
+QUICK_ROUNDS = {"calls": 2, "large": 1, "attention": 1, "convolutions": 1, "compile": 1, "start": 2}
 RATES = {"GB/s", "GFLOP/s", "TFLOP/s", "Gelem/s"}
 
 
 def main():
     options = parse()
     try:
+        if options.install_only:
+            return pytorch.install()
         results = (against_opencl if options.peer == "opencl" else against_pytorch)(options)
     except BenchError as error:
         sys.exit(f"bench: {error}")
@@ -61,6 +63,7 @@ def parse():
     parser.add_argument("--json", metavar="FILE", help="write the table there as well, and beside it a picture, .svg")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     parser.add_argument("--peer-only", action="store_true", help="measure the peer alone")
+    parser.add_argument("--install-only", action="store_true", help="install PyTorch's wheel, and no more")
     return parser.parse_args()
 
 

@@ -125,18 +125,11 @@ struct Windows {
   }
 };
 
-std::int64_t num_windows_over(std::int64_t size, std::int64_t kernel, std::int64_t stride,
-                              std::int64_t padding, std::int64_t dilation, bool ceil_mode) {
-  const std::int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
-  const std::int64_t count = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
-  return ceil_mode && (count - 1) * stride >= size + padding ? count - 1 : count;
-}
-
 Windows windows_over(IntList size, IntList kernel, IntList stride, IntList padding,
                      bool ceil_mode) {
   Windows windows{kernel, stride, padding, behind(size, 2), {}};
   for (std::size_t dim = 0; dim < windows.size.size(); ++dim)
-    windows.count.push_back(num_windows_over(windows.size[dim], of_dim(kernel, dim),
+    windows.count.push_back(num_pool_windows(windows.size[dim], of_dim(kernel, dim),
                                              windows.stride_of(dim), of_dim(padding, dim), 1,
                                              ceil_mode));
   return windows;
@@ -197,7 +190,7 @@ MaxPoolWithIndicesResult max_pool_by_gather(const Tensor& a, IntList kernel_size
     const std::int64_t size = a.shape()[dim + 2], kernel = of_dim(kernel_size, dim);
     const std::int64_t step = of_dim(stride.empty() ? kernel_size : stride, dim);
     const std::int64_t before = of_dim(padding, dim), apart = of_dim(dilation, dim);
-    const std::int64_t windows = num_windows_over(size, kernel, step, before, apart, ceil_mode);
+    const std::int64_t windows = num_pool_windows(size, kernel, step, before, apart, ceil_mode);
     coordinates.push_back(coordinates_of_windows(a, size, windows, kernel, step, before, apart));
   }
   auto [values, indices] = largest_at(a, coordinates);

@@ -1,6 +1,5 @@
 // Convolutions: channels fit groups, kernels fit the padded input. Lists of one element hold for all
 // dimensions and stay as they are.
-#include "checks.hpp"
 #include "per_dim.hpp"
 #include "rules.hpp"
 
@@ -13,20 +12,10 @@ struct WindowArguments {
   std::int64_t groups;
 };
 
-void check_list(const Call& call, std::string_view what, IntList list, std::size_t rank,
-                std::int64_t least) {
-  BP_CHECK(list.size() == 1 || list.size() == rank,
-           "{}: {} {} has {} elements for {} dimensions; give one, or one for each", call.op.name(),
-           what, bp::to_string(list), list.size(), rank);
-  for (std::int64_t value : list)
-    BP_CHECK(value >= least, "{}: {} {} has {}; it must be at least {}", call.op.name(), what,
-             bp::to_string(list), value, least);
-}
-
 void check_windows(const Call& call, const WindowArguments& windows, std::size_t rank) {
-  check_list(call, "stride", windows.stride, rank, 1);
-  check_list(call, "padding", windows.padding, rank, 0);
-  check_list(call, "dilation", windows.dilation, rank, 1);
+  check_per_dim(call, "stride", windows.stride, rank, 1);
+  check_per_dim(call, "padding", windows.padding, rank, 0);
+  check_per_dim(call, "dilation", windows.dilation, rank, 1);
   BP_CHECK(windows.groups >= 1, "{}: {} groups; there must be at least 1", call.op.name(),
            windows.groups);
 }
@@ -130,7 +119,7 @@ void convolution(const Call& call, Inferred& out) {
   check_dtypes(call, "weight", a, weight);
   check_windows(call, windows, rank);
   if (transposed) {
-    check_list(call, "output_padding", output_padding, rank, 0);
+    check_per_dim(call, "output_padding", output_padding, rank, 0);
     check_transposed_channels(call, size, kernel, windows.groups);
   } else {
     check_channels(call, size, kernel, windows.groups);

@@ -1,5 +1,4 @@
 // Pools: how many windows lie over each dimension.
-#include "checks.hpp"
 #include "per_dim.hpp"
 #include "rules.hpp"
 
@@ -22,21 +21,11 @@ std::size_t pooled_rank(const Call& call, IntList a) {
   return a.size() - 2;
 }
 
-void check_list_of(const Call& call, std::string_view what, IntList list, std::size_t rank,
-                   std::int64_t least) {
-  BP_CHECK(list.size() == 1 || list.size() == rank,
-           "{}: {} {} has {} elements for {} dimensions; give one, or one for each", call.op.name(),
-           what, bp::to_string(list), list.size(), rank);
-  for (std::int64_t value : list)
-    BP_CHECK(value >= least, "{}: {} {} has {}; it must be at least {}", call.op.name(), what,
-             bp::to_string(list), value, least);
-}
-
 void check_pool(const Call& call, const PoolArguments& pool, std::size_t rank) {
-  check_list_of(call, "kernel_size", pool.kernel, rank, 1);
-  if (!pool.stride.empty()) check_list_of(call, "stride", pool.stride, rank, 1);
-  check_list_of(call, "padding", pool.padding, rank, 0);
-  check_list_of(call, "dilation", pool.dilation, rank, 1);
+  check_per_dim(call, "kernel_size", pool.kernel, rank, 1);
+  if (!pool.stride.empty()) check_per_dim(call, "stride", pool.stride, rank, 1);
+  check_per_dim(call, "padding", pool.padding, rank, 0);
+  check_per_dim(call, "dilation", pool.dilation, rank, 1);
   for (std::size_t dim = 0; dim < rank; ++dim) {
     const std::int64_t reach = of_dim(pool.dilation, dim) * (of_dim(pool.kernel, dim) - 1) + 1;
     BP_CHECK(of_dim(pool.padding, dim) <= reach / 2,
@@ -46,14 +35,12 @@ void check_pool(const Call& call, const PoolArguments& pool, std::size_t rank) {
   }
 }
 
-// A window that ends outside counts with ceil_mode, if it begins before the padding behind.
 std::int64_t num_pooled(const Call& call, const PoolArguments& pool, std::size_t dim,
                         std::int64_t size) {
   const std::int64_t stride = pool.stride_of(dim), padding = of_dim(pool.padding, dim);
   const std::int64_t reach = of_dim(pool.dilation, dim) * (of_dim(pool.kernel, dim) - 1) + 1;
-  const std::int64_t room = size + 2 * padding - reach + (pool.ceil_mode ? stride - 1 : 0);
-  std::int64_t count = room < 0 ? 0 : room / stride + 1;
-  if (pool.ceil_mode && (count - 1) * stride >= size + padding) --count;
+  const std::int64_t count = num_pool_windows(size, of_dim(pool.kernel, dim), stride, padding,
+                                              of_dim(pool.dilation, dim), pool.ceil_mode);
   BP_CHECK(size > 0 && count > 0,
            "{}: the kernel reaches over {} elements and the padded input has {} in dimension {}; "
            "pad more, or take a smaller kernel",
@@ -125,7 +112,7 @@ void adaptive_pool(const Call& call, Inferred& out) {
   const IntList output_size = list_arg(call, 1), size = shape_of(a);
   check_dtype(call.op, dtype_of(a));
   const std::size_t rank = pooled_rank(call, size);
-  check_list_of(call, "output_size", output_size, rank, 0);
+  check_per_dim(call, "output_size", output_size, rank, 0);
   Dims shape{size[0], size[1]};
   for (std::size_t dim = 0; dim < rank; ++dim) {
     BP_CHECK(size[dim + 2] > 0,

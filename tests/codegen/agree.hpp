@@ -31,6 +31,9 @@ void expect_row_agrees(std::string_view op, std::string_view device,
                        std::span<const Dtype> dtypes = usual_dtypes,
                        std::string_view tolerance = {});
 
+// The row's tolerance, or a looser one where the device may run the row by its decomposition and cpu does not.
+std::string_view tolerance_of_parts(const Operator& op, Dtype dtype);
+
 // Element by element within a row's tolerance: "exact", "3 ulp", "accumulation", "shape"; or
 // "2 units of the largest" result's last place, in its own dtype. NaN equals NaN.
 // Zeros of different sign differ where `signs_count`.

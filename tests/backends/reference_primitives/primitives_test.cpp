@@ -24,36 +24,6 @@ bool is_primitive(const Operator& op) {
   return (op.flags & BP_OP_PRIMITIVE) != 0;
 }
 
-// Of 16 bits: cpu rounds to them once and a decomposition at every step, so that where it takes one number from
-// another of about its size, the units of the larger ones remain.
-constexpr std::string_view two_units = "2 units of the largest";
-
-// Where a decomposition cannot be as close to cpu as the row's tolerance says.
-struct Looser {
-  std::string_view row;
-  DtypeSet dtypes;
-  std::string_view tolerance;
-};
-constexpr Looser looser[] = {
-    // cpu and the decomposition are each within 2 units of the definition; a mean may cancel.
-    {"randn_philox", set_of(f64), "4 ulp"},
-    {"randn", set_of(f64), "4 ulp"},
-    {"normal", set_of(f64), "accumulation"},
-    // Beyond the largest number, which parts are infinite and which NaN is a matter of order.
-    {"prod", set_of(complex64), "shape"},
-    // Sums in another order, below a logarithm.
-    {"log_softmax", set_of(f32), "accumulation"},
-    {"log_softmax", set_of(f16, bf16), two_units},
-};
-
-std::string_view tolerance_of(const Operator& op, Dtype dtype) {
-  for (const Looser& each : looser)
-    if (each.row == op.name() && contains(each.dtypes, dtype)) return each.tolerance;
-  const std::string_view usual = find_row_facts(op.name())->tolerance;
-  const bool is_rounded_often = !is_primitive(op) && contains(set_of(f16, bf16), dtype);
-  return is_rounded_often && usual == "accumulation" ? two_units : usual;
-}
-
 // Where the shape of a result depends on data, only a primitive can do without the host.
 std::vector<const Operator*> rows() {
   ensure_operators();
@@ -91,7 +61,8 @@ TEST_P(RowOnPrimitives, agrees_with_cpu_without_the_host) {
   bool is_tried = false;
   for (Dtype dtype : dtypes) {
     if (!contains(op.dtypes, dtype)) continue;
-    expect_row_agrees(op.name(), primitives_device, std::span(&dtype, 1), tolerance_of(op, dtype));
+    expect_row_agrees(op.name(), primitives_device, std::span(&dtype, 1),
+                      tolerance_of_parts(op, dtype));
     is_tried = true;
   }
   if (!is_tried) expect_row_agrees(op.name(), primitives_device, std::span(dtypes.data(), 1));
