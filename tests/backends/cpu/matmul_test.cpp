@@ -159,6 +159,28 @@ TEST(CpuMatmul, takes_transposed_and_strided_matrices) {
   }
 }
 
+// Three loops would take long: a matrix that picks columns says as much.
+TEST(CpuMatmul, multiplies_large_matrices_that_lie_by_rows_or_by_columns) {
+  constexpr int64_t m = 513;
+  constexpr int64_t k = 514;
+  const auto picked = [](int64_t column) { return (column * 3 + 1) % k; };
+  for (const bool a_by_rows : {true, false})
+    for (const bool b_by_rows : {true, false}) {
+      Data a = a_by_rows ? Data(BP_F32, {m, k}) : Data(BP_F32, {k, m}).permuted({1, 0});
+      Data b = b_by_rows ? Data(BP_F32, {k, k}) : Data(BP_F32, {k, k}).permuted({1, 0});
+      fill_with_numbers<float>(a, 1);
+      for (int64_t i = 0; i < k * k; ++i) b.at<float>(i) = i / k == picked(i % k) ? 1.0f : 0.0f;
+      Data out(BP_F32, {m, k});
+      for (int64_t i = 0; i < m * k; ++i) out.at<float>(i) = NAN;
+      run("matmul", {value(a), value(b)}, {&out});
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < m * k; ++i)
+        wrong += out.at<float>(i) != a.at<float>(i / k * k + picked(i % k));
+      EXPECT_EQ(wrong, 0) << "a by " << (a_by_rows ? "rows" : "columns") << ", b by "
+                          << (b_by_rows ? "rows" : "columns");
+    }
+}
+
 TEST(CpuMatmul, takes_heads_that_lie_between_rows) {
   // [batch, time, head, width] seen as [batch, head, time, width], as attention has it.
   const Data a = Data(BP_F32, {2, 24, 3, 16}).permuted({0, 2, 1, 3});
