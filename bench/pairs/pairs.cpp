@@ -1,5 +1,6 @@
 // Our side of the pairs that bench/peers/run.py measures: the same calls as the peer's programs, under the
-// same names. Usage: backplane_bench_pairs calls|large|attention|convolutions
+// same names. Usage: backplane_bench_pairs calls|large|attention|memory|convolutions
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -14,6 +15,7 @@
 #include "../peers/measure.hpp"
 #include "attention.hpp"
 #include "convolutions.hpp"
+#include "memory.hpp"
 
 namespace {
 
@@ -77,7 +79,7 @@ void measure_calls() {
   measure_training_step();
 }
 
-// 64 MiB of f32 with a fresh result, bytes read plus written; and matrix products; all cores.
+// 64 MiB of f32 with a fresh result, bytes read plus written; all cores.
 void measure_large() {
   const bp::Tensor x = bp::rand({4096, 4096});
   const double gigabytes = 2.0 * static_cast<double>(x.nbytes()) / 1e9;
@@ -93,9 +95,20 @@ void measure_large() {
   rate("layer_norm_64mib", [&] { bp::Tensor y = bp::layer_norm(x, {4096}, weight, bias); });
   rate("rms_norm_64mib", [&] { bp::Tensor y = bp::rms_norm(x, {4096}, weight); });
   rate("transpose_copy_64mib", [&] { bp::Tensor y = bp::contiguous(bp::transpose(x, 0, 1)); });
-  for (const auto& [name, size] : {std::pair{"matmul_512_f32", 512}, {"matmul_2048_f32", 2048}}) {
-    const bp::Tensor a = bp::rand({size, size}), b = bp::rand({size, size});
-    const double flops = 2.0 * size * size * size;
+}
+
+// Matrix products on all cores.
+void measure_products() {
+  struct Row {
+    const char* name;
+    std::int64_t size;
+    bp::Dtype dtype;
+  };
+  for (const auto& [name, size, dtype] : {Row{"matmul_512_f32", 512, bp::f32},
+                                          {"matmul_2048_f32", 2048, bp::f32},
+                                          {"matmul_2048_bf16", 2048, bp::bf16}}) {
+    const bp::Tensor a = bp::rand({size, size}, dtype), b = bp::rand({size, size}, dtype);
+    const double flops = 2 * std::pow(static_cast<double>(size), 3);
     const double ns = bench::median_ns([&] { bp::Tensor y = bp::matmul(a, b); });
     bench::report(name, flops / ns, "GFLOP/s");
   }
@@ -124,16 +137,19 @@ int main(int argc, char** argv) {
       measure_calls();
     } else if (group == "large") {
       measure_large();
+      measure_products();
     } else if (group == "attention") {
       measure_attention();
+    } else if (group == "memory") {
+      measure_memory();
     } else if (group == "convolutions") {
       measure_convolutions();
     } else if (group == "repeat" && argc == 4) {
       repeat(argv[2], std::atoi(argv[3]));
     } else {
-      std::fprintf(
-          stderr,
-          "usage: backplane_bench_pairs calls|large|attention|convolutions|repeat NAME COUNT\n");
+      std::fprintf(stderr,
+                   "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|repeat "
+                   "NAME COUNT\n");
       return 2;
     }
   } catch (const std::exception& error) {

@@ -37,6 +37,10 @@ def attention():
     return measure.program([str(PAIRS), "attention"], ENVIRONMENT)
 
 
+def memory():
+    return measure.program([str(PAIRS), "memory"], ENVIRONMENT)
+
+
 def convolutions():
     return measure.program([str(PAIRS), "convolutions"], ENVIRONMENT)
 

@@ -26,6 +26,7 @@ PROGRAMS = {
     "pytorch_privateuse1": PYTORCH_FLAGS,
     "pytorch_large": PYTORCH_FLAGS,
     "pytorch_attention": PYTORCH_FLAGS,
+    "pytorch_memory": PYTORCH_FLAGS,
     "pytorch_convolutions": PYTORCH_FLAGS,
     "copy_bandwidth": ["-fopenmp"],
 }
@@ -62,7 +63,7 @@ def install():
 def build(name, flags):
     """Builds one program of this folder, if it is older than its sources or the wheel."""
     source, built = PEERS / f"{name}.cpp", BUILD / name
-    sources = [source, PEERS / "measure.hpp", PEERS / "resnet_layers.hpp", STAMP]
+    sources = [source, PEERS / "measure.hpp", PEERS / "resnet_layers.hpp", PEERS / "resident.hpp", STAMP]
     if built.exists() and all(built.stat().st_mtime > file.stat().st_mtime for file in sources):
         return
     print(f"building {name}", file=sys.stderr)
@@ -80,6 +81,10 @@ def large():
 
 def attention():
     return run("pytorch_attention")
+
+
+def memory():
+    return run("pytorch_memory")
 
 
 def convolutions():

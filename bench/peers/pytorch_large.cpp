@@ -28,8 +28,8 @@ void large_rows() {
                 [&] { torch::Tensor y = x.transpose(0, 1).contiguous(); });
 }
 
-void matmul_row(const char* name, int64_t size) {
-  torch::Tensor a = torch::randn({size, size}), b = torch::randn({size, size});
+void matmul_row(const char* name, int64_t size, torch::ScalarType dtype) {
+  torch::Tensor a = torch::randn({size, size}).to(dtype), b = torch::randn({size, size}).to(dtype);
   double n = static_cast<double>(size);
   double ns = bench::median_ns([&] { torch::Tensor product = at::matmul(a, b); });
   bench::report(name, 2 * n * n * n / ns, "GFLOP/s");
@@ -41,6 +41,7 @@ int main() {
   torch::set_num_threads(static_cast<int>(std::thread::hardware_concurrency()));
   torch::NoGradGuard no_grad;
   large_rows();
-  matmul_row("matmul_512_f32", 512);
-  matmul_row("matmul_2048_f32", 2048);
+  matmul_row("matmul_512_f32", 512, torch::kFloat);
+  matmul_row("matmul_2048_f32", 2048, torch::kFloat);
+  matmul_row("matmul_2048_bf16", 2048, torch::kBFloat16);
 }
