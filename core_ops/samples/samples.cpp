@@ -15,10 +15,17 @@ struct BuildOfTable {
   Build build;
 };
 constexpr BuildOfTable builds_of_tables[] = {
-    {"convolution", draft_convolution}, {"pooling", draft_pooling},     {"norm", draft_norm},
-    {"loss", draft_loss},               {"attention", draft_attention}, {"shape", draft_shape},
-    {"statistics", draft_statistics},   {"bitwise", draft_pointwise},   {"linear", draft_linear},
-    {"selection", draft_selection},     {"draw", draft_draw},
+    {"convolution", draft_convolution},
+    {"pooling", draft_pooling},
+    {"norm", draft_norm},
+    {"loss", draft_loss},
+    {"attention", draft_attention},
+    {"shape", draft_shape},
+    {"statistics", draft_statistics},
+    {"bitwise", draft_pointwise},
+    {"linear", draft_linear},
+    {"selection", draft_selection},
+    {"draw", draft_draw},
 };
 
 Build build_for(const Operator& op, const RowFacts& facts) {

@@ -182,7 +182,8 @@ Checked check_derivative(Operator& op, const Sample& sample, Placing placing) {
   const auto call = [&](std::span<const Tensor> inputs) {
     std::map<const bp_tensor*, Tensor> others;
     for (std::size_t i = 0; i < inputs.size(); ++i) others[replaced[i]] = shown[i](inputs[i]);
-    manual_seed(7);  // the same random numbers in each call, so that these rows have derivatives too
+    manual_seed(
+        7);  // the same random numbers in each call, so that these rows have derivatives too
     return call_boxed(op, Rewired(sample, others).args());
   };
   if (!can_call(call, leaves)) return {};

@@ -287,7 +287,7 @@ typedef struct bp_queue {
 #define BP_X_LOG1P 33u
 #define BP_X_POW 34u
 #define BP_X_ERF 35u
-#define BP_X_ACC 36u /* what was accumulated so far; see bp_operator.initial */
+#define BP_X_ACC 36u    /* what was accumulated so far; see bp_operator.initial */
 #define BP_X_BITAND 37u /* of integers; this and the next three are the logic of bools */
 #define BP_X_BITOR 38u
 #define BP_X_BITXOR 39u
