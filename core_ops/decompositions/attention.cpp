@@ -7,17 +7,12 @@
 #include <backplane/core_ops/operators.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "rules/decompositions.hpp"
+
 namespace bp {
 namespace {
 
 constexpr double score_limit = std::numeric_limits<double>::infinity();
-
-Tensor as_computed(const Tensor& a) {
-  return a.dtype() == f16 || a.dtype() == bf16 ? cast(a, f32) : a;
-}
-Tensor as_given(const Tensor& a, Dtype dtype) {
-  return a.dtype() == dtype ? a : cast(a, dtype);
-}
 
 // The heads of key or value, each as often as queries' heads share it.
 Tensor shared_heads(const Tensor& a, std::int64_t num_heads) {
@@ -50,7 +45,7 @@ Tensor masked_scores(const Tensor& query, const Tensor& key, const Tensor& attn_
   Tensor scores = mul(matmul(query, transpose(key, -1, -2)), scale);
   if (attn_mask.defined())
     scores = attn_mask.dtype() == boolean ? where(attn_mask, scores, -score_limit)
-                                          : add(scores, as_computed(attn_mask));
+                                          : add(scores, widened(attn_mask));
   return is_causal ? where(causal_mask(scores), scores, -score_limit) : scores;
 }
 
@@ -79,12 +74,12 @@ BackThroughScores back_through_scores(const Tensor& grad, const Tensor& grad_log
                                       const Tensor& logsumexp, bool is_causal, double scale) {
   const std::int64_t num_heads = query.shape()[1];
   BackThroughScores back{
-      as_computed(grad), as_computed(query), shared_heads(as_computed(key), num_heads), {}, {}};
+      widened(grad), widened(query), shared_heads(widened(key), num_heads), {}, {}};
   const Tensor scores = masked_scores(back.query, back.key, attn_mask, is_causal, scale);
   back.weights = exp(sub(scores, unsqueeze(logsumexp, -1)));
-  Tensor shift = sum(mul(back.grad, as_computed(result)), -1, true);
+  Tensor shift = sum(mul(back.grad, widened(result)), -1, true);
   if (grad_logsumexp.defined()) shift = sub(shift, unsqueeze(grad_logsumexp, -1));
-  const Tensor values = shared_heads(as_computed(value), num_heads);
+  const Tensor values = shared_heads(widened(value), num_heads);
   const Tensor by_weights = matmul(back.grad, transpose(values, -1, -2));
   back.by_scores = mul(back.weights, sub(by_weights, shift));
   return back;
@@ -141,11 +136,11 @@ Tensor attention_with_dropout(const Tensor& query, const Tensor& key, const Tens
                               const Tensor& attn_mask, double dropout_p, bool is_causal,
                               double scale) {
   const std::int64_t num_heads = query.shape()[1];
-  const Tensor scores = masked_scores(as_computed(query), shared_heads(as_computed(key), num_heads),
+  const Tensor scores = masked_scores(widened(query), shared_heads(widened(key), num_heads),
                                       attn_mask, is_causal, scale);
   const Tensor weights = dropout(weights_of(scores).weights, dropout_p, true);
-  const Tensor result = matmul(weights, shared_heads(as_computed(value), num_heads));
-  return as_given(result, query.dtype());
+  const Tensor result = matmul(weights, shared_heads(widened(value), num_heads));
+  return in_dtype(result, query.dtype());
 }
 
 }  // namespace
@@ -181,11 +176,11 @@ NativeAttentionResult attention_by_softmax(const Tensor& query, const Tensor& ke
                                            const Tensor& value, const Tensor& attn_mask,
                                            bool is_causal, double scale) {
   const std::int64_t num_heads = query.shape()[1];
-  const Tensor scores = masked_scores(as_computed(query), shared_heads(as_computed(key), num_heads),
+  const Tensor scores = masked_scores(widened(query), shared_heads(widened(key), num_heads),
                                       attn_mask, is_causal, scale);
   Weights parts = weights_of(scores);
-  const Tensor result = matmul(parts.weights, shared_heads(as_computed(value), num_heads));
-  return {as_given(result, query.dtype()), std::move(parts.logsumexp)};
+  const Tensor result = matmul(parts.weights, shared_heads(widened(value), num_heads));
+  return {in_dtype(result, query.dtype()), std::move(parts.logsumexp)};
 }
 
 AttentionBackwardResult attention_backward_by_products(
@@ -199,8 +194,8 @@ AttentionBackwardResult attention_backward_by_products(
   const Tensor by_products = mul(back.by_scores, scale);
   const Tensor by_key = matmul(transpose(by_products, -1, -2), back.query);
   const Tensor by_value = matmul(transpose(back.weights, -1, -2), back.grad);
-  return {as_given(matmul(by_products, back.key), dtype),
-          as_given(summed_heads(by_key, own), dtype), as_given(summed_heads(by_value, own), dtype)};
+  return {in_dtype(matmul(by_products, back.key), dtype),
+          in_dtype(summed_heads(by_key, own), dtype), in_dtype(summed_heads(by_value, own), dtype)};
 }
 
 Tensor attention_mask_backward_by_products(const Tensor& grad, const Tensor& grad_logsumexp,
@@ -208,7 +203,7 @@ Tensor attention_mask_backward_by_products(const Tensor& grad, const Tensor& gra
                                            const Tensor& value, const Tensor& attn_mask,
                                            const Tensor& result, const Tensor& logsumexp,
                                            bool is_causal, double scale) {
-  return as_given(back_through_scores(grad, grad_logsumexp, query, key, value, attn_mask, result,
+  return in_dtype(back_through_scores(grad, grad_logsumexp, query, key, value, attn_mask, result,
                                       logsumexp, is_causal, scale)
                       .by_scores,
                   query.dtype());

@@ -9,15 +9,10 @@
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "rules/decompositions.hpp"
+
 namespace bp {
 namespace {
-
-Tensor in_statistics(const Tensor& a) {
-  return a.dtype() == f16 || a.dtype() == bf16 ? cast(a, f32) : a;
-}
-Tensor in_dtype(const Tensor& a, Dtype dtype) {
-  return a.dtype() == dtype ? a : cast(a, dtype);
-}
 
 Dims normalized_dims(const Tensor& a, IntList normalized_shape) {
   Dims dims;
@@ -41,8 +36,8 @@ Dims all_but_channels(std::int64_t rank) {
 }
 
 Tensor scaled_and_shifted(Tensor a, const Tensor& weight, const Tensor& bias) {
-  if (weight.defined()) a = mul(a, in_statistics(weight));
-  if (bias.defined()) a = add(a, in_statistics(bias));
+  if (weight.defined()) a = mul(a, widened(weight));
+  if (bias.defined()) a = add(a, widened(bias));
   return a;
 }
 Tensor scaled_and_shifted_by_channel(const Tensor& a, const Tensor& weight, const Tensor& bias) {
@@ -52,7 +47,7 @@ Tensor scaled_and_shifted_by_channel(const Tensor& a, const Tensor& weight, cons
 
 // a before weight and bias.
 Tensor normalized(const Tensor& a, const Tensor& mean, const Tensor& rstd) {
-  const Tensor wide = in_statistics(a);
+  const Tensor wide = widened(a);
   return mul(mean.defined() ? sub(wide, mean) : wide, rstd);
 }
 
@@ -69,8 +64,8 @@ void check_per_channel(const char* op, const char* what, const Tensor& values, c
 // The running statistics take over a part of a batch's own: as memory, past every derivative.
 void take_over(const Tensor& running, const Tensor& latest, double momentum) {
   if (!running.defined() || running.device() == meta_device) return;  // no memory to write
-  const Tensor own = mul(in_statistics(running), 1 - momentum);
-  copy_into(running, in_dtype(add(own, mul(in_statistics(latest), momentum)), running.dtype()));
+  const Tensor own = mul(widened(running), 1 - momentum);
+  copy_into(running, in_dtype(add(own, mul(widened(latest), momentum)), running.dtype()));
 }
 void take_over(const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
                const Tensor& variance, std::int64_t count, double momentum) {
@@ -85,11 +80,11 @@ Tensor normalized_by_running(const char* op, const Tensor& a, const Tensor& weig
                              const Tensor& running_var, double eps) {
   BP_CHECK(running_mean.defined() && running_var.defined(),
            "{}: in evaluation there must be running_mean and running_var; give both", op);
-  const Tensor scale = rsqrt(add(in_statistics(running_var), eps));
-  const Tensor factor = weight.defined() ? mul(scale, in_statistics(weight)) : scale;
-  const Tensor lowered = neg(mul(in_statistics(running_mean), factor));
-  const Tensor shift = bias.defined() ? add(lowered, in_statistics(bias)) : lowered;
-  const Tensor scaled = mul(in_statistics(a), by_channel(factor, a.ndim()));
+  const Tensor scale = rsqrt(add(widened(running_var), eps));
+  const Tensor factor = weight.defined() ? mul(scale, widened(weight)) : scale;
+  const Tensor lowered = neg(mul(widened(running_mean), factor));
+  const Tensor shift = bias.defined() ? add(lowered, widened(bias)) : lowered;
+  const Tensor scaled = mul(widened(a), by_channel(factor, a.ndim()));
   return in_dtype(add(scaled, by_channel(shift, a.ndim())), a.dtype());
 }
 
@@ -103,7 +98,7 @@ double smallest_step(const Tensor& a) {
 NativeLayerNormResult layer_norm_by_moments(const Tensor& a, IntList normalized_shape,
                                             const Tensor& weight, const Tensor& bias, double eps) {
   const Dims dims = normalized_dims(a, normalized_shape);
-  const Tensor wide = in_statistics(a);
+  const Tensor wide = widened(a);
   const Tensor center = mean(wide, dims, true);
   const Tensor rstd = rsqrt(add(mean(square(sub(wide, center)), dims, true), eps));
   const Tensor result = scaled_and_shifted(normalized(wide, center, rstd), weight, bias);
@@ -113,7 +108,7 @@ NativeLayerNormResult layer_norm_by_moments(const Tensor& a, IntList normalized_
 NativeRmsNormResult rms_norm_by_moments(const Tensor& a, IntList normalized_shape,
                                         const Tensor& weight, double eps) {
   const Dims dims = normalized_dims(a, normalized_shape);
-  const Tensor wide = in_statistics(a);
+  const Tensor wide = widened(a);
   const Tensor rstd = rsqrt(add(mean(square(wide), dims, true), eps));
   return {in_dtype(scaled_and_shifted(mul(wide, rstd), weight, {}), a.dtype()), rstd};
 }
@@ -122,7 +117,7 @@ Tensor norm_backward_by_means(const Tensor& grad, const Tensor& a, IntList norma
                               const Tensor& center, const Tensor& rstd, const Tensor& weight) {
   const Dims dims = normalized_dims(a, normalized_shape);
   const Tensor flat = normalized(a, center, rstd);
-  const Tensor inner = scaled_and_shifted(in_statistics(grad), weight, {});
+  const Tensor inner = scaled_and_shifted(widened(grad), weight, {});
   Tensor rest = sub(inner, mul(flat, mean(mul(inner, flat), dims, true)));
   if (center.defined()) rest = sub(rest, mean(inner, dims, true));
   return in_dtype(mul(rest, rstd), a.dtype());
@@ -130,7 +125,7 @@ Tensor norm_backward_by_means(const Tensor& grad, const Tensor& a, IntList norma
 
 Tensor norm_weight_backward_by_sum(const Tensor& grad, const Tensor& a, IntList normalized_shape,
                                    const Tensor& center, const Tensor& rstd) {
-  const Tensor products = mul(in_statistics(grad), normalized(a, center, rstd));
+  const Tensor products = mul(widened(grad), normalized(a, center, rstd));
   Dims rows;
   for (std::int64_t dim = 0; dim < a.ndim() - static_cast<std::int64_t>(normalized_shape.size());
        ++dim)
@@ -154,7 +149,7 @@ Tensor group_norm_by_rows(const Tensor& a, std::int64_t num_groups, const Tensor
   const Tensor rows = reshape(a, {a.shape()[0] * num_groups, size});
   const Tensor flat = reshape(native_layer_norm(rows, {size}, {}, {}, eps).result, a.shape());
   if (!weight.defined() && !bias.defined()) return flat;
-  return in_dtype(scaled_and_shifted_by_channel(in_statistics(flat), weight, bias), a.dtype());
+  return in_dtype(scaled_and_shifted_by_channel(widened(flat), weight, bias), a.dtype());
 }
 
 Tensor batch_norm_by_moments(const Tensor& a, const Tensor& weight, const Tensor& bias,
@@ -180,7 +175,7 @@ Tensor batch_norm_by_moments(const Tensor& a, const Tensor& weight, const Tensor
 NativeBatchNormResult native_batch_norm_by_moments(const Tensor& a, const Tensor& weight,
                                                    const Tensor& bias, double eps) {
   const Dims dims = all_but_channels(a.ndim());
-  const Tensor wide = in_statistics(a);
+  const Tensor wide = widened(a);
   const Tensor center = mean(wide, dims);
   const Tensor centered = sub(wide, by_channel(center, a.ndim()));
   const Tensor variance = mean(square(centered), dims);
@@ -194,12 +189,12 @@ BatchNormBackwardResult batch_norm_backward_by_sums(const Tensor& grad, const Te
                                                     const Tensor& variance, double eps) {
   const Dims dims = all_but_channels(a.ndim());
   const std::int64_t rank = a.ndim(), count = a.numel() / std::max<std::int64_t>(1, a.shape()[1]);
-  const Tensor wide = in_statistics(grad), rstd = rsqrt(add(variance, eps));
+  const Tensor wide = widened(grad), rstd = rsqrt(add(variance, eps));
   const Tensor flat = normalized(a, by_channel(center, rank), by_channel(rstd, rank));
   const Tensor by_weight = sum(mul(wide, flat), dims), by_bias = sum(wide, dims);
   const Tensor rest = sub(sub(wide, by_channel(div(by_bias, count), rank)),
                           mul(flat, by_channel(div(by_weight, count), rank)));
-  const Tensor factor = weight.defined() ? mul(rstd, in_statistics(weight)) : rstd;
+  const Tensor factor = weight.defined() ? mul(rstd, widened(weight)) : rstd;
   return {in_dtype(mul(rest, by_channel(factor, rank)), a.dtype()), in_dtype(by_weight, a.dtype()),
           in_dtype(by_bias, a.dtype())};
 }
@@ -222,7 +217,7 @@ Tensor instance_norm_by_groups(const Tensor& a, const Tensor& weight, const Tens
     const ExcludeLayers excluded(~0ull << static_cast<unsigned>(Layer::autograd));
     Dims inner;
     for (std::int64_t dim = 2; dim < a.ndim(); ++dim) inner.push_back(dim);
-    const Tensor wide = in_statistics(a), center = mean(wide, inner, true);
+    const Tensor wide = widened(a), center = mean(wide, inner, true);
     const Tensor variance = mean(square(sub(wide, center)), inner);
     take_over(running_mean, running_var, mean(reshape(center, variance.shape()), 0),
               mean(variance, 0), count, momentum);

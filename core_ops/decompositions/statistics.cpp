@@ -12,13 +12,6 @@
 namespace bp {
 namespace {
 
-Tensor widened(const Tensor& a) {
-  return a.dtype() == f16 || a.dtype() == bf16 ? cast(a, f32) : a;
-}
-Tensor narrowed(const Tensor& a, Dtype dtype) {
-  return a.dtype() == dtype ? a : cast(a, dtype);
-}
-
 bool is_reduced(const DimList& dim, std::int64_t which) {
   const IntList dims = *dim.list();
   return std::find(dims.begin(), dims.end(), which) != dims.end();
@@ -63,17 +56,17 @@ Tensor prod_by_halves(const Tensor& a, const DimList& dim, bool keepdim) {
   }
   while ((half /= 2) != 0)
     product = mul(narrow(product, 1, 0, half), narrow(product, 1, half, half));
-  return narrowed(reshape(product, result_shape(a, dim, keepdim)), a.dtype());
+  return in_dtype(reshape(product, result_shape(a, dim, keepdim)), a.dtype());
 }
 
 Tensor variance_in_two_passes(const Tensor& a, const DimList& dim, std::int64_t correction,
                               bool keepdim) {
-  return narrowed(variance_of(widened(a), dim, correction, keepdim), a.dtype());
+  return in_dtype(variance_of(widened(a), dim, correction, keepdim), a.dtype());
 }
 
 Tensor deviation_in_two_passes(const Tensor& a, const DimList& dim, std::int64_t correction,
                                bool keepdim) {
-  return narrowed(sqrt(variance_of(widened(a), dim, correction, keepdim)), a.dtype());
+  return in_dtype(sqrt(variance_of(widened(a), dim, correction, keepdim)), a.dtype());
 }
 
 // -1 - a has no overflow, for unsigned numbers neither: it turns all bits round.
@@ -88,16 +81,16 @@ Tensor logsumexp_by_max(const Tensor& a, const DimList& dim, bool keepdim) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Tensor taken_off = where(eq(abs(largest), infinity), 0, largest);
   const Tensor total = log(sum(exp(sub(wide, taken_off)), dim, keepdim));
-  return narrowed(add(total, reshape(taken_off, total.shape())), a.dtype());
+  return in_dtype(add(total, reshape(taken_off, total.shape())), a.dtype());
 }
 
 Tensor norm_by_power(const Tensor& a, double p, const DimList& dim, bool keepdim) {
   if (p == 0) return sum(cast(ne(a, 0), a.dtype()), dim, keepdim);
   if (std::isinf(p)) return p > 0 ? max(abs(a), dim, keepdim) : min(abs(a), dim, keepdim);
   const Tensor wide = widened(a);
-  if (p == 1) return narrowed(sum(abs(wide), dim, keepdim), a.dtype());
-  if (p == 2) return narrowed(sqrt(sum(square(wide), dim, keepdim)), a.dtype());
-  return narrowed(pow(sum(pow(abs(wide), p), dim, keepdim), 1 / p), a.dtype());
+  if (p == 1) return in_dtype(sum(abs(wide), dim, keepdim), a.dtype());
+  if (p == 2) return in_dtype(sqrt(sum(square(wide), dim, keepdim)), a.dtype());
+  return in_dtype(pow(sum(pow(abs(wide), p), dim, keepdim), 1 / p), a.dtype());
 }
 
 }  // namespace bp

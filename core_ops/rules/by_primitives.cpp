@@ -76,8 +76,7 @@ Tensor log1p_by_log(const Tensor& a) {
 
 Tensor erf_by_exp(const Tensor& a) {
   // The polynomials' terms reach beyond what f16 holds.
-  if (a.dtype() != f16 && a.dtype() != bf16) return erf_of_wide(a);
-  return cast(erf_of_wide(cast(a, f32)), a.dtype());
+  return in_dtype(erf_of_wide(widened(a)), a.dtype());
 }
 
 }  // namespace bp

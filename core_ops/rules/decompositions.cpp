@@ -30,6 +30,14 @@ void finish(const Call& call, std::span<Tensor> values) {
   }
 }
 
+Tensor widened(const Tensor& a) {
+  return a.dtype() == f16 || a.dtype() == bf16 ? cast(a, f32) : a;
+}
+
+Tensor in_dtype(const Tensor& a, Dtype dtype) {
+  return a.dtype() == dtype ? a : cast(a, dtype);
+}
+
 Tensor operand_arg(const Call& call, std::uint32_t place) {
   if (is_tensor(call, place)) return Tensor::share(TensorImpl::of(call.args[place].u.tensor));
   for (std::uint32_t i = 0; i < call.num_args; ++i) {

@@ -33,6 +33,11 @@ inline void finish(const Call& call, Tensor value) {
 // A tensor argument that may have come as a number: then a 0-dim tensor of the others' dtype.
 Tensor operand_arg(const Call& call, std::uint32_t place);
 
+// 16-bit floats as float32, in which what follows rounds once; all else as it is.
+Tensor widened(const Tensor& a);
+// No cast where the dtype is that one already.
+Tensor in_dtype(const Tensor& a, Dtype dtype);
+
 inline Device device_or_default(std::optional<Device> device) {
   return device ? *device : default_device();
 }
