@@ -139,16 +139,16 @@ void check_shape_from_data(const Frame& frame, const Launch& launch, std::uint32
                             frame.op().name(), frame.record.name, index));
 }
 
-// Will the kernel report bad indices through the stream's word, if it finds some?
-bool reports_faults(const Candidate& candidate, const Frame& frame) {
-  return (candidate.declared.flags & BP_KERNEL_MAY_FAULT) &&
-         (!frame.record.synchronous || candidate.rung == Rung::generated);
+// Will the kernel report bad indices through the stream's word, if it finds some? Also on a synchronous device,
+// where another kernel would return the error: the declaration is a promise of the word.
+bool reports_faults(const Candidate& candidate) {
+  return (candidate.declared.flags & BP_KERNEL_MAY_FAULT) != 0;
 }
 
 bp_code run(const Candidate& candidate, Frame& frame, Launch& launch) {
   bp_call abi_call = make_abi_call(frame, launch);
   abi_call.num_args = candidate.num_known;
-  const bool faults = reports_faults(candidate, frame);
+  const bool faults = reports_faults(candidate);
   if (current_capture()) [[unlikely]]
     return capture_kernel(candidate, frame, launch, abi_call, faults);
   if (faults) abi_call.fault = &arm_fault(frame.stream, frame.op().name());

@@ -1,0 +1,32 @@
+// The fault word of kernels that declare that they may find a bad index, on a synchronous device too.
+#include <gtest/gtest.h>
+
+#include <backplane/backplane.hpp>
+#include <backplane/dispatcher/loader.hpp>
+
+namespace {
+
+TEST(FaultWord, of_a_synchronous_device_is_there_and_comes_out_once_at_synchronize) {
+  bp::load_plugin(BP_TEST_PLUGIN_DIR "/libbackplane_exam.so");
+  const bp::Device exam = bp::device("exam:0");
+  const bp::Tensor values = bp::to(bp::tensor({1.0f, 2.0f, 3.0f}), exam);
+
+  const bp::Tensor found = bp::gather(values, 0, bp::to(bp::tensor({2, 0}), exam));
+  bp::synchronize(exam);
+  EXPECT_EQ(bp::to_vector<float>(found), (std::vector<float>{3, 1}));
+
+  bp::gather(values, 0, bp::to(bp::tensor({0, 3}), exam));
+  try {
+    bp::synchronize(exam);
+    ADD_FAILURE() << "a bad index was not reported";
+  } catch (const bp::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("gather: index out of range (device exam:0)"),
+              std::string::npos)
+        << error.what();
+  }
+  bp::synchronize(exam);
+  EXPECT_EQ(bp::to_vector<float>(bp::gather(values, 0, bp::to(bp::tensor({1}), exam))),
+            std::vector<float>{2});
+}
+
+}  // namespace

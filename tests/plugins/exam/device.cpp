@@ -1,0 +1,106 @@
+#include "device.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <sys/mman.h>
+#include <thread>
+#include <unordered_map>
+
+#include "variant.hpp"
+
+namespace reference {
+namespace {
+
+// Large blocks come from the system untouched: what nobody writes costs nothing.
+constexpr uint64_t large = uint64_t{64} << 20;
+std::mutex large_mutex;
+std::unordered_map<void*, uint64_t> large_blocks;
+
+void* map_large(uint64_t bytes) {
+  void* const block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (block == MAP_FAILED) return nullptr;
+  std::lock_guard lock(large_mutex);
+  large_blocks[block] = bytes;
+  return block;
+}
+
+bool unmap_large(void* block) {
+  std::lock_guard lock(large_mutex);
+  const auto found = large_blocks.find(block);
+  if (found == large_blocks.end()) return false;
+  munmap(block, found->second);
+  large_blocks.erase(found);
+  return true;
+}
+
+void wait_at_random() {
+  static std::atomic<unsigned> state{1};
+  const unsigned now = state.fetch_add(0x9E3779B9u) * 2654435761u >> 24;
+  if (now < 8) std::this_thread::sleep_for(std::chrono::milliseconds(now % 6));
+}
+
+}  // namespace
+
+bp::Status Device::describe(uint32_t, bp::DeviceInfo& info) {
+  info.set_name("software device under examination");
+  info.flags = BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_REAL_ADDRESSES;
+  if (!exam::variant_is("background")) info.flags |= BP_DEVICE_SYNCHRONOUS;
+  info.total_memory = uint64_t{8} << 30;
+  info.offset_alignment = exam::variant_is("align_4096")      ? 4096
+                          : exam::variant_is("align_element") ? 16
+                                                              : 64;
+  return bp::ok;
+}
+
+bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
+  if (exam::variant_is("align_4096") && alignment < 4096) alignment = 4096;
+  if (alignment < sizeof(void*)) alignment = sizeof(void*);
+  void* const block =
+      bytes >= large && alignment <= 4096
+          ? map_large(bytes)
+          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (block == nullptr)
+    return bp::out_of_memory("no %llu bytes", static_cast<unsigned long long>(bytes));
+  return bp::handle_of(block);
+}
+
+void Device::release(bp::Handle handle) {
+  void* const block = bp::address_of(handle);
+  if (!unmap_large(block)) std::free(block);
+}
+
+bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction, Queue* queue) {
+  return submit(
+      queue,
+      [to_ptr = static_cast<uint8_t*>(bp::address_of(bp::Handle{to.handle})) + to.offset,
+       from_ptr = static_cast<uint8_t*>(bp::address_of(bp::Handle{from.handle})) + from.offset,
+       bytes = to.bytes] {
+        std::memcpy(to_ptr, from_ptr, bytes);
+        return Outcome{};
+      });
+}
+
+bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue) {
+  uint8_t kept[16];
+  if (pattern_bytes == 0 || pattern_bytes > sizeof kept ||
+      (pattern_bytes & (pattern_bytes - 1)) != 0)
+    return bp::bad_argument("fill: a pattern of %u bytes; 1, 2, 4, 8 or 16 are possible",
+                            pattern_bytes);
+  std::memcpy(kept, pattern, pattern_bytes);
+  return submit(
+      queue, [=, to_ptr = static_cast<uint8_t*>(bp::address_of(bp::Handle{to.handle})) + to.offset,
+              bytes = to.bytes] {
+        for (uint64_t i = 0; i < bytes; ++i) to_ptr[i] = kept[i % pattern_bytes];
+        return Outcome{};
+      });
+}
+
+bp::Status Device::submit(Queue* queue, Work work) {
+  if (exam::variant_is("delays")) wait_at_random();
+  if (exam::variant_is("background")) return queue_of(queue).submit(std::move(work));
+  const Outcome outcome = work();
+  return outcome.code == BP_OK ? bp::Status(bp::ok) : bp::error(outcome.code, "%s", outcome.text);
+}
+
+}  // namespace reference

@@ -1,0 +1,60 @@
+// The exam's device: host memory, one that does its work at once or, as a benign variant, on a thread in the background.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include <backplane/plugin.hpp>
+
+#include "memory.hpp"
+#include "queue.hpp"
+
+namespace reference {
+
+class Device : public bp::Backend {
+ public:
+  static constexpr bp::Identity identity{"exam", "Backplane tests", "0.1"};
+
+  struct EventHandle {
+    std::shared_ptr<Event> event = std::make_shared<Event>();
+  };
+
+  static bp::Status describe(uint32_t index, bp::DeviceInfo& info);
+  static const bp_header* extension(const char* name, uint32_t min_version);
+
+  explicit Device(uint32_t) {}
+
+  bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment);
+  void release(bp::Handle handle);
+  bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
+  bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
+
+  // What kernels ask.
+  bp::Result<uint8_t*> bytes_of(const bp::Region& region, const char*) {
+    return static_cast<uint8_t*>(bp::address_of(bp::Handle{region.handle})) + region.offset;
+  }
+  bp::Status submit(Queue* queue, Work work);
+
+  bp::Status synchronize(Queue* queue) { return queue_of(queue).synchronize(); }
+  bp::Result<Queue*> create_stream() { return new Queue; }
+  void destroy_stream(Queue* queue) { delete queue; }
+  bp::Status query_stream(Queue* queue) { return queue_of(queue).query(); }
+
+  bp::Result<EventHandle*> create_event() { return new EventHandle; }
+  void destroy_event(EventHandle* handle) { delete handle; }
+  bp::Status record_event(EventHandle* handle, Queue* queue) {
+    return handle->event->record(handle->event, queue_of(queue));
+  }
+  bp::Status wait_event(Queue* queue, EventHandle* handle) {
+    return handle->event->make_wait(handle->event, queue_of(queue));
+  }
+  bp::Status query_event(EventHandle* handle) { return handle->event->query(); }
+  bp::Status synchronize_event(EventHandle* handle) { return handle->event->synchronize(); }
+
+ private:
+  Queue& queue_of(Queue* queue) { return queue == nullptr ? default_queue_ : *queue; }
+
+  Queue default_queue_;
+};
+
+}  // namespace reference

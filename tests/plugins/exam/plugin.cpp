@@ -1,0 +1,15 @@
+// The correct plugin, as `exam_correct_plugin`: the exported function is in host_side.cpp, and stands before it.
+// alone: it renames the exported function
+#include <cstring>
+
+#define bp_get_plugin_v1 exam_correct_plugin
+#include <backplane/plugin.hpp>
+
+#include "device.hpp"
+#include "numerics.hpp"
+
+const bp_header* reference::Device::extension(const char* name, uint32_t min_version) {
+  return exam::declared_numerics(name, min_version);
+}
+
+BP_PLUGIN(reference::Device, pointwise, reduction, matmul, gather, sort, copy, factory, more)
