@@ -1,8 +1,9 @@
 #include "device/device_compiler.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
-#include <future>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -21,13 +22,40 @@ struct Built {
   bp_module* module = nullptr;
 };
 
-// Shared with that thread, which may outlive the wait for it. The device does not close meanwhile.
-struct Build {
+// Shared with that thread, which may outlive the wait for it. The device does not close meanwhile. No std::promise: it
+// reaches the C++ library's own thread storage, which a program that opened that library late cannot give us (see
+// tests/rules/symbols_rule.py).
+class Build {
+ public:
   std::string language, name, code;
   bp_compiler api{};
   DeviceRecord* record = nullptr;
-  std::promise<Built> promise;
-  std::future<Built> result = promise.get_future();
+
+  void end(Built built) {
+    {
+      const std::lock_guard lock(mutex_);
+      built_ = std::move(built);
+      has_ended_ = true;
+    }
+    ended_.notify_all();
+  }
+  // Has it ended within the limit?
+  bool wait_for(std::chrono::seconds limit) {
+    std::unique_lock lock(mutex_);
+    return ended_.wait_for(lock, limit, [this] { return has_ended_; });
+  }
+  // Once; waits for the end.
+  Built take() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return has_ended_; });
+    return std::move(built_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  Built built_;
+  bool has_ended_ = false;
 };
 
 namespace {
@@ -70,7 +98,7 @@ void run_build(const std::shared_ptr<Build>& build) {
   if (built.code != BP_OK) built.message = thread_state().error_message;
   // In this order: whoever has the result may close the device.
   build->record->live_builds.fetch_sub(1);
-  build->promise.set_value(std::move(built));
+  build->end(std::move(built));
 }
 
 void start(const std::shared_ptr<Build>& build) {
@@ -151,7 +179,7 @@ DeviceCompiler::~DeviceCompiler() {
   for (const auto& [_, kernel] : kernels_) {
     if (!kernel->build) continue;
     // It has ended, or is about to say so.
-    const Built built = kernel->build->result.get();
+    const Built built = kernel->build->take();
     if (built.module) api_.release(record_.handle, built.module);
   }
   for (bp_module* module : modules_) api_.release(record_.handle, module);
@@ -235,12 +263,12 @@ bp_function* DeviceCompiler::compile(const std::string& name, const std::string&
 
 // The module of the kernel's build, if that ends within the limit.
 bp_module* DeviceCompiler::finish(const std::string& name, seconds limit, Kernel& kernel) {
-  if (kernel.build->result.wait_for(limit) != std::future_status::ready)
+  if (!kernel.build->wait_for(limit))
     throw_error(ErrorClass::internal,
                 fmt::format("{}: its compiler on {} has not come to an end within {} s and goes on "
                             "without being waited for (BACKPLANE_COMPILE_SECONDS sets the limit)",
                             name, record_.name, time_limit().count()));
-  const Built built = std::exchange(kernel.build, nullptr)->result.get();
+  const Built built = std::exchange(kernel.build, nullptr)->take();
   if (built.code == BP_OK) return built.module;
   thread_state().error_code = built.code;
   thread_state().error_message =

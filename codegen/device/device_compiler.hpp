@@ -50,7 +50,7 @@ class FunctionTable {
   mutable std::atomic<const Entry*> recent_[1 << slot_bits] = {};
 };
 
-struct Build;
+class Build;
 
 // Lives from the first call on the device until the backend closes. Threads: any.
 class DeviceCompiler {

@@ -32,4 +32,9 @@ broken += [f"{core.name}: links {library}" for library in needed if VENDORS.sear
 for size in re.findall(r"^\s*TLS(?:\s+0x\w+){4}\s+(0x\w+)", output("readelf", "-lW", core), re.MULTILINE):
     if int(size, 16) > 1024:
         broken.append(f"{core.name}: {int(size, 16)} bytes of thread-local variables; at most 1,024")
+# A program that opened another library late, as Python does with the C++ library, has no static storage left to give it.
+for library in rule.build.glob("lib/libbackplane*.so"):
+    for symbol in re.findall(r"R_X86_64_TPOFF64\s+\w+ (\w\S*)", output("readelf", "-rW", library)):
+        if not OURS.search(symbol):
+            broken.append(f"{library.name}: wants {symbol}, a thread-local variable of another library")
 rule.report(broken, f"{len(plugins)} plugins and {core.name}")
