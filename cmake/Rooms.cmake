@@ -1,12 +1,16 @@
 # Rooms and what is made of them. A room is a folder whose include path is its permission: it compiles with its own
 # headers and those of the rooms that it SEES (and that these see), and with nothing else of this tree.
 
-# bp_room(NAME SEES ROOM... [LIBS TARGET...])
+# bp_room(NAME SEES ROOM... [LIBS TARGET...] [JOIN NUMBER])
 #   NAME/include/      what others may include
 #   NAME/, NAME/*/     its own sources and headers; NAME/generated/ holds the generator's committed output
-# Makes the object library bp_NAME. LIBS stay inside the room: public headers must not need them.
+# Makes the object library bp_NAME. LIBS stay inside the room: public headers must not need them. JOIN: see
+# bp_join_sources; default 16.
 function(bp_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SEES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "JOIN" "SEES;LIBS")
+  if(NOT arg_JOIN)
+    set(arg_JOIN 16)
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.hpp */*.cpp */*.hpp)
   if(NOT sources MATCHES "[.]cpp")
     list(APPEND sources "${CMAKE_BINARY_DIR}/empty.cpp")
@@ -17,7 +21,7 @@ function(bp_room name)
   target_link_libraries(bp_${name} PUBLIC ${arg_SEES} PRIVATE ${arg_LIBS} bp_warnings fmt::fmt Threads::Threads)
   target_compile_options(bp_${name} PRIVATE ${bp_core_options})
   target_precompile_headers(bp_${name} REUSE_FROM bp_standard_headers)
-  bp_join_sources(bp_${name} 8)
+  bp_join_sources(bp_${name} ${arg_JOIN})
   set_property(GLOBAL APPEND PROPERTY bp_rooms ${name})
 endfunction()
 

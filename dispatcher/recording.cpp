@@ -138,21 +138,21 @@ void run_kernel(Recording& recording, RecordedKernel& kept, StreamImpl& stream) 
   for (const Tensor& result : kept.results) result.impl()->storage->bump_version();
 }
 
-bp_region region_of(const Tensor& tensor) {
+bp_region whole_region(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   return {impl.storage->handle, impl.abi.dl.byte_offset, tensor.nbytes()};
 }
 
 void run_copy(Recording& recording, const RecordedCopy& copy, StreamImpl& stream) {
-  copy_region(recording.record(), region_of(copy.target), region_of(copy.source), BP_COPY_WITHIN,
-              stream);
+  copy_region(recording.record(), whole_region(copy.target), whole_region(copy.source),
+              BP_COPY_WITHIN, stream);
   copy.target.impl()->storage->bump_version();
 }
 
 // By the device itself, where it can.
 bool fill(DeviceRecord& record, const Tensor& target, const void* element, StreamImpl& stream) {
   if (!record.memory->fill) return false;
-  const bp_region to = region_of(target);
+  const bp_region to = whole_region(target);
   clear_plugin_error();
   const bp_code code =
       record.memory->fill(record.handle, &to, element, target.itemsize(), stream.raw);
@@ -165,7 +165,7 @@ void run_fill(Recording& recording, const RecordedFill& filled, StreamImpl& stre
   if (fill(record, filled.target, filled.element, stream)) return;
   // The element lives as long as the recording, which outlives its replays.
   const bp_region from{reinterpret_cast<bp_handle>(filled.element), 0, filled.target.nbytes()};
-  copy_region(record, region_of(filled.target), from, BP_COPY_FROM_HOST, stream);
+  copy_region(record, whole_region(filled.target), from, BP_COPY_FROM_HOST, stream);
 }
 
 }  // namespace
@@ -245,7 +245,8 @@ void capture_copy(const Tensor& target, const Tensor& source) {
   if (recording.by_device) {
     recording.hold(*target.impl()->storage);
     recording.hold(*source.impl()->storage);
-    copy_region(record, region_of(target), region_of(source), BP_COPY_WITHIN, recording.stream);
+    copy_region(record, whole_region(target), whole_region(source), BP_COPY_WITHIN,
+                recording.stream);
   } else {
     recording.calls.emplace_back(
         RecordedCopy{recording.keep(*target.impl()), recording.keep(*source.impl())});

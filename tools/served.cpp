@@ -85,7 +85,7 @@ void work(const std::string& name, const Options& options, Worker& worker) {
   load_named_plugins(options);
   const std::vector<Operator*> rows = registered_operators();
   const Device target = device(name);
-  auto names = nlohmann::json::array();
+  auto names = nlohmann::ordered_json::array();
   for (const Operator* op : rows) names.push_back(op->name());
   worker.answer({{"device", device_name(target)}, {"operators", names}});
   for (std::size_t row = worker.take(); row < rows.size(); row = worker.take()) {
@@ -97,7 +97,8 @@ void work(const std::string& name, const Options& options, Worker& worker) {
   }
 }
 
-void read(const nlohmann::json& answer, const std::vector<std::string>& names, Column& column) {
+void read(const nlohmann::ordered_json& answer, const std::vector<std::string>& names,
+          Column& column) {
   Served served;
   std::size_t row = 0;
   if (answer.contains("row")) {
@@ -114,23 +115,23 @@ void read(const nlohmann::json& answer, const std::vector<std::string>& names, C
   if (row < column.served.size()) column.served[row] = std::move(served);
 }
 
-[[noreturn]] void throw_unusable(const std::string& name, const nlohmann::json& answers) {
-  for (const nlohmann::json& answer : answers)
+[[noreturn]] void throw_unusable(const std::string& name, const nlohmann::ordered_json& answers) {
+  for (const nlohmann::ordered_json& answer : answers)
     if (answer.contains("failed"))
       throw_error(ErrorClass::unsupported, answer["failed"].get<std::string>());
   throw_error(ErrorClass::internal, fmt::format("ops: a process that opened {} ended early: {}",
-                                                name, nlohmann::json(answers).dump()));
+                                                name, nlohmann::ordered_json(answers).dump()));
 }
 
 }  // namespace
 
 Column run_on(const std::string& name, const Options& options) {
   ensure_operators();
-  const nlohmann::json answers =
+  const nlohmann::ordered_json answers =
       run_in_workers([&](Worker& worker) { work(name, options, worker); });
   Column column;
   std::vector<std::string> names;
-  for (const nlohmann::json& answer : answers) {
+  for (const nlohmann::ordered_json& answer : answers) {
     if (!answer.contains("device")) continue;
     column.device = answer["device"];
     names = answer["operators"].get<std::vector<std::string>>();
@@ -138,7 +139,7 @@ Column run_on(const std::string& name, const Options& options) {
   if (column.device.empty()) throw_unusable(name, answers);
   for (const std::string& op : names)
     column.served.push_back({Rung::none, 0, op + ": it was not run"});
-  for (const nlohmann::json& answer : answers) read(answer, names, column);
+  for (const nlohmann::ordered_json& answer : answers) read(answer, names, column);
   return column;
 }
 

@@ -51,28 +51,28 @@ Process start(const std::function<void(Worker&)>& work, Counter& next) {
   _exit(0);
 }
 
-std::vector<nlohmann::json> answers_of(std::FILE* file) {
+std::vector<nlohmann::ordered_json> answers_of(std::FILE* file) {
   std::rewind(file);
   std::string text;
   char piece[4096];
   while (const std::size_t count = std::fread(piece, 1, sizeof piece, file))
     text.append(piece, count);
   std::fclose(file);
-  std::vector<nlohmann::json> answers;
+  std::vector<nlohmann::ordered_json> answers;
   std::size_t begin = 0;
   // The last line may be cut off.
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
-    answers.push_back(nlohmann::json::parse(text.substr(begin, end - begin)));
+    answers.push_back(nlohmann::ordered_json::parse(text.substr(begin, end - begin)));
   return answers;
 }
 
 // Waits, appends what was answered and tells whether another should go on in its place.
-bool finish(const Process& process, std::vector<nlohmann::json>& all) {
+bool finish(const Process& process, std::vector<nlohmann::ordered_json>& all) {
   int status = 0;
   waitpid(process.id, &status, 0);
   bool holds_piece = false;
-  nlohmann::json piece;
-  for (nlohmann::json& answer : answers_of(process.answers)) {
+  nlohmann::ordered_json piece;
+  for (nlohmann::ordered_json& answer : answers_of(process.answers)) {
     holds_piece = answer.contains("taken");
     if (holds_piece)
       piece = answer["taken"];
@@ -96,20 +96,20 @@ std::size_t Worker::take() {
   return piece;
 }
 
-void Worker::answer(const nlohmann::json& answer) {
+void Worker::answer(const nlohmann::ordered_json& answer) {
   // A compiler's log need not be UTF-8.
   const std::string line =
-      answer.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+      answer.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   std::fwrite(line.data(), 1, line.size(), answers_);
   std::fflush(answers_);
 }
 
-std::vector<nlohmann::json> run_in_workers(const std::function<void(Worker&)>& work) {
+std::vector<nlohmann::ordered_json> run_in_workers(const std::function<void(Worker&)>& work) {
   Counter& next = shared_counter();
   std::vector<Process> running;
   const unsigned count = std::clamp(std::thread::hardware_concurrency(), 1u, most_workers);
   for (unsigned i = 0; i < count; ++i) running.push_back(start(work, next));
-  std::vector<nlohmann::json> all;
+  std::vector<nlohmann::ordered_json> all;
   for (std::size_t i = 0; i < running.size(); ++i)
     if (finish(running[i], all)) running.push_back(start(work, next));
   munmap(&next, sizeof next);

@@ -20,7 +20,7 @@ class Worker {
   // The number of the next piece, counted over all processes.
   std::size_t take();
   // To the process that waits.
-  void answer(const nlohmann::json& answer);
+  void answer(const nlohmann::ordered_json& answer);
 
  private:
   std::atomic<std::size_t>& next_;
@@ -30,6 +30,6 @@ class Worker {
 // Calls `work` in some processes and returns all their answers. An exception ends a process with the answer
 // {"failed": TEXT}. One that crashes with the piece N in hand is {"crashed": N, "end": "signal S"}, and another takes its
 // place. Before other threads run and before any plugin is loaded.
-std::vector<nlohmann::json> run_in_workers(const std::function<void(Worker&)>& work);
+std::vector<nlohmann::ordered_json> run_in_workers(const std::function<void(Worker&)>& work);
 
 }  // namespace bp::tools

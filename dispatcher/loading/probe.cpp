@@ -13,14 +13,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // What backplane-probe wrote: a line "step NAME" before each step, then "OUTCOME message".
-struct Report {
+struct HelperReport {
   std::string_view step;  // the last one; empty: it did not come so far
   std::string_view outcome;
   std::string_view message;
 };
 
-Report read_report(std::string_view output) {
-  Report report;
+HelperReport read_report(std::string_view output) {
+  HelperReport report;
   while (!output.empty()) {
     const size_t end = output.find('\n');
     if (end == std::string_view::npos) break;  // cut off
@@ -54,7 +54,7 @@ std::string seconds(std::chrono::milliseconds limit) {
 ProbeResult judge(const ChildResult& child, const fs::path& library, const fs::path& helper,
                   std::chrono::milliseconds limit) {
   const std::string path = library.string() + ": ";
-  const Report report = read_report(child.output);
+  const HelperReport report = read_report(child.output);
   if (!child.problem.empty() || report.step.empty())
     return {Probed::not_probed,
             path + "was not probed, since " +

@@ -14,12 +14,12 @@ namespace {
 using Indices = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 
-Tensor numbers(const Numbers& values, IntList shape) {
+Tensor doubles(const Numbers& values, IntList shape) {
   return tensor(values, shape);
 }
 
 TEST(Scatter, writes_each_element_to_its_place_as_in_pytorch) {
-  const Tensor a = numbers({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Tensor a = doubles({1, 2, 3, 4, 5, 6}, {2, 3});
   const Tensor index = tensor(Indices{0, 2, 0, 1, 0, 2}, {2, 3});
   EXPECT_EQ(to_vector<double>(scatter(zeros({2, 3}, f64), 1, index, a)),
             (Numbers{3, 0, 2, 5, 4, 6}));
@@ -50,7 +50,7 @@ TEST(Scatter, keeps_the_last_of_many_for_one_place) {
 
 TEST(Scatter, keeps_nan_infinities_and_the_sign_of_zero_in_their_own_places) {
   const Tensor result = scatter(ones({5}, f64), 0, tensor(Indices{4, 0, 1, 0, 2}),
-                                numbers({NAN, INFINITY, -0.0, -INFINITY, 3}, {5}));
+                                doubles({NAN, INFINITY, -0.0, -INFINITY, 3}, {5}));
   const Numbers values = to_vector<double>(result);
   EXPECT_EQ(values[0], -INFINITY);
   EXPECT_EQ(values[1], 0);
@@ -76,16 +76,16 @@ TEST(Scatter, gives_the_gradient_to_the_last_and_none_to_what_was_written_over) 
   set_requires_grad(a);
   set_requires_grad(source);
   const Tensor result = scatter(a, 0, tensor(Indices{2, 0, 2}), source);
-  backward(sum(result * numbers({1, 2, 3, 4}, {4})));
+  backward(sum(result * doubles({1, 2, 3, 4}, {4})));
   EXPECT_EQ(to_vector<double>(grad(a)), (Numbers{0, 2, 0, 4}));
   EXPECT_EQ(to_vector<double>(grad(source)), (Numbers{0, 1, 3}));
 }
 
 TEST(Scatter, takes_0_dim_tensors_for_vectors_of_one_element) {
-  const Tensor a = numbers({1, 2, 3}, {3}), seven = tensor(7.0, {f64}), two = tensor(2);
+  const Tensor a = doubles({1, 2, 3}, {3}), seven = tensor(7.0, {f64}), two = tensor(2);
   EXPECT_EQ(to_vector<double>(scatter(a, 0, two, seven)), (Numbers{1, 2, 7}));
   EXPECT_EQ(to_vector<double>(scatter(a, 0, tensor(Indices{0}), seven)), (Numbers{7, 2, 3}));
-  const Tensor source = numbers({5, 6}, {2});
+  const Tensor source = doubles({5, 6}, {2});
   set_requires_grad(source);
   const Tensor written = scatter(tensor(0.0, {f64}), 0, tensor(0), source);
   EXPECT_EQ(item<double>(written), 5);
@@ -103,20 +103,20 @@ TEST(Scatter, an_index_outside_is_an_error) {
 
 TEST(IndexPut, writes_and_adds_what_pytorch_does) {
   const Tensor zero = zeros({3, 2}, f64);
-  const Tensor pair = numbers({5, 6}, {2});
+  const Tensor pair = doubles({5, 6}, {2});
   EXPECT_EQ(
       to_vector<double>(index_put(zero, {tensor(Indices{0, -1}), tensor(Indices{1, 0})}, pair)),
       (Numbers{0, 5, 0, 0, 6, 0}));
   EXPECT_EQ(to_vector<double>(
                 index_put(zero, {tensor(Indices{1, 2}, {2, 1}), tensor(Indices{0, 1})}, pair)),
             (Numbers{0, 0, 5, 6, 5, 6}));
-  const Tensor rows = numbers({1, 2, 3, 4, 5, 6}, {3, 2});
+  const Tensor rows = doubles({1, 2, 3, 4, 5, 6}, {3, 2});
   EXPECT_EQ(to_vector<double>(index_put(zero, {tensor(Indices{0, 0, 1})}, rows, true)),
             (Numbers{4, 6, 5, 6, 0, 0}));
   EXPECT_EQ(to_vector<double>(index_put(zero, {tensor(Indices{0, 0, 1})}, rows)),
             (Numbers{3, 4, 5, 6, 0, 0}));
   EXPECT_EQ(to_vector<double>(
-                index_put(zero, {tensor({true, false, true})}, numbers({1, 2, 3, 4}, {2, 2}))),
+                index_put(zero, {tensor({true, false, true})}, doubles({1, 2, 3, 4}, {2, 2}))),
             (Numbers{1, 2, 0, 0, 3, 4}));
   EXPECT_EQ(to_vector<double>(index_put(zero, {zero == 0}, tensor(7.0, {f64}))),
             (Numbers{7, 7, 7, 7, 7, 7}));
@@ -130,7 +130,7 @@ TEST(IndexPut, gradients_go_to_the_values_that_stayed) {
     set_requires_grad(a);
     set_requires_grad(values);
     const Tensor result = index_put(a, {tensor(Indices{2, 0, 2})}, values, accumulate);
-    backward(sum(result * numbers({1, 2, 3}, {3, 1})));
+    backward(sum(result * doubles({1, 2, 3}, {3, 1})));
     EXPECT_EQ(to_vector<double>(grad(a)), accumulate ? (Numbers{1, 2, 3}) : (Numbers{0, 2, 0}));
     EXPECT_EQ(to_vector<double>(grad(values)),
               accumulate ? (Numbers{3, 1, 3}) : (Numbers{0, 1, 3}));
@@ -148,12 +148,12 @@ TEST(IndexPut, an_index_outside_in_any_dimension_is_an_error) {
 }
 
 TEST(Embedding, looks_rows_up_and_leaves_the_padding_without_gradient) {
-  const Tensor weight = numbers({0, 1, 2, 3, 4, 5}, {3, 2});
+  const Tensor weight = doubles({0, 1, 2, 3, 4, 5}, {3, 2});
   set_requires_grad(weight);
   const Tensor rows = embedding(weight, tensor(Indices{0, 1, 1, 2}, {2, 2}), 1);
   EXPECT_EQ(to_string(rows.shape()), "[2, 2, 2]");
   EXPECT_EQ(to_vector<double>(rows), (Numbers{0, 1, 2, 3, 2, 3, 4, 5}));
-  backward(sum(rows * numbers({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2})));
+  backward(sum(rows * doubles({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2})));
   EXPECT_EQ(to_vector<double>(grad(weight)), (Numbers{1, 2, 0, 0, 7, 8}));
   set_grad(weight, {});
   backward(sum(embedding(weight, tensor(Indices{1, 1, 2}))));
@@ -172,7 +172,7 @@ TEST(Embedding, says_what_does_not_fit) {
 TEST(Topk, gives_the_first_of_the_order_with_nan_as_the_largest) {
   const TopkResult with_nan = topk(tensor({1.0, std::nan(""), 2.0, 3.0}), 2);
   EXPECT_EQ(to_vector<std::int64_t>(with_nan.indices), (Indices{1, 3}));
-  const Tensor a = numbers({1, 5, 3, 9, 2, 4}, {2, 3});
+  const Tensor a = doubles({1, 5, 3, 9, 2, 4}, {2, 3});
   const TopkResult down = topk(a, 2, 0);
   EXPECT_EQ(to_vector<double>(down.values), (Numbers{9, 5, 4, 1, 2, 3}));
   EXPECT_EQ(to_vector<std::int64_t>(down.indices), (Indices{1, 0, 1, 0, 1, 0}));
@@ -183,9 +183,9 @@ TEST(Topk, gives_the_first_of_the_order_with_nan_as_the_largest) {
 }
 
 TEST(Topk, sends_gradients_to_the_elements_that_were_taken) {
-  const Tensor a = numbers({1, 5, 3, 9, 2, 4}, {2, 3});
+  const Tensor a = doubles({1, 5, 3, 9, 2, 4}, {2, 3});
   set_requires_grad(a);
-  backward(sum(topk(a, 2).values * numbers({1, 2, 3, 4}, {2, 2})));
+  backward(sum(topk(a, 2).values * doubles({1, 2, 3, 4}, {2, 2})));
   EXPECT_EQ(to_vector<double>(grad(a)), (Numbers{0, 1, 2, 3, 0, 4}));
 }
 

@@ -9,7 +9,7 @@
 namespace bp::cpu {
 namespace {
 
-constexpr bp_dtype_set dtypes = numeric_dtypes | dtype_set({BP_BOOL});
+constexpr bp_dtype_set counted_dtypes = numeric_dtypes | dtype_set({BP_BOOL});
 
 template <class T> bool is_nonzero(const T& value) {
   if constexpr (is_reduced_float<T>) {
@@ -76,7 +76,7 @@ bp_code nonzero(void*, const bp_call* call) noexcept {
   return guarded("nonzero", [&] {
     const bp_tensor& a = tensor_arg(call, 0);
     bp_code code = BP_UNSUPPORTED;
-    visit_dtype<dtypes>(a.dtype, [&]<class T>(Tag<T>) { code = run_nonzero<T>(call, a); });
+    visit_dtype<counted_dtypes>(a.dtype, [&]<class T>(Tag<T>) { code = run_nonzero<T>(call, a); });
     return code;
   });
 }
@@ -84,7 +84,8 @@ bp_code nonzero(void*, const bp_call* call) noexcept {
 }  // namespace
 
 void add_nonzero_kernels(const bp_host& host, KernelList& list) {
-  list.add(host, "nonzero", {tensor_place(dtypes), tensor_place(dtype_set({BP_I64}))}, nonzero);
+  list.add(host, "nonzero", {tensor_place(counted_dtypes), tensor_place(dtype_set({BP_I64}))},
+           nonzero);
 }
 
 }  // namespace bp::cpu

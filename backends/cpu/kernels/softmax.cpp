@@ -19,11 +19,11 @@ namespace {
 // Rows up to this many bytes are kept in a scratch of their own, so that the result can be written past
 // the caches; the L2 cache holds that.
 constexpr int64_t largest_scratch = 64 << 10;
-constexpr int64_t grain_elements = 8192;
+constexpr int64_t softmax_grain = 8192;
 
-class Run {
+class SoftmaxRun {
  public:
-  Run(const bp_call& call, bool log)
+  SoftmaxRun(const bp_call& call, bool log)
       : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), log_(log), is_f64_(in_.dtype == BP_F64),
         computed_bytes_(is_f64_ ? 8 : 4) {
     const int64_t dim = in_.dl.ndim == 0 ? 0 : int_arg(&call, 1);
@@ -46,7 +46,7 @@ class Run {
 
   void operator()() {
     const bool as_it_lies = !load_ && in_stride_ == 1 && out_stride_ == 1;
-    const int64_t grain = std::max<int64_t>(1, grain_elements / count_);
+    const int64_t grain = std::max<int64_t>(1, softmax_grain / count_);
     parallel_for(rows_.numel, grain, [&](int64_t begin, int64_t end) {
       if (as_it_lies) {
         rows(begin, end);
@@ -120,9 +120,9 @@ class Run {
   tile::Convert load_, store_;
 };
 
-template <bool log> bp_code run(void*, const bp_call* call) {
+template <bool log> bp_code run_softmax(void*, const bp_call* call) {
   return guarded(log ? "cpu: log_softmax" : "cpu: softmax", [&] {
-    Run(*call, log)();
+    SoftmaxRun(*call, log)();
     return bp_code{BP_OK};
   });
 }
@@ -133,8 +133,8 @@ void add_softmax_kernels(const bp_host& host, KernelList& list) {
   const std::vector<bp_arg> places = {tensor_place(floating_dtypes), any_place(), any_place(),
                                       tensor_place(floating_dtypes)};
   constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC | BP_KERNEL_IN_PLACE_SAFE;
-  list.add(host, "softmax", places, run<false>, flags);
-  list.add(host, "log_softmax", places, run<true>, flags);
+  list.add(host, "softmax", places, run_softmax<false>, flags);
+  list.add(host, "log_softmax", places, run_softmax<true>, flags);
 }
 
 }  // namespace bp::cpu
