@@ -101,9 +101,19 @@ void run_primitive(const ConvolutionKey& key, const ConvolutionPrimitive& p,
   reorder_after(key.way == forwards ? p.small : key.way == to_input ? p.large : p.weight, stream);
 }
 
+using ConvolutionCache = PrimitiveCache<ConvolutionKey, ConvolutionPrimitive, 256>;
+
+ConvolutionCache& primitives() {
+  thread_local ConvolutionCache cache;
+  return cache;
+}
+
+ConvolutionPrimitive& primitive_for(const ConvolutionKey& key) {
+  return primitives().find(key, [&] { return make_convolution(key); });
+}
+
 bp_code run_by_onednn(const bp_call* call, const ConvolutionKey& key, const Addresses& at) {
-  thread_local PrimitiveCache<ConvolutionKey, ConvolutionPrimitive, 256> cache;
-  ConvolutionPrimitive& p = cache.find(key, [&] { return make_convolution(key); });
+  ConvolutionPrimitive& p = primitive_for(key);
   if (!p.run) return BP_UNSUPPORTED;
   bp_code code = place_operand(call, p.large, at.large);
   if (code == BP_OK) code = place_operand(call, p.small, at.small);
@@ -113,7 +123,7 @@ bp_code run_by_onednn(const bp_call* call, const ConvolutionKey& key, const Addr
   if (code != BP_OK) return code;
   if (key.has_bias) p.bias.set_data_handle(at.bias);
   p.scratch.set_data_handle(scratch);
-  run_primitive(key, p, cache.stream());
+  run_primitive(key, p, primitives().stream());
   return BP_OK;
 }
 
@@ -164,13 +174,36 @@ bp_code in_order(const bp_call* call, const bp_tensor& tensor, int64_t& order, c
   return BP_OK;
 }
 
-bp_code convolve(const bp_call* call, const Convolution& c) {
-  if (c.large->numel == 0 || c.small->numel == 0 || c.weight->numel == 0) return BP_UNSUPPORTED;
-  ConvolutionKey key;
-  if (!fill_key(c, key)) return BP_UNSUPPORTED;
-  // Below this the threads' meeting costs more than the half of the work that one gives away.
+// Below this the threads' meeting costs more than the half of the work that one gives away.
+int threads_for(const ConvolutionKey& key) {
   constexpr int64_t parallel_work = 1 << 17;
-  const ThreadLimit threads(work_of(key) < parallel_work ? 1 : max_threads);
+  return work_of(key) < parallel_work ? 1 : max_threads;
+}
+
+bool is_empty(const Convolution& c) {
+  return c.large->numel == 0 || c.small->numel == 0 || c.weight->numel == 0;
+}
+
+// Asked before the outputs have memory: makes the primitive that the call will run.
+bp_code has_way(const Convolution& c) {
+  ConvolutionKey key;
+  if (is_empty(c) || !fill_key(c, key)) return BP_UNSUPPORTED;
+  const auto order = [](const bp_tensor& tensor) {
+    const Order own = order_of(tensor);
+    return own == other_order ? row_major : own;
+  };
+  const ThreadLimit threads(threads_for(key));
+  key.num_threads = threads.count();
+  key.large_order = order(*c.large);
+  key.small_order = order(*c.small);
+  key.weight_order = order(*c.weight);
+  return primitive_for(key).run ? BP_OK : BP_UNSUPPORTED;
+}
+
+bp_code convolve(const bp_call* call, const Convolution& c) {
+  ConvolutionKey key;
+  if (is_empty(c) || !fill_key(c, key)) return BP_UNSUPPORTED;
+  const ThreadLimit threads(threads_for(key));
   key.num_threads = threads.count();
   Addresses at{};
   bp_code code = in_order(call, *c.large, key.large_order, at.large);
@@ -205,31 +238,46 @@ void add_bias(const bp_tensor& result, const bp_tensor& bias) {
   });
 }
 
+Convolution read_convolution(const bp_call* call) {
+  const bool transposed = call->args[6].u.i != 0;
+  const bp_tensor* const a = &tensor_arg(call, 0);
+  const bp_tensor* const result = call->outputs[0];
+  return {transposed ? to_input : forwards,
+          transposed ? result : a,
+          transposed ? a : result,
+          &tensor_arg(call, 1),
+          transposed ? nullptr : optional_tensor(call, 2),
+          call->args + 3,
+          int_arg(call, 8)};
+}
+
+Convolution read_backward_weight(const bp_call* call) {
+  return {to_weight, &tensor_arg(call, 1), &tensor_arg(call, 0), call->outputs[0],
+          nullptr,   call->args + 3,       int_arg(call, 6)};
+}
+
 bp_code convolution(void*, const bp_call* call) noexcept {
   return guarded("convolution", [&]() -> bp_code {
-    const bool transposed = call->args[6].u.i != 0;
-    const bp_tensor* const a = &tensor_arg(call, 0);
-    const bp_tensor* const result = call->outputs[0];
-    const bp_tensor* const bias = optional_tensor(call, 2);
-    Convolution c{transposed ? to_input : forwards,
-                  transposed ? result : a,
-                  transposed ? a : result,
-                  &tensor_arg(call, 1),
-                  transposed ? nullptr : bias,
-                  call->args + 3,
-                  int_arg(call, 8)};
+    const Convolution c = read_convolution(call);
     const bp_code code = convolve(call, c);
-    if (code == BP_OK && transposed && bias) add_bias(*result, *bias);
+    const bp_tensor* const bias = optional_tensor(call, 2);
+    if (code == BP_OK && c.way == to_input && bias) add_bias(*call->outputs[0], *bias);
     return code;
   });
 }
 
+bp_code takes_convolution(void*, const bp_call* call) noexcept {
+  return guarded("convolution", [&]() -> bp_code { return has_way(read_convolution(call)); });
+}
+
 bp_code convolution_backward_weight(void*, const bp_call* call) noexcept {
-  return guarded("convolution_backward_weight", [&]() -> bp_code {
-    const Convolution c{to_weight, &tensor_arg(call, 1), &tensor_arg(call, 0), call->outputs[0],
-                        nullptr,   call->args + 3,       int_arg(call, 6)};
-    return convolve(call, c);
-  });
+  return guarded("convolution_backward_weight",
+                 [&]() -> bp_code { return convolve(call, read_backward_weight(call)); });
+}
+
+bp_code takes_backward_weight(void*, const bp_call* call) noexcept {
+  return guarded("convolution_backward_weight",
+                 [&]() -> bp_code { return has_way(read_backward_weight(call)); });
 }
 
 }  // namespace
@@ -237,12 +285,13 @@ bp_code convolution_backward_weight(void*, const bp_call* call) noexcept {
 void add_convolution_kernels(const bp_host& host, KernelList& list) {
   constexpr bp_dtype_set dtypes = dtype_set({BP_F32, BP_BF16});
   constexpr uint32_t layouts = BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_CHANNELS_LAST;
+  constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC | BP_KERNEL_SCRATCH;
   const bp_arg in = tensor_place(dtypes), no = any_place();
   list.add(host, "convolution", {in, in, in, no, no, no, no, no, no, tensor_place(dtypes, layouts)},
-           convolution);
+           convolution, flags, nullptr, takes_convolution);
   list.add(host, "convolution_backward_weight",
            {in, in, no, no, no, no, no, tensor_place(dtypes, BP_LAYOUT_CONTIGUOUS)},
-           convolution_backward_weight);
+           convolution_backward_weight, flags, nullptr, takes_backward_weight);
 }
 
 }  // namespace bp::cpu

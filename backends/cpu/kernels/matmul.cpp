@@ -279,8 +279,9 @@ bp_code matmul(void*, const bp_call* call) noexcept {
 void add_matmul_kernels(const bp_host& host, KernelList& list) {
   const bp_arg in = tensor_place(matmul_dtypes);
   const bp_arg out = tensor_place(matmul_dtypes, BP_LAYOUT_CONTIGUOUS);
-  list.add(host, "matmul", {in, in, out}, matmul);
-  list.add(host, "bmm", {in, in, out}, matmul);
+  constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC | BP_KERNEL_SCRATCH;
+  list.add(host, "matmul", {in, in, out}, matmul, flags);
+  list.add(host, "bmm", {in, in, out}, matmul, flags);
 }
 
 }  // namespace bp::cpu

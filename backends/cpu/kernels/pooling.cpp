@@ -189,11 +189,14 @@ bool is_pooled_here(const bp_tensor& tensor) {
   return tensor.dl.ndim <= 4 && tensor.numel != 0;
 }
 
+bp_code takes_pool(void*, const bp_call* call) noexcept {
+  return is_pooled_here(tensor_arg(call, 0)) ? BP_OK : BP_UNSUPPORTED;
+}
+
 bp_code run_max_pool(void*, const bp_call* call) noexcept {
   return guarded("max_pool_with_indices", [&]() -> bp_code {
     const bp_tensor &a = tensor_arg(call, 0), &values = *call->outputs[0],
                     &indices = *call->outputs[1];
-    if (!is_pooled_here(a)) return BP_UNSUPPORTED;
     const PoolWindows w = windows_of_call(a, values, call->args + 1, call->args + 4);
     const bool by_channels = is_by_channels(a, values) && indices.dl.strides[1] == 1;
     visit_dtype<pool_dtypes>(a.dtype, [&]<class T>(Tag<T>) {
@@ -213,7 +216,6 @@ Divisor divisor_of(const bp_call* call, uint32_t place) {
 bp_code run_avg_pool(void*, const bp_call* call) noexcept {
   return guarded("avg_pool", [&]() -> bp_code {
     const bp_tensor &a = tensor_arg(call, 0), &means = *call->outputs[0];
-    if (!is_pooled_here(a)) return BP_UNSUPPORTED;
     const PoolWindows w = windows_of_call(a, means, call->args + 1, nullptr);
     visit_dtype<pool_dtypes>(a.dtype, [&]<class T>(Tag<T>) {
       avg_pool(w, is_by_channels(a, means), divisor_of(call, 5), Pictures<const T>(a),
@@ -226,7 +228,6 @@ bp_code run_avg_pool(void*, const bp_call* call) noexcept {
 bp_code run_avg_pool_backward(void*, const bp_call* call) noexcept {
   return guarded("avg_pool_backward", [&]() -> bp_code {
     const bp_tensor &grad = tensor_arg(call, 0), &result = *call->outputs[0];
-    if (!is_pooled_here(grad)) return BP_UNSUPPORTED;
     const PoolWindows w = windows_of_call(result, grad, call->args + 2, nullptr);
     const uint8_t zero = 0;
     fill_bytes(address(result), static_cast<uint64_t>(result.numel) * result.itemsize, &zero, 1);
@@ -244,9 +245,13 @@ void add_pooling_kernels(const bp_host& host, KernelList& list) {
   constexpr uint32_t layouts = BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_CHANNELS_LAST;
   const bp_arg in = tensor_place(pool_dtypes), out = tensor_place(pool_dtypes, layouts);
   const bp_arg indices = tensor_place(dtype_set({BP_I64}), layouts), no = any_place();
-  list.add(host, "max_pool_with_indices", {in, no, no, no, no, no, out, indices}, run_max_pool);
-  list.add(host, "avg_pool", {in, no, no, no, no, no, no, out}, run_avg_pool);
-  list.add(host, "avg_pool_backward", {in, no, no, no, no, no, no, no, out}, run_avg_pool_backward);
+  constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC;
+  list.add(host, "max_pool_with_indices", {in, no, no, no, no, no, out, indices}, run_max_pool,
+           flags, nullptr, takes_pool);
+  list.add(host, "avg_pool", {in, no, no, no, no, no, no, out}, run_avg_pool, flags, nullptr,
+           takes_pool);
+  list.add(host, "avg_pool_backward", {in, no, no, no, no, no, no, no, out}, run_avg_pool_backward,
+           flags, nullptr, takes_pool);
 }
 
 }  // namespace bp::cpu

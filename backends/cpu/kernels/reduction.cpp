@@ -256,7 +256,7 @@ struct Reductions {
   Reduction by_dtype[BP_NUM_DTYPES];
 };
 
-bp_code run(void* self, const bp_call* call) {
+bp_code run_reduction(void* self, const bp_call* call) {
   const Reduction& how = static_cast<const Reductions*>(self)->by_dtype[call->outputs[0]->dtype];
   return guarded("cpu: reduction", [&] { return Run(how, *call)(); });
 }
@@ -284,7 +284,7 @@ void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce wha
   const bool has_dtype = what == tile::Reduce::sum || what == tile::Reduce::prod;
   if (has_dtype) places.push_back(any_place());
   places.push_back(tensor_place(dtypes));
-  list.add(host, op, std::move(places), run, BP_KERNEL_DETERMINISTIC,
+  list.add(host, op, std::move(places), run_reduction, BP_KERNEL_DETERMINISTIC | BP_KERNEL_SCRATCH,
            list.keep(std::move(reductions)));
 }
 

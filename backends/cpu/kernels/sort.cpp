@@ -11,7 +11,7 @@
 namespace bp::cpu {
 namespace {
 
-constexpr bp_dtype_set dtypes = integral_dtypes | floating_dtypes | dtype_set({BP_BOOL});
+constexpr bp_dtype_set sorted_dtypes = integral_dtypes | floating_dtypes | dtype_set({BP_BOOL});
 
 template <class U> constexpr U sign_bit = static_cast<U>(U{1} << (sizeof(U) * 8 - 1));
 
@@ -149,7 +149,7 @@ bp_code sort(void*, const bp_call* call) noexcept {
   return guarded("sort", [&] {
     const bp_tensor& a = tensor_arg(call, 0);
     bp_code code = BP_UNSUPPORTED;
-    visit_dtype<dtypes>(a.dtype, [&]<class T>(Tag<T>) { code = run_sort<T>(call, a); });
+    visit_dtype<sorted_dtypes>(a.dtype, [&]<class T>(Tag<T>) { code = run_sort<T>(call, a); });
     return code;
   });
 }
@@ -158,9 +158,9 @@ bp_code sort(void*, const bp_call* call) noexcept {
 
 void add_sort_kernels(const bp_host& host, KernelList& list) {
   list.add(host, "sort",
-           {tensor_place(dtypes), any_place(), any_place(), any_place(), tensor_place(dtypes),
-            tensor_place(dtype_set({BP_I64}))},
-           sort);
+           {tensor_place(sorted_dtypes), any_place(), any_place(), any_place(),
+            tensor_place(sorted_dtypes), tensor_place(dtype_set({BP_I64}))},
+           sort, BP_KERNEL_DETERMINISTIC | BP_KERNEL_SCRATCH);
 }
 
 }  // namespace bp::cpu
