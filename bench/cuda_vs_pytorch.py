@@ -39,7 +39,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", metavar="FILE", help="write the table there as well, and beside it a picture, .svg")
     parser.add_argument("--quick", action="store_true", help="one round: a look, not a measurement")
-    parser.add_argument("--only", metavar="GROUP,...", help="memory, matmul, order, calls, chain, start")
+    parser.add_argument("--only", metavar="GROUP,...", help="memory, norm, matmul, attention, convolution, order, calls, chain, start")
     return parser.parse_args()
 
 

@@ -86,10 +86,10 @@ run() {
 prepare_environment() {
   export HOME=$work/home XDG_CACHE_HOME=$work/cache XDG_CONFIG_HOME=$work/config XDG_DATA_HOME=$work/data
   mkdir -p "$HOME"
-  # The same cuBLAS and NVRTC as PyTorch's, where its wheels bring them, so that a ratio compares us and not those.
+  # The same cuBLAS, cuDNN and NVRTC as PyTorch's, where its wheels bring them, so that a ratio compares us and not those.
   local maker=
   for folder in $(python3 -c 'import glob, site, sys; print(*(f for p in sys.path for f in glob.glob(p + "/nvidia/*/lib")))' 2>/dev/null); do
-    if ls "$folder"/lib{cublasLt,nvrtc}.so.* >/dev/null 2>&1; then maker=$maker$folder:; fi
+    if ls "$folder" | grep -qE '^lib(cublasLt|cudnn|nvrtc)\.so'; then maker=$maker$folder:; fi
   done
   ours="$work/lib:$work/libraries:${maker}/usr/local/cuda/lib64"
 }

@@ -26,4 +26,9 @@ const bp_header* Device::extension(const char* name, uint32_t min_version) {
 
 }  // namespace cuda_backend
 
+#ifdef BP_CUDNN_KERNELS
+BP_PLUGIN(cuda_backend::Device, cuda_attention, cuda_convolution, cuda_matmul, cuda_nonzero,
+          cuda_sort)
+#else
 BP_PLUGIN(cuda_backend::Device, cuda_matmul, cuda_nonzero, cuda_sort)
+#endif

@@ -1,8 +1,8 @@
 // Backplane on "cuda:0", as bench/cuda_vs_pytorch.py measures it in turns with PyTorch, which does the same under the same
 // names in bench/peers/cuda_pytorch.py.
-// Usage: backplane_bench_cuda memory|order|matmul|calls|chain|start [DEVICE]
-//        backplane_bench_cuda serve [DEVICE]    measures the product of each name that it reads, and answers with its
-//                                               figure and a line "end"
+// Usage: backplane_bench_cuda memory|norm|order|matmul|attention|convolution|calls|chain|start [DEVICE]
+//        backplane_bench_cuda serve [DEVICE]    measures the product or attention of each name that it reads, and answers
+//                                               with its figure and a line "end"
 #include <exception>
 #include <iostream>
 #include <map>
@@ -18,6 +18,7 @@
 #include <backplane/runtime/settings.hpp>
 
 #include "bare_launch.hpp"
+#include "bench_layers.hpp"
 #include "on_device.hpp"
 
 namespace {
@@ -73,6 +74,20 @@ void measure_memory(const Bench& b) {
   // Anywhere within each row of 16 KiB; an index has 8 bytes.
   const Tensor index = bp::randint(0, row, {rows, row}, bp::i64, b.device);
   b.rate("gather_1gib", 4 * gib, [&] { bp::gather(x, 1, index); });
+}
+
+// Rows of 1 GiB of f32, with weight and bias; backward all gradients by the one of the result.
+void measure_norms(const Bench& b) {
+  const Tensor x = b.normal({rows, row}), grad = b.normal({rows, row});
+  const Tensor weight = b.normal({row}), bias = b.normal({row});
+  const bp::NativeLayerNormResult layer = bp::native_layer_norm(x, {row}, weight, bias);
+  const bp::NativeRmsNormResult rms = bp::native_rms_norm(x, {row}, weight, 1e-6);
+  b.rate("layer_norm_1gib", 2 * gib, [&] { bp::layer_norm(x, {row}, weight, bias); });
+  b.rate("rms_norm_1gib", 2 * gib, [&] { bp::rms_norm(x, {row}, weight); });
+  b.rate("layer_norm_backward_1gib", 3 * gib,
+         [&] { bp::norm_gradients(grad, x, {row}, layer.mean, layer.rstd, weight); });
+  b.rate("rms_norm_backward_1gib", 3 * gib,
+         [&] { bp::norm_gradients(grad, x, {row}, {}, rms.rstd, weight); });
 }
 
 // Sorting and scanning, which nobody holds against a copy.
@@ -133,13 +148,21 @@ void measure_matmul(const Bench& b) {
   measure_products_of(b, bp::f32, "tf32");
 }
 
-// One product after the other, as asked for: the two sides take turns at each.
+// One case after the other, as asked for: the two sides take turns at each.
 void serve(bp::Device device) {
   for (std::string name; std::getline(std::cin, name);) {
     measure_matmul({device, name});
+    bench::measure_attention(device, name);
     std::puts("end");
     std::fflush(stdout);
   }
+}
+
+void measure_attention(const Bench& b) {
+  bench::measure_attention(b.device, b.only);
+}
+void measure_convolutions(const Bench& b) {
+  bench::measure_convolutions(b.device);
 }
 
 void measure_calls(const Bench& b) {
@@ -222,11 +245,11 @@ void report_start(const std::string& name) {
 int main(int argc, char** argv) {
   const std::string group = argc >= 2 ? argv[1] : "";
   const std::string device = argc >= 3 ? argv[2] : "cuda:0";
-  const std::map<std::string, void (*)(const Bench&)> groups = {{"memory", measure_memory},
-                                                                {"order", measure_order},
-                                                                {"matmul", measure_matmul},
-                                                                {"calls", measure_calls},
-                                                                {"chain", measure_chain}};
+  const std::map<std::string, void (*)(const Bench&)> groups = {
+      {"memory", measure_memory},       {"norm", measure_norms},
+      {"order", measure_order},         {"matmul", measure_matmul},
+      {"attention", measure_attention}, {"convolution", measure_convolutions},
+      {"calls", measure_calls},         {"chain", measure_chain}};
   try {
     if (group == "start") {
       report_start(device);
@@ -237,7 +260,8 @@ int main(int argc, char** argv) {
     } else {
       std::fprintf(
           stderr,
-          "usage: backplane_bench_cuda memory|order|matmul|calls|chain|start|serve [DEVICE]\n");
+          "usage: backplane_bench_cuda "
+          "memory|norm|order|matmul|attention|convolution|calls|chain|start|serve [DEVICE]\n");
       return 2;
     }
   } catch (const std::exception& error) {

@@ -20,8 +20,8 @@ inline double middle(std::vector<double> values) {
 // 4 ms each, so that neither the events nor the first launch count. Before them the card works at this case long enough
 // for its clocks to settle: one that comes from idling may spend more power for a while than it may for long.
 // bench/peers/cuda_pytorch.py does the same.
-template <class Call> double device_ns(bp::Device device, Call call) {
-  constexpr double least_ms = 4, settling_ms = 300;
+template <class Call> double device_ns(bp::Device device, Call call, double settling_ms = 300) {
+  constexpr double least_ms = 4;
   constexpr int samples = 15, most_calls = 512;
   const bp::Stream stream = bp::Stream::current(device);
   bp::Event start(device), end(device);

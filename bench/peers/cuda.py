@@ -1,5 +1,6 @@
 """Both sides of the pairs on a card: our program, a process for each group and round, and one of PyTorch's that stays.
-For products one of ours stays too, and the sides take turns at each: what the card may spend drifts by more than they differ."""
+For products and attention one of ours stays too, and the sides take turns at each: what the card may spend drifts by more
+than they differ."""
 
 import json
 import os
@@ -17,7 +18,8 @@ from measure import PEERS, ROOT, BenchError
 FOLDER = ROOT / "bench" / "cuda"
 PROGRAM = os.environ.get("BACKPLANE_BENCH_PROGRAM") or str(ROOT / "build" / "release" / "bin" / "backplane_bench_cuda")
 
-ROUNDS = {"memory": 3, "matmul": 7, "order": 2, "calls": 5, "chain": 3}
+ROUNDS = {"memory": 3, "norm": 2, "matmul": 7, "attention": 7, "convolution": 2, "order": 2, "calls": 5, "chain": 3}
+TAKING_TURNS = ("matmul", "attention")
 QUICK_ROUNDS = {group: 1 for group in ROUNDS}
 GROUP_SECONDS = 90  # a process that takes longer hangs
 
@@ -38,8 +40,8 @@ def figures(quick, groups):
         for group, rounds in (QUICK_ROUNDS if quick else ROUNDS).items():
             if group not in groups:
                 continue
-            if group == "matmul":
-                take_turns_at_products(all_figures, pytorch, cache, rounds)
+            if group in TAKING_TURNS:
+                take_turns(all_figures, pytorch, cache, group, rounds)
                 continue
             for index in range(rounds):
                 measure.say(f"{group} {index + 1}/{rounds}")
@@ -56,8 +58,8 @@ def figures(quick, groups):
     return found
 
 
-def take_turns_at_products(all_figures, pytorch, cache, rounds):
-    names = list(dict.fromkeys(row["ours"] for row in rows() if row["group"] == "matmul"))
+def take_turns(all_figures, pytorch, cache, group, rounds):
+    names = list(dict.fromkeys(row["ours"] for row in rows() if row["group"] == group))
     with Ours(cache) as ours_that_stays:
         for name in names:
             measure.say(name)

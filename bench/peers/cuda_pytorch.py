@@ -1,7 +1,7 @@
 """The peer's side on a card: PyTorch, eager, doing what bench/cuda/bench_cuda.cpp does under the same names.
 
-Runs in a process of its own that stays for all rounds: `python3 cuda_pytorch.py` reads a line, the name of a group or of a
-product, and answers with a line of JSON, {name: [value, unit]}, or {"error": text}.
+Runs in a process of its own that stays for all rounds: `python3 cuda_pytorch.py` reads a line, the name of a group or of one
+product or attention, and answers with a line of JSON, {name: [value, unit]}, or {"error": text}.
 """
 
 import json
@@ -22,7 +22,8 @@ def main():
     for line in sys.stdin:
         name = line.strip()
         try:
-            answer = matmul(name) if name.startswith("matmul_") else GROUPS[name]()
+            group = name.partition("_")[0]
+            answer = GROUPS[name]() if name in GROUPS else TAKING_TURNS[group](name)
         except Exception as error:  # an answer must come, or the other side waits
             answer = {"error": f"{name}: {error}".splitlines()[0]}
         torch.cuda.empty_cache()
@@ -98,6 +99,24 @@ def memory():
     return figures
 
 
+def norm():
+    x, grad, weight, bias = normal(ROWS, ROW), normal(ROWS, ROW), normal(ROW), normal(ROW)
+    aten, sizes = torch.ops.aten, [ROW]
+    _, mean, rstd = aten.native_layer_norm(x, sizes, weight, bias, 1e-5)
+    figures = {
+        "layer_norm_1gib": (2 * GIB / device_ns(lambda: aten.native_layer_norm(x, sizes, weight, bias, 1e-5)), "GB/s"),
+        "rms_norm_1gib": (2 * GIB / device_ns(lambda: torch.rms_norm(x, sizes, weight)), "GB/s"),
+        "layer_norm_backward_1gib": (3 * GIB / device_ns(lambda: aten.native_layer_norm_backward(
+            grad, x, sizes, mean, rstd, weight, bias, [True, True, True])), "GB/s"),
+    }
+    x.requires_grad_(), weight.requires_grad_()
+    with torch.enable_grad():
+        result = torch.rms_norm(x, sizes, weight)
+    figures["rms_norm_backward_1gib"] = (
+        3 * GIB / device_ns(lambda: torch.autograd.grad(result, (x, weight), grad, retain_graph=True)), "GB/s")
+    return figures
+
+
 def order():
     line, lines = normal(1 << 24), normal(16384, 1024)
     mask = line > 1.0
@@ -148,6 +167,65 @@ def matmul(only=None):
     return figures
 
 
+def attention(only=None):
+    query, key, value, gradient = (normal(8, 16, 4096, 128, dtype=torch.bfloat16) for _ in range(4))
+    name, attend = "attention_8x16x4096x128_bf16", torch.nn.functional.scaled_dot_product_attention
+    figures = {}
+    if only in (None, f"{name}_forward"):
+        figures[f"{name}_forward"] = (device_ns(lambda: attend(query, key, value)) / 1e3, "us")
+    if only in (None, name):
+        leaves = [each.requires_grad_() for each in (query, key, value)]
+
+        def both():
+            for leaf in leaves:
+                leaf.grad = None
+            attend(*leaves).backward(gradient)
+
+        with torch.enable_grad():
+            figures[name] = (device_ns(both) / 1e3, "us")
+    return figures
+
+
+# From, to, size, kernel, stride, padding: those of bench/peers/resnet_layers.hpp.
+LAYERS = [(3, 64, 224, 7, 2, 3), (64, 64, 56, 1, 1, 0), (64, 64, 56, 3, 1, 1), (64, 256, 56, 1, 1, 0), (256, 64, 56, 1, 1, 0),
+          (256, 128, 56, 1, 1, 0), (128, 128, 56, 3, 2, 1), (128, 512, 28, 1, 1, 0), (256, 512, 56, 1, 2, 0),
+          (512, 128, 28, 1, 1, 0), (128, 128, 28, 3, 1, 1), (512, 256, 28, 1, 1, 0), (256, 256, 28, 3, 2, 1),
+          (256, 1024, 14, 1, 1, 0), (512, 1024, 28, 1, 2, 0), (1024, 256, 14, 1, 1, 0), (256, 256, 14, 3, 1, 1),
+          (1024, 512, 14, 1, 1, 0), (512, 512, 14, 3, 2, 1), (512, 2048, 7, 1, 1, 0), (1024, 2048, 14, 1, 2, 0),
+          (2048, 512, 7, 1, 1, 0), (512, 512, 7, 3, 1, 1)]
+
+
+def convolution():
+    """With the library's first guess, as PyTorch does by itself, and with its own measuring."""
+    figures = {}
+    for suffix, torch.backends.cudnn.benchmark in (("", False), ("_measured", True)):
+        times = {"forward": [], "backward": []}
+        for sizes in LAYERS:
+            for way, call in layer_calls(*sizes).items():
+                times[way].append(device_ns(call, settling_ms=20) / 1e3)
+        for way, each in {**times, "": times["forward"] + times["backward"]}.items():
+            name = f"convolutions_bf16{'_' + way if way else ''}{suffix}"
+            figures[name] = (statistics.geometric_mean(each), "us")
+        if not suffix:
+            for way, each in times.items():
+                for sizes, us in zip(LAYERS, each):
+                    figures["conv_{}_{}_{}_k{}_s{}".format(*sizes) + f"_bf16_{way}"] = (us, "us")
+    return figures
+
+
+def layer_calls(channels, to, size, kernel, stride, padding, pictures=32):
+    def last(*shape):
+        return normal(*shape, dtype=torch.bfloat16).to(memory_format=torch.channels_last)
+
+    result = (size + 2 * padding - kernel) // stride + 1
+    a, weight, gradient = (last(pictures, channels, size, size), last(to, channels, kernel, kernel),
+                           last(pictures, to, result, result))
+    windows = ([stride, stride], [padding, padding], [1, 1], False, [0, 0], 1)
+    wanted = [channels != 3, True, False]
+    return {"forward": lambda: torch.convolution(a, weight, None, *windows),
+            "backward": lambda: torch.ops.aten.convolution_backward(gradient, a, weight, None, *windows, wanted)}
+
+
 def calls():
     x, y, out = (torch.ones(1, device=DEVICE) for _ in range(3))
     left, right = normal(64, 64), normal(64, 64)
@@ -192,7 +270,9 @@ def hello():
     return {"name": (f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}", "")}
 
 
-GROUPS = {"hello": hello, "memory": memory, "order": order, "matmul": matmul, "calls": calls, "chain": chain}
+GROUPS = {"hello": hello, "memory": memory, "norm": norm, "order": order, "matmul": matmul, "attention": attention,
+          "convolution": convolution, "calls": calls, "chain": chain}
+TAKING_TURNS = {"matmul": matmul, "attention": attention}
 
 if __name__ == "__main__":
     main()

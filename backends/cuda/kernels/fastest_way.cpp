@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
+
+#include <backplane/plugin.hpp>
 
 namespace cuda_backend {
 namespace {
@@ -192,6 +196,22 @@ FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways, double le
   cudaStreamSynchronize(stream);
   cudaGetLastError();
   return {};
+}
+
+bool measuring_is_on() {
+  static const bool on = [] {
+    const char* const text = std::getenv("BACKPLANE_TUNE");
+    return text == nullptr || std::strcmp(text, "0") != 0;
+  }();
+  return on && !bp::deterministic();
+}
+
+bool can_measure_on(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (cudaStreamIsCapturing(stream, &status) == cudaSuccess)
+    return status == cudaStreamCaptureStatusNone;
+  cudaGetLastError();  // CUDA's default stream beside a recording
+  return false;
 }
 
 }  // namespace cuda_backend

@@ -20,4 +20,11 @@ struct FastestWay {
 FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways, double least_gain,
                             const std::function<bool(std::size_t)>& give);
 
+// Whether the application lets ways be measured; what was measured may differ from one process to the next, and so may
+// the bits of results.
+bool measuring_is_on();
+
+// False while the stream records, for us or for the application: nothing would run before that ends.
+bool can_measure_on(cudaStream_t stream);
+
 }  // namespace cuda_backend

@@ -68,4 +68,15 @@ class Scratch {
   uint64_t bytes_ = 0;
 };
 
+// Scratch memory in one piece; null if no bytes are asked for.
+inline bp::Status allocate_workspace(const bp::Call& call, uint64_t bytes, void*& workspace) {
+  workspace = nullptr;
+  if (bytes == 0) return bp::ok;
+  Scratch scratch;
+  scratch.take<char>(bytes);
+  if (bp::Status status = scratch.allocate(call); !status.is_ok()) return status;
+  workspace = scratch.take<char>(bytes);
+  return bp::ok;
+}
+
 }  // namespace cuda_backend

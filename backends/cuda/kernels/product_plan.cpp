@@ -1,8 +1,9 @@
 #include "kernels/product_plan.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+
+#include "kernels/fastest_way.hpp"
 
 namespace cuda_backend {
 namespace {
@@ -33,14 +34,6 @@ int64_t alignment_of(const void* address) {
   return static_cast<int64_t>(bits == 0 ? 256 : std::min<uintptr_t>(bits & -bits, 256));
 }
 
-bool tuning_is_on() {
-  static const bool on = [] {
-    const char* const text = std::getenv("BACKPLANE_TUNE");
-    return text == nullptr || std::strcmp(text, "0") != 0;
-  }();
-  return on;
-}
-
 // Below, a product takes microseconds on a large card, and an algorithm's gain less than one.
 bool is_worth_measuring(const Product& p) {
   const auto batch = static_cast<double>(p.batch), m = static_cast<double>(p.m),
@@ -54,8 +47,7 @@ bool is_worth_measuring(const Product& p) {
 ProductKey key_of(const Product& p) {
   // Where nothing can be rounded the setting must not split the plans.
   const bool tf32 = (p.dtype == bp::f32 || p.dtype == bp::complex64) && bp::allow_tf32();
-  // What was measured may differ from one process to the next, and so may the bits of the results.
-  const bool measured = is_worth_measuring(p) && tuning_is_on() && !bp::deterministic();
+  const bool measured = is_worth_measuring(p) && measuring_is_on();
   return {static_cast<int64_t>(p.dtype),
           tf32,
           measured,

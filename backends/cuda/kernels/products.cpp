@@ -9,30 +9,12 @@
 namespace cuda_backend {
 namespace {
 
-// False while the stream records, for us or for the application: nothing would run before that ends.
-bool can_wait_for(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  if (cudaStreamIsCapturing(stream, &status) == cudaSuccess)
-    return status == cudaStreamCaptureStatusNone;
-  cudaGetLastError();  // CUDA's default stream beside a recording
-  return false;
-}
-
 // By what another algorithm must beat the library's first. What is measured in a burst may change by some percent when a
 // card works for long and its power is the limit, as where each element takes part in many multiplications.
 double least_gain_for(const Product& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);
   return m * n * k > 256 * (m * k + k * n + m * n) ? 0.95 : 0.98;
-}
-
-bp::Status allocate_workspace(const bp::Call& call, uint64_t bytes, void*& workspace) {
-  if (bytes == 0) return bp::ok;
-  Scratch scratch;
-  scratch.take<char>(bytes);
-  if (bp::Status status = scratch.allocate(call); !status.is_ok()) return status;
-  workspace = scratch.take<char>(bytes);
-  return bp::ok;
 }
 
 }  // namespace
@@ -77,7 +59,7 @@ bool Products::recall(const ProductKey& key, ProductPlan& plan) {
 
 void Products::settle(const bp::Call& call, const OnCard& card, const Product& product,
                       const ProductKey& key, ProductPlan& plan) {
-  if (recall(key, plan) || !can_wait_for(card.stream())) return;
+  if (recall(key, plan) || !can_measure_on(card.stream())) return;
   // What was given earlier may take long, and is waited for outside the lock.
   if (cudaStreamSynchronize(card.stream()) != cudaSuccess) return;
   const std::lock_guard lock(measuring_);

@@ -124,16 +124,16 @@ constexpr int64_t longest_short_line = 512 * 8;
 
 // ---- Long lines: all at once -------------------------------------------------------------------------
 
-constexpr int threads = 256;
+constexpr int sort_threads = 256;
 
-unsigned blocks_for(int64_t count) {
-  return static_cast<unsigned>((count + threads - 1) / threads);
+unsigned sort_blocks_for(int64_t count) {
+  return static_cast<unsigned>((count + sort_threads - 1) / sort_threads);
 }
 
 // `line_shift` 64: the line is not part of the key.
 template <class Key>
 __global__ void make_keys(Lines lines, KeyOf key_of, int line_shift, Key* keys, uint32_t* places) {
-  const int64_t i = blockIdx.x * int64_t{threads} + threadIdx.x;
+  const int64_t i = blockIdx.x * int64_t{sort_threads} + threadIdx.x;
   if (i >= lines.count * lines.length) return;
   const int64_t line = i / lines.length, at = i - line * lines.length;
   Key key = key_of(lines.read<Key>(lines.a_lines.offset(line) + at * lines.a_step));
@@ -143,12 +143,12 @@ __global__ void make_keys(Lines lines, KeyOf key_of, int line_shift, Key* keys, 
 }
 
 __global__ void make_line_keys(Lines lines, const uint32_t* places, uint32_t* keys) {
-  const int64_t i = blockIdx.x * int64_t{threads} + threadIdx.x;
+  const int64_t i = blockIdx.x * int64_t{sort_threads} + threadIdx.x;
   if (i < lines.count * lines.length) keys[i] = static_cast<uint32_t>(places[i] / lines.length);
 }
 
 __global__ void write_sorted(Lines lines, const uint32_t* places) {
-  const int64_t i = blockIdx.x * int64_t{threads} + threadIdx.x;
+  const int64_t i = blockIdx.x * int64_t{sort_threads} + threadIdx.x;
   if (i >= lines.count * lines.length) return;
   const int64_t line = i / lines.length;
   lines.write(line, i - line * lines.length, places[i] - line * lines.length);
@@ -200,16 +200,16 @@ bp::Status sort_long(const bp::Call& call, const OnCard& card, const Lines& line
   lay_out();
 
   const cudaStream_t stream = card.stream();
-  make_keys<Key><<<blocks_for(count), threads, 0, stream>>>(
+  make_keys<Key><<<sort_blocks_for(count), sort_threads, 0, stream>>>(
       lines, key_of, in_one && line_bits > 0 ? bits : 64, keys.Current(), places.Current());
   error = sort_pairs(temporary, bytes, keys, places, count, key_bits, stream);
   if (error == cudaSuccess && !in_one) {
-    make_line_keys<<<blocks_for(count), threads, 0, stream>>>(lines, places.Current(),
+    make_line_keys<<<sort_blocks_for(count), sort_threads, 0, stream>>>(lines, places.Current(),
                                                               line_keys.Current());
     error = sort_pairs(temporary, bytes, line_keys, places, count, line_bits, stream);
   }
   if (error != cudaSuccess) return card.check(error);
-  write_sorted<<<blocks_for(count), threads, 0, stream>>>(lines, places.Current());
+  write_sorted<<<sort_blocks_for(count), sort_threads, 0, stream>>>(lines, places.Current());
   return card.check_launches();
 }
 

@@ -1,0 +1,65 @@
+#include "kernels/cudnn/library.hpp"
+
+#include <dlfcn.h>
+#include <string>
+
+#include <backplane/plugin.hpp>
+
+namespace cuda_backend::cudnn {
+namespace {
+
+// The first one whose attention needs no memory that is zero before it.
+constexpr size_t oldest = 90600;
+
+// Where the loader looks, then where the maker's installer puts it.
+void* open_cudnn() {
+  const std::string name = "libcudnn.so." + std::to_string(CUDNN_MAJOR);
+  for (const std::string& path : {name, "/usr/local/cuda/lib64/" + name})
+    if (void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return opened;
+  return nullptr;
+}
+
+template <class F> bool find_function(void* opened, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(opened, name));
+  return function != nullptr;
+}
+
+bool find_functions(void* opened, Library& l) {
+  return find_function(opened, "cudnnGetVersion", l.version) &&
+         find_function(opened, "cudnnGetErrorString", l.error_string) &&
+         find_function(opened, "cudnnGetLastErrorString", l.last_error_string) &&
+         find_function(opened, "cudnnCreate", l.create) &&
+         find_function(opened, "cudnnDestroy", l.destroy) &&
+         find_function(opened, "cudnnSetStream", l.set_stream) &&
+         find_function(opened, "cudnnBackendCreateDescriptor", l.create_descriptor) &&
+         find_function(opened, "cudnnBackendDestroyDescriptor", l.destroy_descriptor) &&
+         find_function(opened, "cudnnBackendSetAttribute", l.set_attribute) &&
+         find_function(opened, "cudnnBackendGetAttribute", l.get_attribute) &&
+         find_function(opened, "cudnnBackendFinalize", l.finalize) &&
+         find_function(opened, "cudnnBackendExecute", l.execute);
+}
+
+const Library* load_cudnn() {
+  void* const opened = open_cudnn();
+  static Library found;
+  const bool has_all = opened != nullptr && find_functions(opened, found);
+  if (has_all && found.version() >= oldest) return &found;
+  const std::string why = has_all ? "version " + std::to_string(found.version()) +
+                                        " is older than " + std::to_string(oldest)
+                          : opened != nullptr ? "a function is missing"
+                                              : dlerror();
+  bp::log(bp::LogLevel::warning,
+          "convolution, attention: cuDNN %d was not found (%s); they are computed from smaller "
+          "operators, which is much slower; install cuDNN or name its folder in LD_LIBRARY_PATH",
+          CUDNN_MAJOR, why.c_str());
+  return nullptr;
+}
+
+}  // namespace
+
+const Library* library() {
+  static const Library* const found = load_cudnn();
+  return found;
+}
+
+}  // namespace cuda_backend::cudnn
