@@ -21,7 +21,8 @@ class Recorded;
 struct Derivative {
   // By one argument: the gradient by the row's results becomes that by the argument, which may still
   // have to be summed and cast to the argument's shape and dtype (`fit`).
-  using Rule = Tensor (*)(const Recorded& call, std::span<const Tensor> gradients);
+  // It may take the gradients' handles.
+  using Rule = Tensor (*)(const Recorded& call, std::span<Tensor> gradients);
   // By a list of tensors, or by several arguments at once: one entry each, in the order of `inputs`. The
   // inputs behind the first have no rule then.
   using ListRule = void (*)(const Recorded& call, std::span<const Tensor> gradients,

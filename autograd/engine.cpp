@@ -203,9 +203,12 @@ void Run::take_turn(Node& node, std::span<Tensor> gradients) {
   }
   call_pre_hooks(node, gradients);
   outgoing_.resize(node.edges().size());
+  std::vector<Tensor> shown;  // to node hooks, since rules may take the gradients
+  const NodeExtras* extras = node.extras_or_null();
+  if (extras && !extras->hooks.empty()) shown.assign(gradients.begin(), gradients.end());
   apply_watched(node, gradients, outgoing_);
   if (!keeps_) node.release_saved();
-  call_node_hooks(node, outgoing_, gradients);
+  call_node_hooks(node, outgoing_, shown);
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ class Node {
   virtual const char* name() const = 0;
   // Whom its results went to: one edge for each input that wants a gradient, in apply's order.
   virtual std::span<Edge> edges() = 0;
-  // `gradients`: one for each result, undefined where nothing came back. Fills `out`, one for each
-  // edge; an undefined one stands for zero.
+  // `gradients`: one for each result, undefined where nothing came back; their handles may be taken.
+  // Fills `out`, one for each edge; an undefined one stands for zero.
   virtual void apply(std::span<Tensor> gradients, std::span<Tensor> out) = 0;
   // Frees what was saved; another apply throws.
   virtual void release_saved() {}

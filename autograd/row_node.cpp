@@ -1,6 +1,7 @@
 #include "row_node.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -197,6 +198,15 @@ std::span<const Tensor> RowNode::list(std::uint32_t place) const {
   return *arguments_[place].list;
 }
 
+// A rule may take the gradients' handles, and then their memory: other rules that still come keep theirs.
+Tensor RowNode::apply_rule(Derivative::Rule rule, std::span<Tensor> gradients,
+                           bool others_come) const {
+  if (!others_come) return rule(*this, gradients);
+  std::array<Tensor, max_results> taken;
+  std::copy(gradients.begin(), gradients.end(), taken.begin());
+  return rule(*this, std::span(taken).first(gradients.size()));
+}
+
 void RowNode::apply(std::span<Tensor> gradients, std::span<Tensor> out) {
   if (released_) [[unlikely]]
     fail_released(name());
@@ -211,7 +221,8 @@ void RowNode::apply(std::span<Tensor> gradients, std::span<Tensor> out) {
     if (any && input.list_rule)
       input.list_rule(*this, gradients, out.subspan(at, count));
     else if (any)
-      out[at] = fitted(input.rule(*this, gradients), argument.saved.like());
+      out[at] = fitted(apply_rule(input.rule, gradients, any_leads_on(edges().subspan(at + count))),
+                       argument.saved.like());
     at += count;
   }
 }

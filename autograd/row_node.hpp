@@ -42,6 +42,7 @@ class RowNode final : public Node, private Recorded {
   void find_edges(const Call& call);
   void keep_argument(std::uint32_t place, const bp_value& value, const TensorImpl* target);
   Saved keep(TensorImpl& impl, std::uint32_t place, const TensorImpl* target) const;
+  Tensor apply_rule(Derivative::Rule rule, std::span<Tensor> gradients, bool others_come) const;
   Tensor fitted(Tensor gradient, const Tensor& like) const;
 
   Tensor tensor(std::uint32_t place) const override;

@@ -60,9 +60,11 @@ inline Tensor shape_only(const Tensor& tensor) {
 Tensor alias_of(const Tensor& tensor);
 
 // Does nobody but the holder of this handle see the memory, so that it may be written over?
-inline bool is_alone(const Tensor& tensor) {
-  const TensorImpl& impl = *tensor.impl();
+inline bool is_alone(const TensorImpl& impl) {
   return impl.refs.load() == 1 && !impl.view_base && impl.storage && impl.storage->refs.load() == 1;
+}
+inline bool is_alone(const Tensor& tensor) {
+  return is_alone(*tensor.impl());
 }
 
 // The end of the way: keeps what arrives. Also the place of the gradient that an application reads.

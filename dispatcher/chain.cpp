@@ -12,6 +12,9 @@
 
 #include "fork_locks.hpp"
 #include "joined.hpp"
+#include "kernel_table.hpp"
+#include "ladder.hpp"
+#include "rung_policy.hpp"
 
 namespace bp {
 namespace {
@@ -81,17 +84,23 @@ void run_steps(const Call& call) {
     const ChainStep& step = joined.steps[i];
     for (std::size_t k = 0; k < step.inputs.size(); ++k) {
       const ChainInput& input = step.inputs[k];
-      args[k] = input.from == From::argument ? call.args[input.index]
-                : input.from == From::step   ? value_of(results[input.index])
-                                             : input.value.value();
+      args[k] = input.from == From::step     ? value_of(results[input.index])
+                : input.from == From::number ? input.value.value()
+                                             : call.args[input.index];
     }
     const auto num_args = static_cast<std::uint32_t>(step.inputs.size());
     if (i + 1 == results.size() && call.results[0].defined())
       call_pointwise_into(*step.op, args, num_args, call.results[0]);
     else
       results[i] = call_pointwise(*step.op, args, num_args);
+    for (const ChainInput& input : step.inputs)
+      if (input.from == From::step && joined.last_use[input.index] == i) results[input.index] = {};
   }
   if (!call.results[0].defined()) call.results[0] = std::move(results.back());
+}
+
+char letter_of(From from) {
+  return from == From::argument ? 'a' : from == From::step ? 's' : 'v';
 }
 
 // The chain as text: equal for equal chains, and what the operator's name is made of.
@@ -104,7 +113,7 @@ std::string text_of(std::span<const ChainStep> steps) {
         text += fmt::format("n{}:{:a}:{},", input.value.value().tag, input.value.to_double(),
                             input.value.to_int());
       else
-        text += fmt::format("{}{},", input.from == From::argument ? 'a' : 's', input.index);
+        text += fmt::format("{}{},", letter_of(input.from), input.index);
     }
     text += ")";
   }
@@ -122,6 +131,60 @@ std::string schema_of(const Joined& joined, const std::string& text) {
     schema += fmt::format("{}{} a{}", i ? ", " : "",
                           joined.arguments[i] == Holds::number ? "Scalar" : "Tensor", i);
   return schema + ") -> Tensor";
+}
+
+// Has the device a kernel of its own or a generated one for the whole, that policies let it use?
+bool has_one_kernel(const Operator& op, std::uint32_t backend, Dtype dtype) {
+  const KernelTable* table = table_of(op, backend);
+  if (!table || (table->num_native == 0 && generated_is_restricted())) return false;
+  return table->entries[index(dtype)].run || has_kernel(op, backend, dtype);
+}
+
+// Would the steps compute in the dtype of the tensors as they are, unseen by layers?
+bool goes_as_one(const Joined& joined, const bp_value* args, std::uint32_t num_args) {
+  const ThreadState& state = thread_state();
+  std::uint64_t keys = state.included_layers;
+  const TensorImpl* first = nullptr;
+  for (std::uint32_t i = 0; i < num_args; ++i) {
+    if ((args[i].tag == BP_TENSOR) == (joined.arguments[i] == Holds::number)) return false;
+    if (args[i].tag != BP_TENSOR) continue;
+    const TensorImpl* impl = TensorImpl::of(args[i].u.tensor);
+    keys |= impl->keys;
+    if (joined.arguments[i] == Holds::values && !first) first = impl;
+  }
+  if (!first || (keys & ~state.excluded_layers)) return false;
+  const auto dtype = static_cast<Dtype>(first->abi.dtype);
+  for (std::uint32_t i = 0; i < num_args; ++i) {
+    const bool fits = joined.arguments[i] == Holds::number
+                          ? contains(dtypes_beside(args[i]), dtype)
+                          : args[i].u.tensor->dtype ==
+                                index(joined.arguments[i] == Holds::bools ? boolean : dtype);
+    if (!fits) return false;
+  }
+  return contains(joined.dtypes, dtype) && has_one_kernel(joined, first->backend, dtype);
+}
+
+// Has `other` the shape, or is it stretched to it?
+bool covers(const TensorImpl& impl, const TensorImpl& other) {
+  const std::int32_t num_more = impl.abi.dl.ndim - other.abi.dl.ndim;
+  if (num_more < 0) return false;
+  for (std::int32_t d = 0; d < other.abi.dl.ndim; ++d)
+    if (other.shape[d] != impl.shape[d + num_more] && other.shape[d] != 1) return false;
+  return true;
+}
+
+// The first spent argument that is what the result will be; num_args: none is.
+std::uint32_t place_for_result(const Joined& joined, const bp_value* args, std::uint32_t num_args,
+                               std::uint32_t spent) {
+  for (std::uint32_t i = 0; i < num_args; ++i) {
+    if (!(spent >> i & 1u) || joined.gives_bools || joined.arguments[i] != Holds::values) continue;
+    const TensorImpl& impl = *TensorImpl::of(args[i].u.tensor);
+    bool fits = (impl.abi.flags & BP_LAYOUT_CONTIGUOUS) && impl.abi.numel != 0;
+    for (std::uint32_t k = 0; k < num_args && fits; ++k)
+      fits = args[k].tag != BP_TENSOR || covers(impl, *TensorImpl::of(args[k].u.tensor));
+    if (fits) return i;
+  }
+  return num_args;
 }
 
 struct Chains {
@@ -164,6 +227,21 @@ Operator& join(std::span<const ChainStep> steps) {
   Operator& op = *joined.release();  // as long as the process, like every operator
   all.by_text.emplace(text, &op);
   return op;
+}
+
+Tensor call_chain(Operator& op, bp_value* args, std::uint32_t num_args, std::uint32_t spent) {
+  BP_CHECK(op.joined, "call_chain: '{}' was not made by join", op.name());
+  const auto& joined = static_cast<const Joined&>(op);
+  Tensor result;
+  if (!goes_as_one(joined, args, num_args)) {
+    run_steps(Call{op, args, num_args, &result, 1});
+    return result;
+  }
+  const std::uint32_t place = spent ? place_for_result(joined, args, num_args, spent) : num_args;
+  if (place == num_args) return call_pointwise(op, args, num_args);
+  result = tensor_of(args[place].u.tensor);
+  call_pointwise_into(op, args, num_args, result);
+  return result;
 }
 
 }  // namespace bp

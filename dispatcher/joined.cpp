@@ -19,7 +19,7 @@ class Joiner {
  public:
   explicit Joiner(std::span<const ChainStep> steps) : joined_(new Joined) {
     for (const ChainStep& step : steps) joined_->steps.push_back(with_defaults(step));
-    uses_.resize(steps.size());
+    joined_->last_use.resize(steps.size());
     last_node_.resize(steps.size());
   }
 
@@ -103,6 +103,12 @@ class Joiner {
       take_number(input.value);
       return false;
     }
+    if (input.from == From::number_argument) {
+      check(holds == Holds::number || (op.scalar_ok >> k & 1u),
+            "'{}' takes a tensor, not the number of argument {}", place, input.index);
+      take_argument(input.index, Holds::number, place);
+      return false;
+    }
     if (input.from == From::argument) {
       take_argument(input.index, holds, place);
       return holds != Holds::number;
@@ -116,7 +122,7 @@ class Joiner {
           "two chains",
           place, describe(holds), input.index, joined_->steps[input.index].op->name(),
           describe(results_[input.index]));
-    ++uses_[input.index];
+    joined_->last_use[input.index] = static_cast<std::uint32_t>(at_);
     return true;
   }
 
@@ -202,9 +208,9 @@ class Joiner {
   // ---- The whole ----
 
   void check_all_is_used() {
-    for (std::size_t i = 0; i + 1 < uses_.size(); ++i) {
+    for (std::size_t i = 0; i + 1 < joined_->steps.size(); ++i) {
       at_ = i;
-      check(uses_[i] > 0, "its result is used by no later step; leave it out");
+      check(joined_->last_use[i] > 0, "its result is used by no later step; leave it out");
     }
     for (std::size_t i = 0; i < joined_->arguments.size(); ++i)
       BP_CHECK(joined_->arguments[i] != Holds::nothing,
@@ -265,7 +271,6 @@ class Joiner {
   std::unique_ptr<Joined> joined_;
   std::size_t at_ = 0;  // the step in hand, for errors
   std::vector<Holds> results_;
-  std::vector<std::uint32_t> uses_;
   std::vector<std::uint16_t> last_node_;
   std::map<std::uint32_t, std::uint16_t> argument_node_;
   std::uint32_t num_operations_ = 0;

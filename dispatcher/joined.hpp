@@ -15,8 +15,9 @@ enum class Holds : std::uint8_t { nothing, values, bools, number };
 
 // A joined operator with all that it points to.
 struct Joined : Operator {
-  std::string text;              // of the schema
-  std::vector<ChainStep> steps;  // with all inputs
+  std::string text;                     // of the schema
+  std::vector<ChainStep> steps;         // with all inputs
+  std::vector<std::uint32_t> last_use;  // of each step's result: the step that reads it last
   std::vector<bp_expr_node> all_nodes;
   std::vector<const char*> used;
   std::vector<Holds> arguments;

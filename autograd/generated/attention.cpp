@@ -26,7 +26,7 @@ void native_attention_by_query_and_key_and_value(const Recorded& call,
 }
 
 // attention_mask_gradient(grad, grad_logsumexp, query, key, value, attn_mask, result, logsumexp, is_causal, scale)
-Tensor native_attention_by_attn_mask(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor native_attention_by_attn_mask(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   const Tensor& grad_logsumexp = gradients[1];
   if (!grad.defined() && !grad_logsumexp.defined()) return {};

@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // input_gradient_of_convolution(grad, conj(weight), a.shape, stride, padding, dilation, transposed, groups)
-Tensor convolution_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor convolution_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor weight = call.tensor(1);
@@ -22,7 +22,7 @@ Tensor convolution_by_a(const Recorded& call, std::span<const Tensor> gradients)
 }
 
 // weight_gradient_of_convolution(grad, conj(a), weight.shape, stride, padding, dilation, transposed, groups)
-Tensor convolution_by_weight(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor convolution_by_weight(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -36,7 +36,7 @@ Tensor convolution_by_weight(const Recorded& call, std::span<const Tensor> gradi
 }
 
 // sum_to_channels(grad)
-Tensor convolution_by_bias(const Recorded&, std::span<const Tensor> gradients) {
+Tensor convolution_by_bias(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return sum_to_channels(grad);
@@ -49,7 +49,7 @@ constexpr Derivative convolution_derivative{convolution_inputs, 3, Derivative::F
 
 // convolution(conj(a), grad, {}, stride, padding, dilation, false, {0}, groups)
 Tensor convolution_backward_weight_by_grad_output(const Recorded& call,
-                                                  std::span<const Tensor> gradients) {
+                                                  std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(1);
@@ -61,7 +61,7 @@ Tensor convolution_backward_weight_by_grad_output(const Recorded& call,
 }
 
 // input_gradient_of_convolution(conj(grad_output), grad, a.shape, stride, padding, dilation, false, groups)
-Tensor convolution_backward_weight_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor convolution_backward_weight_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor grad_output = call.tensor(0);

@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // scatter_add(zeros_like(a), dim, index, grad)
-Tensor gather_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor gather_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -21,7 +21,7 @@ constexpr Derivative::Input gather_inputs[] = {{0, gather_by_a, nullptr, 0b100, 
 constexpr Derivative gather_derivative{gather_inputs, 1, Derivative::Fit::never};
 
 // index_add(zeros_like(a), dim, index, grad)
-Tensor index_select_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor index_select_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -34,14 +34,14 @@ constexpr Derivative::Input index_select_inputs[] = {{0, index_select_by_a, null
 constexpr Derivative index_select_derivative{index_select_inputs, 1, Derivative::Fit::never};
 
 // grad
-Tensor scatter_add_by_a(const Recorded&, std::span<const Tensor> gradients) {
+Tensor scatter_add_by_a(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return grad;
 }
 
 // gather(grad, dim, index)
-Tensor scatter_add_by_src(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor scatter_add_by_src(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -54,7 +54,7 @@ constexpr Derivative::Input scatter_add_inputs[] = {{0, scatter_add_by_a, nullpt
 constexpr Derivative scatter_add_derivative{scatter_add_inputs, 2, Derivative::Fit::never};
 
 // flip(cumsum(flip(grad, {dim}), dim), {dim})
-Tensor cumsum_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor cumsum_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -65,7 +65,7 @@ constexpr Derivative::Input cumsum_inputs[] = {{0, cumsum_by_a, nullptr, 0b0, 0b
 constexpr Derivative cumsum_derivative{cumsum_inputs, 1, Derivative::Fit::always};
 
 // scatter_add(zeros_like(a), dim, indices, grad)
-Tensor sort_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor sort_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);

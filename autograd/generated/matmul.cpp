@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // sum_to(matmul(grad, transpose(conj(b), -2, -1)), a)
-Tensor matmul_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor matmul_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor b = call.tensor(1);
@@ -17,7 +17,7 @@ Tensor matmul_by_a(const Recorded& call, std::span<const Tensor> gradients) {
 }
 
 // sum_to(matmul(transpose(conj(a), -2, -1), grad), b)
-Tensor matmul_by_b(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor matmul_by_b(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -30,7 +30,7 @@ constexpr Derivative::Input matmul_inputs[] = {{0, matmul_by_a, nullptr, 0b10, 0
 constexpr Derivative matmul_derivative{matmul_inputs, 2, Derivative::Fit::never};
 
 // bmm(grad, transpose(conj(b), -2, -1))
-Tensor bmm_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor bmm_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor b = call.tensor(1);
@@ -38,7 +38,7 @@ Tensor bmm_by_a(const Recorded& call, std::span<const Tensor> gradients) {
 }
 
 // bmm(transpose(conj(a), -2, -1), grad)
-Tensor bmm_by_b(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor bmm_by_b(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);

@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // grad
-Tensor copy_by_a(const Recorded&, std::span<const Tensor> gradients) {
+Tensor copy_by_a(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return grad;
@@ -18,7 +18,7 @@ constexpr Derivative::Input copy_inputs[] = {{0, copy_by_a, nullptr, 0b0, 0b0, 0
 constexpr Derivative copy_derivative{copy_inputs, 1, Derivative::Fit::never};
 
 // cast(grad, a.dtype)
-Tensor cast_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor cast_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);

@@ -7,69 +7,44 @@
 namespace bp::autograd {
 namespace {
 
-// layer_norm_gradient(grad, grad_mean, grad_rstd, a, normalized_shape, weight, mean, rstd)
-Tensor native_layer_norm_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+// layer_norm_gradients(bias, grad, grad_mean, grad_rstd, a, normalized_shape, weight, mean, rstd)
+void native_layer_norm_by_a_and_weight_and_bias(const Recorded& call,
+                                                std::span<const Tensor> gradients,
+                                                std::span<Tensor> out) {
   const Tensor& grad = gradients[0];
   const Tensor& grad_mean = gradients[1];
   const Tensor& grad_rstd = gradients[2];
-  if (!grad.defined() && !grad_mean.defined() && !grad_rstd.defined()) return {};
+  if (!grad.defined() && !grad_mean.defined() && !grad_rstd.defined()) return;
+  const Tensor bias = call.tensor(3);
   const Tensor a = call.tensor(0);
   const IntList normalized_shape = call.integers(1);
   const Tensor weight = call.tensor(2);
   const Tensor mean = call.result(1);
   const Tensor rstd = call.result(2);
-  return layer_norm_gradient(grad, grad_mean, grad_rstd, a, normalized_shape, weight, mean, rstd);
+  layer_norm_gradients(bias, grad, grad_mean, grad_rstd, a, normalized_shape, weight, mean, rstd, out);
 }
 
-// norm_weight_backward(grad, a, normalized_shape, mean, rstd)
-Tensor native_layer_norm_by_weight(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
-  if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  const IntList normalized_shape = call.integers(1);
-  const Tensor mean = call.result(1);
-  const Tensor rstd = call.result(2);
-  return norm_weight_backward(grad, a, normalized_shape, mean, rstd);
-}
-
-// norm_bias_gradient(grad, normalized_shape)
-Tensor native_layer_norm_by_bias(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
-  if (!grad.defined()) return {};
-  const IntList normalized_shape = call.integers(1);
-  return norm_bias_gradient(grad, normalized_shape);
-}
-
-constexpr Derivative::Input native_layer_norm_inputs[] = {{0, native_layer_norm_by_a, nullptr, 0b101, 0b0, 0b110},
-                                                          {2, native_layer_norm_by_weight, nullptr, 0b1, 0b0, 0b110},
-                                                          {3, native_layer_norm_by_bias, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input native_layer_norm_inputs[] = {{0, nullptr, native_layer_norm_by_a_and_weight_and_bias, 0b101, 0b1000, 0b110},
+                                                          {2, nullptr, nullptr, 0b101, 0b1000, 0b110},
+                                                          {3, nullptr, nullptr, 0b101, 0b1000, 0b110}};
 constexpr Derivative native_layer_norm_derivative{native_layer_norm_inputs, 3,
                                                   Derivative::Fit::never};
 
-// rms_norm_gradient(grad, grad_rstd, a, normalized_shape, weight, rstd)
-Tensor native_rms_norm_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+// rms_norm_gradients(grad, grad_rstd, a, normalized_shape, weight, rstd)
+void native_rms_norm_by_a_and_weight(const Recorded& call, std::span<const Tensor> gradients,
+                                     std::span<Tensor> out) {
   const Tensor& grad = gradients[0];
   const Tensor& grad_rstd = gradients[1];
-  if (!grad.defined() && !grad_rstd.defined()) return {};
+  if (!grad.defined() && !grad_rstd.defined()) return;
   const Tensor a = call.tensor(0);
   const IntList normalized_shape = call.integers(1);
   const Tensor weight = call.tensor(2);
   const Tensor rstd = call.result(1);
-  return rms_norm_gradient(grad, grad_rstd, a, normalized_shape, weight, rstd);
+  rms_norm_gradients(grad, grad_rstd, a, normalized_shape, weight, rstd, out);
 }
 
-// norm_weight_backward(grad, a, normalized_shape, {}, rstd)
-Tensor native_rms_norm_by_weight(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
-  if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  const IntList normalized_shape = call.integers(1);
-  const Tensor rstd = call.result(1);
-  return norm_weight_backward(grad, a, normalized_shape, {}, rstd);
-}
-
-constexpr Derivative::Input native_rms_norm_inputs[] = {{0, native_rms_norm_by_a, nullptr, 0b101, 0b0, 0b10},
-                                                        {2, native_rms_norm_by_weight, nullptr, 0b1, 0b0, 0b10}};
+constexpr Derivative::Input native_rms_norm_inputs[] = {{0, nullptr, native_rms_norm_by_a_and_weight, 0b101, 0b0, 0b10},
+                                                        {2, nullptr, nullptr, 0b101, 0b0, 0b10}};
 constexpr Derivative native_rms_norm_derivative{native_rms_norm_inputs, 2, Derivative::Fit::never};
 
 // batch_norm_gradients(grad, grad_mean, grad_variance, a, weight, mean, variance, eps)

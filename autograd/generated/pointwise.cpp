@@ -8,14 +8,14 @@ namespace bp::autograd {
 namespace {
 
 // grad
-Tensor add_by_a(const Recorded&, std::span<const Tensor> gradients) {
+Tensor add_by_a(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return grad;
 }
 
 // grad * conj(alpha)
-Tensor add_by_b(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor add_by_b(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Scalar alpha = call.number(2);
@@ -27,14 +27,14 @@ constexpr Derivative::Input add_inputs[] = {{0, add_by_a, nullptr, 0b0, 0b0, 0b0
 constexpr Derivative add_derivative{add_inputs, 2, Derivative::Fit::if_unlike};
 
 // grad
-Tensor sub_by_a(const Recorded&, std::span<const Tensor> gradients) {
+Tensor sub_by_a(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return grad;
 }
 
 // -grad * conj(alpha)
-Tensor sub_by_b(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor sub_by_b(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Scalar alpha = call.number(2);
@@ -46,17 +46,33 @@ constexpr Derivative::Input sub_inputs[] = {{0, sub_by_a, nullptr, 0b0, 0b0, 0b0
 constexpr Derivative sub_derivative{sub_inputs, 2, Derivative::Fit::if_unlike};
 
 // grad * conj(b)
-Tensor mul_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep mul_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), input(1)}, 2},
+};
+constinit Joint mul_by_a_joint(mul_by_a_joint_steps);
+
+Tensor mul_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return call.with_operand(1, [&](const auto& b) -> Tensor { return grad * conj(b); });
+  return call.with_operand(1, [&](const auto& b) -> Tensor {
+    if (is_complex(grad.dtype())) return grad * conj(b);
+    return mul_by_a_joint(spent(grad), b);
+  });
 }
 
 // grad * conj(a)
-Tensor mul_by_b(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep mul_by_b_joint_steps[] = {
+    {&ops::mul, {input(0), input(1)}, 2},
+};
+constinit Joint mul_by_b_joint(mul_by_b_joint_steps);
+
+Tensor mul_by_b(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return call.with_operand(0, [&](const auto& a) -> Tensor { return grad * conj(a); });
+  return call.with_operand(0, [&](const auto& a) -> Tensor {
+    if (is_complex(grad.dtype())) return grad * conj(a);
+    return mul_by_b_joint(spent(grad), a);
+  });
 }
 
 constexpr Derivative::Input mul_inputs[] = {{0, mul_by_a, nullptr, 0b10, 0b0, 0b0},
@@ -64,18 +80,37 @@ constexpr Derivative::Input mul_inputs[] = {{0, mul_by_a, nullptr, 0b10, 0b0, 0b
 constexpr Derivative mul_derivative{mul_inputs, 2, Derivative::Fit::if_unlike};
 
 // grad / conj(b)
-Tensor div_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep div_by_a_joint_steps[] = {
+    {&ops::div, {input(0), input(1)}, 2},
+};
+constinit Joint div_by_a_joint(div_by_a_joint_steps);
+
+Tensor div_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return call.with_operand(1, [&](const auto& b) -> Tensor { return grad / conj(b); });
+  return call.with_operand(1, [&](const auto& b) -> Tensor {
+    if (is_complex(grad.dtype())) return grad / conj(b);
+    return div_by_a_joint(spent(grad), b);
+  });
 }
 
 // -grad * conj(a / (b * b))
-Tensor div_by_b(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep div_by_b_joint_steps[] = {
+    {&ops::neg, {input(0)}, 1},
+    {&ops::mul, {input(2), input(2)}, 2},
+    {&ops::div, {input(1), earlier(1)}, 2},
+    {&ops::mul, {earlier(0), earlier(2)}, 2},
+};
+constinit Joint div_by_b_joint(div_by_b_joint_steps);
+
+Tensor div_by_b(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor b = call.tensor(1);
-  return call.with_operand(0, [&](const auto& a) -> Tensor { return -grad * conj(a / (b * b)); });
+  return call.with_operand(0, [&](const auto& a) -> Tensor {
+    if (is_complex(grad.dtype())) return -grad * conj(a / (b * b));
+    return div_by_b_joint(spent(grad), a, b);
+  });
 }
 
 constexpr Derivative::Input div_inputs[] = {{0, div_by_a, nullptr, 0b10, 0b0, 0b0},
@@ -83,20 +118,38 @@ constexpr Derivative::Input div_inputs[] = {{0, div_by_a, nullptr, 0b10, 0b0, 0b
 constexpr Derivative div_derivative{div_inputs, 2, Derivative::Fit::if_unlike};
 
 // where(a == b, grad / 2, where(a > b, grad, 0))
-Tensor maximum_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep maximum_by_a_joint_steps[] = {
+    {&ops::eq, {input(0), input(1)}, 2},
+    {&ops::div, {input(2), number(2)}, 2},
+    {&ops::gt, {input(0), input(1)}, 2},
+    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
+};
+constinit Joint maximum_by_a_joint(maximum_by_a_joint_steps);
+
+Tensor maximum_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return call.with_operand(1, [&](const auto& b) -> Tensor { return where(a == b, grad / 2, where(a > b, grad, 0)); });
+  return call.with_operand(1, [&](const auto& b) -> Tensor { return maximum_by_a_joint(a, b, spent(grad)); });
 }
 
 // where(a == b, grad / 2, where(b > a, grad, 0))
-Tensor maximum_by_b(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep maximum_by_b_joint_steps[] = {
+    {&ops::eq, {input(0), input(1)}, 2},
+    {&ops::div, {input(2), number(2)}, 2},
+    {&ops::gt, {input(1), input(0)}, 2},
+    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
+};
+constinit Joint maximum_by_b_joint(maximum_by_b_joint_steps);
+
+Tensor maximum_by_b(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Tensor b = call.tensor(1);
-  return where(a == b, grad / 2, where(b > a, grad, 0));
+  return maximum_by_b_joint(a, b, spent(grad));
 }
 
 constexpr Derivative::Input maximum_inputs[] = {{0, maximum_by_a, nullptr, 0b11, 0b0, 0b0},
@@ -104,20 +157,38 @@ constexpr Derivative::Input maximum_inputs[] = {{0, maximum_by_a, nullptr, 0b11,
 constexpr Derivative maximum_derivative{maximum_inputs, 2, Derivative::Fit::if_unlike};
 
 // where(a == b, grad / 2, where(a < b, grad, 0))
-Tensor minimum_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep minimum_by_a_joint_steps[] = {
+    {&ops::eq, {input(0), input(1)}, 2},
+    {&ops::div, {input(2), number(2)}, 2},
+    {&ops::lt, {input(0), input(1)}, 2},
+    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
+};
+constinit Joint minimum_by_a_joint(minimum_by_a_joint_steps);
+
+Tensor minimum_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return call.with_operand(1, [&](const auto& b) -> Tensor { return where(a == b, grad / 2, where(a < b, grad, 0)); });
+  return call.with_operand(1, [&](const auto& b) -> Tensor { return minimum_by_a_joint(a, b, spent(grad)); });
 }
 
 // where(a == b, grad / 2, where(b < a, grad, 0))
-Tensor minimum_by_b(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep minimum_by_b_joint_steps[] = {
+    {&ops::eq, {input(0), input(1)}, 2},
+    {&ops::div, {input(2), number(2)}, 2},
+    {&ops::lt, {input(1), input(0)}, 2},
+    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
+};
+constinit Joint minimum_by_b_joint(minimum_by_b_joint_steps);
+
+Tensor minimum_by_b(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Tensor b = call.tensor(1);
-  return where(a == b, grad / 2, where(b < a, grad, 0));
+  return minimum_by_b_joint(a, b, spent(grad));
 }
 
 constexpr Derivative::Input minimum_inputs[] = {{0, minimum_by_a, nullptr, 0b11, 0b0, 0b0},
@@ -125,19 +196,29 @@ constexpr Derivative::Input minimum_inputs[] = {{0, minimum_by_a, nullptr, 0b11,
 constexpr Derivative minimum_derivative{minimum_inputs, 2, Derivative::Fit::if_unlike};
 
 // where(condition, grad, 0)
-Tensor where_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep where_by_a_joint_steps[] = {
+    {&ops::where, {input(0), input(1), number(0)}, 3},
+};
+constinit Joint where_by_a_joint(where_by_a_joint_steps);
+
+Tensor where_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor condition = call.tensor(0);
-  return where(condition, grad, 0);
+  return where_by_a_joint(condition, spent(grad));
 }
 
 // where(condition, 0, grad)
-Tensor where_by_b(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep where_by_b_joint_steps[] = {
+    {&ops::where, {input(0), number(0), input(1)}, 3},
+};
+constinit Joint where_by_b_joint(where_by_b_joint_steps);
+
+Tensor where_by_b(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor condition = call.tensor(0);
-  return where(condition, 0, grad);
+  return where_by_b_joint(condition, spent(grad));
 }
 
 constexpr Derivative::Input where_inputs[] = {{1, where_by_a, nullptr, 0b1, 0b0, 0b0},
@@ -145,202 +226,337 @@ constexpr Derivative::Input where_inputs[] = {{1, where_by_a, nullptr, 0b1, 0b0,
 constexpr Derivative where_derivative{where_inputs, 2, Derivative::Fit::if_unlike};
 
 // -grad
-Tensor neg_by_a(const Recorded&, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep neg_by_a_joint_steps[] = {
+    {&ops::neg, {input(0)}, 1},
+};
+constinit Joint neg_by_a_joint(neg_by_a_joint_steps);
+
+Tensor neg_by_a(const Recorded&, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return -grad;
+  return neg_by_a_joint(spent(grad));
 }
 
 constexpr Derivative::Input neg_inputs[] = {{0, neg_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative neg_derivative{neg_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * where(a > 0, 1, where(a < 0, -1, 0))
-Tensor abs_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep abs_by_a_joint_steps[] = {
+    {&ops::gt, {input(1), number(0)}, 2},
+    {&ops::lt, {input(1), number(0)}, 2},
+    {&ops::where, {earlier(1), number(-1), number(0)}, 3},
+    {&ops::where, {earlier(0), number(1), earlier(2)}, 3},
+    {&ops::mul, {input(0), earlier(3)}, 2},
+};
+constinit Joint abs_by_a_joint(abs_by_a_joint_steps);
+
+Tensor abs_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return grad * where(a > 0, 1, where(a < 0, -1, 0));
+  return abs_by_a_joint(spent(grad), a);
 }
 
 constexpr Derivative::Input abs_inputs[] = {{0, abs_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative abs_derivative{abs_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * result
-Tensor exp_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep exp_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), input(1)}, 2},
+};
+constinit Joint exp_by_a_joint(exp_by_a_joint_steps);
+
+Tensor exp_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return grad * result;
+  return exp_by_a_joint(spent(grad), result);
 }
 
 constexpr Derivative::Input exp_inputs[] = {{0, exp_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative exp_derivative{exp_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad / a
-Tensor log_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep log_by_a_joint_steps[] = {
+    {&ops::div, {input(0), input(1)}, 2},
+};
+constinit Joint log_by_a_joint(log_by_a_joint_steps);
+
+Tensor log_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return grad / a;
+  return log_by_a_joint(spent(grad), a);
 }
 
 constexpr Derivative::Input log_inputs[] = {{0, log_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative log_derivative{log_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad / (2 * result)
-Tensor sqrt_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep sqrt_by_a_joint_steps[] = {
+    {&ops::mul, {number(2), input(1)}, 2},
+    {&ops::div, {input(0), earlier(0)}, 2},
+};
+constinit Joint sqrt_by_a_joint(sqrt_by_a_joint_steps);
+
+Tensor sqrt_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return grad / (2 * result);
+  return sqrt_by_a_joint(spent(grad), result);
 }
 
 constexpr Derivative::Input sqrt_inputs[] = {{0, sqrt_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative sqrt_derivative{sqrt_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * cos(a)
-Tensor sin_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep sin_by_a_joint_steps[] = {
+    {&ops::cos, {input(1)}, 1},
+    {&ops::mul, {input(0), earlier(0)}, 2},
+};
+constinit Joint sin_by_a_joint(sin_by_a_joint_steps);
+
+Tensor sin_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return grad * cos(a);
+  return sin_by_a_joint(spent(grad), a);
 }
 
 constexpr Derivative::Input sin_inputs[] = {{0, sin_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative sin_derivative{sin_inputs, 1, Derivative::Fit::if_unlike};
 
 // -grad * sin(a)
-Tensor cos_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep cos_by_a_joint_steps[] = {
+    {&ops::neg, {input(0)}, 1},
+    {&ops::sin, {input(1)}, 1},
+    {&ops::mul, {earlier(0), earlier(1)}, 2},
+};
+constinit Joint cos_by_a_joint(cos_by_a_joint_steps);
+
+Tensor cos_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return -grad * sin(a);
+  return cos_by_a_joint(spent(grad), a);
 }
 
 constexpr Derivative::Input cos_inputs[] = {{0, cos_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative cos_derivative{cos_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (1 - result * result)
-Tensor tanh_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep tanh_by_a_joint_steps[] = {
+    {&ops::mul, {input(1), input(1)}, 2},
+    {&ops::sub, {number(1), earlier(0)}, 2},
+    {&ops::mul, {input(0), earlier(1)}, 2},
+};
+constinit Joint tanh_by_a_joint(tanh_by_a_joint_steps);
+
+Tensor tanh_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return grad * (1 - result * result);
+  return tanh_by_a_joint(spent(grad), result);
 }
 
 constexpr Derivative::Input tanh_inputs[] = {{0, tanh_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative tanh_derivative{tanh_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (1 - result) * result
-Tensor sigmoid_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep sigmoid_by_a_joint_steps[] = {
+    {&ops::sub, {number(1), input(1)}, 2},
+    {&ops::mul, {input(0), earlier(0)}, 2},
+    {&ops::mul, {earlier(1), input(1)}, 2},
+};
+constinit Joint sigmoid_by_a_joint(sigmoid_by_a_joint_steps);
+
+Tensor sigmoid_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return grad * (1 - result) * result;
+  return sigmoid_by_a_joint(spent(grad), result);
 }
 
 constexpr Derivative::Input sigmoid_inputs[] = {{0, sigmoid_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative sigmoid_derivative{sigmoid_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(result > 0, grad, 0)
-Tensor relu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep relu_by_a_joint_steps[] = {
+    {&ops::gt, {input(0), number(0)}, 2},
+    {&ops::where, {earlier(0), input(1), number(0)}, 3},
+};
+constinit Joint relu_by_a_joint(relu_by_a_joint_steps);
+
+Tensor relu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return where(result > 0, grad, 0);
+  return relu_by_a_joint(result, spent(grad));
 }
 
 constexpr Derivative::Input relu_inputs[] = {{0, relu_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative relu_derivative{relu_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * 0
-Tensor floor_by_a(const Recorded&, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep floor_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), number(0)}, 2},
+};
+constinit Joint floor_by_a_joint(floor_by_a_joint_steps);
+
+Tensor floor_by_a(const Recorded&, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return grad * 0;
+  return floor_by_a_joint(spent(grad));
 }
 
 constexpr Derivative::Input floor_inputs[] = {{0, floor_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative floor_derivative{floor_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * 0
-Tensor ceil_by_a(const Recorded&, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep ceil_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), number(0)}, 2},
+};
+constinit Joint ceil_by_a_joint(ceil_by_a_joint_steps);
+
+Tensor ceil_by_a(const Recorded&, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return grad * 0;
+  return ceil_by_a_joint(spent(grad));
 }
 
 constexpr Derivative::Input ceil_inputs[] = {{0, ceil_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative ceil_derivative{ceil_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * 0
-Tensor trunc_by_a(const Recorded&, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep trunc_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), number(0)}, 2},
+};
+constinit Joint trunc_by_a_joint(trunc_by_a_joint_steps);
+
+Tensor trunc_by_a(const Recorded&, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return grad * 0;
+  return trunc_by_a_joint(spent(grad));
 }
 
 constexpr Derivative::Input trunc_inputs[] = {{0, trunc_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative trunc_derivative{trunc_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * 0
-Tensor round_by_a(const Recorded&, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep round_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), number(0)}, 2},
+};
+constinit Joint round_by_a_joint(round_by_a_joint_steps);
+
+Tensor round_by_a(const Recorded&, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return grad * 0;
+  return round_by_a_joint(spent(grad));
 }
 
 constexpr Derivative::Input round_inputs[] = {{0, round_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative round_derivative{round_inputs, 1, Derivative::Fit::if_unlike};
 
 // -grad * conj(result * result)
-Tensor reciprocal_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep reciprocal_by_a_joint_steps[] = {
+    {&ops::neg, {input(0)}, 1},
+    {&ops::mul, {input(1), input(1)}, 2},
+    {&ops::mul, {earlier(0), earlier(1)}, 2},
+};
+constinit Joint reciprocal_by_a_joint(reciprocal_by_a_joint_steps);
+
+Tensor reciprocal_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return -grad * conj(result * result);
+  if (is_complex(grad.dtype())) return -grad * conj(result * result);
+  return reciprocal_by_a_joint(spent(grad), result);
 }
 
 constexpr Derivative::Input reciprocal_inputs[] = {{0, reciprocal_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative reciprocal_derivative{reciprocal_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * -0.5 * (result * result * result)
-Tensor rsqrt_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep rsqrt_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), number(-0.5)}, 2},
+    {&ops::mul, {input(1), input(1)}, 2},
+    {&ops::mul, {earlier(1), input(1)}, 2},
+    {&ops::mul, {earlier(0), earlier(2)}, 2},
+};
+constinit Joint rsqrt_by_a_joint(rsqrt_by_a_joint_steps);
+
+Tensor rsqrt_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return grad * -0.5 * (result * result * result);
+  return rsqrt_by_a_joint(spent(grad), result);
 }
 
 constexpr Derivative::Input rsqrt_inputs[] = {{0, rsqrt_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative rsqrt_derivative{rsqrt_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * conj(a * 2)
-Tensor square_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep square_by_a_joint_steps[] = {
+    {&ops::mul, {input(1), number(2)}, 2},
+    {&ops::mul, {input(0), earlier(0)}, 2},
+};
+constinit Joint square_by_a_joint(square_by_a_joint_steps);
+
+Tensor square_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return grad * conj(a * 2);
+  if (is_complex(grad.dtype())) return grad * conj(a * 2);
+  return square_by_a_joint(spent(grad), a);
 }
 
 constexpr Derivative::Input square_inputs[] = {{0, square_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative square_derivative{square_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * where(zeros_like(a) + b == 0, 0, b * pow(a, zeros_like(a) + b - 1))
-Tensor pow_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep pow_by_a_joint_steps[] = {
+    {&ops::add, {input(1), input(2)}, 2},
+    {&ops::eq, {earlier(0), number(0)}, 2},
+    {&ops::sub, {earlier(0), number(1)}, 2},
+    {&ops::pow, {input(3), earlier(2)}, 2},
+    {&ops::mul, {input(2), earlier(3)}, 2},
+    {&ops::where, {earlier(1), number(0), earlier(4)}, 3},
+    {&ops::mul, {input(0), earlier(5)}, 2},
+};
+constinit Joint pow_by_a_joint(pow_by_a_joint_steps);
+
+Tensor pow_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return call.with_operand(1, [&](const auto& b) -> Tensor { return grad * where(zeros_like(a) + b == 0, 0, b * pow(a, zeros_like(a) + b - 1)); });
+  return call.with_operand(1, [&](const auto& b) -> Tensor {
+    Tensor part0 = zeros_like(a);
+    return pow_by_a_joint(spent(grad), spent(part0), b, a);
+  });
 }
 
 // grad * where(logical_and(zeros_like(b) + a == 0, b >= 0), 0, result * log(zeros_like(b) + a))
-Tensor pow_by_b(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep pow_by_b_joint_steps[] = {
+    {&ops::add, {input(1), input(2)}, 2},
+    {&ops::eq, {earlier(0), number(0)}, 2},
+    {&ops::ge, {input(3), number(0)}, 2},
+    {&ops::logical_and, {earlier(1), earlier(2)}, 2},
+    {&ops::log, {earlier(0)}, 1},
+    {&ops::mul, {input(4), earlier(4)}, 2},
+    {&ops::where, {earlier(3), number(0), earlier(5)}, 3},
+    {&ops::mul, {input(0), earlier(6)}, 2},
+};
+constinit Joint pow_by_b_joint(pow_by_b_joint_steps);
+
+Tensor pow_by_b(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor b = call.tensor(1);
   const Tensor result = call.result(0);
-  return call.with_operand(0, [&](const auto& a) -> Tensor { return grad * where(logical_and(zeros_like(b) + a == 0, b >= 0), 0, result * log(zeros_like(b) + a)); });
+  return call.with_operand(0, [&](const auto& a) -> Tensor {
+    Tensor part0 = zeros_like(b);
+    return pow_by_b_joint(spent(grad), spent(part0), a, b, result);
+  });
 }
 
 constexpr Derivative::Input pow_inputs[] = {{0, pow_by_a, nullptr, 0b11, 0b0, 0b0},
@@ -348,164 +564,293 @@ constexpr Derivative::Input pow_inputs[] = {{0, pow_by_a, nullptr, 0b11, 0b0, 0b
 constexpr Derivative pow_derivative{pow_inputs, 2, Derivative::Fit::if_unlike};
 
 // where(logical_and(a > min, a < max), grad, 0)
-Tensor clamp_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep clamp_by_a_joint_steps[] = {
+    {&ops::gt, {input(0), input(1)}, 2},
+    {&ops::lt, {input(0), input(2)}, 2},
+    {&ops::logical_and, {earlier(0), earlier(1)}, 2},
+    {&ops::where, {earlier(2), input(3), number(0)}, 3},
+};
+constinit Joint clamp_by_a_joint(clamp_by_a_joint_steps);
+
+Tensor clamp_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Scalar min = call.number(1);
   const Scalar max = call.number(2);
-  return where(logical_and(a > min, a < max), grad, 0);
+  return clamp_by_a_joint(a, min, max, spent(grad));
 }
 
 constexpr Derivative::Input clamp_inputs[] = {{0, clamp_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative clamp_derivative{clamp_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(a > min, grad, 0)
-Tensor clamp_min_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep clamp_min_by_a_joint_steps[] = {
+    {&ops::gt, {input(0), input(1)}, 2},
+    {&ops::where, {earlier(0), input(2), number(0)}, 3},
+};
+constinit Joint clamp_min_by_a_joint(clamp_min_by_a_joint_steps);
+
+Tensor clamp_min_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Scalar min = call.number(1);
-  return where(a > min, grad, 0);
+  return clamp_min_by_a_joint(a, min, spent(grad));
 }
 
 constexpr Derivative::Input clamp_min_inputs[] = {{0, clamp_min_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative clamp_min_derivative{clamp_min_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(a < max, grad, 0)
-Tensor clamp_max_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep clamp_max_by_a_joint_steps[] = {
+    {&ops::lt, {input(0), input(1)}, 2},
+    {&ops::where, {earlier(0), input(2), number(0)}, 3},
+};
+constinit Joint clamp_max_by_a_joint(clamp_max_by_a_joint_steps);
+
+Tensor clamp_max_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Scalar max = call.number(1);
-  return where(a < max, grad, 0);
+  return clamp_max_by_a_joint(a, max, spent(grad));
 }
 
 constexpr Derivative::Input clamp_max_inputs[] = {{0, clamp_max_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative clamp_max_derivative{clamp_max_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * 1.1283791670955126 * exp(-a * a)
-Tensor erf_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep erf_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), number(1.1283791670955126)}, 2},
+    {&ops::neg, {input(1)}, 1},
+    {&ops::mul, {earlier(1), input(1)}, 2},
+    {&ops::exp, {earlier(2)}, 1},
+    {&ops::mul, {earlier(0), earlier(3)}, 2},
+};
+constinit Joint erf_by_a_joint(erf_by_a_joint_steps);
+
+Tensor erf_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return grad * 1.1283791670955126 * exp(-a * a);
+  return erf_by_a_joint(spent(grad), a);
 }
 
 constexpr Derivative::Input erf_inputs[] = {{0, erf_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative erf_derivative{erf_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (result + 1)
-Tensor expm1_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep expm1_by_a_joint_steps[] = {
+    {&ops::add, {input(1), number(1)}, 2},
+    {&ops::mul, {input(0), earlier(0)}, 2},
+};
+constinit Joint expm1_by_a_joint(expm1_by_a_joint_steps);
+
+Tensor expm1_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return grad * (result + 1);
+  return expm1_by_a_joint(spent(grad), result);
 }
 
 constexpr Derivative::Input expm1_inputs[] = {{0, expm1_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative expm1_derivative{expm1_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad / (a + 1)
-Tensor log1p_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep log1p_by_a_joint_steps[] = {
+    {&ops::add, {input(1), number(1)}, 2},
+    {&ops::div, {input(0), earlier(0)}, 2},
+};
+constinit Joint log1p_by_a_joint(log1p_by_a_joint_steps);
+
+Tensor log1p_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return grad / (a + 1);
+  return log1p_by_a_joint(spent(grad), a);
 }
 
 constexpr Derivative::Input log1p_inputs[] = {{0, log1p_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative log1p_derivative{log1p_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (sigmoid(a) + result * (1 - sigmoid(a)))
-Tensor silu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep silu_by_a_joint_steps[] = {
+    {&ops::sigmoid, {input(1)}, 1},
+    {&ops::sub, {number(1), earlier(0)}, 2},
+    {&ops::mul, {input(2), earlier(1)}, 2},
+    {&ops::add, {earlier(0), earlier(2)}, 2},
+    {&ops::mul, {input(0), earlier(3)}, 2},
+};
+constinit Joint silu_by_a_joint(silu_by_a_joint_steps);
+
+Tensor silu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Tensor result = call.result(0);
-  return grad * (sigmoid(a) + result * (1 - sigmoid(a)));
+  return silu_by_a_joint(spent(grad), a, result);
 }
 
 constexpr Derivative::Input silu_inputs[] = {{0, silu_by_a, nullptr, 0b1, 0b0, 0b1}};
 constexpr Derivative silu_derivative{silu_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (0.5 + 0.5 * erf(a * 0.7071067811865476) + a * (0.3989422804014327 * exp(a * a * -0.5)))
-Tensor gelu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep gelu_by_a_joint_steps[] = {
+    {&ops::mul, {input(1), number(0.7071067811865476)}, 2},
+    {&ops::erf, {earlier(0)}, 1},
+    {&ops::mul, {number(0.5), earlier(1)}, 2},
+    {&ops::add, {number(0.5), earlier(2)}, 2},
+    {&ops::mul, {input(1), input(1)}, 2},
+    {&ops::mul, {earlier(4), number(-0.5)}, 2},
+    {&ops::exp, {earlier(5)}, 1},
+    {&ops::mul, {number(0.3989422804014327), earlier(6)}, 2},
+    {&ops::mul, {input(1), earlier(7)}, 2},
+    {&ops::add, {earlier(3), earlier(8)}, 2},
+    {&ops::mul, {input(0), earlier(9)}, 2},
+};
+constinit Joint gelu_by_a_joint(gelu_by_a_joint_steps);
+
+Tensor gelu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return grad * (0.5 + 0.5 * erf(a * 0.7071067811865476) + a * (0.3989422804014327 * exp(a * a * -0.5)));
+  return gelu_by_a_joint(spent(grad), a);
 }
 
 constexpr Derivative::Input gelu_inputs[] = {{0, gelu_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative gelu_derivative{gelu_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) + result * sigmoid(-1.5957691216057308 * (a + 0.044715 * (a * a * a))) * (1.5957691216057308 + 0.21406444881780073 * (a * a)))
-Tensor gelu_tanh_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep gelu_tanh_by_a_joint_steps[] = {
+    {&ops::mul, {input(1), input(1)}, 2},
+    {&ops::mul, {earlier(0), input(1)}, 2},
+    {&ops::mul, {number(0.044715), earlier(1)}, 2},
+    {&ops::add, {input(1), earlier(2)}, 2},
+    {&ops::mul, {number(1.5957691216057308), earlier(3)}, 2},
+    {&ops::sigmoid, {earlier(4)}, 1},
+    {&ops::mul, {number(-1.5957691216057308), earlier(3)}, 2},
+    {&ops::sigmoid, {earlier(6)}, 1},
+    {&ops::mul, {input(2), earlier(7)}, 2},
+    {&ops::mul, {number(0.21406444881780073), earlier(0)}, 2},
+    {&ops::add, {number(1.5957691216057308), earlier(9)}, 2},
+    {&ops::mul, {earlier(8), earlier(10)}, 2},
+    {&ops::add, {earlier(5), earlier(11)}, 2},
+    {&ops::mul, {input(0), earlier(12)}, 2},
+};
+constinit Joint gelu_tanh_by_a_joint(gelu_tanh_by_a_joint_steps);
+
+Tensor gelu_tanh_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Tensor result = call.result(0);
-  return grad * (sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) + result * sigmoid(-1.5957691216057308 * (a + 0.044715 * (a * a * a))) * (1.5957691216057308 + 0.21406444881780073 * (a * a)));
+  return gelu_tanh_by_a_joint(spent(grad), a, result);
 }
 
 constexpr Derivative::Input gelu_tanh_inputs[] = {{0, gelu_tanh_by_a, nullptr, 0b1, 0b0, 0b1}};
 constexpr Derivative gelu_tanh_derivative{gelu_tanh_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(a > 0, grad, grad * alpha * exp(minimum(a, 0)))
-Tensor elu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep elu_by_a_joint_steps[] = {
+    {&ops::gt, {input(0), number(0)}, 2},
+    {&ops::mul, {input(1), input(2)}, 2},
+    {&ops::minimum, {input(0), number(0)}, 2},
+    {&ops::exp, {earlier(2)}, 1},
+    {&ops::mul, {earlier(1), earlier(3)}, 2},
+    {&ops::where, {earlier(0), input(1), earlier(4)}, 3},
+};
+constinit Joint elu_by_a_joint(elu_by_a_joint_steps);
+
+Tensor elu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Scalar alpha = call.number(1);
-  return where(a > 0, grad, grad * alpha * exp(minimum(a, 0)));
+  return elu_by_a_joint(a, spent(grad), alpha);
 }
 
 constexpr Derivative::Input elu_inputs[] = {{0, elu_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative elu_derivative{elu_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(a > 0, grad, grad * negative_slope)
-Tensor leaky_relu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep leaky_relu_by_a_joint_steps[] = {
+    {&ops::gt, {input(0), number(0)}, 2},
+    {&ops::mul, {input(1), input(2)}, 2},
+    {&ops::where, {earlier(0), input(1), earlier(1)}, 3},
+};
+constinit Joint leaky_relu_by_a_joint(leaky_relu_by_a_joint_steps);
+
+Tensor leaky_relu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Scalar negative_slope = call.number(1);
-  return where(a > 0, grad, grad * negative_slope);
+  return leaky_relu_by_a_joint(a, spent(grad), negative_slope);
 }
 
 constexpr Derivative::Input leaky_relu_inputs[] = {{0, leaky_relu_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative leaky_relu_derivative{leaky_relu_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(a * beta > threshold, grad, grad * sigmoid(a * beta))
-Tensor softplus_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep softplus_by_a_joint_steps[] = {
+    {&ops::mul, {input(0), input(1)}, 2},
+    {&ops::gt, {earlier(0), input(2)}, 2},
+    {&ops::sigmoid, {earlier(0)}, 1},
+    {&ops::mul, {input(3), earlier(2)}, 2},
+    {&ops::where, {earlier(1), input(3), earlier(3)}, 3},
+};
+constinit Joint softplus_by_a_joint(softplus_by_a_joint_steps);
+
+Tensor softplus_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
   const Scalar beta = call.number(1);
   const Scalar threshold = call.number(2);
-  return where(a * beta > threshold, grad, grad * sigmoid(a * beta));
+  return softplus_by_a_joint(a, beta, threshold, spent(grad));
 }
 
 constexpr Derivative::Input softplus_inputs[] = {{0, softplus_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative softplus_derivative{softplus_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(a >= 3, grad, where(a <= -3, 0, grad * (a / 3 + 0.5)))
-Tensor hardswish_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep hardswish_by_a_joint_steps[] = {
+    {&ops::ge, {input(0), number(3)}, 2},
+    {&ops::le, {input(0), number(-3)}, 2},
+    {&ops::div, {input(0), number(3)}, 2},
+    {&ops::add, {earlier(2), number(0.5)}, 2},
+    {&ops::mul, {input(1), earlier(3)}, 2},
+    {&ops::where, {earlier(1), number(0), earlier(4)}, 3},
+    {&ops::where, {earlier(0), input(1), earlier(5)}, 3},
+};
+constinit Joint hardswish_by_a_joint(hardswish_by_a_joint_steps);
+
+Tensor hardswish_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return where(a >= 3, grad, where(a <= -3, 0, grad * (a / 3 + 0.5)));
+  return hardswish_by_a_joint(a, spent(grad));
 }
 
 constexpr Derivative::Input hardswish_inputs[] = {{0, hardswish_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative hardswish_derivative{hardswish_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(logical_and(a > -3, a < 3), grad / 6, 0)
-Tensor hardsigmoid_by_a(const Recorded& call, std::span<const Tensor> gradients) {
-  const Tensor& grad = gradients[0];
+constexpr JointStep hardsigmoid_by_a_joint_steps[] = {
+    {&ops::gt, {input(0), number(-3)}, 2},
+    {&ops::lt, {input(0), number(3)}, 2},
+    {&ops::logical_and, {earlier(0), earlier(1)}, 2},
+    {&ops::div, {input(1), number(6)}, 2},
+    {&ops::where, {earlier(2), earlier(3), number(0)}, 3},
+};
+constinit Joint hardsigmoid_by_a_joint(hardsigmoid_by_a_joint_steps);
+
+Tensor hardsigmoid_by_a(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  return where(logical_and(a > -3, a < 3), grad / 6, 0);
+  return hardsigmoid_by_a_joint(a, spent(grad));
 }
 
 constexpr Derivative::Input hardsigmoid_inputs[] = {{0, hardsigmoid_by_a, nullptr, 0b1, 0b0, 0b0}};

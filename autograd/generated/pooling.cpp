@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // scatter_to_planes(grad_values, indices, a.shape)
-Tensor max_pool_with_indices_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor max_pool_with_indices_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad_values = gradients[0];
   if (!grad_values.defined()) return {};
   const Tensor indices = call.result(1);
@@ -21,7 +21,7 @@ constexpr Derivative max_pool_with_indices_derivative{max_pool_with_indices_inpu
                                                       Derivative::Fit::never};
 
 // avg_pool_backward(grad, a.shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-Tensor avg_pool_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor avg_pool_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -38,7 +38,7 @@ constexpr Derivative::Input avg_pool_inputs[] = {{0, avg_pool_by_a, nullptr, 0b0
 constexpr Derivative avg_pool_derivative{avg_pool_inputs, 1, Derivative::Fit::never};
 
 // avg_pool(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-Tensor avg_pool_backward_by_grad_output(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor avg_pool_backward_by_grad_output(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList kernel_size = call.integers(2);
@@ -55,8 +55,7 @@ constexpr Derivative avg_pool_backward_derivative{avg_pool_backward_inputs, 1,
                                                   Derivative::Fit::never};
 
 // scatter_to_planes(grad_values, indices, a.shape)
-Tensor adaptive_max_pool_with_indices_by_a(const Recorded& call,
-                                           std::span<const Tensor> gradients) {
+Tensor adaptive_max_pool_with_indices_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad_values = gradients[0];
   if (!grad_values.defined()) return {};
   const Tensor indices = call.result(1);

@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // expand_reduced(grad, a, dim, keepdim)
-Tensor sum_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor sum_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -21,7 +21,7 @@ constexpr Derivative::Input sum_inputs[] = {{0, sum_by_a, nullptr, 0b0, 0b1, 0b0
 constexpr Derivative sum_derivative{sum_inputs, 1, Derivative::Fit::always};
 
 // expand_reduced(grad, a, dim, keepdim) / num_reduced(a, dim)
-Tensor mean_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor mean_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -34,7 +34,7 @@ constexpr Derivative::Input mean_inputs[] = {{0, mean_by_a, nullptr, 0b0, 0b1, 0
 constexpr Derivative mean_derivative{mean_inputs, 1, Derivative::Fit::always};
 
 // share_among(grad, a == expand_reduced(result, a, dim, keepdim), dim, keepdim)
-Tensor max_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor max_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -48,7 +48,7 @@ constexpr Derivative::Input max_inputs[] = {{0, max_by_a, nullptr, 0b1, 0b0, 0b1
 constexpr Derivative max_derivative{max_inputs, 1, Derivative::Fit::never};
 
 // share_among(grad, a == expand_reduced(result, a, dim, keepdim), dim, keepdim)
-Tensor min_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor min_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);

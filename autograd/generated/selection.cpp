@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // scatter(grad, dim, index, 0)
-Tensor scatter_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor scatter_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -17,7 +17,7 @@ Tensor scatter_by_a(const Recorded& call, std::span<const Tensor> gradients) {
 }
 
 // scatter_chosen(grad, dim, index, src.shape)
-Tensor scatter_by_src(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor scatter_by_src(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -31,7 +31,7 @@ constexpr Derivative::Input scatter_inputs[] = {{0, scatter_by_a, nullptr, 0b100
 constexpr Derivative scatter_derivative{scatter_inputs, 2, Derivative::Fit::never};
 
 // embedding_gradient(grad, weight.shape, indices, padding_idx)
-Tensor embedding_by_weight(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor embedding_by_weight(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor weight = call.tensor(0);
@@ -44,7 +44,7 @@ constexpr Derivative::Input embedding_inputs[] = {{0, embedding_by_weight, nullp
 constexpr Derivative embedding_derivative{embedding_inputs, 1, Derivative::Fit::never};
 
 // scatter_add(zeros_like(a), dim, indices, grad)
-Tensor topk_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor topk_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);

@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // constant_pad_nd(grad, negated(pad))
-Tensor constant_pad_nd_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor constant_pad_nd_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList pad = call.integers(1);
@@ -19,7 +19,7 @@ constexpr Derivative::Input constant_pad_nd_inputs[] = {{0, constant_pad_nd_by_a
 constexpr Derivative constant_pad_nd_derivative{constant_pad_nd_inputs, 1, Derivative::Fit::never};
 
 // flip(grad, dims)
-Tensor flip_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor flip_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList dims = call.integers(1);
@@ -30,7 +30,7 @@ constexpr Derivative::Input flip_inputs[] = {{0, flip_by_a, nullptr, 0b0, 0b0, 0
 constexpr Derivative flip_derivative{flip_inputs, 1, Derivative::Fit::never};
 
 // roll(grad, negated(shifts), dims)
-Tensor roll_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor roll_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList shifts = call.integers(1);
@@ -42,7 +42,7 @@ constexpr Derivative::Input roll_inputs[] = {{0, roll_by_a, nullptr, 0b0, 0b0, 0
 constexpr Derivative roll_derivative{roll_inputs, 1, Derivative::Fit::never};
 
 // tril(grad, diagonal)
-Tensor tril_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor tril_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t diagonal = call.integer(1);
@@ -53,7 +53,7 @@ constexpr Derivative::Input tril_inputs[] = {{0, tril_by_a, nullptr, 0b0, 0b0, 0
 constexpr Derivative tril_derivative{tril_inputs, 1, Derivative::Fit::never};
 
 // triu(grad, diagonal)
-Tensor triu_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor triu_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t diagonal = call.integer(1);

@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // reshape(grad, a.shape)
-Tensor view_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor view_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -19,7 +19,7 @@ constexpr Derivative::Input view_inputs[] = {{0, view_by_a, nullptr, 0b0, 0b1, 0
 constexpr Derivative view_derivative{view_inputs, 1, Derivative::Fit::never};
 
 // reshape(grad, a.shape)
-Tensor reshape_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor reshape_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -30,7 +30,7 @@ constexpr Derivative::Input reshape_inputs[] = {{0, reshape_by_a, nullptr, 0b0, 
 constexpr Derivative reshape_derivative{reshape_inputs, 1, Derivative::Fit::never};
 
 // reshape(grad, a.shape)
-Tensor flatten_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor flatten_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -41,7 +41,7 @@ constexpr Derivative::Input flatten_inputs[] = {{0, flatten_by_a, nullptr, 0b0, 
 constexpr Derivative flatten_derivative{flatten_inputs, 1, Derivative::Fit::never};
 
 // transpose(grad, dim0, dim1)
-Tensor transpose_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor transpose_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim0 = call.integer(1);
@@ -53,7 +53,7 @@ constexpr Derivative::Input transpose_inputs[] = {{0, transpose_by_a, nullptr, 0
 constexpr Derivative transpose_derivative{transpose_inputs, 1, Derivative::Fit::never};
 
 // permute(grad, inverse_permutation(dims))
-Tensor permute_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor permute_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList dims = call.integers(1);
@@ -64,7 +64,7 @@ constexpr Derivative::Input permute_inputs[] = {{0, permute_by_a, nullptr, 0b0, 
 constexpr Derivative permute_derivative{permute_inputs, 1, Derivative::Fit::never};
 
 // embed(grad, a, slice)
-Tensor slice_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor slice_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -79,7 +79,7 @@ constexpr Derivative::Input slice_inputs[] = {{0, slice_by_a, nullptr, 0b0, 0b1,
 constexpr Derivative slice_derivative{slice_inputs, 1, Derivative::Fit::never};
 
 // embed(grad, a, select)
-Tensor select_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor select_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -92,7 +92,7 @@ constexpr Derivative::Input select_inputs[] = {{0, select_by_a, nullptr, 0b0, 0b
 constexpr Derivative select_derivative{select_inputs, 1, Derivative::Fit::never};
 
 // embed(grad, a, narrow)
-Tensor narrow_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor narrow_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -106,7 +106,7 @@ constexpr Derivative::Input narrow_inputs[] = {{0, narrow_by_a, nullptr, 0b0, 0b
 constexpr Derivative narrow_derivative{narrow_inputs, 1, Derivative::Fit::never};
 
 // sum_to(grad, a)
-Tensor expand_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor expand_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -117,7 +117,7 @@ constexpr Derivative::Input expand_inputs[] = {{0, expand_by_a, nullptr, 0b0, 0b
 constexpr Derivative expand_derivative{expand_inputs, 1, Derivative::Fit::never};
 
 // reshape(grad, a.shape)
-Tensor squeeze_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor squeeze_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
@@ -128,7 +128,7 @@ constexpr Derivative::Input squeeze_inputs[] = {{0, squeeze_by_a, nullptr, 0b0, 
 constexpr Derivative squeeze_derivative{squeeze_inputs, 1, Derivative::Fit::never};
 
 // squeeze(grad, dim)
-Tensor unsqueeze_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor unsqueeze_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -139,7 +139,7 @@ constexpr Derivative::Input unsqueeze_inputs[] = {{0, unsqueeze_by_a, nullptr, 0
 constexpr Derivative unsqueeze_derivative{unsqueeze_inputs, 1, Derivative::Fit::never};
 
 // embed(grad, a, as_strided)
-Tensor as_strided_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor as_strided_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList size = call.integers(1);
@@ -153,7 +153,7 @@ constexpr Derivative::Input as_strided_inputs[] = {{0, as_strided_by_a, nullptr,
 constexpr Derivative as_strided_derivative{as_strided_inputs, 1, Derivative::Fit::never};
 
 // embed(grad, a, unfold)
-Tensor unfold_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor unfold_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -167,7 +167,7 @@ constexpr Derivative::Input unfold_inputs[] = {{0, unfold_by_a, nullptr, 0b0, 0b
 constexpr Derivative unfold_derivative{unfold_inputs, 1, Derivative::Fit::never};
 
 // embed(grad, a, diagonal)
-Tensor diagonal_by_a(const Recorded& call, std::span<const Tensor> gradients) {
+Tensor diagonal_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t offset = call.integer(1);

@@ -14,7 +14,7 @@ Tensor wide(const Tensor& a, const Tensor& statistics) {
   return a.dtype() == statistics.dtype() ? a : cast(a, statistics.dtype());
 }
 
-Tensor added(Tensor sum, const Tensor& part, Dtype dtype) {
+Tensor added(const Tensor& sum, const Tensor& part, Dtype dtype) {
   Tensor narrow = part.dtype() == dtype ? part : cast(part, dtype);
   return sum.defined() ? sum + narrow : narrow;
 }
@@ -25,31 +25,43 @@ double product_of(IntList shape) {
   return product;
 }
 
+// Those by weight and bias, where there are any, come with the one by a.
+void through_result(const Tensor& grad, const Tensor& a, IntList normalized_shape,
+                    const Tensor& weight, const Tensor& mean, const Tensor& rstd,
+                    std::span<Tensor> out) {
+  if (!weight.defined()) {
+    out[0] = norm_backward(grad, a, normalized_shape, mean, rstd);
+    return;
+  }
+  NormGradientsResult parts = norm_gradients(grad, a, normalized_shape, mean, rstd, weight);
+  out[0] = std::move(parts.grad_a);
+  out[1] = std::move(parts.grad_weight);
+  if (mean.defined()) out[2] = std::move(parts.grad_bias);
+}
+
 }  // namespace
 
-Tensor layer_norm_gradient(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd,
-                           const Tensor& a, IntList normalized_shape, const Tensor& weight,
-                           const Tensor& mean, const Tensor& rstd) {
+void layer_norm_gradients(const Tensor& bias, const Tensor& grad, const Tensor& grad_mean,
+                          const Tensor& grad_rstd, const Tensor& a, IntList normalized_shape,
+                          const Tensor& weight, const Tensor& mean, const Tensor& rstd,
+                          std::span<Tensor> out) {
   const double count = product_of(normalized_shape);
-  Tensor sum;
-  if (grad.defined()) sum = norm_backward(grad, a, normalized_shape, mean, rstd, weight);
+  if (grad.defined()) through_result(grad, a, normalized_shape, weight, mean, rstd, out);
+  if (grad.defined() && bias.defined() && !out[2].defined())
+    out[2] = sum_to(grad, normalized_shape);
   if (grad_rstd.defined())
-    sum = added(sum, through_rstd(grad_rstd, wide(a, rstd) - mean, rstd, count), a.dtype());
-  if (grad_mean.defined()) sum = added(sum, expand(grad_mean * (1 / count), a.shape()), a.dtype());
-  return sum;
+    out[0] = added(out[0], through_rstd(grad_rstd, wide(a, rstd) - mean, rstd, count), a.dtype());
+  if (grad_mean.defined())
+    out[0] = added(out[0], expand(grad_mean * (1 / count), a.shape()), a.dtype());
 }
 
-Tensor rms_norm_gradient(const Tensor& grad, const Tensor& grad_rstd, const Tensor& a,
-                         IntList normalized_shape, const Tensor& weight, const Tensor& rstd) {
-  Tensor sum;
-  if (grad.defined()) sum = norm_backward(grad, a, normalized_shape, {}, rstd, weight);
-  if (!grad_rstd.defined()) return sum;
+void rms_norm_gradients(const Tensor& grad, const Tensor& grad_rstd, const Tensor& a,
+                        IntList normalized_shape, const Tensor& weight, const Tensor& rstd,
+                        std::span<Tensor> out) {
+  if (grad.defined()) through_result(grad, a, normalized_shape, weight, {}, rstd, out);
+  if (!grad_rstd.defined()) return;
   const double count = product_of(normalized_shape);
-  return added(sum, through_rstd(grad_rstd, wide(a, rstd), rstd, count), a.dtype());
-}
-
-Tensor norm_bias_gradient(const Tensor& grad, IntList normalized_shape) {
-  return sum_to(grad, normalized_shape);
+  out[0] = added(out[0], through_rstd(grad_rstd, wide(a, rstd), rstd, count), a.dtype());
 }
 
 void batch_norm_gradients(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_variance,

@@ -8,12 +8,13 @@
 namespace bp::autograd {
 
 // What comes through each result that has a gradient.
-Tensor layer_norm_gradient(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd,
-                           const Tensor& a, IntList normalized_shape, const Tensor& weight,
-                           const Tensor& mean, const Tensor& rstd);
-Tensor rms_norm_gradient(const Tensor& grad, const Tensor& grad_rstd, const Tensor& a,
-                         IntList normalized_shape, const Tensor& weight, const Tensor& rstd);
-Tensor norm_bias_gradient(const Tensor& grad, IntList normalized_shape);
+void layer_norm_gradients(const Tensor& bias, const Tensor& grad, const Tensor& grad_mean,
+                          const Tensor& grad_rstd, const Tensor& a, IntList normalized_shape,
+                          const Tensor& weight, const Tensor& mean, const Tensor& rstd,
+                          std::span<Tensor> out);
+void rms_norm_gradients(const Tensor& grad, const Tensor& grad_rstd, const Tensor& a,
+                        IntList normalized_shape, const Tensor& weight, const Tensor& rstd,
+                        std::span<Tensor> out);
 void batch_norm_gradients(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_variance,
                           const Tensor& a, const Tensor& weight, const Tensor& mean,
                           const Tensor& variance, double eps, std::span<Tensor> out);

@@ -11,6 +11,7 @@
 #include <backplane/core_ops/operators.hpp>
 
 #include "rules/convolution.hpp"
+#include "rules/joint.hpp"
 #include "rules/norm.hpp"
 #include "rules/pooling.hpp"
 #include "rules/statistics.hpp"

@@ -28,6 +28,15 @@ std::vector<bp_arg> strided_places(const Operator& op, bp_dtype_set dtypes) {
   return places;
 }
 
+namespace {
+
+bool is_norm(std::string_view name) {
+  return name == "native_layer_norm" || name == "native_rms_norm" || name == "norm_backward" ||
+         name == "norm_weight_backward" || name == "norm_gradients";
+}
+
+}  // namespace
+
 std::unique_ptr<GeneratedKernel> make_kernel(const Operator& op) {
   const std::string_view name = op.name();
   if (op.flags & BP_OP_SHAPE_DATA) return nullptr;  // the host must know the shape first
@@ -44,6 +53,7 @@ std::unique_ptr<GeneratedKernel> make_kernel(const Operator& op) {
     case BP_KIND_REDUCTION:
       if (op.num_nodes) return make_reduction(op);
       if (name == "softmax" || name == "log_softmax") return make_softmax(op);
+      if (is_norm(name)) return make_norm(op);
       return name == "argmax" ? make_arg_reduction(op) : nullptr;
     case BP_KIND_GATHER:
       if (name == "cat") return make_cat(op);

@@ -43,6 +43,7 @@ std::unique_ptr<GeneratedKernel> make_factory(const Operator& op);        // ful
 std::unique_ptr<GeneratedKernel> make_reduction(const Operator& op);      // by `combine`
 std::unique_ptr<GeneratedKernel> make_arg_reduction(const Operator& op);  // argmax, argmin
 std::unique_ptr<GeneratedKernel> make_softmax(const Operator& op);        // softmax, log_softmax
+std::unique_ptr<GeneratedKernel> make_norm(const Operator& op);           // of rows; gradients
 std::unique_ptr<GeneratedKernel> make_scan(const Operator& op);           // by `combine`
 std::unique_ptr<GeneratedKernel> make_gather(const Operator& op);         // gather, index_select
 std::unique_ptr<GeneratedKernel> make_scatter(const Operator& op);        // by `combine`; one_hot

@@ -2,8 +2,11 @@
 // computed with them, are float32.
 #include "decompositions/norm.hpp"
 
+#include <algorithm>
+#include <initializer_list>
 #include <limits>
 
+#include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/operators.hpp>
 #include <backplane/dispatcher/layers.hpp>
 #include <backplane/dispatcher/transfer.hpp>
@@ -45,10 +48,28 @@ Tensor scaled_and_shifted_by_channel(const Tensor& a, const Tensor& weight, cons
                             bias.defined() ? by_channel(bias, a.ndim()) : bias);
 }
 
+// Kernels of rows take those that lie one behind the other, and a copy costs less than the parts do.
+bool lie_in_rows(std::initializer_list<Tensor> all) {
+  return std::all_of(all.begin(), all.end(),
+                     [](const Tensor& each) { return !each.defined() || each.is_contiguous(); });
+}
+Tensor in_rows(const Tensor& a) {
+  return a.defined() ? contiguous(a) : a;
+}
+
 // a before weight and bias.
 Tensor normalized(const Tensor& a, const Tensor& mean, const Tensor& rstd) {
   const Tensor wide = widened(a);
   return mul(mean.defined() ? sub(wide, mean) : wide, rstd);
+}
+
+Tensor sum_of_rows(const Tensor& a, IntList normalized_shape) {
+  Dims rows;
+  for (std::int64_t dim = 0; dim < a.ndim() - static_cast<std::int64_t>(normalized_shape.size());
+       ++dim)
+    rows.push_back(dim);
+  // Without dimensions, sum would take all.
+  return rows.empty() ? a : sum(a, rows);
 }
 
 void check_channels(const char* op, const Tensor& a) {
@@ -97,6 +118,8 @@ double smallest_step(const Tensor& a) {
 
 NativeLayerNormResult layer_norm_by_moments(const Tensor& a, IntList normalized_shape,
                                             const Tensor& weight, const Tensor& bias, double eps) {
+  if (!lie_in_rows({a, weight, bias}))
+    return native_layer_norm(in_rows(a), normalized_shape, in_rows(weight), in_rows(bias), eps);
   const Dims dims = normalized_dims(a, normalized_shape);
   const Tensor wide = widened(a);
   const Tensor center = mean(wide, dims, true);
@@ -107,6 +130,8 @@ NativeLayerNormResult layer_norm_by_moments(const Tensor& a, IntList normalized_
 
 NativeRmsNormResult rms_norm_by_moments(const Tensor& a, IntList normalized_shape,
                                         const Tensor& weight, double eps) {
+  if (!lie_in_rows({a, weight}))
+    return native_rms_norm(in_rows(a), normalized_shape, in_rows(weight), eps);
   const Dims dims = normalized_dims(a, normalized_shape);
   const Tensor wide = widened(a);
   const Tensor rstd = rsqrt(add(mean(square(wide), dims, true), eps));
@@ -115,6 +140,9 @@ NativeRmsNormResult rms_norm_by_moments(const Tensor& a, IntList normalized_shap
 
 Tensor norm_backward_by_means(const Tensor& grad, const Tensor& a, IntList normalized_shape,
                               const Tensor& center, const Tensor& rstd, const Tensor& weight) {
+  if (!lie_in_rows({grad, a, center, rstd, weight}))
+    return norm_backward(in_rows(grad), in_rows(a), normalized_shape, in_rows(center),
+                         in_rows(rstd), in_rows(weight));
   const Dims dims = normalized_dims(a, normalized_shape);
   const Tensor flat = normalized(a, center, rstd);
   const Tensor inner = scaled_and_shifted(widened(grad), weight, {});
@@ -125,13 +153,23 @@ Tensor norm_backward_by_means(const Tensor& grad, const Tensor& a, IntList norma
 
 Tensor norm_weight_backward_by_sum(const Tensor& grad, const Tensor& a, IntList normalized_shape,
                                    const Tensor& center, const Tensor& rstd) {
+  if (!lie_in_rows({grad, a, center, rstd}))
+    return norm_weight_backward(in_rows(grad), in_rows(a), normalized_shape, in_rows(center),
+                                in_rows(rstd));
   const Tensor products = mul(widened(grad), normalized(a, center, rstd));
-  Dims rows;
-  for (std::int64_t dim = 0; dim < a.ndim() - static_cast<std::int64_t>(normalized_shape.size());
-       ++dim)
-    rows.push_back(dim);
-  // Without dimensions, sum would take all.
-  return in_dtype(rows.empty() ? products : sum(products, rows), a.dtype());
+  return in_dtype(sum_of_rows(products, normalized_shape), a.dtype());
+}
+
+NormGradientsResult norm_gradients_one_by_one(const Tensor& grad, const Tensor& a,
+                                              IntList normalized_shape, const Tensor& center,
+                                              const Tensor& rstd, const Tensor& weight) {
+  if (!lie_in_rows({grad, a, center, rstd, weight}))
+    return norm_gradients(in_rows(grad), in_rows(a), normalized_shape, in_rows(center),
+                          in_rows(rstd), in_rows(weight));
+  Tensor by_bias =
+      center.defined() ? sum_of_rows(grad, normalized_shape) : empty({0}, a.dtype(), a.device());
+  return {norm_backward(grad, a, normalized_shape, center, rstd, weight),
+          norm_weight_backward(grad, a, normalized_shape, center, rstd), std::move(by_bias)};
 }
 
 Tensor group_norm_by_rows(const Tensor& a, std::int64_t num_groups, const Tensor& weight,

@@ -16,6 +16,9 @@ Tensor norm_backward_by_means(const Tensor& grad, const Tensor& a, IntList norma
                               const Tensor& mean, const Tensor& rstd, const Tensor& weight);
 Tensor norm_weight_backward_by_sum(const Tensor& grad, const Tensor& a, IntList normalized_shape,
                                    const Tensor& mean, const Tensor& rstd);
+NormGradientsResult norm_gradients_one_by_one(const Tensor& grad, const Tensor& a,
+                                              IntList normalized_shape, const Tensor& mean,
+                                              const Tensor& rstd, const Tensor& weight);
 
 Tensor group_norm_by_rows(const Tensor& a, std::int64_t num_groups, const Tensor& weight,
                           const Tensor& bias, double eps);

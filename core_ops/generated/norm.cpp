@@ -33,8 +33,8 @@ void decompose_native_layer_norm(const Call& call) {
   Tensor results[] = {std::move(parts.result), std::move(parts.mean), std::move(parts.rstd)};
   finish(call, results);
 }
-constexpr const char* native_layer_norm_uses[] = {"cast", "mean", "sub", "square", "add", "rsqrt",
-                                                  "mul", nullptr};
+constexpr const char* native_layer_norm_uses[] = {"copy", "cast", "mean", "sub", "square", "add",
+                                                  "rsqrt", "mul", nullptr};
 
 Tensor rms_norm_by_parts(const Tensor& a, IntList normalized_shape, const Tensor& weight,
                          std::optional<double> eps) {
@@ -56,8 +56,8 @@ void decompose_native_rms_norm(const Call& call) {
   Tensor results[] = {std::move(parts.result), std::move(parts.rstd)};
   finish(call, results);
 }
-constexpr const char* native_rms_norm_uses[] = {"cast", "mean", "square", "add", "rsqrt", "mul",
-                                                nullptr};
+constexpr const char* native_rms_norm_uses[] = {"copy", "cast", "mean", "square", "add", "rsqrt",
+                                                "mul", nullptr};
 
 Tensor norm_backward_by_parts(const Tensor& grad, const Tensor& a, IntList normalized_shape,
                               const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
@@ -68,7 +68,7 @@ void decompose_norm_backward(const Call& call) {
                                       tensor_arg(call, 3), tensor_arg(call, 4),
                                       tensor_arg(call, 5)));
 }
-constexpr const char* norm_backward_uses[] = {"cast", "mean", "sub", "mul", nullptr};
+constexpr const char* norm_backward_uses[] = {"copy", "cast", "mean", "sub", "mul", nullptr};
 
 Tensor norm_weight_backward_by_parts(const Tensor& grad, const Tensor& a, IntList normalized_shape,
                                      const Tensor& mean, const Tensor& rstd) {
@@ -79,8 +79,23 @@ void decompose_norm_weight_backward(const Call& call) {
                                              list_arg(call, 2), tensor_arg(call, 3),
                                              tensor_arg(call, 4)));
 }
-constexpr const char* norm_weight_backward_uses[] = {"cast", "sub", "mul", "sum", "reshape",
+constexpr const char* norm_weight_backward_uses[] = {"copy", "cast", "sub", "mul", "sum", "reshape",
                                                      nullptr};
+
+NormGradientsResult norm_gradients_by_parts(const Tensor& grad, const Tensor& a,
+                                            IntList normalized_shape, const Tensor& mean,
+                                            const Tensor& rstd, const Tensor& weight) {
+  return norm_gradients_one_by_one(grad, a, normalized_shape, mean, rstd, weight);
+}
+void decompose_norm_gradients(const Call& call) {
+  NormGradientsResult parts = norm_gradients_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
+                                                      list_arg(call, 2), tensor_arg(call, 3),
+                                                      tensor_arg(call, 4), tensor_arg(call, 5));
+  Tensor results[] = {std::move(parts.grad_a), std::move(parts.grad_weight), std::move(parts.grad_bias)};
+  finish(call, results);
+}
+constexpr const char* norm_gradients_uses[] = {"copy", "norm_backward", "norm_weight_backward",
+                                               "sum", "empty", nullptr};
 
 Tensor group_norm_by_parts(const Tensor& a, std::int64_t num_groups, const Tensor& weight,
                            const Tensor& bias, double eps) {
@@ -228,6 +243,20 @@ constinit Operator norm_weight_backward{
            "native_rms_norm.",
 };
 
+constinit Operator norm_gradients{
+    .schema_text = "norm_gradients(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, "
+                   "Tensor rstd, Tensor? weight=None) -> (Tensor grad_a, Tensor grad_weight, "
+                   "Tensor grad_bias)",
+    .kind = BP_KIND_REDUCTION,
+    .dtypes = dtypes::floating,
+    .infer = rules::norm_gradients,
+    .decompose = decompose_norm_gradients,
+    .uses = norm_gradients_uses,
+    .doc = "The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, "
+           "where `grad_bias` is empty. A device can find all of them while it reads `grad` and "
+           "`a` once.",
+};
+
 constinit Operator group_norm{
     .schema_text = "group_norm(Tensor a, int num_groups, Tensor? weight=None, Tensor? bias=None, "
                    "float eps=1e-05) -> Tensor",
@@ -371,6 +400,24 @@ const Tensor& norm_weight_backward_out(const Tensor& out, const Tensor& grad, co
   return out;
 }
 
+NormGradientsResult norm_gradients(const Tensor& grad, const Tensor& a, IntList normalized_shape,
+                                   const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+  bp_value args[] = {value_of(grad), value_of(a), value_of(normalized_shape), value_of(mean),
+                     value_of(rstd), value_of(weight)};
+  Tensor results[3];
+  dispatch(Call{ops::norm_gradients, args, 6, results, 3});
+  return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
+}
+
+void norm_gradients_out(const Tensor& grad_a, const Tensor& grad_weight, const Tensor& grad_bias,
+                        const Tensor& grad, const Tensor& a, IntList normalized_shape,
+                        const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+  bp_value args[] = {value_of(grad), value_of(a), value_of(normalized_shape), value_of(mean),
+                     value_of(rstd), value_of(weight)};
+  Tensor results[] = {grad_a, grad_weight, grad_bias};
+  call_many_into(ops::norm_gradients, args, 6, results, 3);
+}
+
 Tensor group_norm(const Tensor& a, std::int64_t num_groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
   bp_value args[] = {value_of(a), value_of(num_groups), value_of(weight), value_of(bias),
@@ -434,8 +481,8 @@ void register_norm_operators();
 void register_norm_operators() {
   for (Operator* op : {&ops::layer_norm, &ops::native_layer_norm, &ops::rms_norm,
                        &ops::native_rms_norm, &ops::norm_backward, &ops::norm_weight_backward,
-                       &ops::group_norm, &ops::batch_norm, &ops::native_batch_norm,
-                       &ops::batch_norm_backward, &ops::instance_norm})
+                       &ops::norm_gradients, &ops::group_norm, &ops::batch_norm,
+                       &ops::native_batch_norm, &ops::batch_norm_backward, &ops::instance_norm})
     register_operator(*op);
 }
 

@@ -4,6 +4,7 @@ import ast
 import re
 
 import cxx
+from joints import Rule, cxx_of, python_of
 from rows import TableError
 
 HEAD = """\
@@ -24,7 +25,8 @@ READERS = {
     "str": ("const std::string_view", "text"),
 }  # fmt: skip
 # Functions that look at the shape, dtype and device of this argument alone.
-SHAPE_ALONE = {"zeros_like": 0, "expand_reduced": 1, "sum_to": 1, "num_reduced": 0, "embed": 1, "split_like": 1}
+SHAPE_ALONE = {"zeros_like": 0, "expand_reduced": 1, "sum_to": 1, "num_reduced": 0, "embed": 1, "split_like": 1,
+               "layer_norm_gradients": 0}
 
 
 def emit_autograd(table, rows):
@@ -117,21 +119,28 @@ class Uses:
             self.names.append(name)
 
 
-def python_of(text):
-    return re.sub(r"\btrue\b", "True", re.sub(r"\bfalse\b", "False", text))
+def rule_of(row, name, text, is_list):
+    """(what stands before the function, its statements, the expression that it returns)"""
+    scaled = re.fullmatch(r"(-?grad) \* (conj\(alpha\))", text)
+    if scaled:
+        return "", [], f"scaled({scaled[1]}, {scaled[2]})"
+    embedded = re.fullmatch(r"embed\(grad, (\w+), (\w+)\)", text)
+    if embedded:
+        return "", [], embed_of(row, embedded[1], embedded[2])
+    if is_list:
+        return "", [], cxx_of(text)
+    rule = Rule(f"{row.name}_by_{name}", text)
+    if rule.conjugates:
+        rule.statements.insert(0, f"if (is_complex(grad.dtype())) return {cxx_of(text)};")
+    return "".join(f"{table}\n" for table in rule.tables), rule.statements, rule.expression
 
 
-def cxx_of(row, text):
-    text = re.sub(r"^(-?grad) \* (conj\(alpha\))$", r"scaled(\1, \2)", text)
-    text = re.sub(r"\b(\w+)\.(shape|dtype)\b", r"\1.\2()", text)
-    match = re.fullmatch(r"embed\(grad, (\w+), (\w+)\)", text)
-    if match:
-        rest = ", ".join(arg.name for arg in row.args[1:])
-        if match[2] == "as_strided":
-            return f"embed_strided(grad, {match[1]}, {rest})"
-        embed = "embed_overlapping" if match[2] == "unfold" else "embed"
-        return f"{embed}(grad, {match[1]}, [&](const Tensor& all) {{ return {match[2]}(all, {rest}); }})"
-    return text
+def embed_of(row, like, view):
+    rest = ", ".join(arg.name for arg in row.args[1:])
+    if view == "as_strided":
+        return f"embed_strided(grad, {like}, {rest})"
+    embed = "embed_overlapping" if view == "unfold" else "embed"
+    return f"{embed}(grad, {like}, [&](const Tensor& all) {{ return {view}(all, {rest}); }})"
 
 
 def emit_rule(row, name, text, used, is_list):
@@ -147,14 +156,22 @@ def emit_rule(row, name, text, used, is_list):
             lines += f"  {kind} {used_name} = call.{reader}({places[used_name]});\n"
         else:
             lines += f"  const Tensor {used_name} = call.result({used.returns[used_name]});\n"
-    expression = cxx_of(row, text)
-    gradients = "".join(f"  const Tensor& {gradient} = gradients[{place}];\n" for gradient, place in used.gradients.items())
+    before, statements, expression = rule_of(row, name, text, is_list)
+    taken = {gradient for gradient in used.gradients if f"spent({gradient})" in " ".join([*statements, expression])}
+    gradients = "".join(
+        f"  {'' if gradient in taken else 'const '}Tensor& {gradient} = gradients[{place}];\n"
+        for gradient, place in used.gradients.items()
+    )
     nothing = " && ".join(f"!{gradient}.defined()" for gradient in used.gradients)
-    parts = ["const Recorded& call" if lines or operands else "const Recorded&", "std::span<const Tensor> gradients"]
+    parts = ["const Recorded& call" if lines or operands else "const Recorded&",
+             f"std::span<{'const ' if is_list else ''}Tensor> gradients"]  # fmt: skip
     if is_list:
         head = cxx.joined(f"void {row.name}_by_{name}(", [*parts, "std::span<Tensor> out"], ") {")
         return f"\n// {text}\n{head}\n{gradients}  if ({nothing}) return;\n{lines}  {expression[:-1]}, out);\n}}\n"
+    body = [*statements, f"return {expression};"]
     for operand, place in reversed(operands):
-        expression = f"call.with_operand({place}, [&](const auto& {operand}) -> Tensor {{ return {expression}; }})"
+        inside = "".join(f"\n    {line}" for line in body) + "\n  " if len(body) > 1 else f" {body[0]} "
+        body = [f"return call.with_operand({place}, [&](const auto& {operand}) -> Tensor {{{inside}}});"]
     head = cxx.joined(f"Tensor {row.name}_by_{name}(", parts, ") {")
-    return f"\n// {text}\n{head}\n{gradients}  if ({nothing}) return {{}};\n{lines}  return {expression};\n}}\n"
+    lines += "".join(f"  {line}\n" for line in body)
+    return f"\n// {text}\n{before}{head}\n{gradients}  if ({nothing}) return {{}};\n{lines}}}\n"

@@ -21,6 +21,7 @@ SHAPES = {
     "rms_norm": "Throws bad_argument where a does not end with `normalized_shape`, or dtypes differ.",
     "norm_backward": "The shape of a.",
     "norm_weight_backward": "The shape is `normalized_shape`.",
+    "norm_gradients": "The shapes of a, weight and bias.",
     "batch_norm": "Throws bad_argument for a vector, or parts that do not have a number for each channel.",
     "batch_norm_backward": "The shapes of a, weight and bias.",
     "attention": "Throws bad_argument for other ranks, sizes that do not fit, or mixed dtypes.",

@@ -36,6 +36,7 @@ def outputs(tables):
     files["docs/operators.md"] = emit_docs(tables)
     kernel_rows = [row for rows in tables.values() for row in rows if row.has_kernel]
     files["sdk/include/backplane/generated/ops.hpp"] = emit_sdk.emit_sdk(kernel_rows)
+    files["sdk/include/backplane/generated/schemas.h"] = emit_sdk.emit_schemas(kernel_rows)
     return files
 
 

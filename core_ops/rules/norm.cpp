@@ -97,6 +97,15 @@ void norm_weight_backward(const Call& call, Inferred& out) {
   out.fill_value = 0;
 }
 
+void norm_gradients(const Call& call, Inferred& out) {
+  norm_backward(call, out);
+  const Dtype dtype = out.outputs[0].dtype;
+  out.outputs[1] = {dtype, Dims(list_arg(call, 2))};
+  out.outputs[2] = {dtype, is_none(call, 3) ? Dims{0} : Dims(list_arg(call, 2))};
+  out.fills = impl_arg(call, 1).abi.numel == 0;
+  out.fill_value = 0;
+}
+
 void batch_norm(const Call& call, Inferred& out) {
   const TensorImpl& a = checked_a(call, 0, out);
   const Dims channels = channels_of(call, a);

@@ -37,6 +37,7 @@ void layer_norm(const Call& call, Inferred& out);
 void rms_norm(const Call& call, Inferred& out);
 void norm_backward(const Call& call, Inferred& out);
 void norm_weight_backward(const Call& call, Inferred& out);
+void norm_gradients(const Call& call, Inferred& out);
 void batch_norm(const Call& call, Inferred& out);
 void batch_norm_backward(const Call& call, Inferred& out);
 

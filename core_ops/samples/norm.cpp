@@ -119,7 +119,7 @@ void draft_batch_norm_backward(Draft& draft) {
 
 void draft_norm(Draft& draft) {
   const std::string_view name = draft.op().name();
-  if (name == "norm_backward") return draft_norm_backward(draft, true);
+  if (name == "norm_backward" || name == "norm_gradients") return draft_norm_backward(draft, true);
   if (name == "norm_weight_backward") return draft_norm_backward(draft, false);
   if (name == "batch_norm_backward") return draft_batch_norm_backward(draft);
   if (name.ends_with("layer_norm") || name.ends_with("rms_norm"))

@@ -267,6 +267,8 @@ constexpr Looser looser[] = {
     {"normal", set_of(f64), "accumulation"},
     // Beyond the largest number, which parts are infinite and which NaN is a matter of order.
     {"prod", set_of(complex64), "shape"},
+    // Its statistics are of f32, and a mean of both signs cancels; the result is rounded to 16 bits once.
+    {"native_layer_norm", set_of(f16, bf16), "accumulation"},
     // Sums in another order, below a logarithm.
     {"log_softmax", set_of(f32), "accumulation"},
     {"log_softmax", set_of(f16, bf16), two_units},

@@ -168,6 +168,30 @@ class Derivatives(unittest.TestCase):
         self.assertIn("{0, nullptr, scale_by_a_and_b, 0b10, 0b0, 0b0}", text)
         self.assertIn("{1, nullptr, nullptr, 0b10, 0b0, 0b0}", text)
 
+    def test_pointwise_parts_of_several_steps_are_joined(self):
+        text = self.emitted('{a: "grad * (1 - b * b) / exp(b * b)"}')
+        self.assertIn("    {&ops::mul, {input(1), input(1)}, 2},\n    {&ops::sub, {number(1), earlier(0)}, 2},\n", text)
+        self.assertEqual(text.count("&ops::mul, {input(1), input(1)}"), 1)
+        self.assertIn("  return scale_by_a_joint(spent(grad), b);\n", text)
+        self.assertIn("  Tensor& grad = gradients[0];\n", text)
+        self.assertIn("  return scale_by_a_joint(spent(grad), b);\n", self.emitted("{a: grad * b}"))
+        self.assertNotIn("joint", self.emitted('{a: "sum(grad * b, {0}, true)"}'))
+
+    def test_joints_take_what_other_operators_give(self):
+        text = self.emitted('{a: "b * (grad - sum(grad, {0}, true))"}')
+        self.assertIn("  Tensor part0 = sum(grad, {0}, true);\n  return scale_by_a_joint(b, spent(grad), spent(part0));\n", text)
+
+    def test_what_joints_and_other_operators_take_is_computed_once(self):
+        text = self.emitted('{a: "grad * b - exp(sum(grad * b, {0}, true)) * grad"}')
+        self.assertIn("  Tensor part0 = scale_by_a_joint(grad, b);\n", text)
+        self.assertIn("  Tensor part1 = sum(part0, {0}, true);\n", text)
+        self.assertIn("  return scale_by_a_joint1(spent(part0), spent(part1), spent(grad));\n", text)
+
+    def test_complex_gradients_take_the_expression_as_it_is(self):
+        text = self.emitted('{a: "-grad * conj(b * b)"}')
+        self.assertIn("  if (is_complex(grad.dtype())) return -grad * conj(b * b);\n", text)
+        self.assertIn("  return scale_by_a_joint(spent(grad), b);\n", text)
+
     def test_embed_names_the_row_itself(self):
         with self.assertRaisesRegex(TableError, "embed names the row itself, not 'slice'"):
             self.emitted('{a: "embed(grad, a, slice)"}')

@@ -200,6 +200,67 @@ TEST(Chain, made_before_a_plugin_is_loaded_again_it_is_offered_then) {
   EXPECT_EQ(served.since(), "native 1");
 }
 
+TEST(Chain, takes_a_number_where_a_step_takes_a_tensor_or_a_number) {
+  bp::Operator& op = join({{&ops::maximum, {a(0), ChainInput::number_argument(1)}},
+                           {&ops::mul, {r(0), ChainInput::number_argument(1)}}});
+  const bp::Tensor x = numbers({70});
+  for (const double number : {0.0, 0.5}) {
+    bp_value args[] = {bp::value_of(x), bp::value_of(number)};
+    expect_same(bp::call_chain(op, args, 2), bp::mul(bp::maximum(x, number), number));
+  }
+  EXPECT_EQ(error_of([] {
+              join({{&ops::where, {ChainInput::number_argument(0), a(1), a(2)}}});
+            }),
+            "join: step 0 (where): 'condition' takes a tensor, not the number of argument 0");
+}
+
+bp::Tensor call_as_chain(bp::Operator& op, const std::vector<bp::Tensor>& tensors) {
+  std::vector<bp_value> args;
+  for (const bp::Tensor& tensor : tensors) args.push_back(bp::value_of(tensor));
+  return bp::call_chain(op, args.data(), static_cast<std::uint32_t>(args.size()));
+}
+
+TEST(ChainCall, is_one_kernel_where_there_is_one) {
+  bp::Operator& op = join(five_steps());
+  const Served served(op.name(), "cpu");
+  const bp::Tensor x = numbers({50}), y = numbers({50}), z = numbers({50});
+  expect_same(call_as_chain(op, {x, y, z}), one_by_one(x, y, z));
+  EXPECT_EQ(served.since(), "native 1");
+}
+
+TEST(ChainCall, converts_as_the_steps_do_where_dtypes_differ) {
+  bp::Operator& op = join(five_steps());
+  const bp::Tensor x = numbers({50}), y = numbers({50}, bp::f64), z = numbers({50}, bp::i32);
+  expect_same(call_as_chain(op, {x, y, z}), one_by_one(x, y, z));
+  bp::Operator& scaled = join({{&ops::add, {a(0), a(0), a(1)}}, {&ops::neg, {r(0)}}});
+  bp_value args[] = {bp::value_of(z), bp::value_of(0.5)};
+  EXPECT_EQ(error_of([&] { bp::call_chain(scaled, args, 2); }),
+            error_of([&] { bp::neg(bp::add(z, z, 0.5)); }));
+}
+
+// `partial` has kernels of add and mul alone. One by one they are called for themselves, and three results of four
+// are gone before the last is made.
+TEST(ChainCall, steps_are_counted_for_themselves_and_free_what_was_read) {
+  bp::Backend& backend = bp::load_plugin(test_plugin("partial"));
+  const bp::Device device = backend.devices.front()->device;
+  {
+    bp::Operator& op = join({{&ops::add, {a(0), a(1)}},
+                             {&ops::add, {r(0), a(0)}},
+                             {&ops::mul, {r(1), a(1)}},
+                             {&ops::add, {r(2), a(0)}}});
+    const Served whole(op.name(), "partial"), add("add", "partial");
+    const bp::Tensor x = counted({1 << 16}, device), y = counted({1 << 16}, device);
+    bp::reset_peak_memory_statistics(device);
+    const std::uint64_t before = bp::memory_statistics(device).allocated_bytes;
+    const bp::Tensor result = call_as_chain(op, {x, y});
+    EXPECT_LE(bp::memory_statistics(device).peak_allocated_bytes, before + 2 * x.nbytes() + 4096);
+    EXPECT_EQ(values(result)[2], 14.0f);
+    EXPECT_EQ(whole.since(), "not at all");
+    EXPECT_EQ(add.since(), "native 3");
+  }
+  bp::unload_plugin(backend);
+}
+
 TEST(Chain, tensors_of_other_dtypes_are_refused_by_name) {
   bp::Operator& op = join({{&ops::mul, {a(0), a(1)}}, {&ops::exp, {r(0)}}});
   const std::string name = op.name();

@@ -24,6 +24,7 @@ WITHOUT_PEER = {
     "attention_mask_backward": "scaled_dot_product_attention's derivative",
     "norm_backward": "layer_norm's and rms_norm's derivative",
     "norm_weight_backward": "layer_norm's and rms_norm's derivative",
+    "norm_gradients": "layer_norm's and rms_norm's derivative",
     "batch_norm_backward": "batch_norm's derivative",
     "convolution_backward_weight": "convolution's derivative",
     "avg_pool_backward": "avg_pool's derivative",

@@ -13,16 +13,20 @@ namespace bp {
 
 // Where an argument of a step comes from.
 struct ChainInput {
-  enum class From : std::uint8_t { argument, step, number };
+  enum class From : std::uint8_t { argument, step, number, number_argument };
 
   // Argument `index` of the joined operator: a tensor where the step takes one, else a number. All places that name
   // it get the same.
-  static ChainInput argument(std::uint32_t index) { return {From::argument, index, {}}; }
+  static constexpr ChainInput argument(std::uint32_t index) { return {From::argument, index, {}}; }
+  // The same, a number even where the step takes a tensor or a number.
+  static constexpr ChainInput number_argument(std::uint32_t index) {
+    return {From::number_argument, index, {}};
+  }
   // The result of an earlier step.
-  static ChainInput step(std::uint32_t index) { return {From::step, index, {}}; }
+  static constexpr ChainInput step(std::uint32_t index) { return {From::step, index, {}}; }
   // A number that belongs to the chain. One that varies from call to call is better an argument, since another number
   // is another chain.
-  static ChainInput number(const Scalar& number) { return {From::number, 0, number}; }
+  static constexpr ChainInput number(const Scalar& number) { return {From::number, 0, number}; }
 
   From from = From::argument;
   std::uint32_t index = 0;
@@ -47,5 +51,12 @@ inline constexpr std::uint32_t max_chains = 1024;  // different ones in a proces
 // nobody uses, a comparison that feeds arithmetic, more than the limits above.
 // Threads: any.
 BP_API Operator& join(std::span<const ChainStep> steps);
+
+// One call of what `join` gave. Where the device has no kernel for the whole, or the steps one by one would be looked at
+// by a layer or would convert a tensor or a number, they are called one by one like that, and what they give is freed
+// as soon as no later step reads it. So nothing is refused that the steps themselves take.
+// `spent`: bits of the tensors whose memory nobody else reads, so that the result may be written there.
+BP_API Tensor call_chain(Operator& joined, bp_value* args, std::uint32_t num_args,
+                         std::uint32_t spent = 0);
 
 }  // namespace bp

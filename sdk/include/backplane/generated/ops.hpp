@@ -298,6 +298,14 @@ struct norm_weight_backward {
   enum class place : unsigned { grad, a, normalized_shape, mean, rstd, out };
 };
 
+struct norm_gradients {
+  static constexpr const char* name = "norm_gradients";
+  static constexpr const char* schema = "norm_gradients(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> (Tensor grad_a, Tensor grad_weight, Tensor grad_bias)";
+  static constexpr uint64_t schema_hash = 0x07a23af9be96ed3fu;
+  using signature = Status(Stream, In, In, Ints, std::optional<In>, In, std::optional<In>, Out, Out, Out);
+  enum class place : unsigned { grad, a, normalized_shape, mean, rstd, weight, grad_a, grad_weight, grad_bias };
+};
+
 struct native_batch_norm {
   static constexpr const char* name = "native_batch_norm";
   static constexpr const char* schema = "native_batch_norm(Tensor a, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean, Tensor variance)";

@@ -65,6 +65,23 @@ BP_API const Tensor& norm_weight_backward_out(const Tensor& out, const Tensor& g
                                               const Tensor& a, IntList normalized_shape,
                                               const Tensor& mean, const Tensor& rstd);
 
+struct NormGradientsResult {
+  Tensor grad_a;
+  Tensor grad_weight;
+  Tensor grad_bias;
+};
+
+// The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, where
+// `grad_bias` is empty. A device can find all of them while it reads `grad` and `a` once. The
+// shapes of a, weight and bias.
+BP_API NormGradientsResult norm_gradients(const Tensor& grad, const Tensor& a,
+                                          IntList normalized_shape, const Tensor& mean,
+                                          const Tensor& rstd, const Tensor& weight = {});
+BP_API void norm_gradients_out(const Tensor& grad_a, const Tensor& grad_weight,
+                               const Tensor& grad_bias, const Tensor& grad, const Tensor& a,
+                               IntList normalized_shape, const Tensor& mean, const Tensor& rstd,
+                               const Tensor& weight = {});
+
 // (a - mean) / sqrt(variance + eps) of a, [n, channels, ...], with mean and variance over each
 // group of neighbouring channels; then times `weight` and plus `bias`, which have a number for each
 // channel.

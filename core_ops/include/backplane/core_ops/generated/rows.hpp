@@ -95,6 +95,7 @@ extern BP_API Operator rms_norm;
 extern BP_API Operator native_rms_norm;
 extern BP_API Operator norm_backward;
 extern BP_API Operator norm_weight_backward;
+extern BP_API Operator norm_gradients;
 extern BP_API Operator group_norm;
 extern BP_API Operator batch_norm;
 extern BP_API Operator native_batch_norm;
