@@ -16,6 +16,10 @@ struct Options {
   std::vector<std::string> devices;            // ops
   std::vector<std::filesystem::path> files;    // lint
   bool clear = false;                          // cache
+  std::vector<std::string> arguments;          // conform: for that program
+  std::string name;                            // new-backend: "acme"
+  std::filesystem::path directory;             // new-backend
+  bool c11 = false;                            // new-backend
 };
 
 // What can be computed on.
@@ -33,7 +37,13 @@ int ops(const Options& options);
 // What the loader would hold against these libraries. 1 if it would refuse one.
 int lint(const Options& options);
 
+// The conformance suite, which takes over this process.
+int conform(const Options& options);
+
 // The compiled kernels on disk, after deleting them if that is wished.
 int cache(const Options& options);
+
+// A backend's project in a new folder, from the template, with the maker's name in place of Acme's.
+int new_backend(const Options& options);
 
 }  // namespace bp::tools

@@ -44,9 +44,26 @@ struct CommandLine {
                          bp::tools::lint, /*loads=*/false);
     lint->add_option("files", options.files, "Libraries")->required()->type_name("FILE");
 
+    CLI::App* conform =
+        app.add_subcommand("conform", "What a plugin really does, case by case: conform --help");
+    conform->prefix_command()->set_help_flag();
+    conform->callback([this, conform] {
+      options.arguments = conform->remaining();
+      chosen = bp::tools::conform;
+    });
+
     CLI::App* cache =
         add("cache", "The compiled kernels on disk", bp::tools::cache, /*loads=*/false);
     cache->add_flag("--clear", options.clear, "Delete them");
+
+    CLI::App* backend =
+        add("new-backend", "A project for your own devices, which builds and passes as it is",
+            bp::tools::new_backend, /*loads=*/false);
+    backend->add_option("name", options.name, "Of the devices: acme makes acme:0")->required();
+    backend
+        ->add_option("--dir", options.directory, "A folder that is new or empty; default: the name")
+        ->type_name("DIR");
+    backend->add_flag("--c11", options.c11, "In C instead of C++");
   }
 
  private:

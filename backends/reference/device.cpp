@@ -72,7 +72,8 @@ bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction,
 
 bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue) {
   std::array<uint8_t, 16> kept{};
-  if (pattern_bytes == 0 || pattern_bytes > kept.size()) {
+  if (pattern_bytes == 0 || pattern_bytes > kept.size() ||
+      (pattern_bytes & (pattern_bytes - 1)) != 0) {
     return bp::bad_argument("fill: a pattern of %u bytes; 1, 2, 4, 8 or 16 are possible",
                             pattern_bytes);
   }

@@ -8,7 +8,8 @@ using testing::HasSubstr;
 TEST(Command, lists_its_subcommands) {
   const auto help = run_backplane({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* name : {"devices", "plugins", "doctor", "ops", "lint", "cache"})
+  for (const char* name :
+       {"devices", "plugins", "doctor", "ops", "lint", "cache", "conform", "new-backend"})
     EXPECT_THAT(help.out, HasSubstr(name));
 }
 

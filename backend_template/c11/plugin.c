@@ -1,0 +1,35 @@
+/* What Backplane loads. A new kernel is one more line in `kernels`. */
+#include "acme.h"
+
+const bp_host* acme_host;
+
+bp_code acme_fail(bp_code code, const char* message) {
+  return acme_host->set_error(acme_host, code, message);
+}
+
+static const bp_kernel* const kernels[] = {&acme_add, &acme_mul, &acme_exp, &acme_relu, &acme_bmm};
+
+static bp_plugin plugin = {
+    .h = {sizeof(bp_plugin), BP_TYPE_PLUGIN, NULL},
+    .name = "acme",
+    .vendor = "Acme",
+    .version = "0.1",
+    .devices = acme_devices,
+    .open = acme_open,
+    .close = acme_close,
+    .memory = &acme_memory,
+    .queue = &acme_queue,
+    .kernels = kernels,
+    .num_kernels = sizeof kernels / sizeof kernels[0],
+};
+
+BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi_inout,
+                                   const bp_plugin** out) {
+  acme_host = host;
+  if (*abi_inout > BP_ABI_LEVEL) *abi_inout = BP_ABI_LEVEL; /* a newer host speaks our level */
+  if (*abi_inout < host->abi_min)
+    return acme_fail(BP_UNSUPPORTED, "this host no longer speaks the ABI level of this plugin");
+  plugin.abi = *abi_inout;
+  *out = &plugin;
+  return BP_OK;
+}

@@ -1,0 +1,30 @@
+// The axes of a row: what shapes, layouts, values and forms its calls may have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <backplane/dispatcher/operator.hpp>
+
+#include "cases/derive.hpp"
+
+namespace bp::conform {
+
+struct Axes {
+  std::vector<Dtype> dtypes;        // crossed with all layouts and values
+  std::vector<Dtype> minor_dtypes;  // crossed with the classes of layouts alone
+  std::vector<std::string> shapes, layouts, values, forms;
+};
+Axes axes_of(const Operator& op, Profile profile);
+
+// Shapes by the kind of row (row_shapes.cpp).
+std::vector<std::string> shapes_of(const Operator& op, Profile profile);
+// The calls that the row must refuse, without dtype and seed.
+std::vector<Case> refusals_of(const Operator& op);
+// Is the call one that makes sense: else a plainer one takes its place.
+void make_sensible(const Operator& op, Case& one);
+
+bool writes_where_told(const Operator& op);  // has a shape rule of its own: out= and in place
+std::string_view table_of(const Operator& op);
+
+}  // namespace bp::conform

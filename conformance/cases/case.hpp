@@ -1,0 +1,44 @@
+// A case: the smallest thing that is run, judged, named and repeated. Its name is its whole recipe.
+//
+//   lane:op[dtype]/shape/layouts/values/form@seed      rows of the table
+//   core:matmul[f16]/m17k65n3/transpose.step2/specials/out@1
+//   direct:exp[f32]/s513/offset1/denormals/call@1
+//   core:native_layer_norm[f32]/sample:two_dims/plain/normal/grad@1
+//   probe:memory.copy_within/offset3@1                 what is no row: loading, memory, streams, errors, stress
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <backplane/tensor/dtype.hpp>
+
+namespace bp::conform {
+
+enum class Lane : std::uint8_t {
+  direct,  // a bp_call on the plugin, with nothing of the core between
+  core,    // as an application calls
+  probe,   // written by hand: see trials/
+};
+
+struct Case {
+  Lane lane = Lane::core;
+  std::string op;       // the row's name; of a probe, its family and name: "memory.copy_within"
+  Dtype dtype = f32;    // that the row is asked to compute in; of a probe meaningless
+  std::string shape;    // "s2x3,1x3", "m17k65n3", "sample:RECIPE", or what a probe needs
+  std::string layouts;  // for each tensor argument, joined by '.'; the last one holds for the rest
+  std::string values;   // "normal", "specials", "exact", ... (inputs/values.hpp)
+  std::string form;     // "call", "out", "in_place", "grad", "stream", "recycled" ...
+  std::uint64_t seed = 1;
+  // Not of the name: derived anew when a name is read.
+  int level = 3;
+  std::string
+      family;  // of what it asks: shape broadcast layout alias special values exact ulp accumulation negative ...
+};
+
+std::string name_of(const Case& one);
+// Throws bad_argument that quotes the name and says which part is wrong.
+Case read_case(std::string_view name);
+
+}  // namespace bp::conform

@@ -1,0 +1,117 @@
+#include "cases/classify.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "cases/derive.hpp"
+#include "trials/trial.hpp"
+
+namespace bp::conform {
+namespace {
+
+// What inference of convolutional networks, transformers and recommenders is made of.
+constexpr std::array<std::string_view, 46> inference_rows = {"add",
+                                                             "sub",
+                                                             "mul",
+                                                             "div",
+                                                             "maximum",
+                                                             "minimum",
+                                                             "where",
+                                                             "neg",
+                                                             "exp",
+                                                             "log",
+                                                             "sqrt",
+                                                             "rsqrt",
+                                                             "tanh",
+                                                             "sigmoid",
+                                                             "relu",
+                                                             "gelu",
+                                                             "silu",
+                                                             "pow",
+                                                             "clamp",
+                                                             "eq",
+                                                             "lt",
+                                                             "gt",
+                                                             "sum",
+                                                             "mean",
+                                                             "max",
+                                                             "argmax",
+                                                             "softmax",
+                                                             "log_softmax",
+                                                             "matmul",
+                                                             "bmm",
+                                                             "linear",
+                                                             "conv2d",
+                                                             "max_pool2d",
+                                                             "avg_pool2d",
+                                                             "adaptive_avg_pool2d",
+                                                             "layer_norm",
+                                                             "batch_norm",
+                                                             "group_norm",
+                                                             "embedding",
+                                                             "gather",
+                                                             "index_select",
+                                                             "cat",
+                                                             "copy",
+                                                             "cast",
+                                                             "full",
+                                                             "scaled_dot_product_attention"};
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+// Of what the values ask, or empty for ordinary ones.
+std::string family_of_values(const Case& one) {
+  if (is_one_of(one.values, {"specials", "zeros"})) return "special";
+  if (is_one_of(one.values, {"wide", "near", "every16"})) return "ulp";
+  if (one.values == "cancel") return "accumulation";
+  if (is_one_of(one.values, {"exact", "big", "ties"})) return "exact";
+  if (one.values == "duplicates") return "duplicates";
+  if (is_one_of(one.values, {"too_high", "too_low"})) return "negative";
+  return {};
+}
+
+bool is_plain_layout(std::string_view layouts) {
+  return layouts == "plain" || layouts == "own";
+}
+
+std::string family_of(const Case& one) {
+  if (one.form == "error") return "negative";
+  if (one.form == "grad") return "gradient";
+  if (is_one_of(one.form, {"repeat", "threads"})) return "stress";
+  if (is_one_of(one.form, {"in_place", "aliased"})) return "alias";
+  const std::string of_values = family_of_values(one);
+  if (of_values == "special") return of_values;
+  if (!is_plain_layout(one.layouts)) return "layout";
+  if (!of_values.empty()) return of_values;
+  if (is_one_of(one.form, {"stream", "recycled"})) return one.form;
+  if (one.shape.find(',') != std::string::npos) return "broadcast";
+  return "shape";
+}
+
+int level_of(const Case& one) {
+  if (one.form == "grad") return 4;
+  if (is_one_of(one.form, {"repeat", "threads"})) return 5;
+  return one.dtype == f32 && is_inference_row(one.op) ? 2 : 3;
+}
+
+}  // namespace
+
+bool is_inference_row(const std::string& op) {
+  return std::find(inference_rows.begin(), inference_rows.end(), op) != inference_rows.end();
+}
+
+void classify(Case& one) {
+  if (one.lane != Lane::probe) {
+    one.family = family_of(one);
+    one.level = level_of(one);
+    return;
+  }
+  one.family = one.op.substr(0, one.op.find('.'));
+  for (const ProbeFamily& family : probe_families())
+    if (one.family == family.name) one.level = family.level;
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,194 @@
+#include "cases/derive.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensor/error.hpp>
+
+#include "cases/classify.hpp"
+#include "cases/cover.hpp"
+#include "cases/special_cases.hpp"
+#include "inputs/element.hpp"
+#include "trials/trial.hpp"
+
+namespace bp::conform {
+namespace {
+
+// '*' stands for anything, '?' for one character.
+bool matches_glob(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = pattern.npos, from = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      from = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      t = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+bool is_selected(const Selection& selection, const Case& one) {
+  if (one.level > selection.level) return false;
+  if (selection.filters.empty()) return true;
+  const std::string name = name_of(one);
+  return std::any_of(selection.filters.begin(), selection.filters.end(),
+                     [&](const std::string& filter) {
+                       return matches_glob(filter, one.op) || matches_glob(filter, name);
+                     });
+}
+
+// Axes of the core lane in this order: dtype, shape, layouts, values, form.
+std::vector<std::vector<int>> groups_for(Profile profile) {
+  if (profile == Profile::quick) return groups_of(5, 1);
+  if (profile == Profile::full) return groups_of(5, 3);
+  return {{1, 2}, {1, 3}, {1, 4}, {2, 3}, {2, 4}, {3, 4}, {0, 2}, {0, 3}};
+}
+
+Case crossed(const Operator& op, const Axes& axes, const std::vector<int>& at) {
+  Case one;
+  one.op = op.name();
+  one.dtype = axes.dtypes[static_cast<std::size_t>(at[0])];
+  one.shape = axes.shapes[static_cast<std::size_t>(at[1])];
+  one.layouts = axes.layouts[static_cast<std::size_t>(at[2])];
+  one.values = axes.values[static_cast<std::size_t>(at[3])];
+  one.form = axes.forms[static_cast<std::size_t>(at[4])];
+  make_sensible(op, one);
+  return one;
+}
+
+std::vector<int> sizes_of(const Axes& axes) {
+  return {static_cast<int>(axes.dtypes.size()), static_cast<int>(axes.shapes.size()),
+          static_cast<int>(axes.layouts.size()), static_cast<int>(axes.values.size()),
+          static_cast<int>(axes.forms.size())};
+}
+
+// The first ones of the layouts are of different classes: row-major, dense, strided, repeated, channels-last.
+void add_minor_dtypes(const Operator& op, const Axes& axes, Profile profile,
+                      std::vector<Case>& out) {
+  const std::size_t classes =
+      profile == Profile::quick
+          ? (op.flags & BP_OP_PRIMITIVE ? 1 : 0)
+          : std::min<std::size_t>(axes.layouts.size(), profile == Profile::normal ? 4 : 5);
+  std::size_t turn = 0;
+  for (const Dtype dtype : axes.minor_dtypes)
+    for (std::size_t layout = 0; layout < classes; ++layout, ++turn) {
+      Axes own = axes;
+      own.dtypes = {dtype};
+      const auto in_turn = [&](const std::vector<std::string>& axis, std::size_t step) {
+        return static_cast<int>(turn * step % axis.size());
+      };
+      out.push_back(crossed(op, own,
+                            {0, in_turn(axes.shapes, 1), static_cast<int>(layout),
+                             in_turn(axes.values, 1), in_turn(axes.forms, 1)}));
+    }
+}
+
+void add_random_cases(const std::vector<Operator*>& rows, int count, std::uint64_t seed,
+                      std::vector<Case>& out) {
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t word = mix(seed, static_cast<std::uint64_t>(i));
+    const Operator& op = *rows[word % rows.size()];
+    const Axes axes = axes_of(op, Profile::full);
+    if (axes.shapes.empty()) continue;
+    std::vector<int> at;
+    for (const int size : sizes_of(axes))
+      at.push_back(static_cast<int>(mix(word, at.size()) % static_cast<std::uint64_t>(size)));
+    Case one = crossed(op, axes, at);
+    one.seed = 1 + word % 1000000;
+    out.push_back(one);
+  }
+}
+
+// The rows of the table, in its order.
+std::vector<Operator*> rows_of_table() {
+  ensure_operators();
+  std::vector<Operator*> rows;
+  for (const RowFacts& facts : row_facts())
+    if (Operator* op = find_operator(facts.name)) rows.push_back(op);
+  return rows;
+}
+
+bool may_be_selected(const Selection& selection, const Operator& op) {
+  // Only patterns of whole names, which have a lane, need all rows.
+  return selection.filters.empty() ||
+         std::any_of(
+             selection.filters.begin(), selection.filters.end(), [&](const std::string& filter) {
+               return matches_glob(filter, op.name()) || filter.find(':') != std::string::npos ||
+                      filter.find('/') != std::string::npos ||
+                      filter.find('[') != std::string::npos;
+             });
+}
+
+void add_row(const Operator& op, const Subject& subject, const Selection& selection,
+             std::vector<Case>& out) {
+  const Axes axes = axes_of(op, selection.profile);
+  if (axes.shapes.empty() || axes.dtypes.empty()) return;
+  for (const std::vector<int>& at :
+       cover(sizes_of(axes), groups_for(selection.profile), hash_text(op.name())))
+    out.push_back(crossed(op, axes, at));
+  add_minor_dtypes(op, axes, selection.profile, out);
+  add_special_cases(op, axes, selection.profile, out);
+  add_direct_cases(op, axes, selection.profile, subject, out);
+}
+
+void add_probes(const Subject& subject, const Selection& selection, std::vector<Case>& out) {
+  for (const ProbeFamily& family : probe_families())
+    for (Case& one : family.cases(subject, static_cast<int>(selection.profile))) {
+      one.lane = Lane::probe;
+      out.push_back(std::move(one));
+    }
+}
+
+std::string join_filters(const Selection& selection) {
+  std::string text;
+  for (const std::string& filter : selection.filters)
+    text += (text.empty() ? "'" : ", '") + filter + "'";
+  return text;
+}
+
+}  // namespace
+
+std::vector<Case> derive_cases(const Subject& subject, const Selection& selection) {
+  std::vector<Case> all;
+  add_probes(subject, selection, all);
+  std::vector<Operator*> rows;
+  for (Operator* op : rows_of_table())
+    if (may_be_selected(selection, *op)) rows.push_back(op);
+  for (const Operator* op : rows) add_row(*op, subject, selection, all);
+  if (!rows.empty()) add_random_cases(rows, selection.random_cases, selection.seed, all);
+  std::vector<Case> chosen;
+  std::set<std::string> names;
+  for (Case& one : all) {
+    if (one.seed == 1) one.seed = selection.seed;
+    classify(one);
+    if (is_selected(selection, one) && names.insert(name_of(one)).second)
+      chosen.push_back(std::move(one));
+  }
+  if (chosen.empty())
+    throw_error(ErrorClass::bad_argument,
+                selection.filters.empty()
+                    ? "no case is of level " + std::to_string(selection.level) +
+                          " or below; choose a higher one"
+                    : "no case matches " + join_filters(selection) + "; 'list' prints the names");
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [](const Case& a, const Case& b) { return a.level < b.level; });
+  std::vector<Case> of_shard;
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    if (static_cast<int>(i % static_cast<std::size_t>(std::max(selection.num_shards, 1))) ==
+        selection.shard)
+      of_shard.push_back(std::move(chosen[i]));
+  return of_shard;
+}
+
+}  // namespace bp::conform

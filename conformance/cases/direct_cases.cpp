@@ -1,0 +1,120 @@
+// What the direct lane asks: for each declared kernel, each dtype and layout that it takes, and its row's axes.
+#include <algorithm>
+#include <set>
+
+#include <backplane/tensor/error.hpp>
+
+#include "cases/cover.hpp"
+#include "cases/kernels.hpp"
+#include "cases/special_cases.hpp"
+
+namespace bp::conform {
+namespace {
+
+// Does some kernel take the case? What makes no problem at all is taken by none.
+bool is_taken(const Case& one, const Subject& subject) {
+  try {
+    DirectProblem call;
+    return make_direct_call(one, make_problem(one), subject, call);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+class DirectAxes {
+ public:
+  DirectAxes(const Operator& op, const Axes& axes, Profile profile, const Subject& subject)
+      : subject_(subject), axes_(axes) {
+    usual_.lane = Lane::direct;
+    usual_.op = op.name();
+    usual_.shape = axes.shapes[0];
+    usual_.layouts = axes.layouts[0];
+    usual_.values = axes.values[0];
+    usual_.form = "call";
+    axes_.dtypes.insert(axes_.dtypes.end(), axes.minor_dtypes.begin(), axes.minor_dtypes.end());
+    if (profile != Profile::full) {
+      const std::size_t most_shapes = op.kind == BP_KIND_MATMUL    ? 26
+                                      : profile == Profile::normal ? 6
+                                                                   : 3;
+      if (axes_.shapes.size() > most_shapes) axes_.shapes.resize(most_shapes);
+      if (axes_.layouts.size() > 5) axes_.layouts.resize(5);
+    }
+    axes_.forms = {"call", "out", "recycled", "stream"};
+    if (op.kind == BP_KIND_POINTWISE) axes_.forms.push_back("in_place");
+    keep_taken(op);
+  }
+
+  bool is_empty() const { return axes_.dtypes.empty(); }
+
+  void add(Profile profile, std::vector<Case>& out) {
+    std::vector<std::vector<int>> groups = {{0, 2}, {1, 2}, {3}, {2, 4}};
+    if (profile == Profile::quick) groups = groups_of(5, 1);
+    if (profile == Profile::full) groups = {{0, 2, 3}, {0, 1}, {1, 2}, {1, 3}, {2, 4}, {3, 4}};
+    const std::vector<int> sizes = {size(axes_.dtypes), size(axes_.shapes), size(axes_.layouts),
+                                    size(axes_.values), size(axes_.forms)};
+    for (const std::vector<int>& row : cover(sizes, groups, 17)) {
+      Case one = usual_;
+      one.dtype = axes_.dtypes[static_cast<std::size_t>(row[0])];
+      one.shape = axes_.shapes[static_cast<std::size_t>(row[1])];
+      one.layouts = axes_.layouts[static_cast<std::size_t>(row[2])];
+      one.values = axes_.values[static_cast<std::size_t>(row[3])];
+      one.form = axes_.forms[static_cast<std::size_t>(row[4])];
+      if (is_taken(one, subject_) ||
+          (one.form != "call" && (one.form = "call", is_taken(one, subject_))))
+        out.push_back(one);
+    }
+  }
+
+ private:
+  template <class T> static int size(const std::vector<T>& list) {
+    return static_cast<int>(list.size());
+  }
+
+  // Takes out of each axis what no kernel takes when all else is as usual.
+  void keep_taken(const Operator&) {
+    std::erase_if(axes_.dtypes, [&](Dtype dtype) {
+      Case one = usual_;
+      one.dtype = dtype;
+      return !is_taken(one, subject_);
+    });
+    if (axes_.dtypes.empty()) return;
+    usual_.dtype = axes_.dtypes[0];
+    keep(axes_.shapes, &Case::shape);
+    const std::string shape = usual_.shape;
+    keep(axes_.layouts, &Case::layouts);
+    keep(axes_.forms, &Case::form);
+  }
+  void keep(std::vector<std::string>& axis, std::string Case::*part) {
+    std::erase_if(axis, [&](const std::string& value) {
+      Case one = usual_;
+      one.*part = value;
+      return !is_taken(one, subject_);
+    });
+  }
+
+  const Subject& subject_;
+  Axes axes_;
+  Case usual_;
+};
+
+}  // namespace
+
+void add_direct_cases(const Operator& op, const Axes& axes, Profile profile, const Subject& subject,
+                      std::vector<Case>& out) {
+  if (subject.kernels_of(op.name()).empty() || axes.shapes.empty() || op.view || !op.infer) return;
+  DirectAxes direct(op, axes, profile, subject);
+  if (!direct.is_empty()) direct.add(profile, out);
+  std::vector<Case> special;
+  add_special_cases(op, axes, profile, special);
+  for (Case& one : special) {
+    const bool is_index =
+        one.form == "error" && (one.values == "too_high" || one.values == "too_low");
+    if (!is_index && one.values != "every16" && one.layouts != "far") continue;
+    one.lane = Lane::direct;
+    Case asked = one;
+    asked.form = "call";
+    if (is_taken(asked, subject)) out.push_back(one);
+  }
+}
+
+}  // namespace bp::conform

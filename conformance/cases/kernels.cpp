@@ -1,0 +1,140 @@
+#include "cases/kernels.hpp"
+
+#include <algorithm>
+
+#include <backplane/tensor/shape.hpp>
+
+#include "inputs/inferred.hpp"
+#include "inputs/layouts.hpp"
+
+namespace bp::conform {
+namespace {
+
+bool takes_laid(const bp_arg& arg, const Laid& laid) {
+  if (arg.dtypes && !(arg.dtypes >> index(laid.dtype) & 1u)) return false;
+  if (arg.layouts && !(arg.layouts & layout_flags(laid))) return false;
+  if (arg.spaces && !(arg.spaces & 1u)) return false;
+  const auto rank = laid.shape.size();
+  if (rank < arg.min_rank || (arg.max_rank && rank > arg.max_rank)) return false;
+  return arg.alignment <= 1 ||
+         static_cast<std::uint64_t>(laid.offset) * itemsize(laid.dtype) % arg.alignment == 0;
+}
+
+bool is_number_tag(std::uint32_t tag) {
+  return tag == BP_INT || tag == BP_DOUBLE || tag == BP_BOOLEAN || tag == BP_COMPLEX;
+}
+
+bool takes_argument(const DeclaredKernel& kernel, const DirectProblem& call, std::size_t place) {
+  const Argument& argument = call.problem.arguments[place];
+  const bool is_number =
+      is_number_tag(argument.value.tag) && (call.problem.op->scalar_ok >> place & 1u);
+  if (place >= kernel.args.size()) return !is_number;
+  if (is_number) return kernel.args[place].scalar_ok != 0;
+  return std::all_of(argument.tensors.begin(), argument.tensors.end(), [&](int tensor) {
+    return takes_laid(kernel.args[place], call.problem.tensors[static_cast<std::size_t>(tensor)]);
+  });
+}
+
+bool wants_equal_strides(const bp_arg& arg) {
+  return (arg.layouts & BP_LAYOUT_DENSE) && !(arg.layouts & BP_LAYOUT_STRIDED);
+}
+
+// A kernel that asks for density alone walks all its tensors in one order.
+bool dense_strides_agree(const DeclaredKernel& kernel, const DirectProblem& call) {
+  const Laid* first = nullptr;
+  bool agree = true;
+  const auto visit = [&](std::size_t place, const Laid& laid) {
+    if (place >= kernel.args.size() || !wants_equal_strides(kernel.args[place])) return;
+    if (!first)
+      first = &laid;
+    else if (first->shape == laid.shape)
+      agree = agree && first->strides == laid.strides;
+  };
+  for (std::size_t i = 0; i < call.problem.arguments.size(); ++i)
+    for (const int tensor : call.problem.arguments[i].tensors)
+      visit(i, call.problem.tensors[static_cast<std::size_t>(tensor)]);
+  for (std::size_t i = 0; i < call.outputs.size(); ++i)
+    visit(call.problem.arguments.size() + i, call.outputs[i]);
+  return agree;
+}
+
+// Results of elementwise calls lie as the arguments do where those agree and are dense, as the core allocates them.
+const Laid* example_of_output(const Problem& problem, const OutputSpec& spec) {
+  if (problem.op->kind != BP_KIND_POINTWISE && problem.op->kind != BP_KIND_COPY) return nullptr;
+  const Laid* first = nullptr;
+  for (const Laid& laid : problem.tensors) {
+    if (laid.sparse_bytes) return &laid;
+    if (!(IntList(laid.shape) == IntList(spec.shape)) || !(layout_flags(laid) & BP_LAYOUT_DENSE))
+      return nullptr;
+    if (first && first->strides != laid.strides) return nullptr;
+    first = &laid;
+  }
+  return first;
+}
+
+Laid output_like(const Laid& example, Dtype dtype) {
+  Laid laid = example;
+  laid.dtype = dtype;
+  laid.offset = 0;
+  const std::size_t elements = example.storage.size() / itemsize(example.dtype);
+  if (laid.sparse_bytes) {
+    laid.sparse_bytes = example.sparse_bytes / itemsize(example.dtype) * itemsize(dtype);
+    laid.storage.assign(elements * itemsize(dtype), 0);
+  } else {
+    laid.storage.assign(static_cast<std::size_t>(numel_of(example.shape)) * itemsize(dtype), 0);
+  }
+  return laid;
+}
+
+void lay_out_outputs(const Case& one, DirectProblem& call) {
+  for (const OutputSpec& spec : call.problem.outputs) {
+    const Laid* example = one.form == "out" ? nullptr : example_of_output(call.problem, spec);
+    call.outputs.push_back(example ? output_like(*example, spec.dtype)
+                                   : lay_out(spec.dtype, IntList(spec.shape).to_vector(),
+                                             one.form == "out" ? "step2" : "plain", one.seed));
+  }
+}
+
+// The output is the first tensor: only where they are alike, and for kernels that say that they can.
+bool put_in_place(DirectProblem& call) {
+  if (call.outputs.size() != 1 || call.problem.arguments.empty() ||
+      call.problem.arguments[0].tensors.size() != 1)
+    return false;
+  const int first = call.problem.arguments[0].tensors[0];
+  const Laid& laid = call.problem.tensors[static_cast<std::size_t>(first)];
+  const Laid& output = call.outputs[0];
+  if (laid.dtype != output.dtype || laid.shape != output.shape) return false;
+  for (std::size_t i = 0; i < laid.shape.size(); ++i)
+    if (laid.strides[i] == 0 && laid.shape[i] > 1) return false;
+  call.in_place_of = first;
+  call.outputs[0] = laid;
+  return true;
+}
+
+}  // namespace
+
+bool declaration_takes(const DeclaredKernel& kernel, const DirectProblem& call) {
+  if (kernel.op != call.problem.op->name()) return false;
+  for (std::size_t i = 0; i < call.problem.arguments.size(); ++i)
+    if (!takes_argument(kernel, call, i)) return false;
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    const std::size_t place = call.problem.arguments.size() + i;
+    if (place < kernel.args.size() && !takes_laid(kernel.args[place], call.outputs[i]))
+      return false;
+  }
+  if (call.in_place_of >= 0 && !(kernel.flags & BP_KERNEL_IN_PLACE_SAFE)) return false;
+  return dense_strides_agree(kernel, call);
+}
+
+bool make_direct_call(const Case& one, const Problem& asked, const Subject& subject,
+                      DirectProblem& out) {
+  out = DirectProblem();
+  if (!canonical(asked, out.problem)) return false;
+  lay_out_outputs(one, out);
+  if (one.form == "in_place" && !put_in_place(out)) return false;
+  for (const DeclaredKernel& kernel : subject.kernels)
+    if (declaration_takes(kernel, out)) return true;
+  return false;
+}
+
+}  // namespace bp::conform

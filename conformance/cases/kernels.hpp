@@ -1,0 +1,24 @@
+// Which calls the plugin's kernels get: what a case is for them.
+#pragma once
+
+#include "cases/case.hpp"
+#include "cases/subject.hpp"
+#include "inputs/problem.hpp"
+
+namespace bp::conform {
+
+// A call of the direct lane: arguments as a kernel gets them, and where the outputs lie.
+struct DirectProblem {
+  Problem problem;            // canonical
+  std::vector<Laid> outputs;  // with room, without values
+  int in_place_of = -1;       // the tensor that is the output as well
+};
+
+// Does the kernel's declaration take the call?
+bool declaration_takes(const DeclaredKernel& kernel, const DirectProblem& call);
+
+// The call that a case makes of the plugin's kernels. False if none of them gets it in one piece.
+bool make_direct_call(const Case& one, const Problem& asked, const Subject& subject,
+                      DirectProblem& out);
+
+}  // namespace bp::conform

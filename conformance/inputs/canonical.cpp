@@ -1,0 +1,85 @@
+// A call as a kernel gets it, from the call that an application makes.
+#include <algorithm>
+
+#include "inputs/inferred.hpp"
+#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+
+namespace bp::conform {
+namespace {
+
+// Would the core cast one of the arguments first?
+bool needs_a_cast(const InferredCall& call, const Operator& op) {
+  if (!call.inferred.converts) return false;
+  for (std::size_t i = 0; i < call.args.size(); ++i) {
+    if (!(op.promoted >> i & 1u)) continue;
+    const bp_value& value = call.args[i];
+    if (value.tag == BP_TENSOR && value.u.tensor->dtype != index(call.inferred.compute_dtype))
+      return true;
+    if (value.tag != BP_TENSOR_LIST) continue;
+    auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+    for (std::uint32_t k = 0; k < value.aux; ++k)
+      if (elements[k]->dtype != index(call.inferred.compute_dtype)) return true;
+  }
+  return false;
+}
+
+bool gives_nothing(const InferredCall& call, std::size_t num_outputs) {
+  for (std::size_t i = 0; i < num_outputs; ++i) {
+    const Dims& shape = call.inferred.outputs[i].shape;
+    if (std::find(shape.begin(), shape.end(), 0) == shape.end()) return false;
+  }
+  return true;
+}
+
+Laid expanded(const Laid& laid, const Dims& shape) {
+  Laid wide = laid;
+  const std::size_t more = shape.size() - laid.shape.size();
+  wide.shape.assign(shape.begin(), shape.end());
+  wide.strides.assign(shape.size(), 0);
+  for (std::size_t i = 0; i < laid.shape.size(); ++i)
+    if (laid.shape[i] == shape[more + i]) wide.strides[more + i] = laid.strides[i];
+  return wide;
+}
+
+Argument canonical_argument(const bp_value& value, const InferredCall& call, Problem& out) {
+  Argument argument;
+  argument.value = value;
+  if (value.tag == BP_TENSOR) {
+    argument.tensors = {call.position_of(value.u.tensor)};
+  } else if (value.tag == BP_TENSOR_LIST) {
+    auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+    for (std::uint32_t k = 0; k < value.aux; ++k)
+      argument.tensors.push_back(call.position_of(elements[k]));
+  } else if (value.tag == BP_INT_LIST) {
+    auto* list = static_cast<const std::int64_t*>(value.u.ptr);
+    argument.value.u.ptr = out.lists.emplace_back(list, list + value.aux).data();
+  } else if (value.tag == BP_STRING) {
+    argument.value.u.ptr =
+        out.strings.emplace_back(static_cast<const char*>(value.u.ptr), value.aux).c_str();
+  }
+  return argument;
+}
+
+}  // namespace
+
+bool canonical(const Problem& problem, Problem& out) {
+  const Operator& op = *problem.op;
+  if (!has_rule(op) || op.view || (op.flags & BP_OP_SHAPE_DATA)) return false;
+  InferredCall call;
+  infer_call(problem, call);
+  const std::size_t num_outputs = op.schema->returns.size();
+  if (call.inferred.fills || needs_a_cast(call, op) || gives_nothing(call, num_outputs))
+    return false;
+  out = Problem();
+  out.op = problem.op;
+  for (const Laid& laid : problem.tensors)
+    out.tensors.push_back(call.inferred.broadcasts ? expanded(laid, call.inferred.outputs[0].shape)
+                                                   : laid);
+  for (const bp_value& value : call.args)
+    out.arguments.push_back(canonical_argument(value, call, out));
+  for (std::size_t i = 0; i < num_outputs; ++i) out.outputs.push_back(call.inferred.outputs[i]);
+  return true;
+}
+
+}  // namespace bp::conform

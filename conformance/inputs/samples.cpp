@@ -1,0 +1,151 @@
+// Arguments cloned from the samples that each row of the table has.
+#include <algorithm>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <backplane/core_ops/samples.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+
+#include "inputs/draft_problem.hpp"
+#include "inputs/layouts.hpp"
+#include "judge/expected.hpp"
+
+namespace bp::conform {
+namespace {
+
+struct ClonedArgument {
+  bp_value value{};
+  std::vector<int> tensors;
+};
+// A sample without anything of a device.
+struct ClonedSample {
+  std::string recipe;
+  std::vector<ClonedArgument> arguments;
+  std::vector<Laid> tensors;
+  std::deque<std::vector<std::int64_t>> lists;
+};
+using ClonedSamples =
+    std::deque<ClonedSample>;  // they stay where they are: values point into their lists
+
+Laid clone_tensor(const Tensor& tensor) {
+  Laid laid;
+  laid.dtype = tensor.dtype();
+  laid.shape = tensor.shape().to_vector();
+  laid.strides = tensor.strides().to_vector();
+  laid.offset = tensor.storage_offset();
+  std::int64_t elements = laid.offset + 1;
+  for (std::size_t i = 0; i < laid.shape.size(); ++i)
+    elements += std::max<std::int64_t>(laid.shape[i] - 1, 0) * laid.strides[i];
+  laid.storage.resize(static_cast<std::size_t>(elements) * tensor.itemsize());
+  if (tensor.numel() == 0) return laid;
+  copy_to_host_memory(make_view(tensor, {elements}, {1}, 0), laid.storage.data());
+  return laid;
+}
+
+class SampleCloner {
+ public:
+  ClonedSample clone(const Sample& sample) {
+    cloned_.recipe = sample.recipe;
+    for (const bp_value& value : sample.args) cloned_.arguments.push_back(argument(value));
+    return std::move(cloned_);
+  }
+
+ private:
+  // A tensor that is there twice stays one.
+  int tensor(const bp_tensor* tensor) {
+    const auto [found, is_new] = seen_.emplace(tensor, static_cast<int>(cloned_.tensors.size()));
+    if (is_new) cloned_.tensors.push_back(clone_tensor(Tensor::share(TensorImpl::of(tensor))));
+    return found->second;
+  }
+  ClonedArgument argument(const bp_value& value) {
+    ClonedArgument made{value, {}};
+    if (value.tag == BP_TENSOR) {
+      made.tensors = {tensor(value.u.tensor)};
+    } else if (value.tag == BP_TENSOR_LIST) {
+      auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+      for (std::uint32_t i = 0; i < value.aux; ++i) made.tensors.push_back(tensor(elements[i]));
+    } else if (value.tag == BP_INT_LIST) {
+      auto* list = static_cast<const std::int64_t*>(value.u.ptr);
+      made.value.u.ptr = cloned_.lists.emplace_back(list, list + value.aux).data();
+    }
+    return made;
+  }
+
+  ClonedSample cloned_;
+  std::map<const bp_tensor*, int> seen_;
+};
+
+// The samples of a row in a dtype, the last few kept: cases come row by row.
+std::shared_ptr<const ClonedSamples> cloned_samples(const Operator& op, Dtype dtype,
+                                                    std::uint32_t variant) {
+  struct Entry {
+    const Operator* op;
+    Dtype dtype;
+    std::uint32_t variant;
+    std::shared_ptr<const ClonedSamples> samples;
+  };
+  static std::mutex lock;
+  static std::list<Entry> kept;
+  constexpr std::size_t most_kept = 24;
+  const std::lock_guard<std::mutex> locked(lock);
+  const auto found = std::find_if(kept.begin(), kept.end(), [&](const Entry& entry) {
+    return entry.op == &op && entry.dtype == dtype && entry.variant == variant;
+  });
+  if (found != kept.end()) {
+    kept.splice(kept.begin(), kept, found);
+    return kept.front().samples;
+  }
+  auto samples = std::make_shared<ClonedSamples>();
+  for (const Sample& sample : samples_of(op, dtype, oracle(), variant))
+    samples->push_back(SampleCloner().clone(sample));
+  kept.push_front({&op, dtype, variant, samples});
+  if (kept.size() > most_kept) kept.pop_back();
+  return samples;
+}
+
+// Tensors whose numbers mean something: others in their place would make another, or no, problem.
+bool keeps_its_values(const Operator& op, std::string_view argument) {
+  static constexpr std::string_view always[] = {
+      "index",    "indices", "target", "running_mean", "running_var", "rstd",
+      "variance", "mean",    "std",    "logsumexp",    "attn_mask",   "pos_weight"};
+  if (std::find(std::begin(always), std::end(always), argument) != std::end(always)) return true;
+  const std::string_view name = op.name();
+  if (argument == "weight")
+    return name.ends_with("_loss") || name.ends_with("entropy") || name.ends_with("logits");
+  if (argument == "a") return name == "one_hot" || name == "bernoulli" || name == "multinomial";
+  return argument == "result";
+}
+
+}  // namespace
+
+void plan_from_sample(const Case& one, PlannedProblem& plan) {
+  const std::string recipe = one.shape.substr(std::string_view("sample:").size());
+  Problem& problem = plan.problem;
+  const auto samples =
+      cloned_samples(*problem.op, one.dtype, static_cast<std::uint32_t>(one.seed) - 1);
+  const auto found =
+      std::find_if(samples->begin(), samples->end(),
+                   [&](const ClonedSample& sample) { return sample.recipe == recipe; });
+  if (found == samples->end()) refuse_case(one, "the row has no sample '" + recipe + "'");
+  for (const Laid& laid : found->tensors) {
+    PlannedTensor& planned = plan.tensors.emplace_back();
+    planned.dtype = laid.dtype;
+    planned.shape = laid.shape;
+    problem.tensors.push_back(laid);
+  }
+  for (std::size_t i = 0; i < found->arguments.size(); ++i) {
+    const ClonedArgument& argument = found->arguments[i];
+    Argument& made = problem.arguments.emplace_back(Argument{argument.value, argument.tensors});
+    if (argument.value.tag == BP_INT_LIST) {
+      auto* list = static_cast<const std::int64_t*>(argument.value.u.ptr);
+      made.value.u.ptr = problem.lists.emplace_back(list, list + argument.value.aux).data();
+    }
+    const bool keeps = keeps_its_values(*problem.op, problem.op->schema->arguments[i].name);
+    for (const int tensor : argument.tensors)
+      plan.tensors[static_cast<std::size_t>(tensor)].keeps_values |= keeps;
+  }
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,209 @@
+#include "inputs/values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace bp::conform {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+constexpr std::array<std::string_view, 16> names_of_values = {
+    "own", "normal",   "exact",   "wide",  "specials",   "near",     "ties",     "cancel",
+    "big", "positive", "every16", "zeros", "duplicates", "negative", "too_high", "too_low"};
+
+// What bounds a floating type: its largest exponent, smallest normal exponent, and digits after the point.
+struct Range {
+  int largest, smallest, digits;
+};
+
+Range range_of(Dtype dtype) {
+  switch (dtype) {
+    case f16: return {15, -14, 10};
+    case bf16: return {127, -126, 7};
+    case f8_e4m3fn: return {8, -6, 3};
+    case f8_e5m2: return {15, -14, 2};
+    case f64:
+    case complex128: return {1023, -1022, 52};
+    default: return {127, -126, 23};
+  }
+}
+
+std::uint64_t word_for(const Filling& filling, std::int64_t element, int salt = 0) {
+  // Now and then a later tensor has what the first one has there: comparisons shall meet equal numbers.
+  std::uint64_t word = mix(filling.seed * 31 + static_cast<std::uint64_t>(salt),
+                           static_cast<std::uint64_t>(element));
+  if (filling.tensor == 0) return word;
+  const std::uint64_t own = mix(word, static_cast<std::uint64_t>(filling.tensor));
+  return own % 5 == 0 ? word : own;
+}
+
+// In [0, 1), with 53 bits.
+double fraction(std::uint64_t word) {
+  return static_cast<double>(word >> 11) * 0x1p-53;
+}
+
+double around_one(std::uint64_t word) {
+  return fraction(word) * 4 - 2;
+}
+
+double log_uniform(std::uint64_t word, const Range& range, bool halves) {
+  const int least = halves ? range.smallest / 2 : range.smallest;
+  const int most = halves ? range.largest / 2 - 3 : range.largest;
+  const int exponent =
+      least + static_cast<int>((word >> 1) % static_cast<std::uint64_t>(most - least + 1));
+  const double magnitude = std::ldexp(1 + fraction(mix(word)) * 0.998, exponent);
+  return word & 1 ? -magnitude : magnitude;
+}
+
+double special(std::uint64_t which, const Range& range) {
+  const double denormal = std::ldexp(1.0, range.smallest - range.digits);
+  const double largest = std::ldexp(2 - std::ldexp(1.0, -range.digits), range.largest);
+  const double all[] = {std::nan(""),
+                        infinity,
+                        -infinity,
+                        0.0,
+                        -0.0,
+                        denormal,
+                        -denormal,
+                        std::ldexp(1.0, range.smallest) - denormal,
+                        largest,
+                        -largest,
+                        std::ldexp(1.0, range.smallest),
+                        -std::ldexp(1.0, range.smallest),
+                        1.0,
+                        -1.0,
+                        0.5,
+                        -2.5};
+  return all[which % std::size(all)];
+}
+constexpr std::uint64_t num_specials = 16;
+
+// A place in the list of specials: two tensors meet in all pairs within 256 elements; among many numbers
+// that are added up, a special one is rare.
+bool special_place(const Filling& filling, std::int64_t element, std::uint64_t word,
+                   std::uint64_t& which) {
+  const auto place = static_cast<std::uint64_t>(element);
+  if (!filling.meets_all) {
+    which = word >> 8;
+    return word % 17 == 0;
+  }
+  which = filling.tensor == 0
+              ? place
+              : place / num_specials + place * static_cast<std::uint64_t>(filling.tensor);
+  return place < num_specials * num_specials || word % 3 != 0;
+}
+
+double near_number(std::uint64_t word, const Range& range) {
+  const int depth = static_cast<int>((word >> 3) % static_cast<std::uint64_t>(range.digits + 6));
+  const double small = std::ldexp(1 + fraction(mix(word)), -depth - 1);
+  const double sign = word & 1 ? -1 : 1;
+  return word & 2 ? 1 + sign * small : sign * small;
+}
+
+double tie(std::uint64_t word) {
+  static constexpr double all[] = {0.5, 1.5, 2.5, -0.5, -1.5, 0.0, -0.0, 3.5, 1.0, -2.5};
+  return all[word % std::size(all)];
+}
+
+double one_real(const Filling& filling, std::int64_t element, int salt) {
+  const std::uint64_t word = word_for(filling, element, salt);
+  const Range range = range_of(filling.dtype);
+  const std::string_view values = filling.values;
+  std::uint64_t which = 0;
+  if (values == "exact") return static_cast<double>(word % 7) - 3;
+  if (values == "wide") return log_uniform(word, range, filling.halves_exponents);
+  if (values == "near") return near_number(word, range);
+  if (values == "ties") return tie(word);
+  if (values == "zeros") return word & 1 ? 0.0 : -0.0;
+  if (values == "positive") return std::exp2(fraction(word) * 6 - 3);
+  if (values == "cancel") return std::ldexp(1.0, std::min(range.digits / 2, 10)) + around_one(word);
+  if (values == "big") return std::ldexp(1.0, range.digits + 1) + static_cast<double>(word % 5) - 2;
+  if (values == "specials" && special_place(filling, element, word, which))
+    return special(which, range);
+  return around_one(word);
+}
+
+// ---- Integers
+
+std::int64_t largest_of(Dtype dtype) {
+  const int bits = static_cast<int>(itemsize(dtype)) * 8;
+  return static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - bits));
+}
+
+// Next to where a float's or double's digits end, and a width's.
+std::int64_t big_whole(std::uint64_t word, Dtype dtype) {
+  const std::int64_t most = largest_of(dtype);
+  const std::int64_t around[] = {std::int64_t{1} << 53, std::int64_t{1} << 31,
+                                 std::int64_t{1} << 24, most, most / 2};
+  std::int64_t chosen = around[(word >> 4) % std::size(around)];
+  if (chosen > most) chosen = most;
+  const std::int64_t step = static_cast<std::int64_t>(word % 3) - 1;
+  // Beyond the largest it wraps, as unsigned numbers do.
+  const std::uint64_t sum = static_cast<std::uint64_t>(chosen) + static_cast<std::uint64_t>(step);
+  const bool negates = (word >> 2 & 1) && is_signed_integer(dtype);
+  return static_cast<std::int64_t>(negates ? -sum : sum);
+}
+
+std::int64_t whole_special(std::uint64_t word, Dtype dtype) {
+  const std::int64_t most = largest_of(dtype);
+  const std::int64_t all[] = {0, 1, -1, most, -most, -most - 1, 2, most - 1};
+  return all[word % std::size(all)];
+}
+
+std::int64_t one_whole(const Filling& filling, std::int64_t element) {
+  const std::uint64_t word = word_for(filling, element);
+  const Dtype dtype = filling.dtype;
+  const bool is_signed = is_signed_integer(dtype);
+  const auto small = [&](std::int64_t reach) {
+    const auto count = static_cast<std::uint64_t>(2 * reach + 1);
+    return static_cast<std::int64_t>(word % count) - (is_signed ? reach : 0);
+  };
+  std::uint64_t which = 0;
+  if (dtype == boolean)
+    return filling.values == "zeros" ? 0 : static_cast<std::int64_t>(word >> 7 & 1);
+  if (filling.values == "exact") return small(3);
+  if (filling.values == "ties") return small(1);
+  if (filling.values == "zeros") return 0;
+  if (filling.values == "positive") return 1 + static_cast<std::int64_t>(word % 9);
+  if (filling.values == "big" || filling.values == "cancel") return big_whole(word, dtype);
+  if (filling.values == "wide") {
+    const std::int64_t magnitude = largest_of(dtype) >> (word % (itemsize(dtype) * 8 - 1));
+    return is_signed && (word >> 9 & 1) ? -magnitude : magnitude;
+  }
+  if (filling.values == "specials" && special_place(filling, element, word, which))
+    return whole_special(which, dtype);
+  return small(9);
+}
+
+}  // namespace
+
+bool is_values_name(std::string_view name) {
+  return std::find(names_of_values.begin(), names_of_values.end(), name) != names_of_values.end();
+}
+
+Number number_at(const Filling& filling, std::int64_t element) {
+  if (holds_whole_numbers(filling.dtype)) return Number::of_whole(one_whole(filling, element));
+  // Products of complex infinities are a matter of taste; only real numbers are asked for those.
+  Filling chosen = filling;
+  if (is_complex(filling.dtype) && filling.values == "specials") chosen.values = "ties";
+  const double real = one_real(chosen, element, 0);
+  if (!is_complex(filling.dtype)) return {real, 0, 0};
+  return {real, one_real(chosen, element, 7), 0};
+}
+
+std::int64_t index_at(std::string_view values, std::uint64_t seed, std::int64_t element,
+                      std::int64_t count, std::int64_t end) {
+  const std::uint64_t word = mix(seed * 77 + 5, static_cast<std::uint64_t>(element));
+  if (values == "duplicates") end = std::min<std::int64_t>(end, 2);
+  // One bad index among good ones, in the middle.
+  if (element == count / 2 && values == "too_high") return end;
+  if (element == count / 2 && values == "too_low") return -1 - end;
+  const auto index =
+      static_cast<std::int64_t>(word % static_cast<std::uint64_t>(std::max<std::int64_t>(end, 1)));
+  return values == "negative" && word >> 40 & 1 ? index - end : index;
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,38 @@
+// The axis of values: what the elements of an argument are, by a name, a seed and the element's place.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "inputs/element.hpp"
+#include "inputs/problem.hpp"
+
+namespace bp::conform {
+
+// The names that there are:
+//   own       the sample's own values             normal    numbers of both signs around 1, all digits used
+//   exact     small integers: sums are exact      wide      exponents spread evenly over the range
+//   specials  zeros, infinities, NaN, denormals   near      close to 0 and to 1
+//   ties      few different numbers, and halves   cancel    a large mean, small deviations
+//   big       next to 2^24, 2^31, 2^53, extremes  positive  above 0
+//   every16   all 65,536 codes of 16 bits         zeros     0 alone
+//   duplicates, negative, too_high, too_low       of indices; others are as normal
+bool is_values_name(std::string_view name);
+
+// How one tensor is filled.
+struct Filling {
+  std::string_view values;
+  Dtype dtype = f32;
+  std::uint64_t seed = 1;
+  int tensor = 0;          // which one of the call
+  bool meets_all = false;  // specials: two tensors meet in all pairs, rather than few among many
+  bool halves_exponents = false;  // wide: products and sums shall stay finite
+};
+Number number_at(const Filling& filling, std::int64_t element);
+
+// An index in [0, end).
+std::int64_t index_at(std::string_view values, std::uint64_t seed, std::int64_t element,
+                      std::int64_t count, std::int64_t end);
+
+}  // namespace bp::conform

@@ -1,0 +1,211 @@
+// Bounds of what is no sum of products: by how much the results move when each input moves by a random relative step. A
+// good algorithm is as far off as if its inputs had been rounded a few times.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "inputs/element.hpp"
+#include "judge/bounds.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr int num_runs = 4;
+constexpr std::int64_t large = 1 << 14;  // elements; then two runs must do
+
+// Small against curvature, large against float64's rounding: a quarter of what is rounded off.
+double step_for(const FloatingFormat& computed) {
+  return std::max(computed.unit_roundoff() / 4, 0x1p-42);
+}
+
+double fraction_of(std::uint64_t word) {
+  return static_cast<double>(word >> 11) * 0x1p-52 - 1;  // in [-1, 1)
+}
+
+// Each element has a step of its own, so that none stands still by chance, and one that it shares with its neighbours, as
+// the rounding of a long sum moves all that it is taken from.
+Change random_step(std::uint64_t seed, int run, double step) {
+  const std::uint64_t block = std::uint64_t{4} << (2 * run);
+  return [seed, block, step](double value, std::size_t t, std::size_t i) {
+    const std::uint64_t own = mix(seed + 77 * t, i), shared = mix(seed + 77 * t + 1, i / block);
+    return value * (1 + step * (fraction_of(own) + (shared & 1 ? 1 : -1)));
+  };
+}
+
+// What rounding makes in any case, whatever the result's own size: terms that are around 1 on the way.
+double floor_of(std::string_view name) {
+  for (const char* const row : {"log_softmax", "logsumexp", "cross_entropy", "native_attention",
+                                "binary_cross_entropy_with_logits"})
+    if (name == row) return 1;
+  return 0;
+}
+
+// Rows in which no product of inputs is made that could overflow or underflow.
+bool keeps_range(std::string_view name) {
+  for (const char* const row : {"softmax", "log_softmax", "logsumexp", "cross_entropy", "nll_loss",
+                                "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits"})
+    if (name == row) return true;
+  return false;
+}
+
+// The power of an input that is made on the way.
+double power_on_the_way(const Evaluation& all) {
+  if (keeps_range(all.name())) return 1;
+  if (all.name().ends_with("_backward")) return 4;
+  if (all.name() != "norm") return 2;
+  const double p = Scalar::from_value(argument_value(all.problem, "p")).to_double();
+  return std::isinf(p) || p == 0 ? 1 : std::max(1.0, std::fabs(p));
+}
+
+// Composite rows that are one other row, or compute 16-bit numbers in float32 as a whole.
+bool computes_widened(std::string_view name) {
+  return name == "layer_norm" || name == "rms_norm" || name == "scaled_dot_product_attention" ||
+         name == "attention_mask_backward";
+}
+bool keeps_statistics_wide(std::string_view name) {
+  return computes_widened(name) || name == "group_norm" || name == "batch_norm" ||
+         name == "instance_norm";
+}
+
+// Of the inputs as the call reads them.
+struct InputSizes {
+  double largest = 0, count = 1;
+};
+InputSizes sizes_of(const Evaluation& all) {
+  InputSizes sizes;
+  for (const Tensor& input : all.inputs) {
+    if (input.dtype() != f64 && input.dtype() != complex128) continue;
+    sizes.count = std::max(sizes.count, static_cast<double>(input.numel()));
+    for (const double value : doubles_of(input))
+      if (std::isfinite(value)) sizes.largest = std::max(sizes.largest, std::fabs(value));
+  }
+  return sizes;
+}
+
+// Along `dim` of log_softmax an element's own step may be small where its neighbours' are not: they share a sum.
+void share_along(const Evaluation& all, const ExpectedTensor& out, std::vector<double>& moves) {
+  const bp_value value = argument_value(all.problem, "dim");
+  if (all.name() != "log_softmax" || value.tag != BP_INT || out.shape.empty()) return;
+  const auto rank = static_cast<std::int64_t>(out.shape.size());
+  const std::int64_t dim = value.u.i < 0 ? value.u.i + rank : value.u.i;
+  std::size_t inner = 1;
+  for (std::int64_t d = dim + 1; d < rank; ++d)
+    inner *= static_cast<std::size_t>(out.shape[static_cast<std::size_t>(d)]);
+  const auto size = static_cast<std::size_t>(out.shape[static_cast<std::size_t>(dim)]);
+  for (std::size_t line = 0; line * size < moves.size(); ++line) {
+    const std::size_t first = line / inner * inner * size + line % inner;
+    double most = 0;
+    for (std::size_t k = 0; k < size; ++k) most = std::max(most, moves[first + k * inner]);
+    for (std::size_t k = 0; k < size; ++k) moves[first + k * inner] = most;
+  }
+}
+
+// A move of exactly or nearly 0 may be luck: the median stands for it, scaled down.
+void raise_lucky(std::vector<double>& moves, const std::vector<double>& wide) {
+  std::vector<double> relative;
+  for (std::size_t i = 0; i < moves.size(); ++i)
+    if (wide[i] != 0 && std::isfinite(moves[i]) && moves[i] > 0)
+      relative.push_back(moves[i] / std::fabs(wide[i]));
+  if (relative.size() < 4) return;
+  const auto middle = relative.begin() + static_cast<std::ptrdiff_t>(relative.size() / 2);
+  std::nth_element(relative.begin(), middle, relative.end());
+  for (std::size_t i = 0; i < moves.size(); ++i)
+    moves[i] = std::max(moves[i], std::min(*middle, 64.0) * 0.25 * std::fabs(wide[i]));
+}
+
+struct Moves {
+  std::vector<double> wide, most;
+};
+
+// Where a step changes the result by as much as it has, rounding may make anything of it.
+bool is_lost(double move, double size, double largest) {
+  return move > 0.25 * size && move > 1e-3 * largest;
+}
+
+void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double roundings,
+                const FloatingFormat& computed, const InputSizes& sizes) {
+  const FloatingFormat own = format_of(out.dtype);
+  const double step = step_for(computed);
+  double largest = 0;
+  for (const double value : moves.wide)
+    if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
+  const double unit = computed.unit_roundoff();
+  const double factor = roundings * (4 + std::log2(sizes.count) + std::sqrt(sizes.count) / 8);
+  const double power = power_on_the_way(all);
+  const bool overflows =
+      power * std::log2(std::max(sizes.largest, 1e-300)) + std::log2(sizes.count) >
+      (keeps_statistics_wide(all.name()) ? compute_format(out.dtype) : computed).highest_exponent;
+  // A sum of powers below the smallest normal number is lost, and its root is taken.
+  const double lost =
+      all.name() == "norm" || all.name() == "std"
+          ? std::pow(sizes.count * computed.smallest_normal(), 1 / std::max(power, 2.0))
+          : sizes.count *
+                (all.flushes(out.dtype) ? computed.smallest_normal() : computed.smallest());
+  const double ground = floor_of(all.name());
+  const std::vector<double> shifts = shifts_by_mean(all, out);
+  share_along(all, out, moves.most);
+  raise_lucky(moves.most, moves.wide);
+  out.bound.assign(moves.wide.size(), 0);
+  for (std::size_t i = 0; i < out.bound.size(); ++i) {
+    const double size = std::isfinite(moves.wide[i]) ? std::fabs(moves.wide[i]) : 0;
+    out.bound[i] = factor * unit * (moves.most[i] + ground) +
+                   4 * (unit * size + 0.5 * own.ulp(moves.wide[i])) + lost;
+    if (all.ulps > 0) out.bound[i] = std::max(out.bound[i], all.ulps * computed.ulp(moves.wide[i]));
+    if (i < shifts.size()) out.bound[i] += roundings * unit * shifts[i];
+    if (overflows || size >= std::min(own.overflow(), computed.overflow() / 256) ||
+        std::isnan(out.bound[i]) || is_lost(moves.most[i] * step, size, largest))
+      out.bound[i] = HUGE_VAL;
+  }
+  out.rule =
+      fmt::format("{:.3g} * {} * what the result moves by relative steps of its inputs", factor,
+                  computed.digits == 53   ? "2^-53"
+                  : computed.digits == 24 ? "2^-24"
+                  : computed.digits == 11 ? "2^-11"
+                                          : "2^-8");
+}
+
+}  // namespace
+
+void bound_by_conditioning(const Evaluation& all, const Evaluate& evaluate, double roundings,
+                           std::vector<ExpectedTensor>& out, std::size_t first) {
+  std::vector<Moves> moves(out.size());
+  const auto computed_in = [&](std::size_t r) {
+    return first != 0 || (all.is_composite && !computes_widened(all.name()))
+               ? format_of(out[r].dtype)
+               : compute_format(out[r].dtype);
+  };
+  FloatingFormat widest{53, 0, 0};
+  for (std::size_t r = first; r < out.size(); ++r)
+    if (has_fractions(out[r].dtype) && computed_in(r).digits < widest.digits)
+      widest = computed_in(r);
+  const double step = step_for(widest);
+  for (std::size_t r = first; r < out.size(); ++r) {
+    moves[r].wide = doubles_of(out[r].wide);
+    moves[r].most.assign(moves[r].wide.size(), 0);
+  }
+  std::int64_t elements = 0;
+  for (const Tensor& input : all.inputs) elements += input.numel();
+  for (int run = elements > large ? 2 : 0; run < num_runs; ++run) {
+    const std::vector<Tensor> moved =
+        evaluate(random_step(mix(all.one.seed, static_cast<std::uint64_t>(run)), run, step));
+    for (std::size_t r = first; r < out.size(); ++r) {
+      if (!has_fractions(out[r].dtype)) continue;
+      const std::vector<double> values = doubles_of(moved[r]);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double difference =
+            values[i] == moves[r].wide[i] ? 0 : std::fabs(values[i] - moves[r].wide[i]) / step;
+        // Not finite on one side only: such a result is at an edge.
+        if (std::isnan(difference) && std::isnan(values[i]) == std::isnan(moves[r].wide[i]))
+          continue;
+        moves[r].most[i] =
+            std::isnan(difference) ? HUGE_VAL : std::max(moves[r].most[i], difference);
+      }
+    }
+  }
+  const InputSizes sizes = sizes_of(all);
+  for (std::size_t r = first; r < out.size(); ++r)
+    if (has_fractions(out[r].dtype))
+      set_bounds(all, out[r], moves[r], roundings, computed_in(r), sizes);
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,289 @@
+// Bounds of elementwise rows: the row's own ulps, and for expressions of several steps what rounding each of them makes
+// of the result (running error analysis, in float64).
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include <backplane/tensor/views.hpp>
+
+#include "judge/bounds.hpp"
+
+namespace bp::conform {
+namespace {
+
+// A step's value for one element, and how far from it a computed one may be.
+struct Approximate {
+  double value = 0, error = 0;
+};
+
+// The ulps that the table gives the rows which are one step.
+double ulps_of_step(std::uint16_t code) {
+  switch (code) {
+    case BP_X_EXP:
+    case BP_X_LOG: return 3;
+    case BP_X_SIN:
+    case BP_X_COS: return 4;
+    case BP_X_TANH:
+    case BP_X_SIGMOID:
+    case BP_X_EXPM1:
+    case BP_X_LOG1P: return 5;
+    case BP_X_POW:
+    case BP_X_ERF: return 16;
+    default: return 0.5;
+  }
+}
+
+double function_of(std::uint16_t code, double a) {
+  switch (code) {
+    case BP_X_EXP: return std::exp(a);
+    case BP_X_LOG: return std::log(a);
+    case BP_X_SQRT: return std::sqrt(a);
+    case BP_X_SIN: return std::sin(a);
+    case BP_X_COS: return std::cos(a);
+    case BP_X_TANH: return std::tanh(a);
+    case BP_X_FLOOR: return std::floor(a);
+    case BP_X_CEIL: return std::ceil(a);
+    case BP_X_TRUNC: return std::trunc(a);
+    case BP_X_ROUND: return std::nearbyint(a);
+    case BP_X_SIGMOID: return 1 / (1 + std::exp(-a));
+    case BP_X_EXPM1: return std::expm1(a);
+    case BP_X_LOG1P: return std::log1p(a);
+    case BP_X_ERF: return std::erf(a);
+    default: return std::nan("");
+  }
+}
+
+double larger_of(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
+}
+
+// Of comparisons: 1 or 0, and an error of 1 where rounding may turn it over.
+Approximate compared(const bp_expr_node& node, Approximate a, Approximate b) {
+  const double x = a.value, y = b.value;
+  bool holds = false;
+  switch (node.code) {
+    case BP_X_EQ: holds = x == y; break;
+    case BP_X_NE: holds = x != y; break;
+    case BP_X_LT: holds = x < y; break;
+    case BP_X_LE: holds = x <= y; break;
+    case BP_X_GT: holds = x > y; break;
+    case BP_X_GE: holds = x >= y; break;
+    case BP_X_AND: holds = x != 0 && y != 0; break;
+    case BP_X_OR: holds = x != 0 || y != 0; break;
+    default: holds = x == 0; break;
+  }
+  const double slack = a.error + b.error;
+  return {holds ? 1.0 : 0.0, slack > 0 && std::fabs(x - y) <= slack ? 1.0 : 0.0};
+}
+
+class Steps {
+ public:
+  Steps(const Evaluation& all, const ExpectedTensor& out)
+      : op_(all.op()), format_(compute_format(out.dtype)),
+        underflow_(all.flushes(out.dtype) ? format_.smallest_normal() : format_.smallest()) {
+    for (std::uint32_t n = 0; n < op_.num_nodes; ++n) {
+      columns_.emplace_back();
+      if (op_.nodes[n].code == BP_X_ARG) columns_.back() = column(all, op_.nodes[n].a, out);
+    }
+    steps_.resize(op_.num_nodes);
+  }
+
+  Approximate evaluate(std::size_t element) {
+    for (std::uint32_t n = 0; n < op_.num_nodes; ++n) {
+      const bp_expr_node& node = op_.nodes[n];
+      if (node.code == BP_X_ARG)
+        steps_[n] = {columns_[n][columns_[n].size() == 1 ? 0 : element], 0};
+      else if (node.code == BP_X_CONST)
+        steps_[n] = {node.imm, std::fabs(rounded(node.imm) - node.imm)};
+      else
+        steps_[n] = step(node, n + 1 == op_.num_nodes);
+    }
+    return steps_.back();
+  }
+
+ private:
+  double rounded(double value) const { return rounded_to(value, format_.digits == 53 ? f64 : f32); }
+
+  // An argument for each element, or the one number that it is.
+  std::vector<double> column(const Evaluation& all, std::size_t argument,
+                             const ExpectedTensor& out) const {
+    const bool is_given = argument < all.problem.arguments.size();
+    if (is_given && all.problem.arguments[argument].is_tensor()) {
+      const auto place = static_cast<std::size_t>(all.problem.arguments[argument].tensors[0]);
+      return doubles_of(views::expand(all.inputs[place], out.shape));
+    }
+    const bp_value value =
+        argument_value(all.problem, op_.schema->arguments[argument].name.c_str());
+    return {rounded(Scalar::from_value(value).to_double())};
+  }
+
+  Approximate step(const bp_expr_node& node, bool is_last) const {
+    const Approximate &a = steps_[node.a], &b = steps_[node.b];
+    Approximate result;
+    if (node.code == BP_X_SELECT) return selected(a, b, steps_[node.c]);
+    if (node.code >= BP_X_EQ && node.code <= BP_X_NOT) return compared(node, a, b);
+    switch (node.code) {
+      case BP_X_ADD: result = {a.value + b.value, a.error + b.error}; break;
+      case BP_X_SUB: result = {a.value - b.value, a.error + b.error}; break;
+      case BP_X_MUL: result = multiplied(a, b); break;
+      case BP_X_DIV: result = divided(a, b); break;
+      case BP_X_NEG: return {-a.value, a.error};
+      case BP_X_ABS: return {std::fabs(a.value), a.error};
+      case BP_X_MAX: return {larger_of(a.value, b.value), std::max(a.error, b.error)};
+      case BP_X_MIN: return {-larger_of(-a.value, -b.value), std::max(a.error, b.error)};
+      case BP_X_POW: result = {std::pow(a.value, b.value), 0}; break;
+      default: result = applied(node.code, a); break;
+    }
+    return with_own_rounding(node, result, a, b, is_last);
+  }
+
+  static Approximate selected(Approximate condition, Approximate a, Approximate b) {
+    const Approximate chosen = condition.value != 0 ? a : b;
+    if (condition.error == 0) return chosen;
+    const double other = std::fabs(a.value - b.value) + a.error + b.error;
+    return {chosen.value, std::isnan(other) ? HUGE_VAL : other};
+  }
+
+  static Approximate multiplied(Approximate a, Approximate b) {
+    double error = a.error * b.error;
+    if (a.error != 0) error += std::fabs(b.value) * a.error;
+    if (b.error != 0) error += std::fabs(a.value) * b.error;
+    return {a.value * b.value, error};
+  }
+
+  static Approximate divided(Approximate a, Approximate b) {
+    const double value = a.value / b.value;
+    if (a.error == 0 && b.error == 0) return {value, 0};
+    const double least = std::fabs(b.value) - b.error;
+    if (!(least > 0)) return {value, HUGE_VAL};
+    return {value, (a.error + std::fabs(value) * b.error) / least};
+  }
+
+  static Approximate applied(std::uint16_t code, Approximate a) {
+    const double value = function_of(code, a.value);
+    if (a.error == 0) return {value, 0};
+    const double up = std::fabs(function_of(code, a.value + a.error) - value);
+    const double down = std::fabs(function_of(code, a.value - a.error) - value);
+    const double error = std::max(up, down);
+    return {value, std::isnan(error) ? HUGE_VAL : error};
+  }
+
+  Approximate with_own_rounding(const bp_expr_node& node, Approximate result, Approximate a,
+                                Approximate b, bool is_last) const {
+    const double size = std::fabs(result.value);
+    if (std::isnan(size)) return result;
+    if (std::isinf(size) || size >= format_.overflow()) {
+      const bool is_pole = (node.code == BP_X_DIV && b.value == 0 && b.error == 0) ||
+                           (node.code == BP_X_LOG && a.value == 0 && a.error == 0);
+      const bool was_finite = std::isfinite(a.value) && std::isfinite(b.value);
+      if (was_finite && !is_last && !is_pole) result.error = HUGE_VAL;  // an overflow on the way
+      return result;
+    }
+    if (is_exact(node, result, a, b)) return result;
+    result.error += ulps_of_step(node.code) * format_.ulp(size);
+    if (size < format_.smallest_normal()) result.error += underflow_;
+    // 1 / (1 + exp(-a)) is 0 where exp(-a) is infinite.
+    if (node.code == BP_X_SIGMOID && size < 2 * format_.smallest_normal()) result.error += size;
+    return result;
+  }
+
+  bool is_exact(const bp_expr_node& node, Approximate result, Approximate a, Approximate b) const {
+    if (node.code >= BP_X_FLOOR && node.code <= BP_X_ROUND) return true;
+    if (node.code != BP_X_ADD && node.code != BP_X_SUB && node.code != BP_X_MUL) return false;
+    if (format_.digits < 53) return rounded(result.value) == result.value;
+    if (node.code != BP_X_MUL) return a.value == 0 || b.value == 0;
+    return std::fabs(a.value) == 1 || std::fabs(b.value) == 1 || result.value == 0;
+  }
+
+  const Operator& op_;
+  FloatingFormat format_;
+  double underflow_;
+  std::vector<std::vector<double>> columns_;
+  std::vector<Approximate> steps_;
+};
+
+int num_real_steps(const Operator& op) {
+  int count = 0;
+  for (std::uint32_t n = 0; n < op.num_nodes; ++n)
+    count += op.nodes[n].code != BP_X_ARG && op.nodes[n].code != BP_X_CONST;
+  return count;
+}
+
+bool is_small_float(Dtype dtype) {
+  return dtype == f16 || dtype == bf16;
+}
+
+// A number of the call that 16 bits cannot hold may have been taken as float32 or been rounded to 16 bits first.
+double slack_of_numbers(const Evaluation& all, Dtype dtype) {
+  return is_small_float(dtype) && has_number_beyond(all.problem, dtype) ? 1 : 0;
+}
+
+bool is_one(const bp_value& value) {
+  return value.tag == BP_NONE || Scalar::from_value(value).to_complex() == 1.0;
+}
+
+std::string ulps_text(double ulps) {
+  return fmt::format("{:g} ulp", ulps);
+}
+
+// ---- Complex numbers: sums, products and quotients, whose parts round by the size of the whole.
+
+void bound_complex(const Evaluation& all, ExpectedTensor& out, double ulps) {
+  const FloatingFormat format = format_of(out.dtype);
+  std::vector<double> sizes(out.bound.size() / 2, 0);
+  // Sums: the operands' sizes. Products and quotients: the result's.
+  for (std::size_t i = 0; i < all.problem.arguments.size(); ++i) {
+    const Argument& argument = all.problem.arguments[i];
+    if (!argument.is_tensor() || all.op().nodes == nullptr || all.name() == "mul" ||
+        all.name() == "div")
+      continue;
+    const Tensor& input = all.inputs[static_cast<std::size_t>(argument.tensors[0])];
+    if (input.dtype() != complex128 || all.name() == "reciprocal" || all.name() == "square")
+      continue;
+    const std::vector<double> parts = doubles_of(views::expand(input, out.shape));
+    for (std::size_t e = 0; e < sizes.size(); ++e)
+      sizes[e] += std::hypot(parts[2 * e], parts[2 * e + 1]);
+  }
+  double alpha = 1;
+  if (const bp_value value = argument_value(all.problem, "alpha"); value.tag != BP_NONE)
+    alpha = std::max(1.0, std::abs(Scalar::from_value(value).to_complex()));
+  const std::vector<double> wide = doubles_of(out.wide);
+  for (std::size_t e = 0; e < sizes.size(); ++e) {
+    const double size = std::hypot(wide[2 * e], wide[2 * e + 1]) + alpha * sizes[e];
+    const double bound = (ulps + 2) * format.ulp(size) + 4 * format.smallest();
+    // Infinite parts and NaN depend on how a product is written.
+    out.bound[2 * e] = out.bound[2 * e + 1] =
+        std::isfinite(size) && size < format.overflow() / 4 ? bound : HUGE_VAL;
+  }
+  out.rule = fmt::format("{} of the absolute value", ulps_text(ulps + 2));
+}
+
+}  // namespace
+
+void bound_by_ulp(const Evaluation& all, ExpectedTensor& out) {
+  const FloatingFormat format = format_of(out.dtype);
+  const std::vector<double> wide = doubles_of(out.wide);
+  out.bound.assign(wide.size(), 0);
+  if (is_complex(out.dtype)) return bound_complex(all, out, all.ulps);
+  out.ulp = is_small_float(out.dtype) ? 1 + slack_of_numbers(all, out.dtype) : all.ulps;
+  for (std::size_t i = 0; i < wide.size(); ++i) out.bound[i] = out.ulp * format.ulp(wide[i]);
+  out.rule = ulps_text(out.ulp);
+}
+
+void bound_by_expression(const Evaluation& all, ExpectedTensor& out) {
+  bound_by_ulp(all, out);
+  const bp_value alpha = argument_value(all.problem, "alpha");
+  const bool adds = all.name() == "add" || all.name() == "sub";
+  out.signed_zero = !is_complex(out.dtype) && (adds ? is_one(alpha) : num_real_steps(all.op()) < 2);
+  if (is_complex(out.dtype) || num_real_steps(all.op()) < 2) return;
+  Steps steps(all, out);
+  const double rounding = is_small_float(out.dtype) ? 0.5 : 0;
+  const FloatingFormat format = format_of(out.dtype);
+  const std::vector<double> wide = doubles_of(out.wide);
+  for (std::size_t i = 0; i < out.bound.size(); ++i)
+    out.bound[i] = std::max(out.bound[i], steps.evaluate(i).error + rounding * format.ulp(wide[i]));
+  out.rule =
+      fmt::format("{}, or what rounding each step of the expression makes", ulps_text(out.ulp));
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,125 @@
+// How a row is judged, and the calls of the oracle that this takes.
+#include "judge/evaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include <backplane/core_ops/row_facts.hpp>
+
+namespace bp::conform {
+namespace {
+
+// Linear in each of their tensors: |f(x, w)| is at most f(|x|, |w|), which sums the same terms.
+bool is_sum_of_products(std::string_view name) {
+  for (const char* const row : {"sum", "mean", "prod", "matmul", "bmm", "linear", "addmm",
+                                "baddbmm", "einsum", "cumsum", "scatter_add", "index_put"})
+    if (name == row) return true;
+  return name.starts_with("conv") || name.find("avg_pool") != std::string_view::npos;
+}
+
+bool makes_extrema(std::string_view name) {
+  return name == "max" || name == "min" || name == "maximum" || name == "minimum" ||
+         name == "relu" || name.starts_with("clamp") ||
+         name.find("max_pool") != std::string_view::npos;
+}
+
+std::string_view tolerance_of(const Operator& op) {
+  const RowFacts* const facts = find_row_facts(op.name());
+  return facts ? facts->tolerance : "exact";
+}
+
+// "3 ulp"
+bool read_ulps(std::string_view tolerance, double& ulps) {
+  if (!tolerance.ends_with(" ulp")) return false;
+  ulps = std::strtod(std::string(tolerance).c_str(), nullptr);
+  return true;
+}
+
+RuleKind kind_of(const Operator& op, Dtype dtype, double& ulps) {
+  const std::string_view tolerance = tolerance_of(op), name = op.name();
+  if (tolerance == "shape") return RuleKind::shape;
+  if (!has_fractions(dtype)) return RuleKind::exact;
+  const bool is_expression = op.kind == BP_KIND_POINTWISE && op.num_nodes != 0;
+  if (tolerance == "exact")  // a product of complex numbers is several roundings
+    return is_expression && is_complex(dtype) && (name == "mul" || name == "square")
+               ? RuleKind::expression
+               : RuleKind::exact;
+  if (is_expression) {
+    if (!read_ulps(tolerance, ulps)) ulps = 4;
+    return RuleKind::expression;
+  }
+  if (read_ulps(tolerance, ulps))
+    return name == "softmax" || name == "log_softmax" ? RuleKind::conditioned : RuleKind::ulp;
+  return is_sum_of_products(name) ? RuleKind::products : RuleKind::conditioned;
+}
+
+// Inputs that the call casts first are rounded to what it computes in, before they are widened.
+std::optional<Dtype> dtype_cast_to(const Problem& problem, Dtype computed) {
+  if (!has_fractions(computed)) return std::nullopt;
+  const bool names_dtype = argument_value(problem, "dtype").tag == BP_DTYPE;
+  for (std::size_t t = 0; t < problem.tensors.size(); ++t)
+    if (names_dtype || !has_fractions(problem.tensors[t].dtype)) return computed;
+  return std::nullopt;
+}
+
+// Is tensor `t` among those that promotion converts? Others, such as indices and conditions, stay as they are.
+bool is_converted(const Problem& problem, std::size_t t) {
+  const Operator& op = *problem.op;
+  for (std::size_t i = 0; i < problem.arguments.size(); ++i)
+    for (const int place : problem.arguments[i].tensors)
+      if (static_cast<std::size_t>(place) == t) return (op.promoted >> i & 1u) != 0;
+  return false;
+}
+
+std::vector<Tensor> wide_inputs(const Problem& problem, std::optional<Dtype> through) {
+  std::vector<Tensor> inputs;
+  for (std::size_t t = 0; t < problem.tensors.size(); ++t)
+    inputs.push_back(
+        laid_out_wide(problem.tensors[t], is_converted(problem, t) ? through : std::nullopt));
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<Tensor> Evaluation::changed(const Change& change) const {
+  std::vector<Tensor> fresh = wide_inputs(problem, through);
+  for (std::size_t t = 0; t < fresh.size(); ++t) change_elements(fresh[t], t, change);
+  return fresh;
+}
+
+bool Evaluation::flushes(Dtype dtype) const {
+  return numerics.flushes_denormals && (dtype == f32 || dtype == bf16 || dtype == complex64);
+}
+
+std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed) {
+  std::vector<Tensor> tensors;
+  for (const Laid& laid : problem.tensors) tensors.push_back(laid_out(laid));
+  CallOptions options;
+  options.seed = seed;
+  return call_row(problem, tensors, options);
+}
+
+Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics& numerics,
+                         const std::vector<Tensor>& given) {
+  Evaluation all{problem, one, numerics};
+  Dtype computed = given.at(0).dtype();
+  all.kind = kind_of(*problem.op, computed, all.ulps);
+  for (const Tensor& result : given)  // the first may be indices
+    if (all.kind == RuleKind::exact && has_fractions(result.dtype()))
+      all.kind = kind_of(*problem.op, computed = result.dtype(), all.ulps);
+  all.is_composite = problem.op->kind == BP_KIND_COMPOSITE;
+  all.options.seed = one.seed;
+  if (all.kind == RuleKind::exact || all.kind == RuleKind::shape) return all;
+  all.options.dtype = wide_dtype(computed);
+  all.through = dtype_cast_to(problem, computed);
+  all.options.step = computed == f64 ? 0 : all.name() == "rms_norm" ? 0x1p-23 : 0;
+  all.inputs = wide_inputs(problem, all.through);
+  return all;
+}
+
+bool leaves_zero_open(const Operator& op) {
+  return makes_extrema(op.name());
+}
+
+}  // namespace bp::conform

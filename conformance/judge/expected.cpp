@@ -1,0 +1,140 @@
+#include "judge/expected.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <backplane/core_ops/creation.hpp>
+#include <backplane/tensor/error.hpp>
+
+#include "judge/evaluation.hpp"
+
+namespace bp::conform {
+namespace {
+
+ExpectedTensor like(const Tensor& given) {
+  ExpectedTensor expected;
+  expected.dtype = given.dtype();
+  expected.shape = given.shape().to_vector();
+  return expected;
+}
+
+// The tensor's values in its wide dtype, row-major.
+Tensor widened_values(const Tensor& given) {
+  Laid laid{given.dtype(), given.shape().to_vector(), {}, 0, {}};
+  const Dims strides = contiguous_strides(given.shape());
+  laid.strides.assign(strides.begin(), strides.end());
+  const Tensor dense = contiguous(given);
+  const auto* bytes =
+      dense.numel() == 0 ? nullptr : static_cast<const unsigned char*>(dense.data_ptr());
+  laid.storage.assign(bytes, bytes + dense.nbytes());
+  return laid_out_wide(laid, std::nullopt);
+}
+
+void take_exactly(ExpectedTensor& out, const Tensor& given, const Evaluation& all) {
+  out.wide = widened_values(given);
+  out.any_zero = leaves_zero_open(all.op());
+  out.rule = out.any_zero ? "exact, but for the sign of zero" : "exact";
+  // A number that 16 bits cannot hold may stay float32 or be rounded first.
+  if (all.op().kind != BP_KIND_POINTWISE || (out.dtype != f16 && out.dtype != bf16)) return;
+  if (!has_number_beyond(all.problem, out.dtype)) return;
+  out.ulp = 1;
+  for (const double value : doubles_of(out.wide))
+    out.bound.push_back(format_of(out.dtype).ulp(value));
+  out.rule = "exact, but for the number's own rounding: 1 ulp";
+}
+
+// What else is right where denormals may count as 0: the result for inputs without them.
+void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
+  if (!all.numerics.flushes_denormals || all.kind == RuleKind::shape ||
+      all.op().kind == BP_KIND_COPY)
+    return;
+  Problem flushed;
+  flushed.op = all.problem.op;
+  flushed.arguments = all.problem.arguments;
+  flushed.tensors = all.problem.tensors;
+  bool is_other = false;
+  for (Laid& laid : flushed.tensors) {
+    if (!all.flushes(laid.dtype)) continue;
+    const std::size_t bytes = laid.dtype == bf16 ? 2 : 4;
+    for (std::size_t at = 0; at + bytes <= laid.storage.size(); at += bytes) {
+      // Exponent bits all 0: in both formats the lower 15 bits but the last 7 or all of the 16 above.
+      const unsigned high = laid.storage[at + bytes - 1], low = laid.storage[at + bytes - 2];
+      if ((high & 0x7f) != 0 || (low & 0x80) != 0) continue;
+      for (std::size_t b = 0; b < bytes; ++b) {
+        unsigned char& byte = laid.storage[at + b];
+        const unsigned char kept = b + 1 == bytes ? byte & 0x80 : 0;
+        is_other |= byte != kept;
+        byte = kept;
+      }
+    }
+  }
+  for (ExpectedTensor& each : out)
+    if (all.flushes(each.dtype)) {
+      each.zero_below = format_of(each.dtype).smallest_normal();
+      each.rule += "; denormals may be 0, as declared";
+    }
+  if (!is_other) return;
+  const std::vector<Tensor> results = call_as_given(flushed, all.one.seed);
+  for (std::size_t r = 0; r < out.size(); ++r)
+    if (has_fractions(out[r].dtype)) out[r].flushed = widened_values(results[r]);
+}
+
+void set_bounds(const Evaluation& all, std::vector<ExpectedTensor>& out) {
+  if (all.kind == RuleKind::products) return bound_by_products(all, out);
+  if (all.kind == RuleKind::conditioned) {
+    const Evaluate again = [&](const Change& change) {
+      return call_row(all.problem, all.changed(change), all.options);
+    };
+    return bound_by_conditioning(all, again, 4, out, 0);
+  }
+  for (ExpectedTensor& each : out) {
+    if (!has_fractions(each.dtype)) continue;
+    if (all.kind == RuleKind::expression)
+      bound_by_expression(all, each);
+    else
+      bound_by_ulp(all, each);
+  }
+}
+
+Expected evaluated(const Problem& problem, const Case& one, const Numerics& numerics,
+                   bool gradients) {
+  Expected expected;
+  const std::vector<Tensor> given = call_as_given(problem, one.seed);
+  Evaluation all = evaluation_of(problem, one, numerics, given);
+  const bool is_wide = all.kind != RuleKind::exact && all.kind != RuleKind::shape;
+  if (is_wide) all.results = call_row(problem, all.inputs, all.options);
+  for (std::size_t r = 0; r < given.size(); ++r) {
+    ExpectedTensor& out = expected.results.emplace_back(like(given[r]));
+    out.only_shape = all.kind == RuleKind::shape;
+    if (out.only_shape) {
+      out.wide = widened_values(given[r]);
+      out.rule = "shape and dtype; values are not determined";
+    } else if (!is_wide || !has_fractions(out.dtype)) {
+      take_exactly(out, given[r], all);
+    } else {
+      out.wide = widened_values(all.results[r]);
+    }
+  }
+  if (is_wide) set_bounds(all, expected.results);
+  allow_flushing(all, expected.results);
+  if (one.values != "normal")
+    for (ExpectedTensor& each : expected.results) each.typical.clear();
+  if (gradients) add_gradients(all, expected);
+  return expected;
+}
+
+}  // namespace
+
+Expected expect(const Problem& problem, const Case& one, const Numerics& numerics, bool gradients) {
+  try {
+    return evaluated(problem, one, numerics, gradients);
+  } catch (const Error& error) {
+    if (error.error_class() == ErrorClass::internal) throw;
+    Expected expected;
+    expected.error = problem.op->name();
+    expected.error_class = static_cast<int>(error.error_class());
+    return expected;
+  }
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,64 @@
+// What a call should give, and how far from it a result may be: computed from the problem in float64 (the oracle), never
+// guessed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <backplane/tensor/tensor.hpp>
+
+#include "cases/subject.hpp"
+#include "inputs/problem.hpp"
+
+namespace bp::conform {
+
+// One result. Values are those of the wide dtype (f64, complex128 as pairs, integers and bools in their own width).
+struct ExpectedTensor {
+  Dtype dtype = f32;  // that the result must have
+  std::vector<std::int64_t> shape;
+  Tensor wide;  // row-major, on the oracle
+  std::vector<double>
+      bound;  // for each element (each part of a complex one), absolute; empty: `ulp` alone decides
+  double ulp = 0;            // 0 and no bound: bit for bit
+  bool only_shape = false;   // values are not determined
+  bool any_zero = false;     // of extrema: whether a zero has a sign is left open
+  bool signed_zero = false;  // a result of 0 has the sign that is expected, beside a bound
+  bool nan_spreads = false;  // of convolutions: padding times an infinite weight may be NaN, or not
+  Tensor
+      flushed;  // what else is right where the plugin declares that it flushes denormals; may be undefined
+  double zero_below = 0;  // results below this may be 0, for the same reason
+  std::vector<double>
+      typical;  // errors of this size are usual where rounding is random; empty: not judged
+  std::string
+      rule;  // the sentence that `explain` prints: "exact", "3 ulp", "gamma(65, f32) * sum |a||b|" ...
+};
+
+struct Expected {
+  std::vector<ExpectedTensor> results;
+  std::string error;  // the call must fail: a word that the error names; then results are empty
+  int error_class = 0;
+};
+
+// Evaluates on the oracle. With `gradients`, results are followed by the gradients of all floating tensors for gradients
+// of the results drawn from the case's seed (`cotangents`).
+Expected expect(const Problem& problem, const Case& one, const Numerics& numerics, bool gradients);
+std::vector<Laid> cotangents(const Expected& expected, const Case& one);
+
+// How a result compares.
+struct Comparison {
+  bool ok = true;
+  double worst = 0;        // the largest error in ULP of the result's dtype
+  double worst_share = 0;  // the largest error as a share of its bound
+  double bias = 0;  // mean of (error / bound) over all elements: near 0 unless rounding leans
+  std::uint64_t wrong = 0, of = 0;
+  std::string
+      why;  // empty, or "element [1, 2]: 3.0000002, expected 3 (bound 1e-7: 3 ulp); 5 of 12 differ"
+};
+// `bytes`: the result's elements, row-major, in its own dtype.
+Comparison compare(const std::vector<unsigned char>& bytes, const ExpectedTensor& expected);
+
+// Loads the oracle, a plugin beside this program; throws if it is missing.
+Device oracle();
+
+}  // namespace bp::conform

@@ -1,0 +1,213 @@
+// backplane-conform: what a plugin really does, case by case.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "runner/commands.hpp"
+#include "runner/fake_worker.hpp"
+#include "worker/worker.hpp"
+
+namespace {
+
+using bp::conform::Options;
+using Command = int (*)(const Options&);
+
+struct WorkerLine {
+  bp::conform::WorkerOptions options;
+  bool fake = false;
+};
+
+// A worker dies with its parent, leaves no core file and dies of what kills it.
+int work(const WorkerLine& line) {
+  constexpr int requests = 3, answers = 4;  // see runner/worker_process.cpp
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) signal(number, SIG_DFL);
+  for (const int file : {requests, answers, line.options.journal})
+    if (file >= 0) fcntl(file, F_SETFD, FD_CLOEXEC);
+  if (line.fake) return bp::conform::run_fake_worker(requests, answers, line.options.journal);
+  return bp::conform::run_worker(requests, answers, line.options);
+}
+
+struct CommandLine {
+  CLI::App app{"Backplane's conformance suite: what a plugin really does, case by case",
+               "backplane conform"};
+  Options options;
+  WorkerLine worker;
+  Command chosen = nullptr;
+  bool is_worker = false;
+
+  CommandLine() {
+    app.require_subcommand(1);
+    add_run();
+    add_single_cases();
+    add_readers();
+    add_selftest();
+    add_worker();
+  }
+
+ private:
+  CLI::App* add(const char* name, const char* description, Command command) {
+    CLI::App* sub = app.add_subcommand(name, description);
+    sub->callback([this, command] { chosen = command; });
+    return sub;
+  }
+
+  void add_device(CLI::App* sub) {
+    sub->add_option("--device", options.device, "What is examined: acme:0")->type_name("NAME");
+    sub->add_option("--plugin", options.plugin, "Its library, if it is not found by itself")
+        ->type_name("PATH");
+    sub->add_option("--env", options.environment, "For the workers (repeatable)")
+        ->type_name("NAME=VALUE");
+    sub->add_option("--jobs", options.jobs, "Workers at once; one for each core")
+        ->check(CLI::Range(1, 1024));
+  }
+
+  void add_selection(CLI::App* sub) {
+    sub->add_option("--level", options.selection.level, "Up to this level, 0 to 5");
+    sub->add_option("--filter", options.selection.filters,
+                    "Only rows or cases that match: 'matmul*' (repeatable)")
+        ->type_name("GLOB");
+    sub->add_option("--profile", options.profile, "quick, normal or full");
+    sub->add_flag("--quick", options.quick, "The profile that takes seconds");
+    sub->add_flag("--full", options.full, "The profile that takes many minutes")
+        ->excludes("--quick");
+    sub->add_option("--seed", options.selection.seed, "Of the values");
+    sub->add_option("--challenge", options.challenge, "A seed that a stranger chose")
+        ->type_name("HEX")
+        ->excludes("--seed");
+    sub->add_option("--random", options.selection.random_cases,
+                    "So many cases of random axes besides")
+        ->type_name("N");
+    sub->add_option("--shard", options.shard, "1/4: the first of four parts")->type_name("I/N");
+  }
+
+  void add_run() {
+    CLI::App* run =
+        add("run", "Run the cases of a device (also without the word)", bp::conform::run_conform);
+    add_device(run);
+    add_selection(run);
+    run->add_option("--out", options.out, "Where journal and reports go")->type_name("FOLDER");
+    run->add_flag("--resume", options.resume, "Go on with the journal that is there");
+    run->add_option("--waivers", options.waivers, "What may fail, why, and until when")
+        ->type_name("FILE");
+    run->add_flag("--quiet", options.quiet, "No progress");
+
+    CLI::App* list = add("list", "The names of the cases", bp::conform::list_cases);
+    add_device(list);
+    add_selection(list);
+    list->add_flag("--count", options.count, "How many for each row, dtype and level");
+  }
+
+  void add_single_cases() {
+    CLI::App* repro = add("repro", "Run one case and print all of it", bp::conform::repro_case);
+    repro->add_flag("--gdb", options.debugger, "With the worker under gdb");
+    CLI::App* shrink =
+        add("shrink", "The simplest case that fails like this one", bp::conform::shrink_case);
+    CLI::App* explain = add("explain", "How a case is decided", bp::conform::explain_case);
+    explain->add_option("--report", options.report, "Compare with its passing cases")
+        ->type_name("FOLDER");
+    for (CLI::App* sub : {repro, shrink, explain}) {
+      sub->add_option("case", options.name, "Its name")->required()->type_name("CASE");
+      add_device(sub);
+    }
+  }
+
+  void add_readers() {
+    CLI::App* gaps =
+        add("gaps", "What is missing, ranked by the models that it blocks", bp::conform::show_gaps);
+    gaps->add_option("report", options.files, "A folder")
+        ->required()
+        ->expected(1)
+        ->type_name("FOLDER");
+    gaps->add_option("--for", options.models, "Only these models: resnet50,bert")
+        ->delimiter(',')
+        ->type_name("MODELS");
+    CLI::App* diff =
+        add("diff", "What changed from one report to another; fails if something got worse",
+            bp::conform::diff_reports);
+    diff->add_option("reports", options.files, "Two folders")
+        ->required()
+        ->expected(2)
+        ->type_name("FOLDER");
+    CLI::App* certify =
+        add("certify", "Write the certificate of a complete report", bp::conform::certify_report);
+    certify->add_option("report", options.files, "A folder, or those of all shards")
+        ->required()
+        ->type_name("FOLDER");
+    certify->add_option("--out", options.out, "Where the shards' common report goes")
+        ->type_name("FOLDER");
+    certify->add_option("--waivers", options.waivers, "What may fail, why, and until when")
+        ->type_name("FILE");
+    CLI::App* verify =
+        add("verify", "Whether a certificate holds", bp::conform::verify_certificate);
+    verify->add_option("certificate", options.files, "A certificate, beside its journal")
+        ->required()
+        ->expected(1)
+        ->type_name("FILE");
+    verify->add_option("--rerun", options.rerun, "Run a random part again and compare: 5%")
+        ->type_name("SHARE");
+    add_device(verify);
+  }
+
+  void add_selftest() {
+    CLI::App* selftest =
+        add("selftest", "Whether the suite finds the faults that are built into the exam plugin",
+            bp::conform::run_selftest);
+    add_device(selftest);
+    selftest->add_option("--faults", options.faults, "The list of faults and variants")
+        ->type_name("FILE");
+    selftest->add_option("--tenth", options.tenth, "Only every tenth, beginning with this one")
+        ->type_name("N");
+    selftest->add_option("--seeds", options.seeds, "How often, with different seeds")
+        ->check(CLI::Range(1, 100));
+    selftest->add_option("--only", options.only, "Only these faults or variants (repeatable)")
+        ->type_name("GLOB");
+    selftest->add_flag("--matrix", options.whole_matrix,
+                       "Do not stop at the first kill: every family's");
+    selftest->add_option("--write", options.write, "The matrix as a page")->type_name("PATH");
+    selftest->add_option("--out", options.out, "Keep the journals here")->type_name("FOLDER");
+  }
+
+  void add_worker() {
+    CLI::App* sub = app.add_subcommand("worker", "")->group("");  // started by the others
+    sub->callback([this] { is_worker = true; });
+    sub->add_option("--device", worker.options.device)->required();
+    sub->add_option("--plugin", worker.options.plugin);
+    sub->add_option("--lane", worker.options.lane);
+    sub->add_option("--journal-fd", worker.options.journal);
+    sub->add_flag("--fake", worker.fake);
+  }
+};
+
+// `backplane conform --device acme:0` is a run.
+std::vector<std::string> with_run(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool asks_help = !words.empty() && (words[0] == "--help" || words[0] == "-h");
+  if (!words.empty() && words[0].starts_with("-") && !asks_help) words.insert(words.begin(), "run");
+  return {words.rbegin(), words.rend()};  // as CLI11 takes them
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine line;
+  try {
+    line.app.parse(with_run(argc, argv));
+  } catch (const CLI::ParseError& error) {
+    return line.app.exit(error) == 0 ? 0 : bp::conform::exit_misused;
+  }
+  try {
+    return line.is_worker ? work(line.worker) : line.chosen(line.options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return bp::conform::exit_misused;
+  }
+}

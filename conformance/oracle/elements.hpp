@@ -1,0 +1,88 @@
+// Elements of tensors as the oracle computes with them: real numbers as long double, complex ones as pairs of those,
+// integers as the low bits of 64. Kernels read whole tensors, row-major, compute on vectors and write whole tensors, so
+// that strides are dealt with here alone.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+#include <backplane/plugin.hpp>
+
+namespace oracle {
+
+using Real = long double;
+using Complex = std::complex<long double>;
+using Word = std::uint64_t;  // an integer of any width, sign-extended; arithmetic wraps
+
+using Index = std::int64_t;
+using Indices = std::vector<Index>;
+
+bool is_complex(bp::Dtype dtype);
+bool is_integer(bp::Dtype dtype);  // bool too
+
+// Where each element lies, row-major, in elements from the first.
+Indices places(bp::Ints shape, bp::Ints strides);
+inline Indices places(const bp::AnyTensor& a) {
+  return places(a.shape(), a.strides());
+}
+
+// One element at an address. Real numbers may come from integers, exactly.
+template <class T> T load(const void* at, bp::Dtype dtype);
+// Rounded once, to nearest even; integers are cut to their width, and bools are whether it is not 0.
+template <class T> void store(void* at, bp::Dtype dtype, T value);
+
+template <class T> std::vector<T> read(const bp::AnyTensor& a) {
+  const auto* base = bp::address_of<const char>(a.handle(), a.byte_offset());
+  std::vector<T> values;
+  values.reserve(static_cast<std::size_t>(a.numel()));
+  for (const Index place : places(a))
+    values.push_back(load<T>(base + place * Index{a.itemsize()}, a.dtype()));
+  return values;
+}
+
+template <class T> void write(const bp::AnyTensor& out, const std::vector<T>& values) {
+  auto* base = bp::address_of<char>(out.handle(), out.byte_offset());
+  std::size_t i = 0;
+  for (const Index place : places(out))
+    store<T>(base + place * Index{out.itemsize()}, out.dtype(), values[i++]);
+}
+
+// Calls `act` with a number of the class in which a dtype is computed.
+template <class Act> auto in_class_of(bp::Dtype dtype, Act act) {
+  if (is_complex(dtype)) return act(Complex());
+  if (is_integer(dtype)) return act(Word());
+  return act(Real());
+}
+
+// Products as they are written, without the special cases for infinities that C++ has for complex numbers.
+inline Real product(Real a, Real b) {
+  return a * b;
+}
+inline Word product(Word a, Word b) {
+  return a * b;
+}
+inline Complex product(Complex a, Complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+// A number of the caller's in a class. Floating values for an integer are cut off.
+template <class T> T number(const bp::Scalar& value);
+
+// A tensor seen as [outer, size, inner], the middle one being dimension `dim`.
+struct Line {
+  Index outer = 1, size = 1, inner = 1;
+  // The row-major position of element k of a line.
+  Index at(Index o, Index k, Index i) const { return (o * size + k) * inner + i; }
+};
+Line along(bp::Ints shape, Index dim);
+
+// For each element of `shape`, row-major, the position of the result that it is reduced into; `count` results.
+struct Groups {
+  Indices of;
+  Index count = 1;
+};
+Groups groups_of(bp::Ints shape, bp::Ints dims);
+Groups groups_of(bp::Ints shape, const std::optional<bp::Ints>& dims);
+
+}  // namespace oracle

@@ -1,0 +1,242 @@
+// What reads or writes by index, and what orders.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "elements.hpp"
+
+namespace oracle {
+namespace {
+
+// Reads of an index outside of what it points into are reported, not done.
+class Checked {
+ public:
+  Checked(const bp::Call& call, bp::In index, Index size)
+      : fault_(call.abi().fault), size_(size), values_(read<Word>(index)) {}
+
+  std::size_t count() const { return values_.size(); }
+  // False for a bad one.
+  bool at(std::size_t i, Index& out) const {
+    out = static_cast<Index>(values_[i]);
+    if (out >= 0 && out < size_) return true;
+    if (fault_ != nullptr) *bp::address_of<std::uint64_t>(fault_->handle, fault_->offset) = 1;
+    return false;
+  }
+
+ private:
+  const bp_region* fault_;
+  Index size_;
+  std::vector<Word> values_;
+};
+
+char* element(const bp::AnyTensor& a, Index place) {
+  return bp::address_of<char>(a.handle(), a.byte_offset()) + place * Index{a.itemsize()};
+}
+
+// Strides of `a` but for dimension `dim`, which counts as 0: an index stands for it.
+std::vector<Index> strides_without(const bp::AnyTensor& a, Index dim) {
+  std::vector<Index> strides(a.strides().begin(), a.strides().end());
+  if (!strides.empty()) strides[static_cast<std::size_t>(dim)] = 0;
+  return strides;
+}
+Index size_along(const bp::AnyTensor& a, Index dim) {
+  return a.ndim() == 0 ? 1 : a.size(static_cast<std::int32_t>(dim));
+}
+Index stride_along(const bp::AnyTensor& a, Index dim) {
+  return a.ndim() == 0 ? 0 : a.stride(static_cast<std::int32_t>(dim));
+}
+
+bp::Status gather(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
+  const Checked indices(call, index, size_along(a, dim));
+  const std::vector<Index> strides = strides_without(a, dim);
+  const Indices from = places(index.shape(), {strides.data(), strides.size()}), to = places(out);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    Index at;
+    if (!indices.at(i, at)) continue;
+    std::memcpy(element(out, to[i]), element(a, from[i] + at * stride_along(a, dim)), a.itemsize());
+  }
+  return bp::ok;
+}
+
+bp::Status index_select(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
+  const Checked indices(call, index, size_along(a, dim));
+  const Line line = along(out.shape(), a.ndim() == 0 ? -1 : dim);
+  const std::vector<Index> strides = strides_without(a, dim);
+  const Indices from = places(out.shape(), {strides.data(), strides.size()}), to = places(out);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    Index at;
+    const Index which = a.ndim() == 0 ? 0 : static_cast<Index>(i) / line.inner % line.size;
+    if (!indices.at(static_cast<std::size_t>(which), at)) continue;
+    std::memcpy(element(out, to[i]), element(a, from[i] + at * stride_along(a, dim)), a.itemsize());
+  }
+  return bp::ok;
+}
+
+bp::Status embedding(bp::Call call, bp::In weight, bp::In index, Index, bp::Out out) {
+  const Checked indices(call, index, weight.size(0));
+  const Indices to = places(out);
+  const Index width = weight.size(1);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    Index row;
+    if (!indices.at(i / static_cast<std::size_t>(width), row)) continue;
+    const Index column = static_cast<Index>(i) % width;
+    std::memcpy(element(out, to[i]),
+                element(weight, row * weight.stride(0) + column * weight.stride(1)),
+                weight.itemsize());
+  }
+  return bp::ok;
+}
+
+bp::Status one_hot(bp::Call call, bp::In a, Index num_classes, bp::Out out) {
+  const Checked indices(call, a, num_classes);
+  std::vector<Word> values(static_cast<std::size_t>(out.numel()), 0);
+  for (std::size_t i = 0; i < indices.count(); ++i) {
+    Index at;
+    if (indices.at(i, at))
+      values[i * static_cast<std::size_t>(num_classes) + static_cast<std::size_t>(at)] = 1;
+  }
+  write(out, values);
+  return bp::ok;
+}
+
+// Calls visit(position in src, place in out) for each index, both in elements.
+template <class Visit>
+void each_target(const bp::Call& call, Index dim, bp::In index, bp::In src, bp::Out out,
+                 Visit visit) {
+  const Checked indices(call, index, size_along(out, dim));
+  const std::vector<Index> strides = strides_without(out, dim);
+  const Indices from = places(index.shape(), src.strides());
+  const Indices to = places(index.shape(), {strides.data(), strides.size()});
+  for (std::size_t i = 0; i < indices.count(); ++i) {
+    Index at;
+    if (indices.at(i, at)) visit(from[i], to[i] + at * stride_along(out, dim));
+  }
+}
+
+// Each place's additions are summed in full before it is rounded, once.
+bp::Status scatter_add(bp::Call call, bp::In a, Index dim, bp::In index, bp::In src, bp::Out out) {
+  in_class_of(out.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    Index span = 1;
+    for (std::int32_t d = 0; d < out.ndim(); ++d) span += (out.size(d) - 1) * out.stride(d);
+    std::vector<T> totals(static_cast<std::size_t>(span));
+    const std::vector<T> start = read<T>(a);
+    const Indices to = places(out);
+    for (std::size_t i = 0; i < to.size(); ++i) totals[static_cast<std::size_t>(to[i])] = start[i];
+    each_target(call, dim, index, src, out, [&](Index from, Index place) {
+      totals[static_cast<std::size_t>(place)] += load<T>(element(src, from), src.dtype());
+    });
+    for (const Index place : to)
+      store<T>(element(out, place), out.dtype(), totals[static_cast<std::size_t>(place)]);
+  });
+  return bp::ok;
+}
+
+// Of several for one place the last one, row-major, stays.
+bp::Status scatter(bp::Call call, bp::In a, Index dim, bp::In index, bp::In src, bp::Out out) {
+  const Indices from = places(a), to = places(out);
+  for (std::size_t i = 0; i < to.size(); ++i)
+    std::memcpy(element(out, to[i]), element(a, from[i]), a.itemsize());
+  each_target(call, dim, index, src, out, [&](Index at, Index place) {
+    std::memcpy(element(out, place), element(src, at), src.itemsize());
+  });
+  return bp::ok;
+}
+
+bp::Status nonzero(bp::Call call, bp::In a, bp::Out) {
+  std::vector<bool> holds;
+  if (is_complex(a.dtype()))
+    for (const Complex value : read<Complex>(a)) holds.push_back(value != Complex());
+  else
+    for (const Real value : read<Real>(a)) holds.push_back(value != 0);
+  std::vector<Word> found;
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (!holds[i]) continue;
+    Index rest = static_cast<Index>(i);
+    found.resize(found.size() + static_cast<std::size_t>(a.ndim()));
+    for (std::int32_t d = a.ndim() - 1; d >= 0; --d) {
+      found[found.size() - static_cast<std::size_t>(a.ndim() - d)] =
+          static_cast<Word>(rest % a.size(d));
+      rest /= a.size(d);
+    }
+  }
+  const Index shape[2] = {std::count(holds.begin(), holds.end(), true), a.ndim()};
+  if (const bp::Status status = call.allocate_output(0, {shape, 2}); !status.is_ok()) return status;
+  if (!found.empty()) write(bp::Out(call.abi().outputs[0]), found);
+  return bp::ok;
+}
+
+// NaN is the largest; -0 equals 0.
+bool is_below(Real a, Real b) {
+  return std::isnan(b) ? !std::isnan(a) : a < b;
+}
+
+// Writes the first `count` of each line in order, and where they were.
+bp::Status ordered(bp::In a, Index dim, bool descending, Index count, bp::Out values_out,
+                   bp::Out indices_out) {
+  const std::vector<Real> values = read<Real>(a);
+  const Line line = along(a.shape(), a.ndim() == 0 ? -1 : dim);
+  const Line kept = along(values_out.shape(), a.ndim() == 0 ? -1 : dim);
+  const Index size = a.ndim() == 0 ? 1 : line.size;
+  std::vector<Real> sorted(static_cast<std::size_t>(values_out.numel()));
+  std::vector<Word> indices(sorted.size());
+  for (Index o = 0; o < line.outer; ++o) {
+    for (Index i = 0; i < line.inner; ++i) {
+      std::vector<Index> order(static_cast<std::size_t>(size));
+      std::iota(order.begin(), order.end(), Index{0});
+      const auto value = [&](Index k) {
+        return values[static_cast<std::size_t>(line.at(o, k, i))];
+      };
+      std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) {
+        return descending ? is_below(value(y), value(x)) : is_below(value(x), value(y));
+      });
+      for (Index k = 0; k < count; ++k) {
+        const auto to = static_cast<std::size_t>(kept.at(o, k, i));
+        sorted[to] = value(order[static_cast<std::size_t>(k)]);
+        indices[to] = static_cast<Word>(order[static_cast<std::size_t>(k)]);
+      }
+    }
+  }
+  write(values_out, sorted);
+  write(indices_out, indices);
+  return bp::ok;
+}
+
+bp::Status sort(bp::Stream, bp::In a, Index dim, bool descending, bool, bp::Out values,
+                bp::Out indices) {
+  return ordered(a, dim, descending, size_along(a, dim), values, indices);
+}
+bp::Status topk(bp::Stream, bp::In a, Index k, Index dim, bool largest, bool, bp::Out values,
+                bp::Out indices) {
+  return ordered(a, dim, largest, k, values, indices);
+}
+
+}  // namespace
+}  // namespace oracle
+
+BP_KERNELS(indexing) {
+  namespace o = oracle;
+  const auto any = bp::all;
+  k.add<bp::op::gather>(o::gather).dtypes(any).layouts(bp::strided).deterministic().may_fault();
+  k.add<bp::op::index_select>(o::index_select)
+      .dtypes(any)
+      .layouts(bp::strided)
+      .deterministic()
+      .may_fault();
+  k.add<bp::op::embedding>(o::embedding)
+      .dtypes(any)
+      .layouts(bp::strided)
+      .deterministic()
+      .may_fault();
+  k.add<bp::op::one_hot>(o::one_hot).dtypes(any).layouts(bp::strided).deterministic().may_fault();
+  k.add<bp::op::scatter_add>(o::scatter_add)
+      .dtypes(any)
+      .layouts(bp::strided)
+      .deterministic()
+      .may_fault();
+  k.add<bp::op::scatter>(o::scatter).dtypes(any).layouts(bp::strided).deterministic().may_fault();
+  k.add<bp::op::nonzero>(o::nonzero).dtypes(any).layouts(bp::strided).deterministic();
+  k.add<bp::op::sort>(o::sort).dtypes(any).layouts(bp::strided).deterministic();
+  k.add<bp::op::topk>(o::topk).dtypes(any).layouts(bp::strided).deterministic();
+}

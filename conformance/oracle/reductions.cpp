@@ -1,0 +1,148 @@
+// Sums, products, extrema and scans.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "elements.hpp"
+
+namespace oracle {
+namespace {
+
+using Dims = std::optional<bp::Ints>;
+
+// Joins the elements of each group, in row-major order, beginning with `start`.
+template <class T, class Join>
+std::vector<T> reduced(const std::vector<T>& values, const Groups& groups, T start, Join join) {
+  std::vector<T> results(static_cast<std::size_t>(groups.count), start);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    T& result = results[static_cast<std::size_t>(groups.of[i])];
+    result = join(result, values[i]);
+  }
+  return results;
+}
+
+bp::Status sum(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
+  const Groups groups = groups_of(a.shape(), dim);
+  in_class_of(out.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    write(out, reduced(read<T>(a), groups, T(), [](T x, T y) { return x + y; }));
+  });
+  return bp::ok;
+}
+
+bp::Status prod(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
+  const Groups groups = groups_of(a.shape(), dim);
+  in_class_of(out.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    write(out, reduced(read<T>(a), groups, T(1), [](T x, T y) { return product(x, y); }));
+  });
+  return bp::ok;
+}
+
+bp::Status mean(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
+  const Groups groups = groups_of(a.shape(), dim);
+  const Real count = Real(a.numel()) / Real(groups.count);
+  in_class_of(out.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> sums = reduced(read<T>(a), groups, T(), [](T x, T y) { return x + y; });
+    if constexpr (!std::is_same_v<T, Word>)
+      for (T& value : sums) value /= count;
+    write(out, sums);
+  });
+  return bp::ok;
+}
+
+// Long double holds every integer of 64 bits exactly.
+bp::Status max(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
+  const Real lowest = -std::numeric_limits<Real>::infinity();
+  write(out, reduced(read<Real>(a), groups_of(a.shape(), dim), lowest, [](Real x, Real y) {
+          return std::isnan(x) || std::isnan(y) ? std::numeric_limits<Real>::quiet_NaN()
+                                                : std::max(x, y);
+        }));
+  return bp::ok;
+}
+bp::Status min(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
+  const Real highest = std::numeric_limits<Real>::infinity();
+  write(out, reduced(read<Real>(a), groups_of(a.shape(), dim), highest, [](Real x, Real y) {
+          return std::isnan(x) || std::isnan(y) ? std::numeric_limits<Real>::quiet_NaN()
+                                                : std::min(x, y);
+        }));
+  return bp::ok;
+}
+
+bp::Status any(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
+  write(out, reduced(read<Word>(a), groups_of(a.shape(), dim), Word{0},
+                     [](Word x, Word y) { return Word{x != 0 || y != 0}; }));
+  return bp::ok;
+}
+bp::Status all(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
+  write(out, reduced(read<Word>(a), groups_of(a.shape(), dim), Word{1},
+                     [](Word x, Word y) { return Word{x != 0 && y != 0}; }));
+  return bp::ok;
+}
+
+// Is x a better answer than the best so far? NaN is the best; of equal ones the first stays.
+bool is_better(Real x, Real best, bool largest) {
+  if (std::isnan(best)) return false;
+  if (std::isnan(x)) return true;
+  return largest ? x > best : x < best;
+}
+
+bp::Status extreme_place(bp::In a, std::optional<Index> dim, bool largest, bp::Out out) {
+  const std::vector<Real> values = read<Real>(a);
+  Line line;
+  line.size = a.numel();
+  if (dim && a.ndim() > 0) line = along(a.shape(), *dim);
+  std::vector<Word> best;
+  for (Index o = 0; o < line.outer; ++o) {
+    for (Index i = 0; i < line.inner; ++i) {
+      Index found = 0;
+      for (Index k = 1; k < line.size; ++k)
+        if (is_better(values[static_cast<std::size_t>(line.at(o, k, i))],
+                      values[static_cast<std::size_t>(line.at(o, found, i))], largest))
+          found = k;
+      best.push_back(static_cast<Word>(found));
+    }
+  }
+  write(out, best);
+  return bp::ok;
+}
+
+bp::Status argmax(bp::Stream, bp::In a, std::optional<Index> dim, bool, bp::Out out) {
+  return extreme_place(a, dim, true, out);
+}
+bp::Status argmin(bp::Stream, bp::In a, std::optional<Index> dim, bool, bp::Out out) {
+  return extreme_place(a, dim, false, out);
+}
+
+bp::Status cumsum(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp::Out out) {
+  const Line line = along(a.shape(), a.ndim() == 0 ? 0 : dim);
+  in_class_of(out.dtype(), [&](auto zero) {
+    auto values = read<decltype(zero)>(a);
+    for (Index o = 0; o < line.outer; ++o)
+      for (Index i = 0; i < line.inner; ++i)
+        for (Index k = 1; k < line.size; ++k)
+          values[static_cast<std::size_t>(line.at(o, k, i))] +=
+              values[static_cast<std::size_t>(line.at(o, k - 1, i))];
+    write(out, values);
+  });
+  return bp::ok;
+}
+
+}  // namespace
+}  // namespace oracle
+
+BP_KERNELS(reductions) {
+  namespace o = oracle;
+  const auto any_dtype = bp::all;
+  k.add<bp::op::sum>(o::sum).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::prod>(o::prod).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::mean>(o::mean).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::max>(o::max).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::min>(o::min).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::any>(o::any).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::all>(o::all).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::argmax>(o::argmax).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::argmin>(o::argmin).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  k.add<bp::op::cumsum>(o::cumsum).dtypes(any_dtype).layouts(bp::strided).deterministic();
+}

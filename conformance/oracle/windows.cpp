@@ -1,0 +1,301 @@
+// Convolutions and pools, one element of the result, or one term, at a time.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "elements.hpp"
+
+namespace oracle {
+namespace {
+
+constexpr std::size_t spatial =
+    3;  // every tensor is seen with three dimensions behind its channels
+using Size = std::array<Index, spatial>;
+
+// Of a list with one element for each dimension, or one for all.
+Size per_dim(bp::Ints list, std::size_t rank, Index otherwise) {
+  Size sizes;
+  sizes.fill(otherwise);
+  for (std::size_t d = 0; d < rank; ++d) sizes[spatial - rank + d] = list[list.size() == 1 ? 0 : d];
+  return sizes;
+}
+// The sizes behind the first two dimensions.
+Size behind_channels(bp::Ints shape) {
+  Size sizes{1, 1, 1};
+  for (std::size_t d = 2; d < shape.size(); ++d) sizes[spatial - (shape.size() - d)] = shape[d];
+  return sizes;
+}
+Index count(const Size& size) {
+  return size[0] * size[1] * size[2];
+}
+
+// Calls visit(position, {z, y, x}) for each place of a block, row-major.
+template <class Visit> void each(const Size& size, Visit visit) {
+  Index at = 0;
+  for (Index z = 0; z < size[0]; ++z)
+    for (Index y = 0; y < size[1]; ++y)
+      for (Index x = 0; x < size[2]; ++x) visit(at++, Size{z, y, x});
+}
+
+// How windows lie over a plane.
+struct Windows {
+  Size plane, kernel, stride, padding, dilation;
+
+  // The position in the plane of element `k` of window `w`, or -1 outside.
+  Index place(const Size& w, const Size& k) const {
+    Index at = 0;
+    for (std::size_t d = 0; d < spatial; ++d) {
+      const Index i = w[d] * stride[d] - padding[d] + k[d] * dilation[d];
+      if (i < 0 || i >= plane[d]) return -1;
+      at = at * plane[d] + i;
+    }
+    return at;
+  }
+};
+
+// ---- Convolutions
+
+// Calls visit(position in a, position in weight, position in out) for each product of a convolution of `batch` images.
+struct Channels {
+  Index batch, from, to, groups;
+};
+template <class Visit>
+void each_product(const Channels& c, const Windows& windows, const Size& results, Visit visit) {
+  const Index from = c.from / c.groups, to = c.to / c.groups;  // of a group
+  const Index plane = count(windows.plane), kernel = count(windows.kernel), all = count(results);
+  for (Index n = 0; n < c.batch; ++n)
+    for (Index g = 0; g < c.groups; ++g)
+      for (Index o = g * to; o < (g + 1) * to; ++o)
+        for (Index i = 0; i < from; ++i)
+          each(results, [&](Index at, const Size& w) {
+            each(windows.kernel, [&](Index tap, const Size& k) {
+              const Index place = windows.place(w, k);
+              if (place >= 0)
+                visit((n * c.from + g * from + i) * plane + place, (o * from + i) * kernel + tap,
+                      (n * c.to + o) * all + at);
+            });
+          });
+}
+
+template <class T> T& at(std::vector<T>& values, Index i) {
+  return values[static_cast<std::size_t>(i)];
+}
+
+bp::Status convolution(bp::Stream, bp::In a, bp::In weight, std::optional<bp::In> bias,
+                       bp::Ints stride, bp::Ints padding, bp::Ints dilation, bool transposed,
+                       bp::Ints, Index groups, bp::Out out) {
+  const auto rank = static_cast<std::size_t>(a.ndim() - 2);
+  // A transposed one goes from out to a: the same products, summed into the other side.
+  const bp::AnyTensor& large = transposed ? static_cast<const bp::AnyTensor&>(out) : a;
+  const bp::AnyTensor& small = transposed ? static_cast<const bp::AnyTensor&>(a) : out;
+  const Windows windows{behind_channels(large.shape()), behind_channels(weight.shape()),
+                        per_dim(stride, rank, 1), per_dim(padding, rank, 0),
+                        per_dim(dilation, rank, 1)};
+  const Channels channels{a.size(0), large.size(1), small.size(1), groups};
+  in_class_of(out.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> input = read<T>(a), kernels = read<T>(weight);
+    std::vector<T> result(static_cast<std::size_t>(out.numel()));
+    if (bias) {
+      std::vector<T> start = read<T>(*bias);
+      const Index plane = count(behind_channels(out.shape()));
+      for (Index i = 0; i < out.numel(); ++i) at(result, i) = at(start, i / plane % out.size(1));
+    }
+    each_product(channels, windows, behind_channels(small.shape()),
+                 [&](Index of_large, Index of_weight, Index of_small) {
+                   if (transposed)
+                     at(result, of_large) += product(at(input, of_small), at(kernels, of_weight));
+                   else
+                     at(result, of_small) += product(at(input, of_large), at(kernels, of_weight));
+                 });
+    write(out, result);
+  });
+  return bp::ok;
+}
+
+bp::Status convolution_backward_weight(bp::Stream, bp::In grad, bp::In a, bp::Ints weight_size,
+                                       bp::Ints stride, bp::Ints padding, bp::Ints dilation,
+                                       Index groups, bp::Out out) {
+  const auto rank = static_cast<std::size_t>(a.ndim() - 2);
+  const Windows windows{behind_channels(a.shape()), behind_channels(weight_size),
+                        per_dim(stride, rank, 1), per_dim(padding, rank, 0),
+                        per_dim(dilation, rank, 1)};
+  const Channels channels{a.size(0), a.size(1), grad.size(1), groups};
+  in_class_of(out.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> input = read<T>(a), gradient = read<T>(grad);
+    std::vector<T> result(static_cast<std::size_t>(out.numel()));
+    each_product(channels, windows, behind_channels(grad.shape()),
+                 [&](Index of_a, Index of_weight, Index of_grad) {
+                   at(result, of_weight) += product(at(gradient, of_grad), at(input, of_a));
+                 });
+    write(out, result);
+  });
+  return bp::ok;
+}
+
+// ---- Pools
+
+// Calls visit(plane's first position in a, window's position in out, the window) for each window of each plane.
+template <class Visit>
+void each_window(Index planes, const Size& plane, const Size& results, Visit visit) {
+  for (Index p = 0; p < planes; ++p)
+    each(results,
+         [&](Index at, const Size& w) { visit(p * count(plane), p * count(results) + at, w); });
+}
+
+// The largest of those that a window shows of a plane; NaN is the largest, of equal ones it is the first.
+struct Largest {
+  Real value = 0;
+  Index place = -1;
+  void see(Real candidate, Index at) {
+    if (place >= 0 && (std::isnan(value) || !(std::isnan(candidate) || candidate > value))) return;
+    value = candidate;
+    place = at;
+  }
+};
+
+bp::Status max_pool(bp::Stream, bp::In a, bp::Ints kernel, bp::Ints stride, bp::Ints padding,
+                    bp::Ints dilation, bool, bp::Out values_out, bp::Out indices_out) {
+  const auto rank = static_cast<std::size_t>(a.ndim() - 2);
+  const Windows windows{behind_channels(a.shape()), per_dim(kernel, rank, 1),
+                        per_dim(stride.empty() ? kernel : stride, rank, 1),
+                        per_dim(padding, rank, 0), per_dim(dilation, rank, 1)};
+  std::vector<Real> input = read<Real>(a);
+  std::vector<Real> values(static_cast<std::size_t>(values_out.numel()));
+  std::vector<Word> indices(values.size());
+  each_window(a.size(0) * a.size(1), windows.plane, behind_channels(values_out.shape()),
+              [&](Index plane, Index to, const Size& w) {
+                Largest largest;
+                each(windows.kernel, [&](Index, const Size& k) {
+                  const Index place = windows.place(w, k);
+                  if (place >= 0) largest.see(at(input, plane + place), place);
+                });
+                at(values, to) = largest.value;
+                at(indices, to) = static_cast<Word>(largest.place);
+              });
+  write(values_out, values);
+  write(indices_out, indices);
+  return bp::ok;
+}
+
+// Window i of n over `size` elements begins at floor(i * size / n) and ends before ceil((i + 1) * size / n).
+bp::Status adaptive_max_pool(bp::Stream, bp::In a, bp::Ints, bp::Out values_out,
+                             bp::Out indices_out) {
+  const Size plane = behind_channels(a.shape()), results = behind_channels(values_out.shape());
+  std::vector<Real> input = read<Real>(a);
+  std::vector<Real> values(static_cast<std::size_t>(values_out.numel()));
+  std::vector<Word> indices(values.size());
+  each_window(a.size(0) * a.size(1), plane, results, [&](Index first, Index to, const Size& w) {
+    Size begin, size;
+    for (std::size_t d = 0; d < spatial; ++d) {
+      begin[d] = w[d] * plane[d] / results[d];
+      size[d] = ((w[d] + 1) * plane[d] + results[d] - 1) / results[d] - begin[d];
+    }
+    Largest largest;
+    each(size, [&](Index, const Size& k) {
+      const Index place =
+          ((begin[0] + k[0]) * plane[1] + begin[1] + k[1]) * plane[2] + begin[2] + k[2];
+      largest.see(at(input, first + place), place);
+    });
+    at(values, to) = largest.value;
+    at(indices, to) = static_cast<Word>(largest.place);
+  });
+  write(values_out, values);
+  write(indices_out, indices);
+  return bp::ok;
+}
+
+// What divides the sum of a window: all of its places in the padded plane, or those in the plane itself.
+struct Averages {
+  Windows windows;
+  bool count_padding;
+  std::optional<Index> divisor;
+
+  Real divisor_of(const Size& w) const {
+    if (divisor) return Real(*divisor);
+    Index all = 1;
+    for (std::size_t d = 0; d < spatial; ++d) {
+      Index begin = w[d] * windows.stride[d] - windows.padding[d];
+      Index end = std::min(begin + windows.kernel[d], windows.plane[d] + windows.padding[d]);
+      if (!count_padding) {
+        begin = std::max<Index>(begin, 0);
+        end = std::min(end, windows.plane[d]);
+      }
+      all *= end - begin;
+    }
+    return Real(all);
+  }
+};
+Averages averages(bp::Ints plane, bp::Ints kernel, bp::Ints stride, bp::Ints padding,
+                  bool count_padding, std::optional<Index> divisor) {
+  const std::size_t rank = plane.size() - 2;
+  return {{behind_channels(plane), per_dim(kernel, rank, 1),
+           per_dim(stride.empty() ? kernel : stride, rank, 1), per_dim(padding, rank, 0),
+           Size{1, 1, 1}},
+          count_padding,
+          divisor};
+}
+
+bp::Status avg_pool(bp::Stream, bp::In a, bp::Ints kernel, bp::Ints stride, bp::Ints padding, bool,
+                    bool count_padding, std::optional<Index> divisor, bp::Out out) {
+  const Averages pool = averages(a.shape(), kernel, stride, padding, count_padding, divisor);
+  std::vector<Real> input = read<Real>(a);
+  std::vector<Real> result(static_cast<std::size_t>(out.numel()));
+  each_window(a.size(0) * a.size(1), pool.windows.plane, behind_channels(out.shape()),
+              [&](Index plane, Index to, const Size& w) {
+                Real total = 0;
+                each(pool.windows.kernel, [&](Index, const Size& k) {
+                  const Index place = pool.windows.place(w, k);
+                  if (place >= 0) total += at(input, plane + place);
+                });
+                at(result, to) = total / pool.divisor_of(w);
+              });
+  write(out, result);
+  return bp::ok;
+}
+
+bp::Status avg_pool_backward(bp::Stream, bp::In grad, bp::Ints size, bp::Ints kernel,
+                             bp::Ints stride, bp::Ints padding, bool, bool count_padding,
+                             std::optional<Index> divisor, bp::Out out) {
+  const Averages pool = averages(size, kernel, stride, padding, count_padding, divisor);
+  std::vector<Real> gradient = read<Real>(grad);
+  std::vector<Real> result(static_cast<std::size_t>(out.numel()));
+  each_window(grad.size(0) * grad.size(1), pool.windows.plane, behind_channels(grad.shape()),
+              [&](Index plane, Index from, const Size& w) {
+                const Real share = at(gradient, from) / pool.divisor_of(w);
+                each(pool.windows.kernel, [&](Index, const Size& k) {
+                  const Index place = pool.windows.place(w, k);
+                  if (place >= 0) at(result, plane + place) += share;
+                });
+              });
+  write(out, result);
+  return bp::ok;
+}
+
+}  // namespace
+}  // namespace oracle
+
+BP_KERNELS(windows) {
+  namespace o = oracle;
+  const auto strided = bp::strided;
+  k.add<bp::op::convolution>(o::convolution).dtypes(bp::numeric).layouts(strided).deterministic();
+  k.add<bp::op::convolution_backward_weight>(o::convolution_backward_weight)
+      .dtypes(bp::numeric)
+      .layouts(strided)
+      .deterministic();
+  k.add<bp::op::max_pool_with_indices>(o::max_pool)
+      .dtypes(bp::real)
+      .layouts(strided)
+      .deterministic();
+  k.add<bp::op::adaptive_max_pool_with_indices>(o::adaptive_max_pool)
+      .dtypes(bp::real)
+      .layouts(strided)
+      .deterministic();
+  k.add<bp::op::avg_pool>(o::avg_pool).dtypes(bp::floating).layouts(strided).deterministic();
+  k.add<bp::op::avg_pool_backward>(o::avg_pool_backward)
+      .dtypes(bp::floating)
+      .layouts(strided)
+      .deterministic();
+}

@@ -1,0 +1,100 @@
+// A problem's arguments as scripts say them.
+#include <complex>
+
+#include "inputs/layouts.hpp"
+#include "protocol/script.hpp"
+
+namespace bp::conform {
+namespace {
+
+// "f32": the short names, which dtype_from_name knows as well.
+constexpr const char* short_names[num_dtypes] = {
+    "bool", "u8",   "i8",  "i16", "i32",       "i64",        "u16",       "u32",    "u64",
+    "f16",  "bf16", "f32", "f64", "complex64", "complex128", "f8_e4m3fn", "f8_e5m2"};
+
+Json plain_value(const bp_value& value) {
+  switch (value.tag) {
+    case BP_INT: return {{"i", value.u.i}};
+    case BP_DOUBLE: return {{"f", value.u.f}};
+    case BP_BOOLEAN: return {{"b", value.u.i != 0}};
+    case BP_COMPLEX: {
+      const auto* parts = static_cast<const double*>(value.u.ptr);
+      return {{"z", {parts[0], parts[1]}}};
+    }
+    case BP_STRING: return {{"s", std::string(static_cast<const char*>(value.u.ptr), value.aux)}};
+    case BP_INT_LIST: {
+      const auto* list = static_cast<const std::int64_t*>(value.u.ptr);
+      return {{"ints", std::vector<std::int64_t>(list, list + value.aux)}};
+    }
+    case BP_DOUBLE_LIST: {
+      const auto* list = static_cast<const double*>(value.u.ptr);
+      return {{"doubles", std::vector<double>(list, list + value.aux)}};
+    }
+    case BP_DTYPE: return {{"dtype", short_names[value.u.i]}};
+    case BP_DEVICE: return {{"device", 1}};
+    default: return {{"none", 1}};
+  }
+}
+
+Json direct_tensor(const Laid& laid, int object) {
+  return {{"object", object},
+          {"offset", laid.offset * itemsize(laid.dtype)},
+          {"dtype", dtype_word(laid.dtype)},
+          {"shape", laid.shape},
+          {"strides", laid.strides}};
+}
+
+template <class F> Json arguments_json(const Problem& problem, F&& tensor_json) {
+  Json list = Json::array();
+  for (const Argument& argument : problem.arguments) {
+    if (argument.value.tag == BP_TENSOR) {
+      list.push_back({{"tensor", tensor_json(argument.tensors.at(0))}});
+    } else if (argument.value.tag == BP_TENSOR_LIST) {
+      Json tensors = Json::array();
+      for (const int each : argument.tensors) tensors.push_back(tensor_json(each));
+      list.push_back({{"tensors", std::move(tensors)}});
+    } else {
+      list.push_back(plain_value(argument.value));
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+const char* dtype_word(Dtype dtype) {
+  return short_names[index(dtype)];
+}
+
+Json core_arguments(const Problem& problem, int first) {
+  return arguments_json(problem, [&](int tensor) { return Json(first + tensor); });
+}
+
+Json direct_arguments(const Problem& problem, int first) {
+  return arguments_json(problem, [&](int tensor) {
+    return direct_tensor(problem.tensors.at(static_cast<std::size_t>(tensor)), first + tensor);
+  });
+}
+
+Json tensor_step(const Laid& laid, int object, bool wants_gradient) {
+  Json step = {
+      {"do", "tensor"},        {"object", object},        {"dtype", dtype_word(laid.dtype)},
+      {"shape", laid.shape},   {"strides", laid.strides}, {"offset", laid.offset},
+      {"grad", wants_gradient}};
+  if (laid.sparse_bytes == 0) {
+    step["storage"] = Json::binary(laid.storage);
+    return step;
+  }
+  step["sparse"] = laid.sparse_bytes;
+  step["pieces"] = Json::array();
+  const std::vector<std::uint64_t> offsets = sparse_offsets(laid);
+  const std::size_t size = itemsize(laid.dtype);
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const auto from = laid.storage.begin() + static_cast<std::ptrdiff_t>(i * size);
+    step["pieces"].push_back(
+        {offsets[i], Json::binary({from, from + static_cast<std::ptrdiff_t>(size)})});
+  }
+  return step;
+}
+
+}  // namespace bp::conform

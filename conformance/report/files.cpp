@@ -1,0 +1,93 @@
+#include "report/files.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+#include <backplane/dispatcher/loading/sha256.hpp>
+#include <backplane/tensor/error.hpp>
+
+namespace bp::conform {
+
+void write_whole_file(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".part";
+  std::FILE* file = std::fopen(temporary.c_str(), "we");
+  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr) good = std::fclose(file) == 0 && good;
+  if (good) good = std::rename(temporary.c_str(), path.c_str()) == 0;
+  if (good) return;
+  const int reason = errno;
+  std::remove(temporary.c_str());
+  throw_error(ErrorClass::bad_argument,
+              fmt::format("conform: cannot write {}: {}", path, std::strerror(reason)));
+}
+
+std::string read_whole_file(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  if (stream) text << stream.rdbuf();
+  if (!stream)
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  return text.str();
+}
+
+bool matches_glob(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p, ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+std::string escape_markup(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default:
+        // What XML forbids, even escaped.
+        out += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? '?' : c;
+    }
+  }
+  return out;
+}
+
+std::string utc_time(long seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+long now_seconds() {
+  return static_cast<long>(std::time(nullptr));
+}
+
+std::string sha256_of_text(const std::string& text) {
+  loading::Sha256 hash;
+  hash.add({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  return hash.finish();
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,61 @@
+// From a journal to what a person or a machine reads.
+#pragma once
+
+#include <cstdio>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "cases/derive.hpp"
+#include "runner/journal.hpp"
+
+namespace bp::conform {
+
+struct Waiver {
+  std::string pattern, reason, address, kind,
+      expires;  // kind: unsupported, expected_failure, challenge
+  int matched = 0, passed = 0;
+};
+// From a YAML-like or JSON file; throws naming file and line.
+std::vector<Waiver> read_waivers(const std::string& path);
+
+struct Count {
+  int run = 0, correct = 0, native = 0, failed = 0, waived = 0, unsupported = 0;
+};
+// What a run amounts to. `reached`: the highest level whose cases are all correct; `native`: all correct and native.
+struct Summary {
+  Count total;
+  std::vector<Count> levels;  // 0 to 5
+  int correct_level = -1, native_level = -1;
+  std::vector<std::string> correct_dtypes, native_dtypes;  // in which that level holds
+  std::string profile;                       // "L3:f32,f16,i64", from the native figure
+  std::vector<std::string> excused;          // rows with shape: data
+  std::vector<std::string> waiver_problems;  // unmatched, expired, unexpectedly passing
+  bool ok = false;
+};
+Summary summarize(const Run& run, std::vector<Waiver>& waivers);
+nlohmann::json to_json(const Summary& summary);
+nlohmann::json waivers_json(const std::vector<Waiver>& waivers);
+
+// Whether a failing or unsupported record is excused by one of them (not by a challenge, nor after its day).
+bool is_waived(const Record& record, const std::vector<Waiver>& waivers);
+bool is_failure(const Record& record);  // anything but pass and unsupported
+// Joins the journals of all shards of one run in a new folder. Throws if they are not that.
+void merge_shards(const std::vector<std::string>& reports, const std::string& folder);
+// Whether the run had all cases of its level and profile: no filter, no shard, none missing.
+bool is_whole(const Run& run);
+
+std::string text_summary(const Run& run,
+                         const Summary& summary);  // what `conform` prints at its end
+void write_junit(const Run& run, const std::string& path);
+void write_html(const Run& run, const Summary& summary, const std::vector<Waiver>& waivers,
+                const std::string& path);
+void write_badge(const Summary& summary, const std::string& path);
+// All of them into the folder of the journal, and the summary printed (not to null); the exit code.
+int write_reports(const std::string& folder, const std::string& waivers, std::FILE* to);
+
+// A certificate: JSON with subject, digests, summary and the digest of the journal beside it.
+void write_certificate(const Run& run, const Summary& summary, const std::string& journal,
+                       const std::string& path);
+
+}  // namespace bp::conform

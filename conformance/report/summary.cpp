@@ -1,0 +1,205 @@
+// From records to figures: correct and native, by level and dtype; the profile is written from the native one.
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+
+#include "inputs/element.hpp"
+#include "report/files.hpp"
+#include "report/report.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr int num_levels = 6;
+
+bool is_excused_row(const std::string& op) {
+  ensure_operators();
+  const Operator* const row = find_operator(op);
+  return row != nullptr && (row->flags & BP_OP_SHAPE_DATA) != 0;
+}
+
+std::string today() {
+  return utc_time(now_seconds()).substr(0, 10);
+}
+
+bool expired(const Waiver& waiver) {
+  return waiver.expires < today();
+}
+
+bool excuses(const Waiver& waiver, const Record& record) {
+  const Outcome outcome = record.verdict.outcome;
+  if (waiver.kind == "challenge" || expired(waiver)) return false;
+  // What comes and goes is no expectation.
+  const bool wanted = waiver.kind == "unsupported"
+                          ? outcome == Outcome::unsupported
+                          : is_failure(record) && outcome != Outcome::flaky;
+  return wanted && matches_glob(waiver.pattern, record.name);
+}
+
+void count_waivers(const Record& record, std::vector<Waiver>& waivers) {
+  for (Waiver& waiver : waivers) {
+    if (!matches_glob(waiver.pattern, record.name)) continue;
+    waiver.matched += excuses(waiver, record) || (waiver.kind == "challenge" && is_failure(record));
+    waiver.passed += record.verdict.outcome == Outcome::pass;
+  }
+}
+
+void judge_waivers(const Run& run, const std::vector<Waiver>& waivers, Summary& out) {
+  for (const Waiver& waiver : waivers) {
+    const auto say = [&](const std::string& why) {
+      out.waiver_problems.push_back(
+          fmt::format("the waiver of {} ({}) {}", waiver.pattern, waiver.kind, why));
+    };
+    if (expired(waiver))
+      say("expired on " + waiver.expires);
+    else if (waiver.passed != 0)
+      say(fmt::format("covers {} cases that pass: remove or narrow it", waiver.passed));
+    else if (waiver.matched == 0 && is_whole(run))
+      say("matches nothing that needs it: remove it");
+  }
+}
+
+// What one figure needs to know of a level and a dtype.
+struct Standing {
+  std::map<Dtype, std::pair<int, int>> dtypes;  // good, all
+  int good_probes = 0, probes = 0;
+};
+
+class Figure {
+ public:
+  void add(const Record& record, bool good) {
+    Standing& standing =
+        levels_[static_cast<std::size_t>(std::clamp(record.one.level, 0, num_levels - 1))];
+    if (record.one.lane == Lane::probe) {
+      standing.good_probes += good;
+      ++standing.probes;
+    } else {
+      auto& [num_good, all] = standing.dtypes[record.one.dtype];
+      num_good += good;
+      ++all;
+    }
+  }
+
+  // A level holds in the dtypes all of whose cases up to it are good, if all that is no row's is good too.
+  int reached(std::vector<std::string>& dtypes) const {
+    int reached = -1;
+    std::set<Dtype> seen, bad;
+    for (int level = 0; level < num_levels; ++level) {
+      const Standing& standing = levels_[static_cast<std::size_t>(level)];
+      if (standing.good_probes < standing.probes ||
+          (standing.probes == 0 && standing.dtypes.empty()))
+        break;
+      for (const auto& [dtype, counts] : standing.dtypes) {
+        seen.insert(dtype);
+        if (counts.first < counts.second) bad.insert(dtype);
+      }
+      std::vector<std::string> good;
+      for (const Dtype dtype : seen)
+        if (!bad.contains(dtype)) good.emplace_back(short_name(dtype));
+      if (!seen.empty() && good.empty()) break;
+      reached = level;
+      dtypes = good;
+    }
+    // f32 is what a reader looks for first.
+    std::stable_partition(dtypes.begin(), dtypes.end(),
+                          [](const std::string& dtype) { return dtype == "f32"; });
+    return reached;
+  }
+
+ private:
+  Standing levels_[num_levels];
+};
+
+void count_record(const Record& record, bool waived, Count& count) {
+  const Outcome outcome = record.verdict.outcome;
+  ++count.run;
+  count.correct += outcome == Outcome::pass;
+  count.native += record.verdict.native();
+  count.waived += waived;
+  count.failed += is_failure(record) && !waived;
+  count.unsupported += outcome == Outcome::unsupported && !waived;
+}
+
+nlohmann::json count_json(const Count& count) {
+  return {{"run", count.run},       {"correct", count.correct}, {"native", count.native},
+          {"failed", count.failed}, {"waived", count.waived},   {"unsupported", count.unsupported}};
+}
+
+std::string profile_text(const Run& run, const Summary& summary) {
+  if (!is_whole(run)) return "partial";
+  if (summary.native_level < 0) return "none";
+  std::string text = fmt::format("L{}", summary.native_level);
+  for (std::size_t i = 0; i < summary.native_dtypes.size(); ++i)
+    text += (i == 0 ? ":" : ",") + summary.native_dtypes[i];
+  return text;
+}
+
+}  // namespace
+
+bool is_failure(const Record& record) {
+  return record.verdict.outcome != Outcome::pass && record.verdict.outcome != Outcome::unsupported;
+}
+
+bool is_waived(const Record& record, const std::vector<Waiver>& waivers) {
+  return std::any_of(waivers.begin(), waivers.end(),
+                     [&](const Waiver& waiver) { return excuses(waiver, record); });
+}
+
+bool is_whole(const Run& run) {
+  const nlohmann::json& selection = run.header.at("selection");
+  const auto aggregates =
+      std::count_if(run.records.begin(), run.records.end(),
+                    [](const Record& record) { return record.name.starts_with("probe:bias."); });
+  return selection.at("filters").empty() && selection.at("num_shards") == 1 && run.ended &&
+         !run.interrupted &&
+         static_cast<std::ptrdiff_t>(run.records.size()) - aggregates >=
+             run.header.at("cases").get<std::ptrdiff_t>();
+}
+
+Summary summarize(const Run& run, std::vector<Waiver>& waivers) {
+  Summary out;
+  out.levels.resize(num_levels);
+  Figure correct, native;
+  std::set<std::string> excused;
+  for (const Record& record : run.records) {
+    count_waivers(record, waivers);
+    const bool waived = is_waived(record, waivers);
+    count_record(record, waived, out.total);
+    count_record(
+        record, waived,
+        out.levels[static_cast<std::size_t>(std::clamp(record.one.level, 0, num_levels - 1))]);
+    const bool is_correct = record.verdict.outcome == Outcome::pass;
+    const bool is_excused = is_correct && !record.verdict.native() && is_excused_row(record.one.op);
+    if (is_excused) excused.insert(record.one.op);
+    if (waived) continue;
+    correct.add(record, is_correct);
+    native.add(record, record.verdict.native() || is_excused);
+  }
+  out.excused.assign(excused.begin(), excused.end());
+  out.correct_level = correct.reached(out.correct_dtypes);
+  out.native_level = native.reached(out.native_dtypes);
+  out.profile = profile_text(run, out);
+  judge_waivers(run, waivers, out);
+  out.ok = out.total.failed == 0 && out.waiver_problems.empty() && run.ended && !run.interrupted &&
+           out.total.run > 0;
+  return out;
+}
+
+nlohmann::json to_json(const Summary& summary) {
+  nlohmann::json levels = nlohmann::json::array();
+  for (const Count& count : summary.levels) levels.push_back(count_json(count));
+  return {{"total", count_json(summary.total)},
+          {"levels", levels},
+          {"correct", {{"level", summary.correct_level}, {"dtypes", summary.correct_dtypes}}},
+          {"native", {{"level", summary.native_level}, {"dtypes", summary.native_dtypes}}},
+          {"profile", summary.profile},
+          {"excused", summary.excused},
+          {"waiver_problems", summary.waiver_problems},
+          {"ok", summary.ok}};
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,77 @@
+// What `backplane conform` prints at its end.
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+#include "inputs/element.hpp"
+#include "report/report.hpp"
+
+namespace bp::conform {
+namespace {
+
+std::string level_line(const char* figure, int level, const std::vector<std::string>& dtypes) {
+  if (level < 0) return fmt::format("{:<8} no level\n", figure);
+  return fmt::format("{:<8} L{}{}\n", figure, level,
+                     dtypes.empty() ? "" : fmt::format(" in {}", fmt::join(dtypes, ", ")));
+}
+
+std::string count_line(const std::string& what, const Count& count) {
+  return fmt::format("{:<6}{:>8}{:>9}{:>8}{:>8}{:>8}{:>13}\n", what, count.run, count.correct,
+                     count.native, count.failed, count.waived, count.unsupported);
+}
+
+std::string accuracy_lines(const Run& run) {
+  std::map<std::string, double> worst;
+  for (const Record& record : run.records)
+    if (record.verdict.worst_share > 0) {
+      double& share = worst[fmt::format("{}[{}]", record.one.op, short_name(record.one.dtype))];
+      share = std::max(share, record.verdict.worst_share);
+    }
+  std::vector<std::pair<double, std::string>> rows;
+  for (const auto& [row, share] : worst) rows.emplace_back(share, row);
+  std::sort(rows.rbegin(), rows.rend());
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, rows.size()); ++i)
+    text += fmt::format("{}{} {:.2g}", i == 0 ? "nearest to its bound: " : ", ", rows[i].second,
+                        rows[i].first);
+  return text.empty() ? text : text + "\n";
+}
+
+std::string numerics_line(const Numerics& numerics) {
+  std::string text;
+  const auto add = [&text](bool declared, const char* what) {
+    if (declared) text += std::string(text.empty() ? "declared numerics: " : ", ") + what;
+  };
+  add(numerics.flushes_denormals, "flushes denormals");
+  add(numerics.tf32_matmul, "TF32 products");
+  add(numerics.low_accumulation, "16-bit sums");
+  return text.empty() ? text : text + "\n";
+}
+
+}  // namespace
+
+std::string text_summary(const Run& run, const Summary& summary) {
+  std::string text = fmt::format("{} ({} {}), {}\n", run.subject.device, run.subject.backend,
+                                 run.subject.version, run.subject.library);
+  text += fmt::format("{:<6}{:>8}{:>9}{:>8}{:>8}{:>8}{:>13}\n", "level", "cases", "correct",
+                      "native", "failed", "waived", "unsupported");
+  for (std::size_t level = 0; level < summary.levels.size(); ++level)
+    if (summary.levels[level].run != 0)
+      text += count_line(fmt::format("L{}", level), summary.levels[level]);
+  text += count_line("all", summary.total);
+  text += level_line("correct", summary.correct_level, summary.correct_dtypes);
+  text += level_line("native", summary.native_level, summary.native_dtypes);
+  text += numerics_line(run.subject.numerics) + accuracy_lines(run);
+  if (!summary.excused.empty())
+    text += fmt::format("excused (their shape depends on data): {}\n",
+                        fmt::join(summary.excused, ", "));
+  for (const std::string& problem : summary.waiver_problems) text += problem + "\n";
+  text += fmt::format("profile {}: {} of {} cases in {:.1f} s, {}\n", summary.profile,
+                      summary.total.run, run.header.at("cases").get<int>(), run.seconds,
+                      run.interrupted || !run.ended ? "interrupted"
+                      : summary.ok                  ? "nothing failed"
+                                                    : "failed");
+  return text;
+}
+
+}  // namespace bp::conform

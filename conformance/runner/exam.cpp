@@ -1,0 +1,157 @@
+#include "runner/exam.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include <backplane/tensor/error.hpp>
+
+#include "report/files.hpp"
+
+namespace bp::conform {
+namespace {
+
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+    text.insert(at, "\\");
+  return text;
+}
+
+// Of one fault or variant over all seeds.
+struct ExamRow {
+  const ExamEntry* entry = nullptr;
+  std::vector<const ExamResult*> results;
+  bool good() const {
+    return std::all_of(results.begin(), results.end(),
+                       [](const ExamResult* result) { return result->good; });
+  }
+};
+
+std::vector<ExamRow> rows_of(const std::vector<ExamResult>& results, bool faults) {
+  std::vector<ExamRow> rows;
+  for (const ExamResult& result : results) {
+    if (result.entry.is_fault() != faults) continue;
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const ExamRow& each) {
+      return each.entry->name == result.entry.name;
+    });
+    if (row == rows.end()) row = rows.insert(rows.end(), ExamRow{&result.entry, {}});
+    row->results.push_back(&result);
+  }
+  return rows;
+}
+
+std::string fault_table(const std::vector<ExamRow>& rows) {
+  std::string text =
+      "| fault | family | killed | by | cases run of | seconds |\n|---|---|---|---|---|---|\n";
+  for (const ExamRow& row : rows) {
+    const ExamResult& first = *row.results.front();
+    const auto killed = std::count_if(row.results.begin(), row.results.end(),
+                                      [](const ExamResult* each) { return each->good; });
+    text += fmt::format("| {}: {} | {} | {} of {} | `{}` | {} of {} | {:.1f} |\n", row.entry->name,
+                        cell(row.entry->what), row.entry->family, killed, row.results.size(),
+                        cell(first.first), first.run, first.cases, first.seconds);
+  }
+  return text;
+}
+
+std::string family_matrix(const std::vector<ExamRow>& rows) {
+  std::set<std::string> families;
+  for (const ExamRow& row : rows) {
+    families.insert(row.entry->family);
+    for (const ExamResult* result : row.results)
+      for (const auto& [family, count] : result->kills) families.insert(family);
+  }
+  std::string text = "| fault |", line = "|---|";
+  for (const std::string& family : families) {
+    text += " " + family + " |";
+    line += "---|";
+  }
+  text += "\n" + line + "\n";
+  for (const ExamRow& row : rows) {
+    text += "| " + row.entry->name + " |";
+    for (const std::string& family : families) {
+      int kills = 0;
+      for (const ExamResult* result : row.results)
+        if (const auto found = result->kills.find(family); found != result->kills.end())
+          kills += found->second;
+      const std::string shown = kills == 0 ? "" : std::to_string(kills);
+      text += family == row.entry->family ? fmt::format(" **{}** |", kills)
+                                          : fmt::format(" {} |", shown);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string variant_table(const std::vector<ExamRow>& rows) {
+  std::string text =
+      "| variant | passed | cases | seconds | failed first |\n|---|---|---|---|---|\n";
+  for (const ExamRow& row : rows) {
+    const auto passed = std::count_if(row.results.begin(), row.results.end(),
+                                      [](const ExamResult* each) { return each->good; });
+    const auto bad = std::find_if(row.results.begin(), row.results.end(),
+                                  [](const ExamResult* each) { return !each->good; });
+    text += fmt::format("| {}: {} | {} of {} | {} | {:.1f} | {} |\n", row.entry->name,
+                        cell(row.entry->what), passed, row.results.size(),
+                        row.results.front()->cases, row.results.front()->seconds,
+                        bad == row.results.end() ? "" : cell((*bad)->first));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<ExamEntry> read_exam(const std::string& path) {
+  const auto json =
+      nlohmann::json::parse(read_whole_file(path), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("faults"))
+    throw_error(
+        ErrorClass::bad_argument,
+        fmt::format("{}: not a list of faults: {{\"faults\": [...], \"variants\": [...]}}", path));
+  std::vector<ExamEntry> entries;
+  try {
+    for (const auto& each : json["faults"])
+      entries.push_back(
+          {each.at("fault"), each.at("family"), each.value("what", ""), each.at("ops")});
+    for (const auto& each : json.value("variants", nlohmann::json::array()))
+      entries.push_back({each.at("variant"), "", each.value("what", ""), {}});
+  } catch (const nlohmann::json::exception& problem) {
+    throw_error(ErrorClass::bad_argument, fmt::format("{}: {}", path, problem.what()));
+  }
+  return entries;
+}
+
+std::string exam_line(const ExamResult& result) {
+  const char* verdict = result.entry.is_fault() ? (result.good ? "killed" : "SURVIVES")
+                                                : (result.good ? "passes" : "FAILS");
+  return fmt::format("{:<9}{:<26}{:<14}seed {:<4}{:>6} of {:>6} cases {:>7.1f} s  {}{}\n", verdict,
+                     result.entry.name, result.entry.family, result.seed, result.run, result.cases,
+                     result.seconds, result.first,
+                     result.good || result.why.empty() ? "" : ": " + result.why);
+}
+
+std::string exam_page(const std::vector<ExamResult>& results) {
+  const std::vector<ExamRow> faults = rows_of(results, true), variants = rows_of(results, false);
+  std::set<std::uint64_t> seeds;
+  for (const ExamResult& result : results) seeds.insert(result.seed);
+  const auto good = [](const std::vector<ExamRow>& rows) {
+    return std::count_if(rows.begin(), rows.end(), [](const ExamRow& row) { return row.good(); });
+  };
+  return fmt::format(
+      "# The suite's own exam\n\nWritten by `backplane conform selftest --write "
+      "docs/conformance_exam.md`: faults seeded one at a time into a "
+      "correct software plugin (`tests/plugins/exam`), at the normal profile, with the seeds {}. A "
+      "fault runs the operators that it touches "
+      "and stops at the first kill by a case of its family; benign variants run whole and must "
+      "pass.\n\n"
+      "{} of {} faults are killed by the family named with every seed; {} of {} benign variants "
+      "pass.\n\n## Faults\n\n{}\n"
+      "## Who killed what\n\nFailing cases until the kill, by family; a case has several. The "
+      "named family is bold.\n\n{}\n"
+      "## Benign variants\n\n{}",
+      fmt::join(seeds, ", "), good(faults), faults.size(), good(variants), variants.size(),
+      fault_table(faults), family_matrix(faults), variant_table(variants));
+}
+
+}  // namespace bp::conform

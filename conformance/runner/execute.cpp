@@ -1,0 +1,161 @@
+#include "runner/execute.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+
+#include "worker/worker.hpp"
+
+namespace bp::conform {
+namespace {
+
+using Clock = Channel::Clock;
+
+Verdict failed(Outcome outcome, std::string why) {
+  Verdict verdict;
+  verdict.outcome = outcome;
+  verdict.why = std::move(why);
+  return verdict;
+}
+
+// The verdict on a worker that gave no answer.
+Verdict judge_silence(Channel::Got got, WorkerProcess& worker, double limit_s) {
+  if (got == Channel::Got::late) {
+    worker.end();
+    return failed(Outcome::timeout, fmt::format("no answer within {:.3g} s", limit_s));
+  }
+  if (got == Channel::Got::broken) {
+    worker.end();
+    return failed(Outcome::crash, "the worker's answer is broken: something else wrote into it");
+  }
+  bool killed = false;
+  const std::string how = worker.end(&killed);
+  if (killed) return failed(Outcome::crash, "the worker closed its answers and did not end");
+  return failed(Outcome::crash, "the worker ended by " + how);
+}
+
+// Whether the device answers no more: the next case would fail for this one's reason.
+bool lost_its_device(const Json& answer) {
+  if (answer.contains("failed")) return true;
+  const auto watch = answer.find("watch");
+  if (watch == answer.end()) return false;
+  const auto lost = watch->find("lost");
+  return lost != watch->end() && *lost != Json() && *lost != Json(false) && *lost != Json("");
+}
+
+struct Session {
+  const Bench& bench;
+  Workers& workers;
+  Executed& out;
+  double limit_s;
+
+  bool give_up(Channel::Got got, WorkerProcess& worker, double waited_s) {
+    out.interrupted = got == Channel::Got::interrupted;
+    if (!out.interrupted) out.record.verdict = judge_silence(got, worker, waited_s);
+    workers.drop(out.lane);
+    return false;
+  }
+
+  // Its start is not on the first case's time.
+  bool greet(WorkerProcess& worker) {
+    worker.channel().post({{"case", ""}, {"poison", 0}, {"steps", Json::array()}});
+    Json answer;
+    const Channel::Got got = worker.channel().next(answer, Clock::now() + patience_at_start);
+    return got == Channel::Got::message ||
+           give_up(got, worker, static_cast<double>(patience_at_start.count()));
+  }
+
+  // False when there is a verdict already.
+  bool collect(Trial& trial, std::vector<Json>& answers) {
+    const int num_scripts = trial.num_scripts();
+    std::vector<Json> first = {trial.script(0)};
+    out.lane = worker_lane(out.record.one, first[0]);
+    WorkerProcess& worker = workers.of_lane(out.lane);
+    if (worker.company.empty() && !greet(worker)) return false;
+    out.company = worker.company;
+    worker.company.push_back(out.record.one);
+    if (limit_s <= 0) limit_s = trial.timeout_seconds() * bench.patience;
+
+    int posted = 0;
+    const auto post = [&] {
+      worker.channel().post(posted == 0 ? first[0] : trial.script(posted)), ++posted;
+    };
+    while (posted < std::min(2, num_scripts)) post();
+    trial.prepare();
+    for (int i = 0; i < num_scripts; ++i) {
+      Json answer;
+      const auto limit =
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
+      const Channel::Got got = worker.channel().next(answer, Clock::now() + limit);
+      if (got != Channel::Got::message) return give_up(got, worker, limit_s);
+      answers.push_back(std::move(answer));
+      if (posted < num_scripts) post();
+    }
+    return true;
+  }
+
+  void run() {
+    const std::unique_ptr<Trial> trial = bench.make_trial
+                                             ? bench.make_trial(out.record.one, bench.subject)
+                                             : make_trial(out.record.one, bench.subject);
+    std::vector<Json> answers;
+    if (!collect(*trial, answers)) return;
+    if (std::any_of(answers.begin(), answers.end(), lost_its_device)) workers.drop(out.lane);
+    out.record.verdict = trial->judge(answers);
+  }
+};
+
+}  // namespace
+
+Workers::~Workers() = default;
+
+WorkerProcess& Workers::of_lane(const std::string& lane) {
+  std::unique_ptr<WorkerProcess>& worker = workers_[lane];
+  if (worker != nullptr && static_cast<int>(worker->company.size()) >= renew_after_) {
+    worker->finish();
+    worker.reset();
+  }
+  if (worker == nullptr) worker = std::make_unique<WorkerProcess>(bench_.plan, lane);
+  return *worker;
+}
+
+void Workers::drop(const std::string& lane) {
+  workers_.erase(lane);
+}
+
+void Workers::finish() {
+  for (auto& [lane, worker] : workers_) worker->finish();
+  workers_.clear();
+}
+
+Executed execute(const Bench& bench, Workers& workers, const Case& one, double limit_s) {
+  Executed out;
+  out.record.one = one;
+  out.record.name = name_of(one);
+  const auto start = Clock::now();
+  try {
+    Session{bench, workers, out, limit_s}.run();
+  } catch (const std::exception& problem) {
+    // The suite's own fault, or an answer that makes no sense: scripts may still be on their way.
+    if (!out.lane.empty()) workers.drop(out.lane);
+    out.record.verdict =
+        failed(Outcome::fail, fmt::format("the case could not be judged: {}", problem.what()));
+    out.record.verdict.rule = "suite";
+  }
+  out.record.ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return out;
+}
+
+Executed execute_alone(const Bench& bench, const Case& one, double limit_s,
+                       const std::vector<Case>& before) {
+  Workers workers(bench, static_cast<int>(before.size()) + 2);
+  for (const Case& each : before) {
+    Executed companion = execute(bench, workers, each, limit_s);
+    if (companion.interrupted || companion.died()) return companion;
+  }
+  Executed out = execute(bench, workers, one, limit_s);
+  if (!out.died() && !out.interrupted) workers.finish();
+  return out;
+}
+
+}  // namespace bp::conform

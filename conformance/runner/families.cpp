@@ -1,0 +1,71 @@
+#include "runner/families.hpp"
+
+#include <string_view>
+
+namespace bp::conform {
+namespace {
+
+struct Meaning {
+  std::string_view word;
+  const char* family;
+};
+
+// Of values (inputs/values.hpp).
+constexpr Meaning meanings_of_values[] = {{"specials", "special"},  {"zeros", "special"},
+                                          {"wide", "values"},       {"wide", "overflow"},
+                                          {"near", "values"},       {"every16", "values"},
+                                          {"cancel", "values"},     {"cancel", "cancellation"},
+                                          {"exact", "exact"},       {"big", "2^53"},
+                                          {"big", "overflow"},      {"ties", "values"},
+                                          {"ties", "exact"},        {"duplicates", "duplicates"},
+                                          {"too_high", "negative"}, {"too_low", "negative"},
+                                          {"wide", "ulp"},          {"near", "ulp"},
+                                          {"every16", "ulp"}};
+
+constexpr Meaning meanings_of_forms[] = {{"error", "negative"},  {"grad", "gradient"},
+                                         {"repeat", "stress"},   {"repeat", "determinism"},
+                                         {"threads", "stress"},  {"in_place", "alias"},
+                                         {"aliased", "alias"},   {"stream", "async"},
+                                         {"recycled", "poison"}, {"relation", "relation"}};
+
+// Of sentences that the instruments make (trials/answers.cpp).
+constexpr Meaning meanings_of_sentences[] = {{"wrote outside of its memory", "red zone"},
+                                             {"wrote between the elements", "red zone"},
+                                             {"changed an input", "checksum"},
+                                             {"keeps more than it had", "counters"},
+                                             {"leak", "counters"},
+                                             {"two runs give different", "poison"},
+                                             {"two runs give different", "determinism"},
+                                             {"said UNSUPPORTED after", "honesty"},
+                                             {"without a message", "honesty"},
+                                             {"failed, and changed memory", "negative"},
+                                             {"answers no more", "isolation"}};
+
+}  // namespace
+
+std::set<std::string> families_of_case(const Case& one) {
+  std::set<std::string> families = {one.family};
+  for (const Meaning& meaning : meanings_of_values)
+    if (one.values == meaning.word) families.insert(meaning.family);
+  for (const Meaning& meaning : meanings_of_forms)
+    if (one.form == meaning.word) families.insert(meaning.family);
+  if (one.lane == Lane::probe) {
+    families.insert(one.op.substr(0, one.op.find('.')));
+    families.insert(one.op.substr(one.op.find('.') + 1));
+  }
+  return families;
+}
+
+std::set<std::string> families_of_kill(const Record& record) {
+  std::set<std::string> families = families_of_case(record.one);
+  const Verdict& verdict = record.verdict;
+  for (const Meaning& meaning : meanings_of_sentences)
+    if (verdict.why.find(meaning.word) != std::string::npos) families.insert(meaning.family);
+  if (verdict.outcome == Outcome::crash || verdict.outcome == Outcome::timeout)
+    families.insert("isolation");
+  if (verdict.outcome == Outcome::flaky) families.insert({"flaky", "stress"});
+  if (verdict.rule.find("gamma") != std::string::npos) families.insert("accumulation");
+  return families;
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,205 @@
+#include "runner/journal.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <unordered_map>
+
+#include <backplane/tensor/error.hpp>
+
+namespace bp::conform {
+namespace {
+
+constexpr Outcome all_outcomes[] = {Outcome::pass,       Outcome::fail,  Outcome::unsupported,
+                                    Outcome::mistrusted, Outcome::crash, Outcome::timeout,
+                                    Outcome::flaky};
+
+Json record_line(const Record& record) {
+  const Verdict& verdict = record.verdict;
+  Json line = {{"case", record.name},
+               {"outcome", name(verdict.outcome)},
+               {"level", record.one.level},
+               {"family", record.one.family},
+               {"ms", std::round(record.ms * 100) / 100}};
+  const auto add = [&line](const char* key, const std::string& text) {
+    if (!text.empty()) line[key] = text;
+  };
+  add("rung", verdict.rung);
+  add("why", verdict.why);
+  add("rule", verdict.rule);
+  add("hash", verdict.hash);
+  add("accomplice", record.accomplice);
+  const auto add_number = [&line](const char* key, double number) {
+    // JSON has no infinity.
+    if (number != 0) line[key] = std::isfinite(number) ? number : std::copysign(1e300, number);
+  };
+  add_number("ulp", verdict.worst_ulp);
+  add_number("share", verdict.worst_share);
+  add_number("bias", verdict.bias);
+  return line;
+}
+
+Outcome read_outcome(const std::string& text) {
+  for (const Outcome outcome : all_outcomes)
+    if (text == name(outcome)) return outcome;
+  throw_error(ErrorClass::bad_argument, fmt::format("\"{}\" is no outcome", text));
+}
+
+// A name that this version does not know (an aggregate's, an older table's) still has its row.
+Case case_of_name(const std::string& text) {
+  try {
+    return read_case(text);
+  } catch (const std::exception&) {
+    Case one;
+    one.lane = text.starts_with("direct:") ? Lane::direct
+               : text.starts_with("core:") ? Lane::core
+                                           : Lane::probe;
+    const std::size_t from = text.find(':') + 1;
+    one.op = text.substr(from, text.find_first_of("[/@", from) - from);
+    const std::size_t bracket = text.find('[');
+    if (bracket == std::string::npos) return one;
+    try {
+      one.dtype = dtype_from_name(
+          text.substr(bracket + 1, text.find_first_of(",]", bracket) - bracket - 1));
+    } catch (const Error&) {
+    }
+    return one;
+  }
+}
+
+Record read_record(const Json& line) {
+  Record record;
+  line.at("case").get_to(record.name);
+  record.one = case_of_name(record.name);
+  record.one.level = line.at("level").get<int>();
+  record.one.family = line.value("family", "");
+  record.ms = line.value("ms", 0.0);
+  record.accomplice = line.value("accomplice", "");
+  Verdict& verdict = record.verdict;
+  verdict.outcome = read_outcome(line.at("outcome").get<std::string>());
+  verdict.rung = line.value("rung", "");
+  verdict.why = line.value("why", "");
+  verdict.rule = line.value("rule", "");
+  verdict.hash = line.value("hash", "");
+  verdict.worst_ulp = line.value("ulp", 0.0);
+  verdict.worst_share = line.value("share", 0.0);
+  verdict.bias = line.value("bias", 0.0);
+  return record;
+}
+
+struct JournalReader {
+  Run run;
+  std::unordered_map<std::string, std::size_t> places;
+
+  void take(const Json& line) {
+    if (line.contains("run")) {
+      run.header = line["run"];
+      run.subject = read_subject(run.header.at("subject"));
+    } else if (line.contains("case")) {
+      Record record = read_record(line);
+      const auto [place, is_new] = places.try_emplace(record.name, run.records.size());
+      if (is_new) {
+        run.records.push_back(std::move(record));
+      } else {
+        run.doubled.push_back(record.name);
+        run.records[place->second] = std::move(record);
+      }
+    } else if (line.contains("end")) {
+      run.ended = true;
+      run.interrupted = line["end"].value("interrupted", false);
+      run.seconds += line["end"].value("seconds", 0.0);
+    } else if (line.contains("resume")) {
+      run.ended = run.interrupted = false;
+    }
+  }
+};
+
+// A worker that was killed may leave half of its line before another's.
+bool is_torn_begin(const std::string& line) {
+  return line.starts_with("{\"beg");
+}
+
+void cut_torn_line(int file) {
+  const off_t size = lseek(file, 0, SEEK_END);
+  for (off_t end = size; end > 0; --end) {
+    char last = 0;
+    if (pread(file, &last, 1, end - 1) == 1 && last == '\n') {
+      if (end < size && ftruncate(file, end) != 0) return;
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+Journal::Journal(const std::string& path, bool resume) : path_(path) {
+  const int fresh = resume ? 0 : O_CREAT | O_TRUNC;
+  file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | fresh, 0644);
+  if (file_ < 0)
+    throw_error(ErrorClass::bad_argument, fmt::format("conform: cannot write the journal {}: {}",
+                                                      path, std::strerror(errno)));
+  if (resume) cut_torn_line(file_);
+}
+
+Journal::~Journal() {
+  if (file_ < 0) return;
+  fsync(file_);
+  close(file_);
+}
+
+void Journal::write(const Json& line) {
+  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  const std::scoped_lock guard(lock_);
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::write(file_, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      throw_error(
+          ErrorClass::out_of_memory,
+          fmt::format("conform: cannot write the journal {}: {}; what it holds is kept, and "
+                      "--resume goes on",
+                      path_, std::strerror(errno)));
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+void Journal::write(const Record& record) {
+  write(record_line(record));
+}
+
+Run read_journal(const std::string& path) {
+  std::ifstream stream(path);
+  if (!stream)
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  JournalReader reader;
+  std::string line;
+  for (int number = 1; std::getline(stream, line); ++number) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const bool cut_off = stream.eof();  // the last line, without its end
+    if (json.is_discarded() && (cut_off || is_torn_begin(line))) continue;
+    const auto fail = [&](const std::string& why) {
+      throw_error(
+          ErrorClass::bad_argument,
+          fmt::format("{}:{}: {}; this is no journal of backplane conform, or it was damaged", path,
+                      number, why));
+    };
+    if (!json.is_object()) fail("not a JSON object");
+    if (number == 1 && !json.contains("run")) fail("does not begin with the run");
+    try {
+      reader.take(json);
+    } catch (const std::exception& problem) {
+      fail(problem.what());
+    }
+  }
+  if (reader.run.header.is_null())
+    throw_error(ErrorClass::bad_argument, fmt::format("{}: an empty journal", path));
+  return std::move(reader.run);
+}
+
+}  // namespace bp::conform

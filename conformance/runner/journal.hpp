@@ -1,0 +1,62 @@
+// The append-only record of a run, a JSON object a line: all that reports, certificates and --resume read.
+//
+//   {"run": {"tool": VERSION, "subject": {...}, "selection": {...}, "digest": SHA-256 of the must-run list, "cases": N,
+//            "started": UTC seconds, "host": {...}}}
+//   {"begin": CASE, "worker": PID}                       written by the worker, before
+//   {"case": CASE, "outcome": "pass", "rung": "native", "level": 3, "family": "layout", "ms": 0.8, "ulp": 0.5,
+//    "share": 0.2, "bias": 0.0, "hash": HEX, "rule": TEXT?, "why": TEXT?, "accomplice": CASE?}
+//   {"aggregate": {"row": "matmul[f32]", "cases": 40, "bias": 0.001, "t": 0.3}}     over all cases of a row and dtype
+//   {"resume": {"started": UTC seconds}}
+//   {"end": {"seconds": 41.2, "interrupted": false}}
+// A line that is cut off (a crash, a full disk) is ignored by readers if it is the last one, and else an error.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cases/subject.hpp"
+#include "trials/trial.hpp"
+
+namespace bp::conform {
+
+struct Record {
+  Case one;
+  std::string name;
+  Verdict verdict;
+  double ms = 0;
+  std::string accomplice;
+};
+
+// Appends; every line is the system's to keep when `write` returns, and on disk at the end. Throws with path and reason when the disk is full; what was
+// written before stays readable. Threads: any.
+class Journal {
+ public:
+  Journal(const std::string& path, bool resume);
+  ~Journal();
+  void write(const nlohmann::json& line);
+  void write(const Record& record);
+  int file() const { return file_; }
+
+ private:
+  std::mutex lock_;
+  int file_ = -1;
+  std::string path_;
+};
+
+struct Run {
+  nlohmann::json header;  // of "run"
+  Subject subject;
+  std::vector<Record> records;  // one for each case, the last line that names it
+  std::vector<std::string>
+      doubled;  // cases with more than one line: a journal that was not written by the runner
+  bool ended = false, interrupted = false;
+  double seconds = 0;
+};
+// Throws bad_argument naming file and line for what is no journal.
+Run read_journal(const std::string& path);
+
+}  // namespace bp::conform

@@ -1,0 +1,223 @@
+#include "runner/worker_process.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <backplane/tensor/error.hpp>
+
+extern char** environ;
+
+namespace bp::conform {
+namespace {
+
+// Where a worker finds its descriptors. The first three are for the plugin to write to.
+constexpr int requests_file = 3, answers_file = 4, journal_file = 5;
+
+std::vector<std::string> command_of(const WorkerPlan& plan, const std::string& lane) {
+  const std::string program = plan.executable.empty() ? "/proc/self/exe" : plan.executable;
+  std::vector<std::string> words = {program, "worker", "--device", plan.device, "--lane", lane};
+  if (!plan.plugin.empty()) words.insert(words.end(), {"--plugin", plan.plugin});
+  if (plan.journal >= 0) words.insert(words.end(), {"--journal-fd", std::to_string(journal_file)});
+  if (plan.fake) words.emplace_back("--fake");
+  if (!plan.debugger) return words;
+  std::vector<std::string> debugger = {"gdb", "-q", "-ex", "run", "--args"};
+  words[0] = "/proc/" + std::to_string(getpid()) + "/exe";
+  debugger.insert(debugger.end(), words.begin(), words.end());
+  return debugger;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// This process's environment with the plan's on top.
+std::vector<std::string> environment_of(const WorkerPlan& plan) {
+  std::vector<std::string> all;
+  const auto overridden = [&](std::string_view entry) {
+    const std::string_view name = entry.substr(0, entry.find('=') + 1);
+    return std::any_of(plan.environment.begin(), plan.environment.end(),
+                       [&](const std::string& own) { return own.starts_with(name); });
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!overridden(*entry)) all.emplace_back(*entry);
+  all.insert(all.end(), plan.environment.begin(), plan.environment.end());
+  return all;
+}
+
+// A copy above the places that a child uses, so that no dup2 hits another's source; closed on exec.
+int lifted(int file) {
+  return fcntl(file, F_DUPFD_CLOEXEC, 10);
+}
+
+void make_pipe(int (&ends)[2]) {
+  int low[2];
+  if (pipe2(low, O_CLOEXEC) != 0)
+    throw_error(ErrorClass::internal,
+                fmt::format("conform: no pipe for a worker: {}", std::strerror(errno)));
+  for (int i = 0; i < 2; ++i) {
+    ends[i] = lifted(low[i]);
+    close(low[i]);
+  }
+}
+
+int file_for_errors() {
+  const int low = memfd_create("worker's errors", MFD_CLOEXEC);
+  const int file = lifted(low);
+  if (low >= 0) close(low);
+  fcntl(file, F_SETFL, O_APPEND);
+  return file;
+}
+
+struct SpawnFiles {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  SpawnFiles() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  ~SpawnFiles() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+};
+
+// A group of its own: Ctrl-C is for the parent, which then ends its workers in order.
+void own_group(SpawnFiles& files) {
+  posix_spawnattr_setflags(&files.attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(&files.attributes, 0);
+  sigset_t signals;
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&files.attributes, &signals);
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM}) sigaddset(&signals, number);
+  posix_spawnattr_setsigdefault(&files.attributes, &signals);
+}
+
+std::string describe_status(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(const WorkerPlan& plan, const std::string& lane) {
+  std::signal(SIGPIPE, SIG_IGN);  // a dead worker is found by the end of its answers
+  int requests[2], answers[2];
+  make_pipe(requests);
+  make_pipe(answers);
+  errors_ = file_for_errors();
+  const int journal = plan.journal >= 0 ? lifted(plan.journal) : -1;
+
+  SpawnFiles files;
+  if (!plan.debugger) {
+    own_group(files);
+    posix_spawn_file_actions_addopen(&files.actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files.actions, errors_, 1);
+    posix_spawn_file_actions_adddup2(&files.actions, errors_, 2);
+  }
+  posix_spawn_file_actions_adddup2(&files.actions, requests[0], requests_file);
+  posix_spawn_file_actions_adddup2(&files.actions, answers[1], answers_file);
+  if (journal >= 0) posix_spawn_file_actions_adddup2(&files.actions, journal, journal_file);
+
+  std::vector<std::string> words = command_of(plan, lane), environment = environment_of(plan);
+  const int problem = posix_spawnp(&pid_, words[0].c_str(), &files.actions, &files.attributes,
+                                   pointers_to(words).data(), pointers_to(environment).data());
+  close(requests[0]);
+  close(answers[1]);
+  if (journal >= 0) close(journal);
+  channel_ = std::make_unique<Channel>(requests[1], answers[0], plan.stop);
+  if (problem == 0) return;
+  pid_ = -1;
+  close(errors_);
+  throw_error(ErrorClass::internal, fmt::format("conform: cannot start the worker {}: {}", words[0],
+                                                std::strerror(problem)));
+}
+
+WorkerProcess::~WorkerProcess() {
+  end();
+  if (errors_ >= 0) close(errors_);
+}
+
+std::string WorkerProcess::last_words() const {
+  constexpr off_t most = 400;
+  const off_t size = lseek(errors_, 0, SEEK_END);
+  const off_t from = std::max<off_t>(0, size - most);
+  std::string words(static_cast<std::size_t>(std::max<off_t>(0, size - from)), '\0');
+  const ssize_t count = pread(errors_, words.data(), words.size(), from);
+  words.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
+  for (char& c : words)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  while (!words.empty() && words.back() == ' ') words.pop_back();
+  return words;
+}
+
+std::string WorkerProcess::end(bool* killed) {
+  if (killed != nullptr) *killed = false;
+  if (pid_ < 0) return "it had ended";
+  int status = 0;
+  pid_t ended = waitpid(pid_, &status, WNOHANG);
+  // The end of its stream comes a moment before the end of the process.
+  for (int wait_ms = 0; ended == 0 && wait_ms < 2000 && killed != nullptr; wait_ms += 5) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ended = waitpid(pid_, &status, WNOHANG);
+  }
+  if (ended == 0) {
+    if (killed != nullptr) *killed = true;
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  pid_ = -1;
+  const std::string words = last_words();
+  return describe_status(status) + (words.empty() ? "" : "; it wrote: " + words);
+}
+
+bool WorkerProcess::finish() {
+  channel_->finish();
+  constexpr int patience_ms = 2000;
+  for (int waited = 0; pid_ >= 0 && waited < patience_ms; ++waited) {
+    if (waitpid(pid_, nullptr, WNOHANG) != 0) {
+      pid_ = -1;
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  end();
+  return false;
+}
+
+Subject describe_subject(const WorkerPlan& plan) {
+  WorkerProcess worker(plan, "direct");
+  worker.channel().post({{"case", ""}, {"poison", 0}, {"steps", {{{"do", "describe"}}}}});
+  Json answer;
+  const auto got = worker.channel().next(answer, Channel::Clock::now() + patience_at_start);
+  const auto fail = [&](const std::string& why) {
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("conform: device {} cannot be examined: {}", plan.device, why));
+  };
+  if (got == Channel::Got::late)
+    fail(fmt::format("its worker did not answer within {} s", patience_at_start.count()));
+  if (got != Channel::Got::message) fail("its worker ended by " + worker.end());
+  if (answer.contains("failed")) fail(answer["failed"].get<std::string>());
+  const Json& step = answer.at("steps").at(0);
+  if (step.value("code", 0) != 0) fail(step.value("message", "no reason given"));
+  const Subject subject = read_subject(step.contains("subject") ? step["subject"] : step);
+  worker.finish();
+  return subject;
+}
+
+}  // namespace bp::conform

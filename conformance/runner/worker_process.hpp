@@ -1,0 +1,60 @@
+// A worker as its parent sees it: a process that runs scripts until it is told to end, dies, or is killed.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "cases/case.hpp"
+#include "cases/subject.hpp"
+#include "runner/channel.hpp"
+
+namespace bp::conform {
+
+// How workers are started.
+struct WorkerPlan {
+  std::string executable;  // empty: this program
+  std::string device, plugin;
+  std::vector<std::string> environment;  // NAME=VALUE, besides that of this process
+  int journal = -1;                      // to which workers append; -1: none
+  bool fake = false;                     // for tests of the runner: see runner/fake_worker.hpp
+  bool debugger = false;                 // under gdb, with this terminal
+  const std::atomic<bool>* stop = nullptr;
+};
+
+class WorkerProcess {
+ public:
+  // Throws if the process cannot be started. `lane`: see worker/worker.hpp.
+  WorkerProcess(const WorkerPlan& plan, const std::string& lane);
+  // Kills a worker that has not ended.
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  Channel& channel() { return *channel_; }
+  // Kills it if it still runs, and says how it ended, with the last that it wrote to its standard error:
+  // "signal 11 (Segmentation fault)", "exit code 3"; `killed` if it was we.
+  std::string end(bool* killed = nullptr);
+  // Lets it end by itself, for a moment, so that the plugin's own end runs; false if it had to be killed.
+  bool finish();
+
+  std::vector<Case> company;  // the cases that it has run
+
+ private:
+  std::string last_words() const;
+
+  pid_t pid_ = -1;
+  int errors_ = -1;  // a file in memory: the worker's standard error
+  std::unique_ptr<Channel> channel_;
+};
+
+// A driver's first start can be slow: until a fresh worker has answered its first request.
+inline constexpr std::chrono::seconds patience_at_start{120};
+
+// What a fresh worker says of the device. Throws a sentence if it cannot be opened.
+Subject describe_subject(const WorkerPlan& plan);
+
+}  // namespace bp::conform

@@ -1,0 +1,166 @@
+#include "trials/answers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include <backplane/core_ops/row_facts.hpp>
+
+#include "inputs/element.hpp"
+#include "inputs/layouts.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr const char* rungs_by_rank[] = {"view",       "native", "legalized", "generated",
+                                         "decomposed", "host",   "none"};
+
+std::size_t rank_of(const std::string& rung) {
+  for (std::size_t i = 0; i < std::size(rungs_by_rank); ++i)
+    if (rung == rungs_by_rank[i]) return i;
+  return 0;
+}
+
+// Takes out what was seen of these objects.
+void leave_out(Json& entries, const std::vector<int>& objects) {
+  Json kept = Json::array();
+  for (const Json& each : entries)
+    if (std::find(objects.begin(), objects.end(), each.value("object", -1)) == objects.end())
+      kept.push_back(each);
+  entries = std::move(kept);
+}
+
+}  // namespace
+
+Json new_script(const Case& one, int index) {
+  return {{"case", name_of(one)},
+          {"poison", poisons[index % 2]},
+          {"seed", one.seed},
+          {"steps", Json::array()}};
+}
+
+std::size_t add_step(Json& script, Json step) {
+  script["steps"].push_back(std::move(step));
+  return script["steps"].size() - 1;
+}
+
+const Json& result_of(const Json& answer, std::size_t step) {
+  static const Json nothing = {{"code", BP_INTERNAL},
+                               {"message", "the worker did not answer this step"}};
+  const auto steps = answer.find("steps");
+  if (steps == answer.end() || !steps->is_array() || step >= steps->size()) return nothing;
+  return (*steps)[step];
+}
+
+int code_of(const Json& result) {
+  return result.value("code", 0);
+}
+
+std::string message_of(const Json& result) {
+  return result.value("message", std::string());
+}
+
+const std::vector<unsigned char>* bytes_of(const Json& result) {
+  const auto found = result.find("bytes");
+  return found == result.end() || !found->is_binary() ? nullptr : &found->get_binary();
+}
+
+Expected expect_call(const Problem& problem, const Case& one, const Numerics& numerics,
+                     bool gradients) {
+  const auto is_sparse = [](const Laid& laid) { return laid.sparse_bytes != 0; };
+  if (std::none_of(problem.tensors.begin(), problem.tensors.end(), is_sparse))
+    return expect(problem, one, numerics, gradients);
+  Problem together;
+  together.op = problem.op;
+  together.arguments = problem.arguments;
+  together.outputs = problem.outputs;
+  for (const Laid& laid : problem.tensors) {
+    Laid& dense = together.tensors.emplace_back(laid);
+    if (!is_sparse(laid)) continue;
+    dense.strides = row_major_strides(laid.shape);
+    dense.offset = 0;
+    dense.sparse_bytes = 0;
+  }
+  return expect(together, one, numerics, gradients);
+}
+
+std::string complaint_of(const Json& answer, const std::vector<int>& written) {
+  if (const auto failed = answer.find("failed"); failed != answer.end() && failed->is_string())
+    return failed->get<std::string>();
+  const auto watch = answer.find("watch");
+  if (watch == answer.end() || !watch->is_object()) return {};
+  static const std::pair<const char*, const char*> meanings[] = {
+      {"lost", "the device answers no more"},
+      {"zones", "wrote outside of its memory"},
+      {"inputs", "changed an input"},
+      {"gaps", "wrote between the elements of its output"},
+      {"failed", "failed, and changed memory all the same"},
+      {"promises", "said UNSUPPORTED after it had said that it takes the call"},
+      {"leaks", "keeps more than it had before"}};
+  const auto is_empty = [](const Json& seen) {
+    return seen.is_null() || (seen.is_string() ? seen.get<std::string>().empty() : seen.empty());
+  };
+  Json all = *watch;
+  if (const auto inputs = all.find("inputs"); inputs != all.end() && !written.empty())
+    leave_out(*inputs, written);
+  for (const auto& [kind, meaning] : meanings)
+    if (const auto seen = all.find(kind); seen != all.end() && !is_empty(*seen))
+      return fmt::format("{}: {}", meaning, seen->dump());
+  for (const auto& [kind, seen] : all.items())
+    if (!is_empty(seen)) return fmt::format("{}: {}", kind, seen.dump());
+  return {};
+}
+
+void fail_with(Verdict& verdict, const std::string& why) {
+  if (verdict.outcome == Outcome::fail) return;
+  verdict.outcome = Outcome::fail;
+  verdict.why = why;
+}
+
+std::string served_rung(const Json& result, const std::string& op) {
+  const auto served = result.find("served");
+  if (served == result.end() || !served->is_object() || served->empty()) return {};
+  if (const auto own = served->find(op); own != served->end()) return own->get<std::string>();
+  std::string worst = "view";
+  for (const auto& [row, rung] : served->items())
+    if (rank_of(rung.get_ref<const std::string&>()) > rank_of(worst))
+      worst = rung.get<std::string>();
+  return worst;
+}
+
+void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
+                  const ExpectedTensor& expected, const std::string& what) {
+  verdict.rule = expected.rule;
+  std::int64_t count = itemsize(expected.dtype);
+  for (const std::int64_t size : expected.shape) count *= size;
+  if (bytes.size() != static_cast<std::size_t>(count))
+    return fail_with(verdict,
+                     fmt::format("{} has {} bytes, expected {}", what, bytes.size(), count));
+  if (expected.only_shape) return;
+  const Comparison comparison = compare(bytes, expected);
+  verdict.worst_ulp = std::max(verdict.worst_ulp, comparison.worst);
+  verdict.worst_share = std::max(verdict.worst_share, comparison.worst_share);
+  if (std::abs(comparison.bias) > std::abs(verdict.bias)) verdict.bias = comparison.bias;
+  if (!comparison.ok) fail_with(verdict, what + ", " + comparison.why);
+}
+
+bool proves_nothing(const ExpectedTensor& expected) {
+  constexpr std::int64_t large = 64;
+  if (expected.only_shape || !is_floating(expected.dtype) || !expected.wide.defined()) return false;
+  const std::int64_t count = expected.wide.numel();
+  if (count < large || !expected.wide.is_contiguous()) return false;
+  const auto* bytes = static_cast<const unsigned char*>(expected.wide.data_ptr());
+  const std::size_t size = expected.wide.itemsize();
+  return std::memcmp(bytes, bytes + size, static_cast<std::size_t>(count - 1) * size) == 0;
+}
+
+std::string hash_of(const std::vector<std::vector<unsigned char>>& all) {
+  std::uint64_t first = 0x9e3779b97f4a7c15ull, second = 0xcbf29ce484222325ull;
+  for (const std::vector<unsigned char>& bytes : all) {
+    for (const unsigned char byte : bytes) second = (second ^ byte) * 0x100000001b3ull;
+    first = mix(first, second);
+  }
+  return fmt::format("{:016x}{:016x}", first, mix(second));
+}
+
+}  // namespace bp::conform

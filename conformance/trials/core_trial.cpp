@@ -1,0 +1,247 @@
+// A row called as an application calls it, twice with different poison, against what the oracle says.
+#include <fmt/format.h>
+
+#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/tensor/error.hpp>
+#include <backplane/tensor/shape.hpp>
+
+#include "inputs/element.hpp"
+#include "inputs/layouts.hpp"
+#include "trials/answers.hpp"
+#include "trials/row_trials.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr int first_given = 100;   // objects: outputs that the call writes into
+constexpr int first_result = 200;  // results
+constexpr int stream_object = 300;
+
+class CoreTrial : public Trial {
+ public:
+  CoreTrial(const Case& one, const Subject& subject)
+      : one_(one), subject_(subject), problem_(make_problem(one)) {
+    const bool writes = one.form == "out" || one.form == "in_place";
+    if (writes && problem_.outputs.empty())
+      throw_error(ErrorClass::bad_argument,
+                  "case '" + name_of(one) + "': the row cannot write into a given tensor");
+    if (one.form != "out") return;
+    for (const OutputSpec& spec : problem_.outputs)
+      given_.push_back(lay_out(spec.dtype, IntList(spec.shape).to_vector(), "step2", one.seed));
+  }
+
+  Json script(int index) override {
+    Json script = new_script(one_, index);
+    steps_ = {};
+    for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
+      add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
+    if (one_.form == "recycled") add_call_and_release(script);
+    if (draws_numbers()) add_step(script, {{"do", "host"}, {"seed", one_.seed}});
+    add_given(script, index);
+    Json row = row_step();
+    if (uses_stream()) {
+      add_step(script, {{"do", "stream"}, {"object", stream_object}});
+      row["stream"] = stream_object;
+    }
+    steps_.row = add_step(script, std::move(row));
+    if (uses_stream()) add_step(script, {{"do", "synchronize"}, {"stream", stream_object}});
+    for (std::size_t i = 0; i < num_results(); ++i) {
+      const int object = result_object(i);
+      steps_.values.push_back(add_step(script, {{"do", "values"}, {"object", object}}));
+      if (!given_.empty())
+        steps_.storages.push_back(add_step(script, {{"do", "storage"}, {"object", object}}));
+    }
+    return script;
+  }
+
+  void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
+
+  Verdict judge(const std::vector<Json>& answers) override {
+    Verdict verdict;
+    verdict.rung = served_rung(result_of(answers.at(0), steps_.row), one_.op);
+    for (std::size_t run = 0; run < answers.size(); ++run) judge_run(verdict, answers[run], run);
+    if (verdict.outcome == Outcome::pass && !agree_)
+      fail_with(verdict,
+                "two runs give different results: reads memory that nobody wrote, or leaves "
+                "elements unwritten");
+    verdict.hash = hash_of(first_);
+    return verdict;
+  }
+
+ private:
+  struct Steps {
+    std::size_t row = 0;
+    std::vector<std::size_t> values, storages;
+  };
+
+  bool uses_stream() const { return one_.form == "stream" && subject_.has_streams; }
+  std::size_t num_results() const { return problem_.op->schema->returns.size(); }
+
+  int result_object(std::size_t i) const {
+    const int number = static_cast<int>(i);
+    if (one_.form == "in_place" && i == 0) return problem_.arguments[0].tensors[0];
+    return given_.empty() ? first_result + number : first_given + number;
+  }
+
+  bool draws_numbers() const {
+    const RowFacts* facts = find_row_facts(one_.op);
+    return facts &&
+           (std::string_view(facts->table) == "random" || std::string_view(facts->table) == "draw");
+  }
+
+  // Batch norm's: the call brings them up to date.
+  std::vector<int> running_statistics() const {
+    std::vector<int> objects;
+    for (std::size_t i = 0; i < problem_.arguments.size(); ++i)
+      if (problem_.op->schema->arguments[i].name.starts_with("running_"))
+        for (const int tensor : problem_.arguments[i].tensors) objects.push_back(tensor);
+    return objects;
+  }
+
+  // Memory that a call before has used, and left full of its own numbers.
+  void add_call_and_release(Json& script) const {
+    add_step(script, {{"do", "host"}, {"recycle", true}});
+    add_step(script, row_step());
+    for (std::size_t i = 0; i < num_results(); ++i)
+      add_step(script, {{"do", "release"}, {"object", first_result + static_cast<int>(i)}});
+  }
+
+  // Outputs that are there already, full of poison, with gaps.
+  void add_given(Json& script, int index) {
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      const auto poison =
+          static_cast<unsigned char>(given_[i].dtype == boolean ? index : poisons[index]);
+      given_[i].storage.assign(given_[i].storage.size(), poison);
+      add_step(script, tensor_step(given_[i], first_given + static_cast<int>(i), false));
+    }
+  }
+
+  Json row_step() const {
+    Json row = {{"do", "row"},
+                {"op", one_.op},
+                {"args", core_arguments(problem_, 0)},
+                {"results", Json::array()}};
+    for (std::size_t i = 0; i < num_results(); ++i)
+      row["results"].push_back(first_result + static_cast<int>(i));
+    if (one_.form != "out" && one_.form != "in_place") return row;
+    row["into"] = Json::array();
+    for (std::size_t i = 0; i < num_results(); ++i) row["into"].push_back(result_object(i));
+    if (one_.form == "in_place") row["in_place"] = true;
+    return row;
+  }
+
+  void judge_run(Verdict& verdict, const Json& answer, std::size_t run) {
+    if (const std::string complaint = complaint_of(answer, running_statistics());
+        !complaint.empty())
+      return fail_with(verdict, complaint);
+    const Json& row = result_of(answer, steps_.row);
+    if (!expected_.error.empty()) return judge_error(verdict, row);
+    if (code_of(row) == BP_UNSUPPORTED) {
+      if (verdict.outcome == Outcome::pass) verdict.why = message_of(row);
+      if (verdict.outcome == Outcome::pass) verdict.outcome = Outcome::unsupported;
+      return;
+    }
+    if (code_of(row) != BP_OK)
+      return fail_with(verdict, fmt::format("error {}: {}", code_of(row), message_of(row)));
+    if (expected_.results.size() != num_results())
+      return fail_with(verdict, fmt::format("the suite expects {} results, the row has {}",
+                                            expected_.results.size(), num_results()));
+    check_kinds(verdict, row);
+    for (std::size_t i = 0; i < num_results() && verdict.outcome == Outcome::pass; ++i)
+      judge_one(verdict, answer, run, i);
+    for (std::size_t i = 0; i < steps_.storages.size() && verdict.outcome == Outcome::pass; ++i)
+      judge_gaps(verdict, answer, run, i);
+  }
+
+  void judge_error(Verdict& verdict, const Json& row) const {
+    verdict.rule = "an error that names " + expected_.error;
+    if (code_of(row) == BP_OK)
+      fail_with(verdict,
+                "it gives a result; expected an error that names '" + expected_.error + "'");
+  }
+
+  void check_kinds(Verdict& verdict, const Json& row) const {
+    const bool has_new = one_.form != "out" && one_.form != "in_place";
+    for (std::size_t i = 0; i < num_results() && has_new; ++i) {
+      const ExpectedTensor& expected = expected_.results[i];
+      const auto shapes = row.find("shapes"), dtypes = row.find("dtypes");
+      if (shapes == row.end() || dtypes == row.end() || shapes->size() <= i || dtypes->size() <= i)
+        return fail_with(verdict, fmt::format("it gives no result {}", i));
+      if ((*shapes)[i] != Json(expected.shape))
+        return fail_with(verdict, fmt::format("result {} has shape {}, expected {}", i,
+                                              (*shapes)[i].dump(), Json(expected.shape).dump()));
+      const std::string dtype = (*dtypes)[i].get<std::string>();
+      Dtype found = f32;
+      if (!dtype_of_short_name(dtype, found)) found = dtype_from_name(dtype);
+      if (found != expected.dtype)
+        return fail_with(verdict, fmt::format("result {} is {}, expected {}", i, dtype,
+                                              short_name(expected.dtype)));
+    }
+  }
+
+  void judge_one(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) {
+    const Json& result = result_of(answer, steps_.values[i]);
+    const std::vector<unsigned char>* bytes = bytes_of(result);
+    if (!bytes)
+      return fail_with(verdict, fmt::format("result {} cannot be read: error {}: {}", i,
+                                            code_of(result), message_of(result)));
+    const ExpectedTensor& expected = expected_.results[i];
+    if (run == 0) {
+      first_.push_back(*bytes);
+      judge_result(verdict, *bytes, expected, fmt::format("result {}", i));
+      if (verdict.outcome == Outcome::pass && should_vary() && proves_nothing(expected)) {
+        verdict.outcome = Outcome::mistrusted;
+        verdict.why = "all elements of the result are alike: another input would prove more";
+      }
+    } else if (i < first_.size() && first_[i] != *bytes && !is_empty_like()) {
+      agree_ = false;
+    }
+  }
+
+  // Is the case such that a result of equal elements would be a defect of the case?
+  bool should_vary() const {
+    return !problem_.tensors.empty() && one_.form != "aliased" &&
+           (one_.values == "normal" || one_.values == "exact" || one_.values == "positive") &&
+           one_.layouts.find("expand") == std::string::npos &&
+           one_.layouts.find("inner") == std::string::npos;
+  }
+
+  // Rows whose elements nobody promises.
+  bool is_empty_like() const { return one_.op == "empty" || one_.op == "empty_like"; }
+
+  // What lies between the elements of a given output is still there.
+  void judge_gaps(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) const {
+    const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, steps_.storages[i]));
+    if (!bytes || bytes->size() < given_[i].storage.size())
+      return fail_with(verdict, "the output's memory cannot be read");
+    const auto poison = static_cast<unsigned char>(
+        given_[i].dtype == boolean ? run : static_cast<std::size_t>(poisons[run]));
+    Laid seen = given_[i];
+    seen.storage = *bytes;
+    for_each_element(seen, [&](std::int64_t, unsigned char* at) {
+      for (std::uint32_t k = 0; k < itemsize(seen.dtype); ++k) at[k] = poison;
+    });
+    for (std::size_t at = 0; at < given_[i].storage.size(); ++at)
+      if (seen.storage[at] != poison)
+        return fail_with(
+            verdict,
+            fmt::format("byte {} of the output's memory, between its elements, was written", at));
+  }
+
+  Case one_;
+  const Subject& subject_;
+  Problem problem_;
+  std::vector<Laid> given_;
+  Steps steps_;
+  Expected expected_;
+  std::vector<std::vector<unsigned char>> first_;
+  bool agree_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Trial> make_core_trial(const Case& one, const Subject& subject) {
+  return std::make_unique<CoreTrial>(one, subject);
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,169 @@
+#include "trials/gradient_identity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+#include <backplane/autograd/autograd.hpp>
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/allocator.hpp>
+
+#include "inputs/element.hpp"
+#include "inputs/layouts.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr double step_width = 1e-5;
+constexpr double closeness =
+    2e-5;  // relative: differences of float64 keep ten digits, curvature takes some
+constexpr std::int64_t most_elements = 6000;
+
+using Numbers = std::vector<double>;
+
+Numbers decoded(const Laid& laid) {
+  const std::vector<unsigned char> bytes = packed_elements(laid);
+  Numbers numbers(static_cast<std::size_t>(numel_of(laid.shape)));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (laid.dtype == f64) {
+      std::memcpy(&numbers[i], bytes.data() + i * sizeof(double), sizeof(double));
+    } else {
+      float number;
+      std::memcpy(&number, bytes.data() + i * sizeof(float), sizeof(float));
+      numbers[i] = static_cast<double>(number);
+    }
+  }
+  return numbers;
+}
+
+Numbers read_wide(const Tensor& tensor) {
+  Numbers numbers(static_cast<std::size_t>(tensor.numel()));
+  if (!numbers.empty()) copy_to_host_memory(make_contiguous(tensor), numbers.data());
+  return numbers;
+}
+
+Tensor wide_tensor(const std::vector<std::int64_t>& shape, const Numbers& numbers) {
+  Tensor tensor = empty_tensor(shape, f64, oracle());
+  if (!numbers.empty()) copy_from_host_memory(tensor, numbers.data());
+  return tensor;
+}
+
+double product_of(const Numbers& a, const Numbers& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+class Differences {
+ public:
+  Differences(const Problem& problem, const Case& one) : problem_(problem) {
+    for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
+      const Laid& laid = problem.tensors[i];
+      if (!takes_part(problem, i)) {
+        others_.push_back(values_of(laid, oracle()));
+        points_.emplace_back();
+        directions_.emplace_back();
+        continue;
+      }
+      others_.emplace_back();
+      points_.push_back(decoded(laid));
+      Numbers& direction = directions_.emplace_back(points_.back().size());
+      for (std::size_t k = 0; k < direction.size(); ++k)
+        direction[k] = static_cast<double>(mix(one.seed + i, k) >> 11) * 0x1p-52 - 1;
+    }
+  }
+  const Numbers& direction(std::size_t tensor) const { return directions_[tensor]; }
+
+  // Sum over the floating results of <f(x + t v), w>.
+  double along(double t, const std::vector<Numbers>& weights) const {
+    const NoGrad constant;
+    std::vector<Tensor> tensors = others_;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].defined()) continue;
+      Numbers moved = points_[i];
+      for (std::size_t k = 0; k < moved.size(); ++k) moved[k] += t * directions_[i][k];
+      tensors[i] = wide_tensor(problem_.tensors[i].shape, moved);
+    }
+    const std::vector<Tensor> results = call(tensors);
+    double sum = 0;
+    std::size_t next = 0;
+    for (const Tensor& result : results)
+      if (result.dtype() == f64 && next < weights.size())
+        sum += product_of(read_wide(result), weights[next++]);
+    return sum;
+  }
+
+ private:
+  std::vector<Tensor> call(const std::vector<Tensor>& tensors) const {
+    std::vector<bp_value> args;
+    std::vector<std::vector<const bp_tensor*>> lists(problem_.arguments.size());
+    for (std::size_t i = 0; i < problem_.arguments.size(); ++i) {
+      const Argument& argument = problem_.arguments[i];
+      for (const int tensor : argument.tensors)
+        lists[i].push_back(&tensors[static_cast<std::size_t>(tensor)].impl()->abi);
+      bp_value& value = args.emplace_back(argument.value);
+      if (value.tag == BP_TENSOR) value.u.tensor = lists[i][0];
+      if (value.tag != BP_TENSOR_LIST) continue;
+      value.aux = static_cast<std::uint32_t>(lists[i].size());
+      value.u.ptr = lists[i].data();
+    }
+    return call_boxed(*problem_.op, args);
+  }
+
+  const Problem& problem_;
+  std::vector<Tensor> others_;
+  std::vector<Numbers> points_, directions_;
+};
+
+bool differences_say_something(const Problem& problem, const Case& one, const Expected& expected) {
+  if ((one.values != "normal" && one.values != "positive") ||
+      (one.dtype != f32 && one.dtype != f64))
+    return false;
+  std::int64_t elements = 0;
+  for (const Laid& laid : problem.tensors) {
+    elements += numel_of(laid.shape);
+    if (is_complex(laid.dtype) || laid.dtype == f16 || laid.dtype == bf16) return false;
+  }
+  for (const Argument& argument : problem.arguments)
+    if (argument.value.tag == BP_DTYPE) return false;
+  for (const ExpectedTensor& result : expected.results)
+    if (result.only_shape ||
+        (is_floating(result.dtype) && result.wide.defined() && result.wide.dtype() != f64))
+      return false;
+  return elements <= most_elements;
+}
+
+}  // namespace
+
+bool takes_part(const Problem& problem, std::size_t tensor) {
+  const Dtype dtype = problem.tensors[tensor].dtype;
+  return is_floating(dtype) || is_complex(dtype);
+}
+
+std::string check_identity(const Problem& problem, const Case& one, const Expected& expected,
+                           const std::vector<Laid>& cotangents) {
+  if (!differences_say_something(problem, one, expected)) return {};
+  std::vector<Numbers> weights;
+  for (const Laid& laid : cotangents) weights.push_back(decoded(laid));
+  const Differences differences(problem, one);
+  const double by_differences =
+      (differences.along(step_width, weights) - differences.along(-step_width, weights)) /
+      (2 * step_width);
+  double by_gradient = 0, scale = 1;
+  std::size_t next = problem.op->schema->returns.size();
+  for (std::size_t i = 0; i < problem.tensors.size() && next < expected.results.size(); ++i) {
+    if (!takes_part(problem, i)) continue;
+    const Numbers gradient = read_wide(expected.results[next++].wide);
+    by_gradient += product_of(gradient, differences.direction(i));
+    for (const double each : gradient) scale += std::abs(each);
+  }
+  if (!std::isfinite(by_gradient) || !std::isfinite(by_differences)) return {};
+  if (std::abs(by_gradient - by_differences) <= closeness * scale) return {};
+  return fmt::format(
+      "the derivative is not that of the row: along a direction it is {}, by differences {}",
+      by_gradient, by_differences);
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,201 @@
+// Probes as cases and trials, and the pieces that their plans share.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include <backplane/tensor/error.hpp>
+
+#include "trials/answers.hpp"
+#include "trials/probes.hpp"
+
+namespace bp::conform {
+namespace {
+
+class ProbeTrial : public Trial {
+ public:
+  ProbeTrial(Case one, ProbePlan plan) : one_(std::move(one)), plan_(std::move(plan)) {}
+
+  int num_scripts() const override { return plan_.unsupported.empty() ? plan_.scripts : 0; }
+  int timeout_seconds() const override { return plan_.timeout_seconds; }
+
+  Json script(int index) override {
+    Json script = new_script(one_, index);
+    script["lane"] = plan_.lane;
+    script["steps"] = plan_.steps;
+    if (plan_.once) script["once"] = true;
+    return script;
+  }
+
+  Verdict judge(const std::vector<Json>& answers) override {
+    Verdict verdict;
+    verdict.rule = "probe";
+    if (!plan_.unsupported.empty()) {
+      verdict.rule = "does not apply: " + plan_.unsupported;
+      return verdict;
+    }
+    for (const Json& answer : answers) {
+      if (const std::string complaint = complaint_of(answer); !complaint.empty())
+        fail_with(verdict, complaint);
+      if (verdict.outcome != Outcome::pass) continue;
+      if (const std::string why = plan_.judge(answer); !why.empty()) fail_with(verdict, why);
+    }
+    return verdict;
+  }
+
+ private:
+  const Case one_;
+  const ProbePlan plan_;
+};
+
+}  // namespace
+
+std::size_t ProbePlan::add(Json step) {
+  steps.push_back(std::move(step));
+  return steps.size() - 1;
+}
+
+std::vector<Case> cases_of_probes(const char* family, const std::vector<Probe>& probes,
+                                  const Subject& subject, int profile) {
+  std::vector<Case> cases;
+  for (const Probe& probe : probes)
+    for (const std::string& variant : probe.variants(subject, profile)) {
+      Case one;
+      one.lane = Lane::probe;
+      one.op = fmt::format("{}.{}", family, probe.name);
+      one.shape = variant;
+      cases.push_back(std::move(one));
+    }
+  return cases;
+}
+
+std::unique_ptr<Trial> make_probe(const char* family, const std::vector<Probe>& probes,
+                                  const Case& one, const Subject& subject) {
+  for (const Probe& probe : probes)
+    if (one.op == fmt::format("{}.{}", family, probe.name))
+      return std::make_unique<ProbeTrial>(one, probe.plan(one.shape, subject));
+  throw_error(ErrorClass::bad_argument,
+              fmt::format("case '{}': the family '{}' has no such probe", name_of(one), family));
+}
+
+#define BP_FAMILY(word, level, probes)                              \
+  {                                                                 \
+    word, level,                                                    \
+        [](const Subject& subject, int profile) {                   \
+          return cases_of_probes(word, probes(), subject, profile); \
+        },                                                          \
+        [](const Case& one, const Subject& subject) {               \
+          return make_probe(word, probes(), one, subject);          \
+        }                                                           \
+  }
+const std::vector<ProbeFamily>& probe_families() {
+  static const std::vector<ProbeFamily> families = {
+      BP_FAMILY("load", 0, load_probes),         BP_FAMILY("memory", 1, memory_probes),
+      BP_FAMILY("stream", 1, stream_probes),     BP_FAMILY("async", 1, async_probes),
+      BP_FAMILY("negative", 1, negative_probes), BP_FAMILY("counters", 5, counter_probes),
+      BP_FAMILY("stress", 5, stress_probes),     BP_FAMILY("together", 5, together_probes)};
+  return families;
+}
+#undef BP_FAMILY
+
+std::vector<std::uint8_t> pattern_bytes(std::size_t count, unsigned seed) {
+  std::vector<std::uint8_t> bytes(count);
+  std::uint32_t state = seed * 2654435761u + 12345u;
+  for (std::uint8_t& byte : bytes) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::uint8_t>(state >> 24);
+  }
+  return bytes;
+}
+
+Json allocate_step(int object, std::uint64_t bytes, std::uint64_t alignment) {
+  return {{"do", "allocate"}, {"object", object}, {"bytes", bytes}, {"alignment", alignment}};
+}
+Json write_step(int object, std::uint64_t offset, std::vector<std::uint8_t> bytes) {
+  return {{"do", "write"},
+          {"object", object},
+          {"offset", offset},
+          {"bytes", Json::binary(std::move(bytes))}};
+}
+Json read_step(int object, std::uint64_t offset, std::uint64_t count) {
+  return {{"do", "read"}, {"object", object}, {"offset", offset}, {"count", count}};
+}
+Json copy_step(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
+               std::uint64_t count, int stream) {
+  return {{"do", "copy"},
+          {"to", to},
+          {"to_offset", to_offset},
+          {"from", from},
+          {"from_offset", from_offset},
+          {"count", count},
+          {"stream", stream}};
+}
+Json fill_step(int object, std::uint64_t offset, std::uint64_t count,
+               std::vector<std::uint8_t> pattern, int stream) {
+  return {{"do", "fill"},
+          {"object", object},
+          {"offset", offset},
+          {"count", count},
+          {"pattern", Json::binary(std::move(pattern))},
+          {"stream", stream}};
+}
+Json simple_step(const char* what, int stream) {
+  return {{"do", what}, {"stream", stream}};
+}
+
+std::string first_failure(const Json& answer, const Json& steps) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Json& result = result_of(answer, i);
+    if (code_of(result) != BP_OK)
+      return fmt::format("step {} ({}): error {}: {}", i, steps[i]["do"].get<std::string>(),
+                         code_of(result), message_of(result));
+  }
+  return {};
+}
+
+std::string differs(const Json& answer, std::size_t step, const std::vector<std::uint8_t>& expected,
+                    const std::string& what) {
+  const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, step));
+  if (!bytes)
+    return fmt::format("{}: cannot be read: {}", what, message_of(result_of(answer, step)));
+  if (*bytes == expected) return {};
+  const std::size_t shared = std::min(bytes->size(), expected.size());
+  const auto at = static_cast<std::size_t>(
+      std::mismatch(bytes->begin(), bytes->begin() + static_cast<std::ptrdiff_t>(shared),
+                    expected.begin())
+          .first -
+      bytes->begin());
+  if (at == shared)
+    return fmt::format("{}: {} bytes came, expected {}", what, bytes->size(), expected.size());
+  return fmt::format("{}: byte {} of {} is {:#x}, expected {:#x}", what, at, expected.size(),
+                     (*bytes)[at], expected[at]);
+}
+
+// A quarter's growth below these is noise: what malloc keeps at hand, a page here and there.
+std::string grows(const Json& growth, double times, double heap_bytes) {
+  const std::pair<const char*, double> kinds[] = {
+      {"host_allocations", 0.2}, {"device_allocations", 0.2}, {"files", 0.2},
+      {"threads", 0.2},          {"heap", heap_bytes},        {"address", 4096}};
+  for (const auto& [kind, each] : kinds) {
+    const auto found = growth.find(kind);
+    if (found == growth.end() || found->size() < 4) continue;
+    const double least = times / 4 * each;
+    bool always = true;
+    // Things that are counted: a few dozen more are too many, however they came.
+    constexpr double too_many = 24;
+    if (each < 1 && (*found)[3].get<double>() >= too_many)
+      return fmt::format("leak: {} grows by {} in {} repetitions", kind,
+                         (*found)[3].get<std::int64_t>(), times);
+    for (std::size_t i = 1; i < 4; ++i)
+      always = always && (*found)[i].get<double>() - (*found)[i - 1].get<double>() >= least;
+    if (always)
+      return fmt::format(
+          "leak: {} grows all the time while the same is repeated: by {} in {} repetitions", kind,
+          (*found)[3].get<std::int64_t>(), times);
+  }
+  return {};
+}
+
+std::vector<std::string> one_variant(const Subject&, int) {
+  return {""};
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,236 @@
+// L1: memory. Sizes, offsets, copies in all directions, fills, exhaustion, reuse. What a copy should leave alone is
+// watched by the worker.
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "trials/answers.hpp"
+#include "trials/probes.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr std::uint64_t odd_counts[] = {1,  2,  3,  5,   7,   8,   15,  16,   17,   31,  33,
+                                        63, 64, 65, 127, 129, 255, 257, 1000, 4095, 4097};
+
+// What must be read at the end of a plan: steps and their bytes.
+struct Expectation {
+  std::size_t step;
+  std::vector<std::uint8_t> bytes;
+  std::string what;
+};
+
+void expect_reads(ProbePlan& plan, std::vector<Expectation> reads) {
+  plan.judge = [steps = plan.steps, reads = std::move(reads)](const Json& answer) -> std::string {
+    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
+    for (const Expectation& each : reads)
+      if (std::string why = differs(answer, each.step, each.bytes, each.what); !why.empty())
+        return why;
+    return {};
+  };
+}
+
+std::vector<std::string> sizes(const Subject&, int profile) {
+  std::vector<std::string> names = {"1",    "2",    "3",    "63",    "64",      "65",
+                                    "4095", "4096", "4097", "65537", "1048576", "1048577"};
+  if (profile > 0) names.insert(names.end(), {"2097152", "16777216", "67108864"});
+  return names;
+}
+
+// Both ends and the middle of an allocation hold what is written there.
+ProbePlan allocate(const std::string& variant, const Subject&) {
+  const std::uint64_t bytes = std::stoull(variant);
+  ProbePlan plan;
+  plan.add(allocate_step(1, bytes));
+  std::vector<Expectation> reads;
+  const std::uint64_t piece = std::min<std::uint64_t>(bytes, 300);
+  for (const std::uint64_t offset : {std::uint64_t{0}, (bytes - piece) / 2, bytes - piece}) {
+    if (!reads.empty() && offset < piece) continue;
+    std::vector<std::uint8_t> data = pattern_bytes(piece, static_cast<unsigned>(offset + 1));
+    plan.add(write_step(1, offset, data));
+    reads.push_back({0, data, fmt::format("{} bytes at offset {} of {}", piece, offset, bytes)});
+    reads.back().step = offset;
+  }
+  for (Expectation& each : reads) each.step = plan.add(read_step(1, each.step, piece));
+  expect_reads(plan, std::move(reads));
+  return plan;
+}
+
+std::vector<std::string> alignments(const Subject&, int) {
+  return {"1", "4", "64", "256", "4096"};
+}
+
+ProbePlan alignment(const std::string& variant, const Subject& subject) {
+  const std::uint64_t wanted = std::stoull(variant);
+  const bool shows =
+      (subject.device_flags & (BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE)) != 0;
+  ProbePlan plan;
+  for (const std::uint64_t bytes : odd_counts)
+    plan.add({{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", wanted}});
+  plan.judge = [steps = plan.steps, wanted, shows](const Json& answer) -> std::string {
+    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto handle = result_of(answer, i)["handle"].get<std::uint64_t>();
+      if (handle == 0) return "an allocation has the handle 0, which names none";
+      if (shows && handle % wanted != 0)
+        return fmt::format("address {:#x} is not aligned to {} bytes", handle, wanted);
+    }
+    return {};
+  };
+  return plan;
+}
+
+std::vector<std::string> offsets(const Subject&, int) {
+  return {"offset0", "offset1", "offset3", "offset8", "offset63", "offset64"};
+}
+std::uint64_t offset_in(const std::string& variant) {
+  return std::stoull(variant.substr(6));
+}
+
+ProbePlan copy(const std::string& variant, const Subject&) {
+  const std::uint64_t offset = offset_in(variant);
+  ProbePlan plan;
+  std::vector<Expectation> reads;
+  int object = 1;
+  for (const std::uint64_t count : odd_counts) {
+    plan.add(allocate_step(object, count + offset + 5));
+    const std::vector<std::uint8_t> data = pattern_bytes(count, static_cast<unsigned>(object));
+    plan.add(write_step(object, offset, data));
+    reads.push_back({plan.add(read_step(object, offset, count)), data,
+                     fmt::format("{} bytes at offset {}", count, offset)});
+    // And a part of it, from within.
+    const std::uint64_t part = count / 2;
+    if (part != 0)
+      reads.push_back({plan.add(read_step(object, offset + part, count - part)),
+                       {data.begin() + static_cast<std::ptrdiff_t>(part), data.end()},
+                       fmt::format("{} bytes at offset {}", count - part, offset + part)});
+    ++object;
+  }
+  expect_reads(plan, std::move(reads));
+  return plan;
+}
+
+ProbePlan copy_within(const std::string& variant, const Subject&) {
+  const std::uint64_t offset = offset_in(variant);
+  constexpr std::uint64_t room = 12000;
+  ProbePlan plan;
+  std::vector<std::uint8_t> from = pattern_bytes(room, 5), to = pattern_bytes(room, 6);
+  plan.add(allocate_step(1, room));
+  plan.add(allocate_step(2, room));
+  plan.add(write_step(1, 0, from));
+  plan.add(write_step(2, 0, to));
+  std::uint64_t at = 0;
+  for (const std::uint64_t count : odd_counts) {
+    const std::uint64_t source = (at * 7 + offset) % (room - count),
+                        target = std::min(at + offset, room - count);
+    plan.add(copy_step(2, target, 1, source, count));
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(source), count,
+                to.begin() + static_cast<std::ptrdiff_t>(target));
+    at += count + 3;
+  }
+  // Within one allocation, the regions apart.
+  plan.add(copy_step(2, 6000 + offset, 2, 100, 1001));
+  std::copy_n(to.begin() + 100, 1001, to.begin() + static_cast<std::ptrdiff_t>(6000 + offset));
+  plan.add(simple_step("synchronize"));
+  std::vector<Expectation> reads;
+  reads.push_back({plan.add(read_step(2, 0, room)), to, "the target of copies within the device"});
+  reads.push_back(
+      {plan.add(read_step(1, 0, room)), from, "the source of copies within the device"});
+  expect_reads(plan, std::move(reads));
+  return plan;
+}
+
+std::vector<std::string> pattern_sizes(const Subject& subject, int) {
+  if (!subject.has_fill) return {};
+  return {"1", "2", "4", "8", "16"};
+}
+
+ProbePlan fill(const std::string& variant, const Subject&) {
+  const std::uint64_t width = std::stoull(variant);
+  ProbePlan plan;
+  std::vector<Expectation> reads;
+  int object = 1;
+  for (const std::uint64_t times : {1, 2, 3, 5, 17, 64, 255, 1025}) {
+    const std::uint64_t count = times * width, before = width * (times % 5), after = 11;
+    std::vector<std::uint8_t> all = pattern_bytes(before + count + after, 9);
+    const std::vector<std::uint8_t> pattern =
+        pattern_bytes(width, static_cast<unsigned>(object) + 40);
+    plan.add(allocate_step(object, all.size(), 16));
+    plan.add(write_step(object, 0, all));
+    plan.add(fill_step(object, before, count, pattern));
+    plan.add(simple_step("synchronize"));
+    for (std::uint64_t i = 0; i < count; ++i) all[before + i] = pattern[i % width];
+    reads.push_back({plan.add(read_step(object, 0, all.size())), all,
+                     fmt::format("{} times a pattern of {} bytes", times, width)});
+    ++object;
+  }
+  expect_reads(plan, std::move(reads));
+  return plan;
+}
+
+// Exhaustion is a code with a message, and the device goes on.
+std::vector<std::string> too_much(const Subject& subject, int) {
+  std::vector<std::string> variants = {"2^60"};
+  if (subject.total_memory != 0 && !(subject.device_flags & BP_DEVICE_HOST_READABLE))
+    variants.emplace_back("twice_all");
+  return variants;
+}
+
+ProbePlan out_of_memory(const std::string& variant, const Subject& subject) {
+  const std::uint64_t bytes = variant == "2^60" ? std::uint64_t{1} << 60 : subject.total_memory * 2;
+  const bool must_fail = variant == "2^60";
+  ProbePlan plan;
+  const std::size_t asked =
+      plan.add({{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", 64}});
+  const std::size_t alive = plan.add({{"do", "alive"}});
+  plan.judge = [=](const Json& answer) -> std::string {
+    const Json& result = result_of(answer, asked);
+    // Memory may be promised and not there before it is touched.
+    if (code_of(result) == BP_OK && must_fail) return fmt::format("{} bytes were given out", bytes);
+    if (code_of(result) != BP_OK && code_of(result) != BP_OUT_OF_MEMORY)
+      return fmt::format("asked for {} bytes it says {} instead of BP_OUT_OF_MEMORY: {}", bytes,
+                         code_of(result), message_of(result));
+    if (code_of(result) != BP_OK && message_of(result).empty())
+      return "BP_OUT_OF_MEMORY came without a message";
+    return result_of(answer, alive).value("same", false)
+               ? ""
+               : "after BP_OUT_OF_MEMORY a copy there and back fails";
+  };
+  return plan;
+}
+
+// Released memory is given out again, and nothing that lives suffers.
+ProbePlan reuse(const std::string&, const Subject&) {
+  ProbePlan plan;
+  std::vector<Expectation> reads;
+  const auto data_of = [](int object) {
+    return pattern_bytes(static_cast<std::size_t>(object * 97 % 5000 + 1),
+                         static_cast<unsigned>(object));
+  };
+  for (int object = 1; object <= 60; ++object) {
+    plan.add(allocate_step(object, data_of(object).size()));
+    plan.add(write_step(object, 0, data_of(object)));
+    if (object % 3 == 0) plan.add({{"do", "release"}, {"object", object - 1}});
+  }
+  for (int object = 1; object <= 60; ++object)
+    if (object % 3 != 2) {
+      const std::vector<std::uint8_t> data = data_of(object);
+      reads.push_back({plan.add(read_step(object, 0, data.size())), data,
+                       fmt::format("allocation {} after others were released", object)});
+    }
+  expect_reads(plan, std::move(reads));
+  return plan;
+}
+
+}  // namespace
+
+const std::vector<Probe>& memory_probes() {
+  static const std::vector<Probe> probes = {
+      {"allocate", sizes, allocate}, {"alignment", alignments, alignment},
+      {"copy", offsets, copy},       {"copy_within", offsets, copy_within},
+      {"fill", pattern_sizes, fill}, {"out_of_memory", too_much, out_of_memory},
+      {"reuse", one_variant, reuse}};
+  return probes;
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,271 @@
+// L5: the same again and again, from several threads, with a host that refuses, beside other plugins. Bits must not
+// change, and nothing may grow.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "trials/answers.hpp"
+#include "trials/probes.hpp"
+#include "trials/small_calls.hpp"
+
+namespace bp::conform {
+namespace {
+
+std::string codes_text(const Json& codes) {
+  std::string text;
+  for (const auto& [code, count] : codes.items())
+    text += fmt::format("{}{} times code {}", text.empty() ? "" : ", ", count.get<std::uint64_t>(),
+                        code);
+  return text;
+}
+
+// A kernel's `supports` may say no to a problem as small as this one; then there is nothing to repeat.
+bool is_refused(const Json& result) {
+  return message_of(result).find("no declared kernel takes this call") != std::string::npos;
+}
+
+// Did the kernels say, by `supports`, that they do not take it? They may; one that changes its mind is found by the worker.
+bool is_declined(const Json& result) {
+  return result.contains("codes") && result["codes"].size() == 1 && result["codes"].contains("2");
+}
+
+// One hash, and no failure; empty if so.
+std::string wrong_in(const Json& result, const std::string& what) {
+  if (code_of(result) != BP_OK)
+    return fmt::format("{}: error {}: {}", what, code_of(result), message_of(result));
+  const Json &hashes = result["hashes"], &codes = result["codes"];
+  if (is_declined(result)) return {};
+  if (codes.size() != 1 || !codes.contains("0"))
+    return fmt::format("{}: {}: {}", what, codes_text(codes), message_of(result));
+  if (hashes.size() <= 1) return {};
+  std::uint64_t most = 0, all = 0;
+  for (const auto& [hash, count] : hashes.items()) {
+    most = std::max(most, count.get<std::uint64_t>());
+    all += count.get<std::uint64_t>();
+  }
+  return fmt::format("{}: {} of {} calls give other bits than the rest ({} different results)",
+                     what, all - most, all, hashes.size());
+}
+
+// "wrong once in a thousand calls" shows in more than a thousand.
+ProbePlan calls(const std::string& variant, const Subject& subject) {
+  const SmallCall small = small_call(variant, subject);
+  ProbePlan plan;
+  plan.scripts = 1;
+  plan.once = true;
+  plan.timeout_seconds = 90;
+  Json alone = {{"do", "repeat"},       {"times", 1100},         {"threads", 1},
+                {"setup", small.setup}, {"steps", {small.call}}, {"hash", small.outputs},
+                {"growth", true}};
+  Json together = alone;
+  together["times"] = 50;
+  together["threads"] = 4;
+  plan.add(alone);
+  plan.add(together);
+  plan.judge = [](const Json& answer) -> std::string {
+    const Json &one = result_of(answer, 0), &four = result_of(answer, 1);
+    if (is_refused(one)) return {};
+    if (std::string why = wrong_in(one, "on one thread"); !why.empty()) return why;
+    if (std::string why = grows(one["growth"], one["times"].get<double>()); !why.empty())
+      return why;
+    if (std::string why = wrong_in(four, "on four threads"); !why.empty()) return why;
+    if (is_declined(one) && is_declined(four)) return {};
+    return one["hashes"].begin().key() == four["hashes"].begin().key()
+               ? ""
+               : "four threads get other bits than one";
+  };
+  return plan;
+}
+
+std::vector<std::string> streamed_calls(const Subject& subject, int profile) {
+  if (!subject.has_streams || subject.synchronous()) return {};
+  return small_calls(subject, std::min(profile, 1));
+}
+
+// Four threads, each with a stream of its own.
+ProbePlan streams(const std::string& variant, const Subject& subject) {
+  SmallCall small = small_call(variant, subject);
+  ProbePlan plan;
+  plan.scripts = 1;
+  plan.once = true;
+  plan.timeout_seconds = 90;
+  const Json usual = {{"do", "repeat"},        {"times", 3},
+                      {"threads", 1},          {"setup", small.setup},
+                      {"steps", {small.call}}, {"hash", small.outputs}};
+  small.setup.push_back({{"do", "stream"}, {"object", 50}});
+  small.call["stream"] = 50;
+  const Json many = {{"do", "repeat"},       {"times", 50},           {"threads", 4},
+                     {"setup", small.setup}, {"steps", {small.call}}, {"hash", small.outputs}};
+  plan.add(usual);
+  plan.add(many);
+  plan.judge = [](const Json& answer) -> std::string {
+    const Json &one = result_of(answer, 0), &four = result_of(answer, 1);
+    if (std::string why = wrong_in(one, "on the default stream"); !why.empty()) return why;
+    if (std::string why = wrong_in(four, "on four threads with their streams"); !why.empty())
+      return why;
+    return one["hashes"].begin().key() == four["hashes"].begin().key()
+               ? ""
+               : "four streams give other bits than one";
+  };
+  return plan;
+}
+
+std::vector<std::string> one_dtype_calls(const Subject& subject, int profile) {
+  return profile == 0 ? std::vector<std::string>() : small_calls(subject, 0);
+}
+
+// The host refuses memory: a code, nothing touched, and afterwards all is as before. Then it asks for determinism.
+ProbePlan host(const std::string& variant, const Subject& subject) {
+  const SmallCall small = small_call(variant, subject);
+  ProbePlan plan;
+  plan.steps = small.setup;
+  const std::size_t setup = plan.steps.size();
+  plan.add(small.call);
+  const auto read_all = [&] {
+    std::vector<std::size_t> reads;
+    for (const int object : small.outputs)
+      reads.push_back(plan.add({{"do", "read"}, {"object", object}}));
+    return reads;
+  };
+  const std::vector<std::size_t> before = read_all();
+  std::vector<std::size_t> refused;
+  for (int nth = 1; nth <= 3; ++nth) {
+    plan.add({{"do", "host"}, {"fail_from", nth}});
+    refused.push_back(plan.add(small.call));
+  }
+  plan.add({{"do", "host"}, {"fail_from", 0}});
+  const std::size_t again = plan.add(small.call);
+  const std::vector<std::size_t> after = read_all();
+  plan.add({{"do", "host"}, {"deterministic", true}, {"threads", 4}});
+  const std::size_t first_repeated = plan.add(small.call);
+  const std::vector<std::size_t> one = read_all();
+  plan.add(small.call);
+  const std::vector<std::size_t> two = read_all();
+  plan.judge = [=](const Json& answer) -> std::string {
+    if (code_of(result_of(answer, setup)) == BP_UNSUPPORTED) return {};
+    if (is_refused(result_of(answer, setup))) return {};
+    for (std::size_t i = 0; i <= setup; ++i)
+      if (code_of(result_of(answer, i)) != BP_OK)
+        return fmt::format("error {}: {}", code_of(result_of(answer, i)),
+                           message_of(result_of(answer, i)));
+    for (const std::size_t call : refused) {
+      const int code = code_of(result_of(answer, call));
+      if (code != BP_OK && code != BP_OUT_OF_MEMORY)
+        return fmt::format("without host memory it says {} instead of BP_OUT_OF_MEMORY: {}", code,
+                           message_of(result_of(answer, call)));
+    }
+    if (code_of(result_of(answer, again)) != BP_OK)
+      return "after the host had refused memory once, the call fails: " +
+             message_of(result_of(answer, again));
+    const auto same = [&](const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
+      for (std::size_t i = 0; i < a.size(); ++i)
+        if (result_of(answer, a[i]).value("bytes", Json()) !=
+            result_of(answer, b[i]).value("bytes", Json()))
+          return false;
+      return true;
+    };
+    if (!same(before, after))
+      return "after the host had refused memory once, the result has other bits";
+    const int code = code_of(result_of(answer, first_repeated));
+    if (code == BP_UNSUPPORTED) return {};  // no kernel says that it is deterministic
+    if (code != BP_OK)
+      return fmt::format("in deterministic mode: error {}: {}", code,
+                         message_of(result_of(answer, first_repeated)));
+    return same(one, two) ? "" : "in deterministic mode two calls give different bits";
+  };
+  return plan;
+}
+
+ProbePlan growth_plan(Json setup, Json steps, int times) {
+  ProbePlan plan;
+  plan.scripts = 1;
+  plan.once = true;
+  plan.timeout_seconds = 60;
+  plan.add({{"do", "repeat"},
+            {"times", times},
+            {"threads", 1},
+            {"setup", std::move(setup)},
+            {"steps", std::move(steps)},
+            {"growth", true}});
+  plan.judge = [](const Json& answer) -> std::string {
+    const Json& result = result_of(answer, 0);
+    if (code_of(result) != BP_OK) return message_of(result);
+    if (result["codes"].size() != 1 || !result["codes"].contains("0"))
+      return codes_text(result["codes"]) + ": " + message_of(result);
+    return grows(result["growth"], result["times"].get<double>());
+  };
+  return plan;
+}
+
+ProbePlan allocations(const std::string&, const Subject&) {
+  Json steps = Json::array();
+  for (const std::uint64_t bytes : {1, 1000, 100000, 3000000}) {
+    steps.push_back({{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", 64}});
+  }
+  return growth_plan(Json::array(), std::move(steps), 200);
+}
+
+ProbePlan copies(const std::string&, const Subject& subject) {
+  Json setup = Json::array({allocate_step(1, 5000), allocate_step(2, 5000)});
+  Json steps = Json::array({copy_step(2, 3, 1, 1, 4000), simple_step("synchronize")});
+  if (subject.has_fill) steps.insert(steps.begin(), fill_step(1, 0, 4096, {1, 2, 3, 4}));
+  return growth_plan(std::move(setup), std::move(steps), 400);
+}
+
+std::vector<std::string> other_plugins(const Subject& subject, int) {
+  std::vector<std::string> others;
+  for (const char* other : {"cpu", "reference", "reference_primitives"})
+    if (subject.backend != other) others.emplace_back(other);
+  return others;
+}
+
+// Alone, before another plugin, and after it: the same bits, also of the other one.
+ProbePlan together(const std::string& variant, const Subject& subject) {
+  ProbePlan plan;
+  plan.lane = "bare";
+  plan.scripts = 1;
+  plan.once = true;
+  plan.timeout_seconds = 60;
+  const Json own = {{"path", subject.library}, {"device", subject.device}},
+             other = {{"device", variant + ":0"}};
+  for (const Json& plugins : {Json::array({own}), Json::array({other}), Json::array({own, other}),
+                              Json::array({other, own})})
+    plan.add({{"do", "together"}, {"plugins", plugins}});
+  plan.judge = [steps = plan.steps, mine = subject.device,
+                others = variant + ":0"](const Json& answer) -> std::string {
+    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
+    const auto outputs = [&](std::size_t step, const std::string& device) {
+      return result_of(answer, step)["outputs"].value(device, Json());
+    };
+    for (const std::size_t step : {2, 3}) {
+      const char* place = step == 2 ? "before" : "after";
+      if (outputs(step, mine) != outputs(0, mine))
+        return fmt::format("loaded {} {} it computes other bits than alone", place, others);
+      if (outputs(step, others) != outputs(1, others))
+        return fmt::format("loaded {} {} it changes what that one computes", place, others);
+    }
+    return {};
+  };
+  return plan;
+}
+
+}  // namespace
+
+const std::vector<Probe>& stress_probes() {
+  static const std::vector<Probe> probes = {{"calls", small_calls, calls},
+                                            {"streams", streamed_calls, streams},
+                                            {"host", one_dtype_calls, host}};
+  return probes;
+}
+
+const std::vector<Probe>& counter_probes() {
+  static const std::vector<Probe> probes = {{"allocations", one_variant, allocations},
+                                            {"copies", one_variant, copies}};
+  return probes;
+}
+
+const std::vector<Probe>& together_probes() {
+  static const std::vector<Probe> probes = {{"with", other_plugins, together}};
+  return probes;
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,175 @@
+// Calls that must be refused: with the right class of error and a sentence that names the operator, once, with outputs
+// untouched, and a device that still answers.
+#include <fmt/format.h>
+
+#include <backplane/tensor/error.hpp>
+#include <backplane/tensor/shape.hpp>
+
+#include "cases/kernels.hpp"
+#include "inputs/element.hpp"
+#include "inputs/inferred.hpp"
+#include "inputs/layouts.hpp"
+#include "trials/answers.hpp"
+#include "trials/row_trials.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr int refused_output = 100;
+constexpr int refused_result = 200;
+
+bool is_bad_index(const Case& one) {
+  return one.values == "too_high" || one.values == "too_low";
+}
+
+// What the rule says of a call that is refused for its values; empty if it refuses the call itself.
+std::vector<OutputSpec> outputs_or_none(const Problem& problem) {
+  std::vector<OutputSpec> outputs;
+  if (!has_rule(*problem.op) || (problem.op->flags & BP_OP_SHAPE_DATA)) return outputs;
+  try {
+    InferredCall call;
+    infer_call(problem, call);
+    for (std::size_t i = 0; i < problem.op->schema->returns.size(); ++i)
+      outputs.push_back(call.inferred.outputs[i]);
+  } catch (const Error&) {
+    outputs.clear();
+  }
+  return outputs;
+}
+
+class RefusalTrial : public Trial {
+ public:
+  RefusalTrial(const Case& one, const Subject& subject) : one_(one), problem_(make_problem(one)) {
+    problem_.outputs = outputs_or_none(problem_);
+    if (one.lane != Lane::direct) return;
+    Case plain = one;
+    plain.form = "call";
+    if (!is_bad_index(one) || !make_direct_call(plain, problem_, subject, call_))
+      throw_error(ErrorClass::bad_argument,
+                  "case '" + name_of(one) + "': kernels are asked for bad indices alone");
+  }
+
+  Json script(int index) override {
+    Json script = new_script(one_, index);
+    one_.lane == Lane::direct ? add_direct(script) : add_core(script);
+    alive_ = add_step(script, {{"do", "alive"}});
+    return script;
+  }
+
+  Verdict judge(const std::vector<Json>& answers) override {
+    Verdict verdict;
+    verdict.rule = "a refusal that names the operator";
+    for (const Json& answer : answers) judge_run(verdict, answer);
+    return verdict;
+  }
+
+ private:
+  bool writes_into_itself() const {
+    return is_read_only_layout(std::string_view(one_.layouts).substr(0, one_.layouts.find('.')));
+  }
+
+  void add_core(Json& script) {
+    for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
+      add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
+    Json row = {{"do", "row"},
+                {"op", one_.op},
+                {"args", core_arguments(problem_, 0)},
+                {"results", Json::array()}};
+    for (std::size_t i = 0; i < problem_.op->schema->returns.size(); ++i)
+      row["results"].push_back(refused_result + static_cast<int>(i));
+    if (writes_into_itself()) {
+      row["into"] = {0};
+      row["in_place"] = true;
+    } else if (!problem_.outputs.empty()) {
+      row["into"] = Json::array();
+      for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
+        const int object = refused_output + static_cast<int>(i);
+        const OutputSpec& spec = problem_.outputs[i];
+        add_step(script, tensor_step(lay_out(spec.dtype, IntList(spec.shape).to_vector(), "plain",
+                                             one_.seed),
+                                     object, false));
+        row["into"].push_back(object);
+      }
+    }
+    call_at_ = add_step(script, std::move(row));
+    add_step(script, {{"do", "synchronize"}});
+  }
+
+  void add_direct(Json& script) {
+    const auto add = [&](const Laid& laid, int object, bool writes) {
+      add_step(script, {{"do", "allocate"},
+                        {"object", object},
+                        {"bytes", laid.storage.size()},
+                        {"alignment", 64}});
+      if (writes)
+        add_step(script, {{"do", "write"},
+                          {"object", object},
+                          {"offset", 0},
+                          {"bytes", Json::binary(laid.storage)}});
+    };
+    Json step = {{"do", "call"},
+                 {"op", one_.op},
+                 {"args", direct_arguments(call_.problem, 0)},
+                 {"outputs", Json::array()},
+                 {"synchronize", true}};
+    for (std::size_t i = 0; i < call_.problem.tensors.size(); ++i)
+      add(call_.problem.tensors[i], static_cast<int>(i), true);
+    for (std::size_t i = 0; i < call_.outputs.size(); ++i) {
+      const Laid& laid = call_.outputs[i];
+      const int object = refused_output + static_cast<int>(i);
+      add(laid, object, false);
+      step["outputs"].push_back({{"object", object},
+                                 {"offset", laid.offset * itemsize(laid.dtype)},
+                                 {"dtype", short_name(laid.dtype)},
+                                 {"shape", laid.shape},
+                                 {"strides", laid.strides}});
+    }
+    call_at_ = add_step(script, std::move(step));
+  }
+
+  void judge_run(Verdict& verdict, const Json& answer) const {
+    if (const std::string complaint = complaint_of(answer); !complaint.empty())
+      return fail_with(verdict, complaint);
+    const Json& result = result_of(answer, call_at_);
+    const int code = code_of(result);
+    const bool told_by_word =
+        one_.lane == Lane::direct && result.value("fault", std::uint64_t{0}) != 0;
+    if (one_.lane == Lane::direct && code == BP_UNSUPPORTED && result.value("kernel", -1) < 0) {
+      verdict.rule = "declined by supports";
+      return check_alive(verdict, answer);
+    }
+    if (code == BP_OK && !told_by_word)
+      return fail_with(verdict, is_bad_index(one_) ? "takes an index that is out of range"
+                                                   : "takes a call that makes no sense");
+    if (code != BP_OK && code != BP_BAD_ARGUMENT)
+      return fail_with(verdict, fmt::format("error {}, expected {} (bad argument): {}", code,
+                                            BP_BAD_ARGUMENT, message_of(result)));
+    if (code != BP_OK && message_of(result).empty())
+      return fail_with(verdict, "the error has no message");
+    if (told_by_word && code != BP_OK)
+      return fail_with(verdict, "the error is told twice: by the code and by the fault word");
+    if (one_.lane == Lane::core && result_of(answer, call_at_ + 1).value("code", 0) != BP_OK)
+      return fail_with(verdict, "the error comes again at the next synchronize: " +
+                                    message_of(result_of(answer, call_at_ + 1)));
+    check_alive(verdict, answer);
+  }
+
+  void check_alive(Verdict& verdict, const Json& answer) const {
+    const Json& alive = result_of(answer, alive_);
+    if (code_of(alive) != BP_OK)
+      fail_with(verdict, "the device answers no more: " + message_of(alive));
+  }
+
+  Case one_;
+  Problem problem_;
+  DirectProblem call_;
+  std::size_t call_at_ = 0, alive_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Trial> make_refusal_trial(const Case& one, const Subject& subject) {
+  return std::make_unique<RefusalTrial>(one, subject);
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,126 @@
+// The same call gives the same bits: again and again ("repeat"), and from several threads at once ("threads").
+#include <algorithm>
+#include <fmt/format.h>
+
+#include <backplane/tensor/error.hpp>
+
+#include "inputs/element.hpp"
+#include "inputs/layouts.hpp"
+#include "trials/answers.hpp"
+#include "trials/row_trials.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr int repeated_result = 200;
+constexpr int times_at_stress = 1200;
+constexpr int threads_at_stress = 4;
+
+// Many calls: all distinct hashes of their results are reported, and there may be one.
+class RepeatTrial : public Trial {
+ public:
+  RepeatTrial(const Case& one, const Subject& subject)
+      : one_(one), subject_(subject), problem_(make_problem(one)) {}
+
+  int timeout_seconds() const override { return 60; }
+
+  Json script(int index) override {
+    Json script = new_script(one_, index);
+    for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
+      add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
+    Json row = {{"do", "row"},
+                {"op", one_.op},
+                {"args", core_arguments(problem_, 0)},
+                {"results", Json::array()}};
+    Json results = Json::array();
+    for (std::size_t i = 0; i < problem_.op->schema->returns.size(); ++i)
+      results.push_back(repeated_result + static_cast<int>(i));
+    row["results"] = results;
+    first_ = add_step(script, row);
+    values_.clear();
+    for (const Json& object : results)
+      values_.push_back(add_step(script, {{"do", "values"}, {"object", object}}));
+    const int threads = one_.form == "threads" ? threads_at_stress : 1;
+    repeat_ = add_step(script, {{"do", "repeat"},
+                                {"times", index == 0 ? times_at_stress / threads : 10},
+                                {"threads", threads},
+                                {"steps", Json::array({row})},
+                                {"hash", results}});
+    return script;
+  }
+
+  void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
+
+  Verdict judge(const std::vector<Json>& answers) override {
+    Verdict verdict;
+    verdict.rung = served_rung(result_of(answers.at(0), first_), one_.op);
+    verdict.rule = "the same bits each time";
+    for (const Json& answer : answers) {
+      if (const std::string complaint = complaint_of(answer); !complaint.empty())
+        fail_with(verdict, complaint);
+      const Json& row = result_of(answer, first_);
+      if (code_of(row) == BP_UNSUPPORTED && verdict.outcome == Outcome::pass) {
+        verdict.outcome = Outcome::unsupported;
+        verdict.why = message_of(row);
+        return verdict;
+      }
+      if (code_of(row) != BP_OK)
+        fail_with(verdict, fmt::format("error {}: {}", code_of(row), message_of(row)));
+      judge_values(verdict, answer);
+      judge_hashes(verdict, result_of(answer, repeat_));
+    }
+    return verdict;
+  }
+
+ private:
+  void judge_values(Verdict& verdict, const Json& answer) const {
+    const std::string rule = verdict.rule;
+    for (std::size_t i = 0;
+         i < expected_.results.size() && i < problem_.op->schema->returns.size() &&
+         verdict.outcome == Outcome::pass;
+         ++i) {
+      const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, values_[i]));
+      if (!bytes) return fail_with(verdict, fmt::format("result {} cannot be read", i));
+      judge_result(verdict, *bytes, expected_.results[i], fmt::format("result {}", i));
+    }
+    verdict.rule = rule;
+  }
+
+  void judge_hashes(Verdict& verdict, const Json& result) const {
+    if (verdict.outcome != Outcome::pass) return;
+    if (code_of(result) != BP_OK)
+      return fail_with(verdict, fmt::format("error {} among many calls: {}", code_of(result),
+                                            message_of(result)));
+    const auto hashes = result.find("hashes");
+    if (hashes == result.end() || hashes->empty())
+      return fail_with(verdict, "no call was repeated");
+    if (hashes->size() > 1 && !may_vary())
+      fail_with(verdict, "not the same result each time: " + hashes->dump());
+  }
+
+  // A kernel that does not declare BP_KERNEL_DETERMINISTIC may sum up in another order each time.
+  bool may_vary() const {
+    const std::vector<const DeclaredKernel*> kernels = subject_.kernels_of(one_.op);
+    return std::any_of(kernels.begin(), kernels.end(), [](const DeclaredKernel* kernel) {
+      return (kernel->flags & BP_KERNEL_DETERMINISTIC) == 0;
+    });
+  }
+
+  Case one_;
+  const Subject& subject_;
+  Problem problem_;
+  Expected expected_;
+  std::size_t first_ = 0, repeat_ = 0;
+  std::vector<std::size_t> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<Trial> make_repeat_trial(const Case& one, const Subject& subject) {
+  if (one.lane != Lane::core)
+    throw_error(ErrorClass::bad_argument,
+                "case '" + name_of(one) + "': only the core lane repeats calls");
+  return std::make_unique<RepeatTrial>(one, subject);
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,123 @@
+#include "trials/small_calls.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensor/error.hpp>
+
+#include "cases/axes.hpp"
+#include "inputs/element.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr std::size_t largest_small =
+    64 << 10;  // bytes of all tensors: thousands of repetitions are to be cheap
+constexpr int first_output = 100;
+
+bool is_small(const DirectProblem& call) {
+  std::size_t bytes = 0;
+  for (const auto* tensors : {&call.problem.tensors, &call.outputs})
+    for (const Laid& each : *tensors) {
+      if (each.sparse_bytes) return false;
+      bytes += each.storage.size();
+    }
+  return bytes <= largest_small && call.in_place_of < 0;
+}
+
+// The first of the row's shapes that a kernel takes in this dtype.
+bool find_call(const Operator& op, const Axes& axes, Dtype dtype, const Subject& subject,
+               DirectProblem& out) {
+  for (const std::string& shape : axes.shapes) {
+    Case one;
+    one.lane = Lane::direct;
+    one.op = op.name();
+    one.dtype = dtype;
+    one.shape = shape;
+    one.layouts = axes.layouts.at(0);
+    one.values = axes.values.at(0);
+    one.form = "call";
+    try {
+      if (make_direct_call(one, make_problem(one), subject, out) && is_small(out)) return true;
+    } catch (const Error&) {
+      continue;  // a shape that this dtype does not go with
+    }
+  }
+  return false;
+}
+
+// f32 and i64 first: what most rows are used in.
+std::vector<Dtype> dtypes_in_turn(const Axes& axes) {
+  std::vector<Dtype> all = axes.dtypes;
+  all.insert(all.end(), axes.minor_dtypes.begin(), axes.minor_dtypes.end());
+  const auto rank = [](Dtype dtype) { return dtype == f32 ? 0 : dtype == i64 ? 1 : 2; };
+  std::stable_sort(all.begin(), all.end(), [&](Dtype a, Dtype b) { return rank(a) < rank(b); });
+  return all;
+}
+
+void add_memory(Json& steps, const Laid& laid, int object, bool with_values) {
+  steps.push_back(allocate_step(object, laid.storage.size(), 64));
+  if (with_values && !laid.storage.empty()) steps.push_back(write_step(object, 0, laid.storage));
+}
+
+}  // namespace
+
+std::vector<std::string> small_calls(const Subject& subject, int profile) {
+  ensure_operators();
+  std::set<std::string> rows;
+  for (const DeclaredKernel& kernel : subject.kernels) rows.insert(kernel.op);
+  const std::size_t most = profile == 0 ? 1 : profile == 1 ? 2 : 100;
+  std::vector<std::string> names;
+  for (const std::string& row : rows) {
+    const Operator* op = find_operator(row);
+    if (!op || op->view || !op->infer) continue;
+    const Axes axes = axes_of(*op, Profile::quick);
+    if (axes.shapes.empty()) continue;
+    std::size_t found = 0;
+    for (const Dtype dtype : dtypes_in_turn(axes)) {
+      DirectProblem call;
+      if (found == most || !find_call(*op, axes, dtype, subject, call)) continue;
+      names.push_back(row + "[" + dtype_word(dtype) + "]");
+      ++found;
+    }
+  }
+  return names;
+}
+
+SmallCall small_call(const std::string& name, const Subject& subject) {
+  ensure_operators();
+  SmallCall made;
+  const std::size_t bracket = name.find('[');
+  made.op = name.substr(0, bracket);
+  const Operator* op = find_operator(made.op);
+  Dtype dtype = f32;
+  DirectProblem call;
+  if (!op || bracket == std::string::npos ||
+      !dtype_of_short_name(name.substr(bracket + 1, name.size() - bracket - 2), dtype) ||
+      !find_call(*op, axes_of(*op, Profile::quick), dtype, subject, call))
+    throw_error(ErrorClass::bad_argument,
+                "'" + name + "' is no row and dtype that a declared kernel takes");
+  for (std::size_t i = 0; i < call.problem.tensors.size(); ++i)
+    add_memory(made.setup, call.problem.tensors[i], static_cast<int>(i), true);
+  made.call = {{"do", "call"},
+               {"op", made.op},
+               {"args", direct_arguments(call.problem, 0)},
+               {"outputs", Json::array()}};
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    const Laid& laid = call.outputs[i];
+    const int object = first_output + static_cast<int>(i);
+    if (!(op->flags & BP_OP_SHAPE_DATA)) add_memory(made.setup, laid, object, false);
+    made.outputs.push_back(object);
+    made.call["outputs"].push_back(
+        {{"object", object},
+         {"offset", static_cast<std::uint64_t>(laid.offset) * itemsize(laid.dtype)},
+         {"dtype", dtype_word(laid.dtype)},
+         {"shape", laid.shape},
+         {"strides", laid.strides}});
+  }
+  return made;
+}
+
+}  // namespace bp::conform

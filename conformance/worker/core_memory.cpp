@@ -1,0 +1,158 @@
+#include "worker/core_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <backplane/runtime/stream.hpp>
+
+#include "worker/guarded_block.hpp"
+
+namespace bp::conform {
+
+CoreMemory::CoreMemory(DeviceRecord& record)
+    : record_(record),
+      shifts_((record.info.flags & (BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE)) != 0) {
+  record.info.flags &= ~BP_DEVICE_CAN_SUBALLOCATE;
+  CustomAllocator mine;
+  mine.context = this;
+  mine.allocate = [](void* context, std::uint64_t bytes, std::uint64_t alignment, bp_handle* out) {
+    return static_cast<CoreMemory*>(context)->allocate(bytes, alignment, out);
+  };
+  mine.release = [](void* context, bp_handle handle) {
+    static_cast<CoreMemory*>(context)->release(handle);
+  };
+  set_custom_allocator(record.device, mine);
+}
+
+bp_code CoreMemory::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle* out) {
+  Block block;
+  block.bytes = bytes;
+  block.front = shifts_ ? (zone_bytes + alignment - 1) / alignment * alignment : 0;
+  block.total = block.front + bytes + zone_bytes;
+  block.poison = poison_;
+  const bp_code code = record_.memory->allocate(record_.handle, block.total, alignment, &block.raw);
+  if (code != BP_OK) return code;
+  if (!block.raw) return *out = 0, BP_OK;
+  paint(block);
+  *out = block.raw + block.front;
+  const std::lock_guard lock(mutex_);
+  blocks_[*out] = block;
+  return BP_OK;
+}
+
+void CoreMemory::release(bp_handle handle) {
+  Block block;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(handle);
+    if (found == blocks_.end()) return record_.memory->release(record_.handle, handle);
+    block = found->second;
+    blocks_.erase(found);
+  }
+  Watch seen;
+  if (!record_.lost) look_at(block, seen);
+  record_.memory->release(record_.handle, block.raw);
+  const std::lock_guard lock(mutex_);
+  findings_.merge(seen);
+}
+
+// Zones, and inside as well unless it is large: nobody asked for its pages yet.
+void CoreMemory::paint(const Block& block) {
+  const std::uint64_t end = block.front + block.bytes;
+  const auto zone = [&](std::uint64_t begin, std::uint64_t until,
+                        std::vector<std::uint8_t>& bytes) {
+    for (std::uint64_t i = begin; i < until; ++i) bytes[i - begin] = zone_byte(block.poison, i);
+  };
+  const auto send = [&](std::uint64_t at, const std::vector<std::uint8_t>& bytes) {
+    if (!bytes.empty())
+      copy({block.raw, at, bytes.size()},
+           {reinterpret_cast<std::uintptr_t>(bytes.data()), 0, bytes.size()}, BP_COPY_FROM_HOST);
+  };
+  std::vector<std::uint8_t> front(block.front), back(zone_bytes);
+  zone(0, block.front, front);
+  zone(end, block.total, back);
+  if (block.total > largest_watched) {
+    send(0, front);
+    send(end, back);
+    return;
+  }
+  std::vector<std::uint8_t> all(block.total, block.poison);
+  std::copy(front.begin(), front.end(), all.begin());
+  std::copy(back.begin(), back.end(), all.begin() + static_cast<std::ptrdiff_t>(end));
+  send(0, all);
+}
+
+void CoreMemory::copy(const bp_region& to, const bp_region& from, std::uint32_t direction) {
+  bp_stream* const stream = record_.default_stream ? record_.default_stream->raw : nullptr;
+  if (record_.memory->copy(record_.handle, &to, &from, direction, stream) != BP_OK) return;
+  if (!record_.synchronous) static_cast<void>(record_.queue->synchronize(record_.handle, stream));
+}
+
+void CoreMemory::read_raw(bp_handle raw, std::uint64_t offset, void* to, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  if (record_.host_readable)
+    std::memcpy(to, reinterpret_cast<const void*>(raw + offset), bytes);
+  else
+    copy({reinterpret_cast<std::uintptr_t>(to), 0, bytes}, {raw, offset, bytes}, BP_COPY_TO_HOST);
+}
+
+void CoreMemory::look_at_zone(const Block& block, std::uint64_t begin, std::uint64_t end,
+                              Watch& watch) {
+  std::vector<std::uint8_t> found(end - begin);
+  read_raw(block.raw, begin, found.data(), found.size());
+  for (std::uint64_t i = begin; i < end; ++i) {
+    const std::uint8_t expected = zone_byte(block.poison, i);
+    if (found[i - begin] == expected) continue;
+    watch.add("zones",
+              {{"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(block.front)},
+               {"size", block.bytes},
+               {"found", found[i - begin]},
+               {"expected", expected}});
+    return;
+  }
+}
+
+void CoreMemory::look_at(const Block& block, Watch& watch) {
+  look_at_zone(block, 0, block.front, watch);
+  look_at_zone(block, block.front + block.bytes, block.total, watch);
+}
+
+void CoreMemory::look(Watch& watch) {
+  std::vector<Block> living;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [handle, block] : blocks_) living.push_back(block);
+  }
+  for (const Block& block : living) look_at(block, watch);
+  take_findings(watch);
+}
+
+void CoreMemory::take_findings(Watch& watch) {
+  const std::lock_guard lock(mutex_);
+  watch.merge(std::exchange(findings_, {}));
+}
+
+std::vector<std::uint8_t> CoreMemory::bytes_of(const Storage& storage) {
+  if (storage.bytes > largest_watched) return {};
+  std::vector<std::uint8_t> bytes(storage.bytes);
+  read_raw(storage.handle, storage.offset, bytes.data(), bytes.size());
+  return bytes;
+}
+
+void CoreMemory::read(const Storage& storage, std::uint64_t offset, void* to, std::uint64_t bytes) {
+  read_raw(storage.handle, storage.offset + offset, to, bytes);
+}
+
+void CoreMemory::write(const Storage& storage, std::uint64_t offset, const void* from,
+                       std::uint64_t bytes) {
+  if (bytes == 0) return;
+  copy({storage.handle, storage.offset + offset, bytes},
+       {reinterpret_cast<std::uintptr_t>(from), 0, bytes}, BP_COPY_FROM_HOST);
+}
+
+std::int64_t CoreMemory::num_live() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::int64_t>(blocks_.size());
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,365 @@
+#include "worker/core_scope.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include <backplane/autograd/autograd.hpp>
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/generator.hpp>
+#include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/error.hpp>
+
+#include "worker/guarded_block.hpp"
+
+namespace bp::conform {
+namespace {
+
+Json failure(const Error& error) {
+  return {{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}};
+}
+
+// A tensor of any dtype and strides over the bytes of another one's storage.
+Tensor tensor_within(const Tensor& bytes, Dtype dtype, const Json& shape, const Json& strides,
+                     std::int64_t offset) {
+  const TensorImpl& from = *bytes.impl();
+  TensorImpl* impl = take_impl();
+  impl->abi.dl.data = from.abi.dl.data;
+  impl->abi.dl.device = from.abi.dl.device;
+  impl->abi.dl.ndim = static_cast<std::int32_t>(shape.size());
+  impl->abi.dl.dtype = dl_dtype(dtype);
+  impl->abi.dl.byte_offset =
+      from.storage->offset + static_cast<std::uint64_t>(offset) * itemsize(dtype);
+  impl->abi.device = from.abi.device;
+  impl->abi.space = from.abi.space;
+  impl->abi.dtype = index(dtype);
+  impl->abi.itemsize = itemsize(dtype);
+  impl->backend = from.backend;
+  impl->keys = thread_state().new_tensor_keys;
+  impl->storage = from.storage;
+  impl->storage->retain();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    impl->shape[i] = shape[i].get<std::int64_t>();
+    impl->strides[i] = strides[i].get<std::int64_t>();
+  }
+  update_layout(*impl);
+  return Tensor::adopt(impl);
+}
+
+Json dims_json(IntList list) {
+  return std::vector<std::int64_t>(list.begin(), list.end());
+}
+
+}  // namespace
+
+CoreScope::CoreScope(DeviceRecord& record, CoreMemory& memory, std::uint8_t poison,
+                     CoreScope* within)
+    : record_(record), memory_(memory), poison_(poison), within_(within) {
+  memory_.set_poison(poison);
+}
+
+CoreScope::~CoreScope() {
+  if (finished_) return;
+  try {
+    finish();
+  } catch (const Error&) {
+    // The device is lost; the process goes soon.
+  }
+}
+
+Json CoreScope::step(const Json& step) {
+  const std::string& what = step.at("do").get_ref<const std::string&>();
+  if (what == "row") return row(step);
+  if (what == "tensor") return make_tensor(step);
+  if (what == "values") return values(step);
+  if (what == "storage") return storage(step);
+  if (what == "backward") return backward(step);
+  if (what == "host") return set_host(step);
+  if (what == "alive") return alive();
+  if (what == "stream") {
+    streams_[step.at("object").get<int>()] =
+        std::make_unique<Stream>(record_.device, step.value("priority", 0));
+    return {{"code", BP_OK}};
+  }
+  if (what == "event") {
+    events_[step.at("object").get<int>()] = std::make_unique<Event>(record_.device);
+    return {{"code", BP_OK}};
+  }
+  if (what == "release") {
+    settle();
+    objects_.erase(step.at("object").get<int>());
+    return {{"code", BP_OK}};
+  }
+  return queue_step(what, step);
+}
+
+CoreScope::Object& CoreScope::object(const Json& number) {
+  const auto found = objects_.find(number.get<int>());
+  if (found != objects_.end()) return found->second;
+  if (within_) return within_->object(number);
+  throw_error(ErrorClass::bad_argument, fmt::format("script: no object {}", number.get<int>()));
+}
+
+// {"do":"tensor"}. "sparse": so many bytes of memory, of which only "pieces", [OFFSET, BINARY] each, are written.
+Json CoreScope::make_tensor(const Json& step) {
+  const Dtype dtype = dtype_from_name(step.at("dtype").get_ref<const std::string&>());
+  const std::int64_t sparse = step.value("sparse", std::int64_t{0});
+  static const std::vector<std::uint8_t> nothing;
+  const std::vector<std::uint8_t>& data = sparse ? nothing : binary_of(step.at("storage"));
+  const std::int64_t bytes = sparse ? sparse : static_cast<std::int64_t>(data.size());
+  Object made;
+  if (const auto on = step.find("on"); on != step.end()) {  // a probe's: of another device
+    const std::vector<std::int64_t> shape = step.at("shape").get<std::vector<std::int64_t>>();
+    objects_[step.at("object").get<int>()].tensor =
+        empty_tensor(shape, dtype, bp::device(on->get<std::string>()));
+    return {{"code", BP_OK}};
+  }
+  const Tensor memory = empty_tensor({bytes}, Dtype::u8, record_.device);
+  made.is_given = true;
+  made.tensor = tensor_within(memory, dtype, step.at("shape"), step.at("strides"),
+                              step.value("offset", std::int64_t{0}));
+  const Storage& behind = *memory.impl()->storage;
+  if (sparse) {
+    for (const Json& each : step.at("pieces")) {
+      const auto& piece = binary_of(each.at(1));
+      memory_.write(behind, each.at(0).get<std::uint64_t>(), piece.data(), piece.size());
+    }
+  } else {
+    // Scribbled over as soon as the copy is done, as any application may.
+    std::vector<std::uint8_t>& sent = host_buffers_.emplace_back(data);
+    memory_.write(behind, 0, sent.data(), sent.size());
+    std::fill(sent.begin(), sent.end(), std::uint8_t{0x6d});
+    made.picture = memory_.bytes_of(behind);
+    if (!made.picture.empty() && std::memcmp(made.picture.data(), data.data(), data.size()) != 0)
+      watch.add("copies", {{"object", step.at("object")},
+                           {"what", "memory does not hold what was copied to it"}});
+  }
+  if (step.value("grad", false)) set_requires_grad(made.tensor);
+  objects_[step.at("object").get<int>()] = std::move(made);
+  return {{"code", BP_OK}};
+}
+
+bp_value CoreScope::read_value(const Json& json, Arguments& out) {
+  const auto only = json.begin();
+  const std::string& kind = only.key();
+  const Json& content = only.value();
+  if (kind == "tensor") return value_of(object(content).tensor);
+  if (kind == "i") return value_of(content.get<std::int64_t>());
+  if (kind == "f") return value_of(content.get<double>());
+  if (kind == "b") return value_of(content.get<bool>());
+  if (kind == "dtype") return value_of(dtype_from_name(content.get_ref<const std::string&>()));
+  if (kind == "device") return value_of(record_.device);
+  bp_value made{};
+  if (kind == "tensors") {
+    auto& list = out.tensor_lists.emplace_back();
+    for (const Json& each : content) list.push_back(&object(each).tensor.impl()->abi);
+    made.tag = BP_TENSOR_LIST;
+    made.aux = static_cast<std::uint32_t>(list.size());
+    made.u.ptr = list.data();
+  } else if (kind == "ints") {
+    const auto& list = out.int_lists.emplace_back(content.get<std::vector<std::int64_t>>());
+    made = value_of(IntList(list.data(), list.size()));
+  } else if (kind == "doubles" || kind == "z") {
+    const auto& list = out.double_lists.emplace_back(content.get<std::vector<double>>());
+    made.tag = kind == "z" ? BP_COMPLEX : BP_DOUBLE_LIST;
+    made.aux = kind == "z" ? 0 : static_cast<std::uint32_t>(list.size());
+    made.u.ptr = list.data();
+  } else if (kind == "s") {
+    made = value_of(std::string_view(out.strings.emplace_back(content.get<std::string>())));
+  } else if (kind != "none") {
+    throw_error(ErrorClass::bad_argument, fmt::format("script: '{}' is no kind of value", kind));
+  }
+  return made;
+}
+
+void CoreScope::read_arguments(const Operator& op, const Json& list, Arguments& out) {
+  const auto& arguments = op.schema->arguments;
+  if (list.size() > arguments.size())
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("script: {} takes {} arguments", op.name(), arguments.size()));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    out.values.push_back(i < list.size() ? read_value(list[i], out) : arguments[i].default_value);
+    if (arguments[i].type == ArgumentType::real && out.values[i].tag == BP_INT)
+      out.values[i] = value_of(static_cast<double>(out.values[i].u.i));
+  }
+}
+
+std::vector<Tensor> CoreScope::targets_of(const Json& step) {
+  std::vector<Tensor> targets;
+  if (step.value("in_place", false)) {
+    targets.push_back(object(step.at("args").at(0).at("tensor")).tensor);
+  } else if (const auto into = step.find("into"); into != step.end()) {
+    for (const Json& each : *into) targets.push_back(object(each).tensor);
+  }
+  return targets;
+}
+
+Json CoreScope::late_error() {
+  if (record_.synchronous) return {};
+  try {
+    bp::synchronize(record_.device);
+  } catch (const Error& error) {
+    Json result = failure(error);
+    result["late"] = true;
+    return result;
+  }
+  return {};
+}
+
+std::vector<std::uint8_t> CoreScope::elements(const Tensor& tensor) {
+  const std::uint64_t width = tensor.itemsize();
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(tensor.numel()) * width);
+  if (bytes.empty()) return bytes;
+  const Storage& behind = *tensor.impl()->storage;
+  const ByteSpan span = touched_bytes(*tensor.impl());
+  std::uint8_t* to = bytes.data();
+  if (span.end - span.begin <= largest_watched) {
+    std::vector<std::uint8_t> all(span.end - span.begin);
+    memory_.read(behind, span.begin - behind.offset, all.data(), all.size());
+    if (tensor.is_contiguous()) return all;
+    for_each_element(tensor, [&](std::uint64_t at) {
+      std::memcpy(to, all.data() + (at - span.begin), width);
+      to += width;
+    });
+  } else if (tensor.is_contiguous()) {
+    memory_.read(behind, span.begin - behind.offset, bytes.data(), bytes.size());
+  } else {
+    for_each_element(tensor, [&](std::uint64_t at) {
+      memory_.read(behind, at - behind.offset, to, width);
+      to += width;
+    });
+  }
+  return bytes;
+}
+
+Json CoreScope::values(const Json& step) {
+  const Tensor& tensor = object(step.at("object")).tensor;
+  if (Json late = late_error(); !late.is_null()) return late;
+  const std::vector<std::uint8_t> bytes = elements(tensor);
+  // The way of an application gives the same.
+  if (step.value("both_ways", false)) {
+    std::vector<std::uint8_t> other(bytes.size());
+    copy_to_host_memory(tensor, other.data());
+    if (other != bytes)
+      watch.add("paths",
+                {{"object", step.at("object")}, {"what", "copied to the host it reads otherwise"}});
+  }
+  return {{"code", BP_OK},
+          {"bytes", Json::binary(bytes)},
+          {"shape", dims_json(tensor.shape())},
+          {"dtype", dtype_word(tensor.dtype())}};
+}
+
+Json CoreScope::storage(const Json& step) {
+  const Tensor& tensor = object(step.at("object")).tensor;
+  if (Json late = late_error(); !late.is_null()) return late;
+  return {{"code", BP_OK}, {"bytes", Json::binary(memory_.bytes_of(*tensor.impl()->storage))}};
+}
+
+Json CoreScope::backward(const Json& step) {
+  const auto tensors = [&](const char* key) {
+    std::vector<Tensor> list;
+    for (const Json& each : step.at(key)) list.push_back(object(each).tensor);
+    return list;
+  };
+  const std::vector<Tensor> results = tensors("results"), cotangents = tensors("cotangents"),
+                            inputs = tensors("inputs");
+  if (!recycles_) empty_cache(record_.device);
+  const std::vector<Tensor> found = autograd::grad(results, inputs, cotangents, {}, true);
+  if (Json late = late_error(); !late.is_null()) return late;
+  Json result = {{"code", BP_OK}, {"shapes", Json::array()}, {"dtypes", Json::array()}};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const bool defined = found[i].defined();
+    result["shapes"].push_back(defined ? dims_json(found[i].shape()) : Json());
+    result["dtypes"].push_back(defined ? Json(dtype_word(found[i].dtype())) : Json());
+    if (defined) objects_[step.at("gradients").at(i).get<int>()].tensor = found[i];
+  }
+  look({}, nullptr);
+  memory_.look(watch);
+  return result;
+}
+
+Json CoreScope::queue_step(const std::string& what, const Json& step) {
+  const int number = step.value("stream", 0);
+  const auto stream = [&] {
+    return number ? *streams_.at(number) : Stream::default_of(record_.device);
+  };
+  const auto event = [&](const char* key) -> Event& {
+    return *events_.at(step.at(key).get<int>());
+  };
+  Json result = {{"code", BP_OK}};
+  if (what == "synchronize") {
+    if (number)
+      stream().synchronize();
+    else
+      bp::synchronize(record_.device);
+  } else if (what == "query_stream") {
+    result["done"] = stream().query();
+  } else if (what == "record") {
+    event("event").record(stream());
+  } else if (what == "wait") {
+    event("event").wait(stream());
+  } else if (what == "query_event") {
+    result["done"] = event("event").query();
+  } else if (what == "synchronize_event") {
+    event("event").synchronize();
+  } else if (what == "elapsed") {
+    result["ms"] = event("event").elapsed_ms(event("until"));
+  } else {
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("script: the core lane has no step '{}'", what));
+  }
+  return result;
+}
+
+// {"do":"host", "threads":N?, "deterministic":B?, "seed":N?, "recycle":B?}: settings, until the script ends.
+Json CoreScope::set_host(const Json& step) {
+  if (step.contains("threads")) set_num_threads(step["threads"].get<std::uint32_t>());
+  if (step.contains("deterministic")) set_deterministic(step["deterministic"].get<bool>());
+  if (step.contains("seed")) manual_seed(step["seed"].get<std::uint64_t>());
+  if (step.contains("recycle")) recycles_ = step["recycle"].get<bool>();
+  return {{"code", BP_OK}};
+}
+
+Json CoreScope::alive() {
+  std::uint8_t sent[100], came[100] = {};
+  for (int i = 0; i < 100; ++i) sent[i] = static_cast<std::uint8_t>(i * 7 + 1);
+  const Tensor tensor = empty_tensor({100}, Dtype::u8, record_.device);
+  copy_from_host_memory(tensor, sent);
+  copy_to_host_memory(tensor, came);
+  return {{"code", BP_OK}, {"same", std::memcmp(sent, came, sizeof sent) == 0}};
+}
+
+std::uint64_t CoreScope::hash(int number) {
+  const std::vector<std::uint8_t> bytes = elements(object(number).tensor);
+  return hash_bytes(bytes.data(), bytes.size());
+}
+
+void CoreScope::settle() {
+  try {
+    bp::synchronize(record_.device);
+  } catch (const Error& error) {
+    if (error.error_class() == ErrorClass::device_lost) watch.set_lost(error.what());
+  }
+}
+
+void CoreScope::finish() {
+  if (std::exchange(finished_, true)) return;
+  settle();
+  if (!watch.lost()) {
+    look({}, nullptr);
+    if (!within_) memory_.look(watch);
+  }
+  objects_.clear();
+  events_.clear();
+  streams_.clear();
+  if (within_) return;
+  settle();
+  // So that the next script's memory is fresh, and zones of what is gone were looked at.
+  empty_cache(record_.device);
+  memory_.take_findings(watch);
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,90 @@
+// Scripts of the core lane: what an application calls.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <backplane/dispatcher/operator.hpp>
+#include <backplane/runtime/stream.hpp>
+
+#include "worker/core_memory.hpp"
+#include "worker/scope.hpp"
+
+namespace bp::conform {
+
+class CoreScope : public Scope {
+ public:
+  CoreScope(DeviceRecord& record, CoreMemory& memory, std::uint8_t poison,
+            CoreScope* within = nullptr);
+  ~CoreScope() override;
+
+  Json step(const Json& step) override;
+  std::uint64_t hash(int object) override;
+  void settle() override;
+  void finish() override;
+
+ private:
+  struct Object {
+    Tensor tensor;
+    bool is_given = false;              // made by the script, not by a row
+    std::vector<std::uint8_t> picture;  // of its storage, as last seen
+  };
+  // A row's arguments; they point into the other members.
+  struct Arguments {
+    std::vector<bp_value> values;
+    std::deque<std::vector<const bp_tensor*>> tensor_lists;
+    std::deque<std::vector<std::int64_t>> int_lists;
+    std::deque<std::vector<double>> double_lists;
+    std::deque<std::string> strings;
+  };
+
+  Json make_tensor(const Json& step);
+  Json row(const Json& step);
+  Json backward(const Json& step);
+  Json values(const Json& step);
+  Json storage(const Json& step);
+  Json queue_step(const std::string& what, const Json& step);
+  Json set_host(const Json& step);
+  Json alive();
+
+  Object& object(const Json& number);
+  void read_arguments(const Operator& op, const Json& list, Arguments& out);
+  bp_value read_value(const Json& json, Arguments& out);
+  std::vector<Tensor> run(Operator& op, const Json& step, Arguments& arguments);
+  std::vector<Tensor> targets_of(const Json& step);
+  void note_served(Json& result, const char* op);
+  // Compares all that the script made with its pictures; elements of `written` may differ.
+  void look(const std::vector<Tensor>& written, const char* kind);
+  void look_at_slack(const Tensor& result);
+  Json late_error();
+  std::vector<std::uint8_t> elements(const Tensor& tensor);
+
+  DeviceRecord& record_;
+  CoreMemory& memory_;
+  const std::uint8_t poison_;
+  CoreScope* const within_;  // where objects are looked for that are not here
+  std::map<int, Object> objects_;
+  std::map<int, std::unique_ptr<Stream>> streams_;
+  std::map<int, std::unique_ptr<Event>> events_;
+  std::vector<std::vector<std::uint8_t>> host_buffers_;
+  bool recycles_ = false, finished_ = false;
+};
+
+// Calls `f` with the offset of each element from the start of the storage's allocation, in row-major order.
+template <class F> void for_each_element(const Tensor& tensor, F&& f) {
+  const bp_dl_tensor& dl = tensor.impl()->abi.dl;
+  std::int64_t at[max_rank] = {};
+  for (std::int64_t n = 0; n < tensor.numel(); ++n) {
+    std::int64_t element = 0;
+    for (int d = 0; d < dl.ndim; ++d) element += at[d] * dl.strides[d];
+    f(dl.byte_offset + static_cast<std::uint64_t>(element) * tensor.itemsize());
+    for (int d = dl.ndim - 1; d >= 0; --d) {
+      if (++at[d] < dl.shape[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
+}  // namespace bp::conform

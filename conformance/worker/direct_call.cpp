@@ -1,0 +1,232 @@
+#include "worker/direct_call.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensor/error.hpp>
+
+namespace bp::conform {
+namespace {
+
+class CallReader {
+ public:
+  CallReader(const DirectPlugin& plugin, const std::function<ObjectPlace(int)>& place_of,
+             bool newer, DirectCall& call)
+      : plugin_(plugin), place_of_(place_of), newer_(newer), call_(call) {}
+
+  DirectTensor& tensor(const Json& json) {
+    DirectTensor& made = call_.tensors.emplace_back();
+    TensorImpl& impl = made.impl;
+    const Dtype dtype = dtype_from_name(json.at("dtype").get_ref<const std::string&>());
+    const Json &shape = json.at("shape"), &strides = json.at("strides");
+    if (shape.size() > max_rank || strides.size() != shape.size())
+      throw_error(ErrorClass::bad_argument, "script: shape and strides of a tensor do not fit");
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      impl.shape[i] = shape[i].get<std::int64_t>();
+      impl.strides[i] = strides[i].get<std::int64_t>();
+    }
+    made.object = json.at("object").get<int>();
+    made.offset = json.value("offset", std::uint64_t{0});
+    const ObjectPlace place = place_of_(made.object);
+    bp_tensor& abi = impl.abi;
+    abi.size = sizeof(bp_tensor);
+    abi.dl.data = reinterpret_cast<void*>(place.handle);
+    abi.dl.device = {plugin_.info.dl_device_type, plugin_.info.dl_device_id};
+    abi.dl.ndim = static_cast<std::int32_t>(shape.size());
+    abi.dl.dtype = dl_dtype(dtype);
+    abi.dl.shape = impl.shape;
+    abi.dl.strides = impl.strides;
+    abi.dl.byte_offset = place.front + made.offset;
+    abi.device = 1;
+    abi.dtype = index(dtype);
+    abi.itemsize = itemsize(dtype);
+    update_layout(impl);
+    if (newer_)
+      abi.size += 48;  // what follows belongs to the TensorImpl: there, and unknown to the plugin
+    return made;
+  }
+
+  bp_value value(const Json& json) {
+    bp_value made{};
+    const auto only = json.begin();
+    const std::string& kind = only.key();
+    const Json& content = only.value();
+    if (kind == "i" || kind == "device") {
+      made.tag = kind == "i" ? BP_INT : BP_DEVICE;
+      made.u.i = content.get<std::int64_t>();
+    } else if (kind == "f") {
+      made.tag = BP_DOUBLE;
+      made.u.f = content.get<double>();
+    } else if (kind == "b") {
+      made.tag = BP_BOOLEAN;
+      made.u.i = content.get<bool>();
+    } else if (kind == "dtype") {
+      made.tag = BP_DTYPE;
+      made.u.i = index(dtype_from_name(content.get_ref<const std::string&>()));
+    } else if (kind == "tensor") {
+      DirectTensor& one = tensor(content);
+      call_.inputs.push_back(&one);
+      made.tag = BP_TENSOR;
+      made.u.tensor = &one.impl.abi;
+    } else {
+      read_pointed(kind, content, made);
+    }
+    return made;
+  }
+
+ private:
+  template <class List> static void point_to(bp_value& made, std::uint32_t tag, const List& list) {
+    made.tag = tag;
+    made.aux = static_cast<std::uint32_t>(list.size());
+    made.u.ptr = list.data();
+  }
+
+  void read_pointed(const std::string& kind, const Json& content, bp_value& made) {
+    if (kind == "ints") {
+      point_to(made, BP_INT_LIST,
+               call_.int_lists.emplace_back(content.get<std::vector<std::int64_t>>()));
+    } else if (kind == "doubles") {
+      point_to(made, BP_DOUBLE_LIST,
+               call_.double_lists.emplace_back(content.get<std::vector<double>>()));
+    } else if (kind == "s") {
+      point_to(made, BP_STRING, call_.strings.emplace_back(content.get<std::string>()));
+    } else if (kind == "z") {
+      made.tag = BP_COMPLEX;
+      made.u.ptr = call_.double_lists.emplace_back(content.get<std::vector<double>>()).data();
+    } else if (kind == "tensors") {
+      auto& list = call_.tensor_lists.emplace_back();
+      for (const Json& each : content) {
+        DirectTensor& one = tensor(each);
+        call_.inputs.push_back(&one);
+        list.push_back(&one.impl.abi);
+      }
+      point_to(made, BP_TENSOR_LIST, list);
+    } else if (kind != "none") {
+      throw_error(ErrorClass::bad_argument, fmt::format("script: '{}' is no kind of value", kind));
+    }
+  }
+
+  const DirectPlugin& plugin_;
+  const std::function<ObjectPlace(int)>& place_of_;
+  const bool newer_;  // structs as a host of a later level would give them
+  DirectCall& call_;
+};
+
+bool takes_tensor(const bp_arg& arg, const bp_tensor& tensor) {
+  if (arg.dtypes && !(arg.dtypes >> tensor.dtype & 1u)) return false;
+  if (arg.layouts && !(arg.layouts & tensor.flags)) return false;
+  if (!((arg.spaces ? arg.spaces : 1u) & 1u)) return false;
+  if (tensor.dl.ndim < arg.min_rank || (arg.max_rank && tensor.dl.ndim > arg.max_rank))
+    return false;
+  return arg.alignment <= 1 || tensor.dl.byte_offset % arg.alignment == 0;
+}
+
+bool takes_value(const DirectKernel& kernel, const DirectCall& call, std::size_t place) {
+  const bp_value& value = call.args[place];
+  const bool number = value.tag == BP_INT || value.tag == BP_DOUBLE || value.tag == BP_BOOLEAN ||
+                      value.tag == BP_COMPLEX;
+  const bool in_place_of_tensor = number && (call.op->scalar_ok >> place & 1u);
+  if (place >= kernel.args.size()) return !in_place_of_tensor;
+  const bp_arg& arg = kernel.args[place];
+  if (in_place_of_tensor) return arg.scalar_ok != 0;
+  if (value.tag == BP_TENSOR) return takes_tensor(arg, *value.u.tensor);
+  if (value.tag != BP_TENSOR_LIST) return true;
+  auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+  return std::all_of(elements, elements + value.aux,
+                     [&](const bp_tensor* each) { return takes_tensor(arg, *each); });
+}
+
+// A kernel that asks for density alone walks all its tensors in the order of memory: their strides must agree.
+bool strides_agree(const DirectKernel& kernel, const DirectCall& call) {
+  const bp_tensor* first = nullptr;
+  bool agree = true;
+  const auto visit = [&](std::size_t place, const bp_tensor& tensor) {
+    if (place >= kernel.args.size()) return;
+    const std::uint32_t layouts = kernel.args[place].layouts;
+    if (!(layouts & BP_LAYOUT_DENSE) || (layouts & BP_LAYOUT_STRIDED)) return;
+    if (!first) first = &tensor;
+    const bool is_result = place >= static_cast<std::size_t>(kernel.num_known);
+    // A reduction's result has another shape than what it reads.
+    if (is_result &&
+        (first->dl.ndim != tensor.dl.ndim ||
+         !std::equal(first->dl.shape, first->dl.shape + first->dl.ndim, tensor.dl.shape)))
+      return;
+    agree = agree && first->dl.ndim == tensor.dl.ndim &&
+            std::equal(first->dl.strides, first->dl.strides + first->dl.ndim, tensor.dl.strides);
+  };
+  for (std::size_t i = 0; i < call.args.size(); ++i)
+    if (call.args[i].tag == BP_TENSOR) visit(i, *call.args[i].u.tensor);
+  for (std::size_t i = 0; i < call.outputs.size(); ++i)
+    visit(static_cast<std::size_t>(kernel.num_known) + i, call.outputs[i]->impl.abi);
+  return agree;
+}
+
+// Are the arguments that the kernel's schema does not have at their defaults?
+bool knows_all(const DirectKernel& kernel, const DirectCall& call) {
+  for (std::size_t i = static_cast<std::size_t>(kernel.num_known); i < call.args.size(); ++i) {
+    const bp_value& usual = call.op->schema->arguments[i].default_value;
+    if (call.args[i].tag != usual.tag || call.args[i].aux != usual.aux ||
+        call.args[i].u.i != usual.u.i)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<DirectCall> read_call(const Json& step, const DirectPlugin& plugin,
+                                      const std::function<ObjectPlace(int)>& place_of) {
+  const std::string& name = step.at("op").get_ref<const std::string&>();
+  auto call = std::make_unique<DirectCall>();
+  call->op = find_operator(name);
+  if (!call->op)
+    throw_error(ErrorClass::bad_argument, fmt::format("script: there is no operator '{}'", name));
+  CallReader reader(plugin, place_of, step.value("newer", false), *call);
+  for (const Json& each : step.at("args")) call->args.push_back(reader.value(each));
+  const auto& arguments = call->op->schema->arguments;
+  for (std::size_t i = call->args.size(); i < arguments.size(); ++i)
+    call->args.push_back(arguments[i].default_value);
+  for (const Json& each : step.at("outputs")) call->outputs.push_back(&reader.tensor(each));
+  return call;
+}
+
+bool declaration_takes(const DirectKernel& kernel, const DirectCall& call, bool deterministic) {
+  if (kernel.num_known < 0 || call.op->schema->name != kernel.declared.op ||
+      !knows_all(kernel, call))
+    return false;
+  const auto known = static_cast<std::size_t>(kernel.num_known);
+  for (std::size_t i = 0; i < std::min(known, call.args.size()); ++i)
+    if (!takes_value(kernel, call, i)) return false;
+  if (!strides_agree(kernel, call)) return false;
+  const bool allocates = (call.op->flags & BP_OP_SHAPE_DATA) != 0;
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    if (known + i >= kernel.args.size()) break;
+    const bp_arg& arg = kernel.args[known + i];
+    const bp_tensor& out = call.outputs[i]->impl.abi;
+    if (allocates ? (arg.dtypes && !(arg.dtypes >> out.dtype & 1u)) : !takes_tensor(arg, out))
+      return false;
+  }
+  return !deterministic || (kernel.declared.flags & BP_KERNEL_DETERMINISTIC);
+}
+
+void for_each_span(const DirectTensor& tensor,
+                   const std::function<void(std::uint64_t, std::uint64_t)>& f) {
+  const bp_tensor& abi = tensor.impl.abi;
+  if (abi.numel == 0) return;
+  if (abi.flags & BP_LAYOUT_DENSE)
+    return f(tensor.offset, static_cast<std::uint64_t>(abi.numel) * abi.itemsize);
+  const int rank = abi.dl.ndim;
+  std::int64_t at[max_rank] = {};
+  for (std::int64_t n = 0; n < abi.numel; ++n) {
+    std::int64_t element = 0;
+    for (int d = 0; d < rank; ++d) element += at[d] * abi.dl.strides[d];
+    f(tensor.offset + static_cast<std::uint64_t>(element) * abi.itemsize, abi.itemsize);
+    for (int d = rank - 1; d >= 0; --d) {
+      if (++at[d] < abi.dl.shape[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
+}  // namespace bp::conform

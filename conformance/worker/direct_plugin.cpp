@@ -1,0 +1,225 @@
+#include "worker/direct_plugin.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensor/error.hpp>
+
+namespace bp::conform {
+namespace {
+
+constexpr std::uint64_t ring_bytes = 32u << 20, largest_piece = 4u << 20;
+
+template <class T> T complete(const T& given) {
+  T whole{};
+  std::memcpy(static_cast<void*>(&whole), &given,
+              std::min<std::size_t>(given.h.size, sizeof whole));
+  return whole;
+}
+
+std::string_view what_was_told(const bp_host&) {
+  return told_error().message;
+}
+
+// As the core finds it; -1 for a schema that the row never had.
+int num_known_by(const Operator& op, std::uint64_t hash) {
+  if (op.schema->hash == hash) return static_cast<int>(op.schema->arguments.size());
+  for (const char* const* past = op.past_schemas; past && *past; ++past) {
+    if (schema_hash(*past) != hash) continue;
+    Schema schema;
+    parse_schema(*past, schema);
+    return static_cast<int>(schema.arguments.size());
+  }
+  return -1;
+}
+
+DirectKernel read_declaration(const bp_kernel& kernel, int place) {
+  DirectKernel made;
+  made.kernel = &kernel;
+  made.declared = complete(kernel);
+  made.args.assign(kernel.args, kernel.args + kernel.num_args);
+  made.place = place;
+  const Operator* op = find_operator(kernel.op);
+  made.num_known = op ? num_known_by(*op, kernel.schema_hash) : -1;
+  return made;
+}
+
+}  // namespace
+
+const char* code_name(bp_code code) {
+  constexpr const char* names[] = {
+      "BP_OK",    "BP_BAD_ARGUMENT", "BP_UNSUPPORTED", "BP_OUT_OF_MEMORY",
+      "BP_RETRY", "BP_STREAM_LOST",  "BP_DEVICE_LOST", "BP_INTERNAL"};
+  return code >= 0 && code <= BP_INTERNAL ? names[code] : "an unknown code";
+}
+
+std::string told(bp_code code) {
+  const std::string& message = told_error().message;
+  return fmt::format("{}: {}", code_name(code), message.empty() ? "no message" : message);
+}
+
+void throw_told(bp_code code, const char* what) {
+  const bool known = code >= BP_BAD_ARGUMENT && code <= BP_INTERNAL;
+  throw_error(known ? static_cast<ErrorClass>(code) : ErrorClass::internal,
+              fmt::format("{}: {}", what, told(code)));
+}
+
+DirectPlugin::DirectPlugin(const std::string& wanted, const std::string& path)
+    : host(path), file(path) {
+  const loading::Outcome opened =
+      loading::PluginLibrary::open(path, host.table(), what_was_told, &library_);
+  if (!opened.ok()) throw_error(static_cast<ErrorClass>(opened.code), opened.message);
+  plugin = library_.plugin();
+  try {
+    start();
+    open(wanted);
+  } catch (...) {
+    shut_down();
+    throw;
+  }
+}
+
+DirectPlugin::~DirectPlugin() {
+  if (side_stream) {
+    static_cast<void>(queue.synchronize(device, side_stream));
+    queue.destroy_stream(device, side_stream);
+  }
+  if (plugin->quiesce) static_cast<void>(plugin->quiesce(plugin->self));
+  plugin->close(device);
+  shut_down();
+}
+
+void DirectPlugin::shut_down() {
+  if (plugin->shutdown) plugin->shutdown(plugin->self);
+  library_.close();
+  if (ring_) munmap(std::exchange(ring_, nullptr), ring_bytes);
+}
+
+void DirectPlugin::start() {
+  if (plugin->probe) {
+    if (const bp_code code = plugin->probe(plugin->self); code != BP_OK) throw_told(code, "probe");
+  }
+  if (plugin->init) {
+    if (const bp_code code = plugin->init(plugin->self); code != BP_OK) throw_told(code, "init");
+  }
+  for (std::uint32_t i = 0; i < plugin->num_kernels; ++i)
+    if (!plugin->kernels || !plugin->kernels[i] || !plugin->kernels[i]->op ||
+        !plugin->kernels[i]->run)
+      throw_error(ErrorClass::internal,
+                  fmt::format("{}: kernel {} has no name or no function", plugin->name, i));
+  memory = complete(*plugin->memory);
+  queue = complete(*plugin->queue);
+  std::vector<const bp_kernel*> list(plugin->kernels, plugin->kernels + plugin->num_kernels);
+  for (const bp_kernel* more : host.more_kernels()) list.push_back(more);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    kernels.push_back(read_declaration(*list[i], static_cast<int>(i)));
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const DirectKernel& a, const DirectKernel& b) {
+                     return a.declared.priority > b.declared.priority;
+                   });
+}
+
+// "acme", "acme:1", "vendor:acme:1".
+void DirectPlugin::open(const std::string& wanted) {
+  if (const bp_code code = plugin->devices(plugin->self, &num_devices, nullptr); code != BP_OK)
+    throw_told(code, "devices");
+  const std::size_t colon = wanted.rfind(':');
+  const bool numbered = colon != std::string::npos &&
+                        wanted.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  const std::uint32_t index =
+      numbered ? static_cast<std::uint32_t>(std::stoul(wanted.substr(colon + 1))) : 0;
+  if (index >= num_devices)
+    throw_error(ErrorClass::bad_argument, fmt::format("there is no device '{}'; {} has {}", wanted,
+                                                      plugin->name, num_devices));
+  std::vector<bp_device_info> infos(num_devices);
+  for (bp_device_info& each : infos)
+    each.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
+  std::uint32_t count = num_devices;
+  if (const bp_code code = plugin->devices(plugin->self, &count, infos.data()); code != BP_OK)
+    throw_told(code, "devices");
+  info = infos[index];
+  name = fmt::format("{}:{}", plugin->name, index);
+  if (const bp_code code = plugin->open(plugin->self, index, &device); code != BP_OK)
+    throw_told(code, "open");
+  if (!device) throw_error(ErrorClass::internal, "open: it succeeded without a device");
+  if (queue.create_stream && !synchronous()) {
+    if (const bp_code code = queue.create_stream(device, 0, &side_stream); code != BP_OK)
+      side_stream = nullptr;
+  }
+}
+
+bp_code DirectPlugin::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle& out) {
+  const std::lock_guard lock(allocation);
+  out = 0;
+  return memory.allocate(device, bytes, alignment, &out);
+}
+
+void DirectPlugin::release(bp_handle handle) {
+  const std::lock_guard lock(allocation);
+  memory.release(device, handle);
+}
+
+void DirectPlugin::copy(const bp_region& to, const bp_region& from, std::uint32_t direction) {
+  told_error() = {};
+  bp_code code = memory.copy(device, &to, &from, direction, side_stream);
+  if (code == BP_OK && !synchronous()) code = queue.synchronize(device, side_stream);
+  if (code != BP_OK) throw_told(code, "copy");
+}
+
+void DirectPlugin::write(bp_handle handle, std::uint64_t offset, const void* from,
+                         std::uint64_t bytes) {
+  const auto* source = static_cast<const std::uint8_t*>(from);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t piece = std::min(bytes - done, largest_piece);
+    std::uint8_t* const buffer = staging(piece);
+    std::memcpy(buffer, source + done, piece);
+    copy({handle, offset + done, piece}, {reinterpret_cast<std::uintptr_t>(buffer), 0, piece},
+         BP_COPY_FROM_HOST);
+    done += piece;
+  }
+}
+
+std::uint8_t* DirectPlugin::staging(std::uint64_t bytes) {
+  const std::lock_guard lock(staging_mutex_);
+  if (!ring_) {
+    void* const made =
+        mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED)
+      throw_error(ErrorClass::out_of_memory, "the worker has no memory for its copies");
+    ring_ = static_cast<std::uint8_t*>(made);
+  }
+  if (next_in_ring_ + bytes > ring_bytes) next_in_ring_ = 0;
+  std::uint8_t* const taken = ring_ + next_in_ring_;
+  next_in_ring_ += (bytes + 63) / 64 * 64;
+  return taken;
+}
+
+void DirectPlugin::read(bp_handle handle, std::uint64_t offset, void* to, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  // Where the host may look, it looks: a copy would be ordered behind work that is not done yet.
+  if (host_readable()) {
+    std::memcpy(to, reinterpret_cast<const void*>(handle + offset), bytes);
+    return;
+  }
+  auto* target = static_cast<std::uint8_t*>(to);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t piece = std::min(bytes - done, largest_piece);
+    std::uint8_t* const buffer = staging(piece);
+    std::memset(buffer, 0x96,
+                std::min<std::uint64_t>(
+                    piece, 4096));  // what the last copy brought must not pass for this one
+    copy({reinterpret_cast<std::uintptr_t>(buffer), 0, piece}, {handle, offset + done, piece},
+         BP_COPY_TO_HOST);
+    std::memcpy(target + done, buffer, piece);
+    done += piece;
+  }
+}
+
+const bp_header* DirectPlugin::extension(const char* name_of_it, std::uint32_t version) const {
+  return plugin->extension ? plugin->extension(plugin->self, name_of_it, version) : nullptr;
+}
+
+}  // namespace bp::conform

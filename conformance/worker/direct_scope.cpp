@@ -1,0 +1,374 @@
+#include "worker/direct_scope.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+#include <thread>
+
+#include <backplane/tensor/error.hpp>
+
+namespace bp::conform {
+namespace {
+
+// Written over host memory that a copy from the host has passed: what is read later is wrong for certain.
+constexpr std::uint8_t scribble = 0x6d;
+
+}  // namespace
+
+Json answer(bp_code code) {
+  if (code == BP_OK) return {{"code", BP_OK}};
+  return {{"code", code}, {"message", told_error().message}, {"told", told_error().code}};
+}
+
+DirectScope::~DirectScope() {
+  if (!finished_) {
+    try {
+      finish();
+    } catch (const Error&) {
+      // The device is lost; the process goes soon.
+    }
+  }
+}
+
+Json DirectScope::step(const Json& step) {
+  const std::string& what = step.at("do").get_ref<const std::string&>();
+  told_error() = {};
+  if (what == "call") return call(step);
+  if (what == "allocate") return allocate(step);
+  if (what == "write") return write(step);
+  if (what == "read") return read(step);
+  if (what == "copy") return copy(step);
+  if (what == "fill") return fill(step);
+  if (what == "release") return release(step);
+  if (what == "stream") return make_stream(step);
+  if (what == "event") return make_event(step);
+  if (what == "host") return set_host(step);
+  if (what == "raw") return raw_memory(step);
+  if (what == "alive") return alive();
+  return queue_step(what, step);
+}
+
+GuardedBlock& DirectScope::block(const Json& step, const char* key) {
+  const auto found = blocks_.find(step.at(key).get<int>());
+  if (found != blocks_.end()) return *found->second;
+  if (within_) return within_->block(step, key);
+  throw_error(ErrorClass::bad_argument,
+              fmt::format("script: no object {}", step.at(key).get<int>()));
+}
+
+ObjectPlace DirectScope::place_of(int object) {
+  const auto found = blocks_.find(object);
+  if (found == blocks_.end() && within_) return within_->place_of(object);
+  if (found == blocks_.end()) return {};  // to be allocated by the kernel, or without elements
+  return {found->second->handle(), found->second->front()};
+}
+
+bp_stream* DirectScope::stream_of(const Json& step) {
+  const int number = step.value("stream", 0);
+  if (number == 0) return nullptr;
+  const auto found = streams_.find(number);
+  if (found != streams_.end()) return found->second;
+  if (within_) return within_->stream_of(step);
+  throw_error(ErrorClass::bad_argument, fmt::format("script: no stream {}", number));
+}
+
+Json DirectScope::allocate(const Json& step) {
+  const int object = step.at("object").get<int>();
+  auto made = std::make_unique<GuardedBlock>(plugin_, object, poison_, step.value("sparse", false));
+  const bp_code code = made->allocate(step.at("bytes").get<std::uint64_t>(),
+                                      step.value("alignment", std::uint64_t{1}));
+  if (code == BP_OK) blocks_[object] = std::move(made);
+  return answer(code);
+}
+
+Json DirectScope::release(const Json& step) {
+  settle();
+  GuardedBlock& gone = block(step, "object");
+  gone.look(watch);
+  blocks_.erase(gone.object());
+  return answer(BP_OK);
+}
+
+bp_code DirectScope::settle_step(const Json& step, bool wait_by_default) {
+  if (plugin_.synchronous()) return BP_OK;
+  const int number = step.value("stream", 0);
+  busy_.insert(number);
+  if (!step.value("synchronize", wait_by_default)) return BP_OK;
+  const bp_code code = plugin_.queue.synchronize(plugin_.device, stream_of(step));
+  busy_.erase(number);
+  return code;
+}
+
+Json DirectScope::write(const Json& step) {
+  GuardedBlock& to = block(step, "object");
+  HostBuffer& buffer = *buffers_.emplace_back(std::make_unique<HostBuffer>());
+  buffer.bytes = binary_of(step.at("bytes"));
+  const std::uint64_t offset = step.value("offset", std::uint64_t{0}), count = buffer.bytes.size();
+  if (count == 0) return answer(BP_OK);
+  const bp_region target{to.handle(), to.front() + offset, count};
+  const bp_region source{reinterpret_cast<std::uintptr_t>(buffer.bytes.data()), 0, count};
+  bp_code code =
+      plugin_.memory.copy(plugin_.device, &target, &source, BP_COPY_FROM_HOST, stream_of(step));
+  if (code != BP_OK) return refused(code);
+  to.expect(offset, buffer.bytes.data(), count);
+  code = settle_step(step, true);
+  if (busy_.empty()) std::memset(buffer.bytes.data(), scribble, count);
+  return answer(code);
+}
+
+// The bytes are those of the moment at which the copy is said to be done.
+Json DirectScope::read(const Json& step) {
+  GuardedBlock& from = block(step, "object");
+  const std::uint64_t offset = step.value("offset", std::uint64_t{0});
+  const std::uint64_t count = step.value("count", from.bytes() - std::min(offset, from.bytes()));
+  HostBuffer& buffer = *buffers_.emplace_back(std::make_unique<HostBuffer>());
+  buffer.bytes.assign(count, poison_);
+  Json result = answer(BP_OK);
+  if (count != 0) {
+    const bp_region target{reinterpret_cast<std::uintptr_t>(buffer.bytes.data()), 0, count};
+    const bp_region source{from.handle(), from.front() + offset, count};
+    bp_code code =
+        plugin_.memory.copy(plugin_.device, &target, &source, BP_COPY_TO_HOST, stream_of(step));
+    if (code == BP_OK) {
+      Json waiting = step;
+      waiting["synchronize"] = true;
+      code = settle_step(waiting, true);
+    }
+    result = answer(code);
+  }
+  buffer.is_target = true;
+  buffer.hash = hash_bytes(buffer.bytes.data(), count);
+  if (count != 0 && plugin_.host_readable() && busy_.empty() &&
+      std::memcmp(reinterpret_cast<const void*>(from.handle() + from.front() + offset),
+                  buffer.bytes.data(), count) != 0)
+    watch.add("paths", {{"object", from.object()}, {"offset", offset}, {"count", count}});
+  result["bytes"] = Json::binary(buffer.bytes);
+  return result;
+}
+
+Json DirectScope::copy(const Json& step) {
+  GuardedBlock &to = block(step, "to"), &from = block(step, "from");
+  const std::uint64_t to_offset = step.value("to_offset", std::uint64_t{0}),
+                      from_offset = step.value("from_offset", std::uint64_t{0});
+  const std::uint64_t count = step.at("count").get<std::uint64_t>();
+  const bp_region target{to.handle(), to.front() + to_offset, count},
+      source{from.handle(), from.front() + from_offset, count};
+  const bp_code code =
+      plugin_.memory.copy(plugin_.device, &target, &source, BP_COPY_WITHIN, stream_of(step));
+  if (code != BP_OK) return refused(code);
+  to.copy_expectation(to_offset, from, from_offset, count);
+  from.was_moved = true;
+  return answer(settle_step(step, false));
+}
+
+Json DirectScope::fill(const Json& step) {
+  GuardedBlock& to = block(step, "object");
+  if (!plugin_.memory.fill) {
+    told_error() = {BP_UNSUPPORTED, "the plugin has no fill"};
+    return answer(BP_UNSUPPORTED);
+  }
+  std::vector<std::uint8_t> pattern = binary_of(step.at("pattern"));
+  const auto width = static_cast<std::uint32_t>(pattern.size());
+  const std::uint64_t offset = step.value("offset", std::uint64_t{0}),
+                      count = step.at("count").get<std::uint64_t>();
+  std::vector<std::uint8_t> expected(count);
+  for (std::uint64_t i = 0; i < count; ++i) expected[i] = pattern[i % std::max(width, 1u)];
+  const bp_region target{to.handle(), to.front() + offset, count};
+  const bp_code code =
+      plugin_.memory.fill(plugin_.device, &target, pattern.data(), width, stream_of(step));
+  std::fill(pattern.begin(), pattern.end(), scribble);  // it is valid only during the call
+  if (code != BP_OK) return refused(code);
+  to.expect(offset, expected.data(), count);
+  return answer(settle_step(step, false));
+}
+
+Json DirectScope::make_stream(const Json& step) {
+  if (!plugin_.queue.create_stream) {
+    streams_[step.at("object").get<int>()] = nullptr;
+    return {{"code", BP_OK}, {"only", true}};
+  }
+  bp_stream* made = nullptr;
+  const bp_code code =
+      plugin_.queue.create_stream(plugin_.device, step.value("priority", 0), &made);
+  if (code == BP_OK) streams_[step.at("object").get<int>()] = made;
+  return answer(code);
+}
+
+Json DirectScope::make_event(const Json& step) {
+  if (!plugin_.queue.create_event) {
+    told_error() = {BP_UNSUPPORTED, "the plugin has no events"};
+    return answer(BP_UNSUPPORTED);
+  }
+  bp_event* made = nullptr;
+  const bp_code code = plugin_.queue.create_event(plugin_.device, &made);
+  if (code == BP_OK) events_[step.at("object").get<int>()] = made;
+  return answer(code);
+}
+
+Json DirectScope::queue_step(const std::string& what, const Json& step) {
+  bp_queue& queue = plugin_.queue;
+  const int number = step.value("stream", 0);
+  bp_stream* const stream = stream_of(step);
+  const auto event = [&](const char* key) {
+    const auto found = events_.find(step.at(key).get<int>());
+    if (found == events_.end()) throw_error(ErrorClass::bad_argument, "script: no such event");
+    return found->second;
+  };
+  if (what == "synchronize") {
+    const bp_code code = queue.synchronize(plugin_.device, stream);
+    busy_.erase(number);
+    Json result = answer(code);
+    look_if_idle();
+    return result;
+  }
+  if (what == "query_stream") {
+    bp_code code = queue.query_stream ? queue.query_stream(plugin_.device, stream) : BP_OK;
+    // "patient": some find out only after they were asked, but then soon.
+    for (int i = 0; code == BP_RETRY && step.value("patient", false) && i < 2000; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      code = queue.query_stream(plugin_.device, stream);
+    }
+    if (code == BP_OK && queue.query_stream) busy_.erase(number);
+    return answer(code);
+  }
+  if (what == "record") return answer(queue.record_event(plugin_.device, event("event"), stream));
+  if (what == "wait") return answer(queue.wait_event(plugin_.device, stream, event("event")));
+  if (what == "query_event") return answer(queue.query_event(plugin_.device, event("event")));
+  if (what == "synchronize_event")
+    return answer(queue.synchronize_event(plugin_.device, event("event")));
+  if (what == "elapsed") {
+    double ns = -1;
+    if (!queue.elapsed) return {{"code", BP_OK}, {"none", true}};
+    Json result = answer(queue.elapsed(plugin_.device, event("event"), event("until"), &ns));
+    result["ns"] = ns;
+    return result;
+  }
+  throw_error(ErrorClass::bad_argument,
+              fmt::format("script: the direct lane has no step '{}'", what));
+}
+
+// {"do":"raw", "what":"copy"|"fill"|..., ...}: functions of memory with what no script's object could name.
+Json DirectScope::raw_memory(const Json& step) {
+  const std::string what = step.at("what").get<std::string>();
+  if (what == "stale_copy" || what == "stale_fill") {
+    bp_handle handle = 0;
+    if (const bp_code code = plugin_.allocate(256, 64, handle); code != BP_OK) return answer(code);
+    plugin_.release(handle);
+    const bp_region target{handle, 0, 16};
+    std::uint8_t bytes[16] = {};
+    const bp_region source{reinterpret_cast<std::uintptr_t>(bytes), 0, 16};
+    if (what == "stale_fill" && !plugin_.memory.fill)
+      return {{"code", BP_BAD_ARGUMENT}, {"message", "no fill"}};
+    return answer(
+        what == "stale_copy"
+            ? plugin_.memory.copy(plugin_.device, &target, &source, BP_COPY_FROM_HOST, nullptr)
+            : plugin_.memory.fill(plugin_.device, &target, bytes, 4, nullptr));
+  }
+  if (what == "allocate") {  // and released at once, without being written
+    bp_handle handle = 0;
+    const bp_code code = plugin_.allocate(step.at("bytes").get<std::uint64_t>(),
+                                          step.value("alignment", std::uint64_t{64}), handle);
+    Json result = answer(code);
+    result["handle"] = handle;
+    if (code == BP_OK) plugin_.release(handle);
+    return result;
+  }
+  throw_error(ErrorClass::bad_argument, fmt::format("script: raw has no '{}'", what));
+}
+
+// {"do":"host", "threads":N?, "deterministic":B?, "fail_from":N?}: what the host says from now on.
+Json DirectScope::set_host(const Json& step) {
+  if (step.contains("threads")) plugin_.host.num_threads = step["threads"].get<std::uint32_t>();
+  if (step.contains("deterministic"))
+    plugin_.host.deterministic = step["deterministic"].get<bool>();
+  Json result = {{"code", BP_OK}, {"calls", plugin_.host.num_calls()}};
+  if (step.contains("fail_from")) plugin_.host.fail_from(step["fail_from"].get<std::int64_t>());
+  return result;
+}
+
+Json DirectScope::alive() {
+  GuardedBlock probe(plugin_, -2, poison_, false);
+  if (const bp_code code = probe.allocate(100, 1); code != BP_OK) return answer(code);
+  std::uint8_t sent[100], came[100] = {};
+  for (int i = 0; i < 100; ++i) sent[i] = static_cast<std::uint8_t>(i * 7 + 1);
+  plugin_.write(probe.handle(), probe.front(), sent, sizeof sent);
+  plugin_.read(probe.handle(), probe.front(), came, sizeof came);
+  return {{"code", BP_OK}, {"same", std::memcmp(sent, came, sizeof sent) == 0}};
+}
+
+std::uint64_t DirectScope::hash(int object) {
+  const auto found = blocks_.find(object);
+  if (found == blocks_.end()) return within_ ? within_->hash(object) : 0;
+  const GuardedBlock& it = *found->second;
+  std::vector<std::uint8_t> bytes(it.bytes());
+  plugin_.read(it.handle(), it.front(), bytes.data(), bytes.size());
+  return hash_bytes(bytes.data(), bytes.size());
+}
+
+void DirectScope::settle() {
+  bp_code worst = plugin_.queue.synchronize(plugin_.device, nullptr);
+  for (const auto& [number, stream] : streams_) {
+    if (!stream) continue;
+    const bp_code code = plugin_.queue.synchronize(plugin_.device, stream);
+    if (code != BP_OK) worst = code;
+  }
+  busy_.clear();
+  if (worst == BP_DEVICE_LOST) watch.set_lost(told(worst));
+}
+
+void DirectScope::look_at_all(const char* kind) {
+  for (const auto& [number, each] : blocks_) each->look(watch, kind);
+  end_workspaces();
+  if (fault_) {
+    fault_->forget(0, fault_->bytes());
+    fault_->look(watch);
+  }
+}
+
+Json DirectScope::refused(bp_code code) {
+  Json result = answer(code);
+  if (code != BP_DEVICE_LOST) settle();
+  if (!watch.lost()) look_at_all("failed");
+  return result;
+}
+
+// All work is done: what calls asked for meanwhile goes, once its zones were looked at.
+void DirectScope::end_workspaces() {
+  for (const auto& each : workspaces_) {
+    each->forget(0, each->bytes());
+    each->look(watch);
+  }
+  workspaces_.clear();
+}
+
+void DirectScope::look_if_idle() {
+  if (busy_.empty() && !watch.lost()) look_at_all();
+}
+
+void DirectScope::check_targets() {
+  for (const auto& buffer : buffers_)
+    if (buffer->is_target && hash_bytes(buffer->bytes.data(), buffer->bytes.size()) != buffer->hash)
+      watch.add("late", {{"count", buffer->bytes.size()},
+                         {"what", "host memory changed after a copy to it was done"}});
+}
+
+void DirectScope::finish() {
+  if (std::exchange(finished_, true)) return;
+  settle();
+  if (!watch.lost()) look_at_all();
+  // Work may come late that was said to be done: it shall find its memory, and be seen.
+  if (watch.saw_something()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  check_targets();
+  for (const std::string& fault : plugin_.host.take_faults()) watch.add("host", {{"what", fault}});
+  for (const auto& [number, event] : events_) plugin_.queue.destroy_event(plugin_.device, event);
+  for (const auto& [number, stream] : streams_)
+    if (stream) plugin_.queue.destroy_stream(plugin_.device, stream);
+  events_.clear();
+  streams_.clear();
+  workspaces_.clear();
+  fault_.reset();
+  blocks_.clear();
+}
+
+}  // namespace bp::conform

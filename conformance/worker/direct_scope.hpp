@@ -1,0 +1,87 @@
+// Scripts of the direct lane: functions of the ABI, called one by one.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "worker/direct_call.hpp"
+#include "worker/guarded_block.hpp"
+#include "worker/scope.hpp"
+
+namespace bp::conform {
+
+class DirectScope : public Scope {
+ public:
+  DirectScope(DirectPlugin& plugin, std::uint8_t poison, DirectScope* within = nullptr)
+      : plugin_(plugin), poison_(poison), within_(within) {}
+  ~DirectScope() override;
+
+  Json step(const Json& step) override;
+  std::uint64_t hash(int object) override;
+  void settle() override;
+  void finish() override;
+
+  // Of a call that is under way: blocks that the plugin asked for.
+  bp_code add_workspace(std::uint64_t bytes, std::uint64_t alignment, bp_region& out);
+  bp_code add_output(DirectTensor& tensor, std::uint32_t ndim, const std::int64_t* shape);
+
+ private:
+  // Host memory that a copy uses: it stays until the end, so that work that comes late hits nothing else.
+  struct HostBuffer {
+    std::vector<std::uint8_t> bytes;
+    bool is_target = false;  // of a copy to the host: what came must stay as it is
+    std::uint64_t hash = 0;
+  };
+
+  Json allocate(const Json& step);
+  Json release(const Json& step);
+  Json write(const Json& step);
+  Json read(const Json& step);
+  Json copy(const Json& step);
+  Json fill(const Json& step);
+  Json make_stream(const Json& step);
+  Json make_event(const Json& step);
+  Json queue_step(const std::string& what, const Json& step);
+  Json call(const Json& step);
+  Json raw_memory(const Json& step);
+  Json set_host(const Json& step);
+  Json alive();
+
+  GuardedBlock& block(const Json& step, const char* key);
+  ObjectPlace place_of(int object);
+  bp_stream* stream_of(const Json& step);
+  // The work was given to the stream of the step: waits for it unless told not to. The code of the work.
+  bp_code settle_step(const Json& step, bool wait_by_default);
+  void look_at_all(const char* kind = nullptr);
+  void look_if_idle();
+  void end_workspaces();
+  void check_targets();
+  // The answer of a function of memory that failed, which may have changed nothing.
+  Json refused(bp_code code);
+
+  // Of calls, in direct_run.cpp.
+  void note_roles(const DirectCall& call);
+  void expect_outputs(const DirectCall& call);
+  bp_code run_kernel(const DirectKernel& kernel, DirectCall& call, const Json& step, Json& result);
+  void report_faults(Json& result);
+
+  DirectPlugin& plugin_;
+  const std::uint8_t poison_;
+  DirectScope* const within_;  // where objects are looked for that are not here
+  std::map<int, std::unique_ptr<GuardedBlock>> blocks_;
+  std::vector<std::unique_ptr<GuardedBlock>> workspaces_;
+  std::map<int, bp_stream*> streams_;
+  std::map<int, bp_event*> events_;
+  std::set<int> busy_;  // streams with work that nobody has waited for; 0 is the default one
+  std::vector<std::unique_ptr<HostBuffer>> buffers_;
+  std::unique_ptr<GuardedBlock> fault_;
+  std::map<std::string, std::unique_ptr<DirectCall>> prepared_;  // of a repeated call: by its text
+  bool finished_ = false;
+};
+
+// The result of a plugin's answer.
+Json answer(bp_code code);
+
+}  // namespace bp::conform

@@ -1,0 +1,140 @@
+#include "worker/guarded_block.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bp::conform {
+
+GuardedBlock::GuardedBlock(DirectPlugin& plugin, int object, std::uint8_t poison, bool sparse)
+    : plugin_(plugin), object_(object), poison_(poison), sparse_(sparse) {}
+
+GuardedBlock::~GuardedBlock() {
+  if (handle_) plugin_.release(handle_);
+}
+
+bp_code GuardedBlock::allocate(std::uint64_t bytes, std::uint64_t alignment) {
+  const std::uint64_t step =
+      std::max(std::max<std::uint64_t>(alignment, 1), plugin_.offset_alignment());
+  front_ = (zone_bytes + step - 1) / step * step;
+  bytes_ = bytes;
+  total_ = front_ + bytes + zone_bytes;
+  bp_handle handle = 0;
+  const bp_code code = plugin_.allocate(total_, step, handle);
+  if (code != BP_OK) return code;
+  handle_ = handle;
+  const std::uint64_t end = front_ + bytes_;
+  if (sparse_ || total_ > largest_watched) {
+    std::vector<std::uint8_t> zone(std::max(front_, zone_bytes));
+    for (std::uint64_t i = 0; i < front_; ++i) zone[i] = zone_byte(poison_, i);
+    plugin_.write(handle_, 0, zone.data(), front_);
+    for (std::uint64_t i = 0; i < zone_bytes; ++i) zone[i] = zone_byte(poison_, end + i);
+    plugin_.write(handle_, end, zone.data(), zone_bytes);
+    return BP_OK;
+  }
+  shadow_.assign(total_, poison_);
+  for (std::uint64_t i = 0; i < front_; ++i) shadow_[i] = zone_byte(poison_, i);
+  for (std::uint64_t i = end; i < total_; ++i) shadow_[i] = zone_byte(poison_, i);
+  plugin_.write(handle_, 0, shadow_.data(), total_);
+  return BP_OK;
+}
+
+void GuardedBlock::expect(std::uint64_t offset, const std::uint8_t* data, std::uint64_t count) {
+  if (is_watched() && front_ + offset + count <= total_)
+    std::memcpy(shadow_.data() + front_ + offset, data, count);
+  was_moved = true;
+}
+
+void GuardedBlock::forget(std::uint64_t offset, std::uint64_t count) {
+  if (!is_watched() || count == 0) return;
+  // Never of a zone: what lies there no call may change, whatever its tensors say.
+  const std::uint64_t begin = front_ + offset, end = std::min(begin + count, front_ + bytes_);
+  if (begin >= end) return;
+  if (!unknown_.empty() && unknown_.back().end == begin)
+    unknown_.back().end = end;
+  else
+    unknown_.push_back({begin, end});
+}
+
+void GuardedBlock::copy_expectation(std::uint64_t offset, const GuardedBlock& from,
+                                    std::uint64_t from_offset, std::uint64_t count) {
+  if (!from.is_watched() || from.front_ + from_offset + count > from.total_)
+    return forget(offset, count);
+  for (const Span& span : from.unknown_)
+    if (span.begin < from.front_ + from_offset + count && from.front_ + from_offset < span.end)
+      return forget(offset, count);
+  expect(offset, from.shadow_.data() + from.front_ + from_offset, count);
+}
+
+const char* GuardedBlock::kind_by_role() const {
+  if (was_output) return "gaps";
+  if (was_input) return "inputs";
+  return was_moved ? "copies" : "zones";
+}
+
+// One entry: the first byte that differs and how many do.
+void GuardedBlock::report(Watch& watch, const char* kind, const std::uint8_t* found,
+                          std::uint64_t at) {
+  std::uint64_t last = at, differing = 0;
+  for (std::uint64_t i = at; i < total_; ++i) {
+    if (found[i] == shadow_[i]) continue;
+    if ((i >= front_ && i < front_ + bytes_) != (at >= front_ && at < front_ + bytes_)) break;
+    last = i;
+    ++differing;
+  }
+  watch.add(kind, {{"object", object_},
+                   {"at", static_cast<std::int64_t>(at) - static_cast<std::int64_t>(front_)},
+                   {"last", static_cast<std::int64_t>(last) - static_cast<std::int64_t>(front_)},
+                   {"bytes", differing},
+                   {"size", bytes_},
+                   {"found", found[at]},
+                   {"expected", shadow_[at]}});
+}
+
+void GuardedBlock::look(Watch& watch, const char* kind) {
+  if (!handle_) return;
+  if (!is_watched()) {
+    look_at_zone(watch, 0, front_);
+    look_at_zone(watch, front_ + bytes_, total_);
+  } else {
+    std::vector<std::uint8_t> found(total_);
+    plugin_.read(handle_, 0, found.data(), total_);
+    for (const Span& span : unknown_)
+      std::copy(found.begin() + static_cast<std::ptrdiff_t>(span.begin),
+                found.begin() + static_cast<std::ptrdiff_t>(span.end),
+                shadow_.begin() + static_cast<std::ptrdiff_t>(span.begin));
+    if (std::memcmp(found.data(), shadow_.data(), total_) != 0) {
+      const auto differs = [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t i = begin; i < end; ++i)
+          if (found[i] != shadow_[i]) return i;
+        return end;
+      };
+      const std::uint64_t end = front_ + bytes_;
+      if (const std::uint64_t at = differs(0, front_); at < front_)
+        report(watch, "zones", found.data(), at);
+      if (const std::uint64_t at = differs(front_, end); at < end)
+        report(watch, kind ? kind : kind_by_role(), found.data(), at);
+      if (const std::uint64_t at = differs(end, total_); at < total_)
+        report(watch, "zones", found.data(), at);
+      shadow_.swap(found);
+    }
+  }
+  unknown_.clear();
+  was_input = was_output = was_moved = false;
+}
+
+void GuardedBlock::look_at_zone(Watch& watch, std::uint64_t begin, std::uint64_t end) {
+  std::vector<std::uint8_t> found(end - begin);
+  plugin_.read(handle_, begin, found.data(), found.size());
+  for (std::uint64_t i = begin; i < end; ++i) {
+    const std::uint8_t byte = zone_byte(poison_, i);
+    if (found[i - begin] == byte) continue;
+    watch.add("zones", {{"object", object_},
+                        {"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(front_)},
+                        {"size", bytes_},
+                        {"found", found[i - begin]},
+                        {"expected", byte}});
+    return;
+  }
+}
+
+}  // namespace bp::conform

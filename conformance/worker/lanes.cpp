@@ -1,0 +1,142 @@
+// The direct and the core lane, opened.
+#include <fmt/format.h>
+
+#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/loading/sha256.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/extensions/compiler.h>
+#include <backplane/extensions/numerics.h>
+#include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/error.hpp>
+
+#include "cases/subject.hpp"
+#include "worker/core_scope.hpp"
+#include "worker/direct_scope.hpp"
+
+namespace bp::conform {
+namespace {
+
+Numerics numerics_of(const DirectPlugin& plugin) {
+  Numerics numerics;
+  const bp_header* found = plugin.extension(BP_NUMERICS, 1);
+  if (!found || found->size < offsetof(bp_numerics, flags) + sizeof(std::uint32_t)) return numerics;
+  const std::uint32_t flags = reinterpret_cast<const bp_numerics*>(found)->flags;
+  numerics.flushes_denormals = (flags & BP_NUMERICS_FLUSHES_DENORMALS) != 0;
+  numerics.tf32_matmul = (flags & BP_NUMERICS_TF32_MATMUL) != 0;
+  numerics.low_accumulation = (flags & BP_NUMERICS_LOW_ACCUMULATION) != 0;
+  numerics.checks_handles = (flags & BP_NUMERICS_CHECKS_HANDLES) != 0;
+  return numerics;
+}
+
+Subject subject_of(const DirectPlugin& plugin) {
+  Subject subject;
+  subject.device = plugin.name;
+  subject.backend = plugin.plugin->name;
+  subject.library = plugin.file;
+  subject.library_sha256 = loading::sha256_of_file(plugin.file).value_or("");
+  subject.version = plugin.plugin->version ? plugin.plugin->version : "";
+  subject.vendor = plugin.plugin->vendor ? plugin.plugin->vendor : "";
+  subject.device_name = plugin.info.name;
+  subject.abi = plugin.plugin->abi;
+  subject.device_flags = plugin.info.flags;
+  subject.total_memory = plugin.info.total_memory;
+  subject.offset_alignment = plugin.offset_alignment();
+  subject.has_streams = plugin.queue.create_stream != nullptr;
+  subject.has_events = plugin.queue.create_event != nullptr;
+  subject.has_fill = plugin.memory.fill != nullptr;
+  subject.compiles = plugin.extension(BP_COMPILER, 1) != nullptr;
+  subject.numerics = numerics_of(plugin);
+  // In the plugin's order: a script's "kernel" is a place in it.
+  subject.kernels.resize(plugin.kernels.size());
+  for (const DirectKernel& kernel : plugin.kernels)
+    subject.kernels[static_cast<std::size_t>(kernel.place)] = {
+        kernel.declared.op, kernel.args, kernel.declared.flags, kernel.declared.priority};
+  return subject;
+}
+
+class DirectLane : public LaneDriver {
+ public:
+  DirectLane(const std::string& device, const std::string& file) : plugin_(device, file) {}
+  std::unique_ptr<Scope> scope(std::uint8_t poison, Scope* within) override {
+    return std::make_unique<DirectScope>(plugin_, poison, static_cast<DirectScope*>(within));
+  }
+  Json describe() override { return to_json(subject_of(plugin_)); }
+  Counters counters() override {
+    Counters now = process_counters();
+    now.host_allocations = plugin_.host.num_live();
+    return now;
+  }
+  void reset() override {
+    plugin_.host.num_threads = 2;
+    plugin_.host.deterministic = 0;
+    plugin_.host.fail_from(0);
+    plugin_.host.take_log();
+  }
+  std::string alive() override {
+    DirectScope scope(plugin_, 0x11);
+    const Json says = scope.step({{"do", "alive"}});
+    scope.finish();
+    return says.value("same", false)
+               ? ""
+               : fmt::format("a copy there and back: {}", says.value("message", "other bytes"));
+  }
+
+ private:
+  DirectPlugin plugin_;
+};
+
+DeviceRecord& record_of(const std::string& device, const std::string& plugin) {
+  if (!plugin.empty()) load_plugin(plugin);
+  // Found, not opened yet: how it deals with memory is settled when it is.
+  const Device found = bp::device(device);
+  for (const DeviceRecord* record : registered_devices())
+    if (record->device == found) return const_cast<DeviceRecord&>(*record);
+  throw_error(ErrorClass::bad_argument, fmt::format("there is no device '{}'", device));
+}
+
+class CoreLane : public LaneDriver {
+ public:
+  CoreLane(const std::string& device, const std::string& plugin)
+      : record_(record_of(device, plugin)), memory_(record_), threads_(num_threads()) {}
+  std::unique_ptr<Scope> scope(std::uint8_t poison, Scope* within) override {
+    return std::make_unique<CoreScope>(record_, memory_, poison, static_cast<CoreScope*>(within));
+  }
+  Json describe() override { return {{"device", record_.name}}; }
+  Counters counters() override {
+    Counters now = process_counters();
+    now.host_allocations = static_cast<std::int64_t>(host_memory_statistics().num_allocations -
+                                                     host_memory_statistics().num_releases);
+    now.device_allocations = memory_.num_live();
+    return now;
+  }
+  void reset() override {
+    set_deterministic(false);
+    set_num_threads(threads_);
+  }
+  std::string alive() override {
+    CoreScope scope(record_, memory_, 0x11);
+    const Json says = scope.step({{"do", "alive"}});
+    scope.finish();
+    return says.value("same", false) ? "" : "a copy there and back gave other bytes";
+  }
+
+ private:
+  DeviceRecord& record_;
+  CoreMemory memory_;
+  const std::uint32_t threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<LaneDriver> open_direct_lane(const std::string& device, const std::string& plugin) {
+  ensure_operators();
+  return std::make_unique<DirectLane>(device, find_plugin_file(device, plugin));
+}
+
+std::unique_ptr<LaneDriver> open_core_lane(const std::string& device, const std::string& plugin) {
+  ensure_operators();
+  // Never destroyed: the core may release memory through it until the process ends.
+  return std::make_unique<CoreLane>(device, plugin);
+}
+
+}  // namespace bp::conform

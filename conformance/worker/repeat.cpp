@@ -1,0 +1,176 @@
+// The same calls many times, on one thread or several: hashes of what came, codes, and whether anything grows.
+//
+//   {"do":"repeat", "times":T, "threads":H, "setup":[...], "steps":[...], "hash":[N...], "milliseconds":M?, "at_least":A?}
+//   -> "hashes": {HEX: COUNT}, "codes": {CODE: COUNT}, "message", "times": of all threads,
+//      "growth": {COUNTER: [after a quarter, two, three and all of the repetitions, over the beginning]}
+// Each thread has objects of its own, made by "setup", and reads those of the script. With "milliseconds" it stops after at least A repetitions once
+// that time has passed. "settle": the device is waited for before each hash (asynchronous ones in one thread too).
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <backplane/tensor/error.hpp>
+
+#include "worker/scope.hpp"
+
+namespace bp::conform {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Tally {
+  std::mutex mutex;
+  std::map<std::uint64_t, std::uint64_t> hashes;
+  std::map<std::int64_t, std::uint64_t> codes;
+  std::string message;
+  std::uint64_t times = 0;
+  Json growth = Json::object();
+};
+
+struct Plan {
+  std::int64_t times, at_least;
+  double milliseconds;
+  bool watches_growth;
+};
+
+class Runner {
+ public:
+  Runner(LaneDriver& lane, Scope& within, const Json& step, const Plan& plan, std::uint8_t poison,
+         Tally& tally)
+      : lane_(lane), step_(step), plan_(plan), scope_(lane.scope(poison, &within)), tally_(tally) {
+    // The instruments look at the beginning and at the end; each call is read once.
+    for (std::size_t i = 0; i < step_.at("steps").size(); ++i) {
+      Json each = step_["steps"][i];
+      each["quiet"] = true;
+      if (each.at("do") == "call") each["kept"] = fmt::format("{}", i);
+      steps_.push_back(std::move(each));
+    }
+  }
+
+  Watch run() {
+    try {
+      for (const Json& each : step_.value("setup", Json::array())) note(scope_->step(each), true);
+      repeat();
+    } catch (const Error& error) {
+      note({{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}}, true);
+    }
+    scope_->finish();
+    const std::lock_guard lock(tally_.mutex);
+    for (const auto& [hash, count] : hashes_) tally_.hashes[hash] += count;
+    for (const auto& [code, count] : codes_) tally_.codes[code] += count;
+    if (tally_.message.empty()) tally_.message = message_;
+    tally_.times += static_cast<std::uint64_t>(done_);
+    if (plan_.watches_growth) add_growth();
+    return scope_->watch;
+  }
+
+ private:
+  void repeat() {
+    const Clock::time_point begin = Clock::now();
+    std::int64_t goal = plan_.times;
+    const Json hashed = step_.value("hash", Json::array());
+    if (plan_.watches_growth) {
+      for (int i = 0; i < 10; ++i)
+        once(hashed);  // what is made once, when first needed, is no growth
+      marks_.push_back(lane_.counters());
+    }
+    for (done_ = 0; done_ < goal;) {
+      once(hashed);
+      ++done_;
+      // Counters are read seldom: a quarter is known only where no time limit cuts the run short.
+      if (plan_.watches_growth && done_ % std::max<std::int64_t>(plan_.times / 4, 1) == 0)
+        marks_.push_back(lane_.counters());
+      if (plan_.milliseconds > 0 && done_ >= plan_.at_least && done_ % 16 == 0 &&
+          std::chrono::duration<double, std::milli>(Clock::now() - begin).count() >
+              plan_.milliseconds)
+        goal = done_;
+    }
+  }
+
+  void once(const Json& hashed) {
+    for (const Json& each : steps_) {
+      try {
+        note(scope_->step(each), false);
+      } catch (const Error& error) {
+        note({{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}},
+             false);
+      }
+    }
+    if (hashed.empty()) return;
+    std::uint64_t all = 0;
+    for (const Json& object : hashed) all = all * 31 + scope_->hash(object.get<int>());
+    ++hashes_[all];
+  }
+
+  void note(const Json& result, bool only_failures) {
+    const bp_code code = result.value("code", BP_OK);
+    if (code != BP_OK && message_.empty()) message_ = result.value("message", std::string());
+    if (code != BP_OK || !only_failures) ++codes_[code];
+  }
+
+  void add_growth() {
+    if (marks_.size() < 5) return;
+    const Json base = counters_json(marks_[0]);
+    for (std::size_t i = 1; i < 5; ++i) {
+      const Json now = counters_json(marks_[i]);
+      for (const auto& [key, value] : now.items())
+        tally_.growth[key].push_back(value.get<std::int64_t>() - base[key].get<std::int64_t>());
+    }
+  }
+
+  LaneDriver& lane_;
+  const Json& step_;
+  const Plan plan_;
+  std::vector<Json> steps_;
+  std::unique_ptr<Scope> scope_;
+  Tally& tally_;
+  std::map<std::uint64_t, std::uint64_t> hashes_;
+  std::map<std::int64_t, std::uint64_t> codes_;
+  std::string message_;
+  std::vector<Counters> marks_;
+  std::int64_t done_ = 0;
+};
+
+Json tally_json(const Tally& tally) {
+  Json hashes = Json::object(), codes = Json::object();
+  for (const auto& [hash, count] : tally.hashes) hashes[fmt::format("{:016x}", hash)] = count;
+  for (const auto& [code, count] : tally.codes) codes[fmt::format("{}", code)] = count;
+  return {{"code", BP_OK},        {"hashes", hashes},
+          {"codes", codes},       {"message", tally.message},
+          {"times", tally.times}, {"growth", tally.growth}};
+}
+
+}  // namespace
+
+Json run_repeat(LaneDriver& lane, Scope& within, const Json& step, std::uint8_t poison,
+                Watch& watch) {
+  const int num_threads = step.value("threads", 1);
+  const std::int64_t times = step.at("times").get<std::int64_t>();
+  const Plan plan{times, step.value("at_least", times), step.value("milliseconds", 0.0),
+                  num_threads == 1 && step.value("growth", false)};
+  Tally tally;
+  std::vector<std::unique_ptr<Runner>> runners;
+  for (int i = 0; i < num_threads; ++i)
+    runners.push_back(std::make_unique<Runner>(lane, within, step, plan, poison, tally));
+  if (num_threads == 1) {
+    watch.merge(runners[0]->run());
+    return tally_json(tally);
+  }
+  std::vector<Watch> seen(runners.size());
+  std::vector<std::thread> threads;
+  std::atomic<int> waiting{num_threads};
+  for (std::size_t i = 0; i < runners.size(); ++i)
+    threads.emplace_back([&, i] {
+      for (--waiting; waiting > 0;) std::this_thread::yield();  // all at once
+      seen[i] = runners[i]->run();
+    });
+  for (std::thread& each : threads) each.join();
+  for (const Watch& each : seen) watch.merge(each);
+  return tally_json(tally);
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,99 @@
+// What a lane offers the worker: scopes, in which scripts run under watch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "protocol/script.hpp"
+
+namespace bp::conform {
+
+// What the instruments saw, by kind; each kind keeps its first few entries. The kinds:
+//   zones    written outside of what was asked for
+//   inputs   changed by a call that only reads it
+//   gaps     changed between the elements of an output
+//   failed   changed by a call that failed
+//   copies   not what a write, copy or fill should have made of it
+//   late     changed after the work was said to be done
+//   paths    differs by the way in which it is read
+//   host     what the plugin did wrong with the host's functions
+//   promises `supports` said yes and `run` answered BP_UNSUPPORTED
+class Watch {
+ public:
+  void add(const char* kind, Json entry);
+  void merge(const Watch& other);
+  void set_lost(const std::string& why) { lost_ = why; }
+  bool lost() const { return !lost_.empty(); }
+  bool saw_something() const { return lost() || !seen_.empty(); }
+  Json json() const;
+
+ private:
+  Json seen_ = Json::object();
+  std::string lost_;
+};
+
+// Objects of one script, or of one thread of it. Used by one thread at a time.
+class Scope {
+ public:
+  virtual ~Scope() = default;
+  // One step's result. Throws bp::Error, which becomes {"code", "message"}.
+  virtual Json step(const Json& step) = 0;
+  // Of the object's elements, all work being done.
+  virtual std::uint64_t hash(int object) = 0;
+  // Waits for all work of this scope.
+  virtual void settle() = 0;
+  // Looks at everything once more, then releases all. No step may follow.
+  virtual void finish() = 0;
+  Watch watch;
+};
+
+// A sum of counters that ought to come back to where they were. Negative: unknown.
+struct Counters {
+  std::int64_t host_allocations = 0;  // through bp_host.allocate_host
+  std::int64_t device_allocations =
+      0;  // that the worker holds; of the core: that its allocator reserved
+  std::int64_t files = 0, threads = 0;
+  std::int64_t heap = 0;     // bytes in use of malloc, mapped blocks included
+  std::int64_t address = 0;  // bytes of address space
+};
+Json counters_json(const Counters& counters);
+// All but the first two.
+Counters process_counters();
+
+class LaneDriver {
+ public:
+  virtual ~LaneDriver() = default;
+  // `within`: the scope's steps see that one's objects as well, which nobody changes meanwhile; it settles and looks at
+  // what both share.
+  virtual std::unique_ptr<Scope> scope(std::uint8_t poison, Scope* within = nullptr) = 0;
+  virtual Json describe() = 0;
+  virtual Counters counters() = 0;
+  // Settings that a script changed are as usual again.
+  virtual void reset() {}
+  // Does the device still answer? A sentence if not.
+  virtual std::string alive() = 0;
+};
+
+// Throw bp::Error if the device cannot be opened.
+std::unique_ptr<LaneDriver> open_direct_lane(const std::string& device, const std::string& plugin);
+std::unique_ptr<LaneDriver> open_core_lane(const std::string& device, const std::string& plugin);
+std::unique_ptr<LaneDriver> open_bare_lane(const std::string& device, const std::string& plugin);
+
+// {"do":"repeat"}: see repeat.cpp.
+Json run_repeat(LaneDriver& lane, Scope& within, const Json& step, std::uint8_t poison,
+                Watch& watch);
+
+// FNV-1a in words of 8 bytes.
+std::uint64_t hash_bytes(const void* data, std::size_t bytes,
+                         std::uint64_t seed = 0xcbf29ce484222325ull);
+
+// The plugin's file for a device: the one given, or as the core would find it. Throws bad_argument.
+std::string find_plugin_file(const std::string& device, const std::string& plugin);
+
+// Bytes of a binary value; empty for none.
+inline const std::vector<std::uint8_t>& binary_of(const Json& value) {
+  return value.get_binary();
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,176 @@
+#include "worker/worker.hpp"
+
+#include <csignal>
+#include <unistd.h>
+
+#include <backplane/tensor/error.hpp>
+
+#include "worker/scope.hpp"
+
+namespace bp::conform {
+namespace {
+
+Json failure_json(const Error& error) {
+  return {{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}};
+}
+
+class Worker {
+ public:
+  explicit Worker(const WorkerOptions& options) : options_(options) {}
+
+  Json answer(const Json& request) {
+    Json reply = {{"case", request.value("case", std::string())}};
+    try {
+      open();
+    } catch (const Error& error) {
+      reply["failed"] = error.what();
+      return reply;
+    }
+    const Counters before = lane_->counters();
+    Ran ran = run(request);
+    const Counters after = lane_->counters();
+    reply["steps"] = ran.steps;
+    // What the answer itself takes is no leak: a copy takes as much.
+    Counters settled = after;
+    settled.heap -= process_counters().heap - after.heap;
+    Json watch = ran.watch.json();
+    if (Json leaks = find_leaks(request, before, settled); !leaks.empty())
+      watch["leaks"] = std::move(leaks);
+    reply["watch"] = std::move(watch);
+    return reply;
+  }
+
+ private:
+  struct Ran {
+    Json steps = Json::array();
+    Watch watch;
+  };
+
+  void open() {
+    if (lane_) return;
+    if (options_.lane == "core")
+      lane_ = open_core_lane(options_.device, options_.plugin);
+    else if (options_.lane == "bare")
+      lane_ = open_bare_lane(options_.device, options_.plugin);
+    else
+      lane_ = open_direct_lane(options_.device, options_.plugin);
+  }
+
+  Ran run(const Json& request) {
+    const auto poison = static_cast<std::uint8_t>(request.value("poison", 0xA5));
+    Ran ran;
+    bool failed = false;
+    {
+      const std::unique_ptr<Scope> scope = lane_->scope(poison);
+      // Rows that draw give the same each time that the script is run.
+      if (options_.lane == "core" && request.contains("seed")) scope->step({{"do", "host"}, {"seed", request["seed"]}});
+      for (const Json& step : request.at("steps")) {
+        Json result;
+        try {
+          result = one_step(*scope, step, poison, ran.watch);
+        } catch (const Error& error) {
+          result = failure_json(error);
+        } catch (const Json::exception& error) {
+          result = {{"code", BP_BAD_ARGUMENT}, {"message", std::string("script: ") + error.what()}};
+        }
+        failed = failed || result.value("code", BP_OK) != BP_OK;
+        ran.steps.push_back(std::move(result));
+      }
+      try {
+        scope->finish();
+      } catch (const Error& error) {
+        scope->watch.set_lost(error.what());
+      }
+      ran.watch.merge(scope->watch);
+    }
+    lane_->reset();
+    if (failed || ran.watch.lost()) see_if_alive(ran.watch);
+    return ran;
+  }
+
+  Json one_step(Scope& scope, const Json& step, std::uint8_t poison, Watch& watch) {
+    const std::string& what = step.at("do").get_ref<const std::string&>();
+    if (what == "describe") return {{"code", BP_OK}, {"subject", lane_->describe()}};
+    if (what == "counters")
+      return {{"code", BP_OK}, {"counters", counters_json(lane_->counters())}};
+    if (what == "repeat") return run_repeat(*lane_, scope, step, poison, watch);
+    return scope.step(step);
+  }
+
+  void see_if_alive(Watch& watch) {
+    try {
+      if (const std::string why = lane_->alive(); !why.empty()) watch.set_lost(why);
+    } catch (const Error& error) {
+      watch.set_lost(error.what());
+    }
+  }
+
+  // What is above its base after the script. Something that is made once, when first needed, is no leak: what grows again
+  // and again while the same script is repeated is.
+  Json find_leaks(const Json& request, const Counters& before, const Counters& after) {
+    if (options_.lane == "bare" || request.value("once", false)) return Json::object();
+    Json leaks = grown(before, after);
+    for (int again = 0; again < 3 && !leaks.empty(); ++again) {
+      const Counters now = lane_->counters();
+      run(request);
+      const Json more = grown(now, lane_->counters());
+      for (auto each = leaks.begin(); each != leaks.end();)
+        each = more.contains(each.key()) ? std::next(each) : leaks.erase(each);
+    }
+    return leaks;
+  }
+
+  static Json grown(const Counters& before, const Counters& after) {
+    Json leaks = Json::object();
+    const auto note = [&](const char* name, std::int64_t from, std::int64_t to) {
+      if (to > from) leaks[name] = to - from;
+    };
+    note("host_allocations", before.host_allocations, after.host_allocations);
+    note("device_allocations", before.device_allocations, after.device_allocations);
+    note("files", before.files, after.files);
+    note("threads", before.threads, after.threads);
+    // Freed pieces that malloc keeps at hand count as used: little says nothing.
+    constexpr std::int64_t much = 8192;
+    if (after.heap - before.heap > much) leaks["heap"] = after.heap - before.heap;
+    return leaks;
+  }
+
+  const WorkerOptions options_;
+  std::unique_ptr<LaneDriver> lane_;
+};
+
+// One write: other workers append to the same file.
+void note_begin(int journal, const Json& request) {
+  if (journal < 0) return;
+  const Json line = {{"begin", request.value("case", std::string())},
+                     {"worker", static_cast<int>(getpid())}};
+  const std::string text = line.dump() + "\n";
+  // A full disk is the parent's to find out and to say.
+  if (write(journal, text.data(), text.size()) < 0) return;
+}
+
+}  // namespace
+
+std::string worker_lane(const Case& one, const Json& script) {
+  if (one.lane == Lane::direct) return "direct";
+  if (one.lane == Lane::core) return "core";
+  return script.value("lane", "direct");
+}
+
+int run_worker(int requests, int answers, const WorkerOptions& options) {
+  std::signal(SIGPIPE, SIG_IGN);  // a parent that is gone is an end, not a crash
+  Worker worker(options);
+  try {
+    Json request;
+    while (receive(requests, request)) {
+      note_begin(options.journal, request);
+      if (!send(answers, worker.answer(request))) break;
+    }
+  } catch (const std::exception& error) {
+    const std::string text = std::string("worker: ") + error.what() + "\n";
+    return write(STDERR_FILENO, text.data(), text.size()) < 0 ? 2 : 1;
+  }
+  return 0;
+}
+
+}  // namespace bp::conform

@@ -1,0 +1,205 @@
+// needs: cpu
+// The program as a person uses it: whole runs on the cpu, interrupted, forged and resumed.
+#include <csignal>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <thread>
+
+#include "conformance/fake.hpp"
+#include "report/files.hpp"
+
+namespace {
+
+using namespace bp::conform;
+using bp::test::conform_program;
+using bp::test::ConformFolder;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+struct Exited {
+  int code = -1;
+  std::string text;
+};
+
+// Its outputs go to a file, so that nothing waits for a reader. A signal after some seconds, if wished.
+Exited run_program(const ConformFolder& folder, std::vector<std::string> words,
+                   double interrupt_after_s = 0) {
+  words.insert(words.begin(), conform_program);
+  const std::string output = folder.file("output.txt");
+  const pid_t child = fork();
+  if (child == 0) {
+    const int file = creat(output.c_str(), 0600);
+    dup2(file, 1);
+    dup2(file, 2);
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    execv(conform_program.c_str(), pointers.data());
+    _exit(127);
+  }
+  if (interrupt_after_s > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(interrupt_after_s));
+    kill(child, SIGINT);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_whole_file(output)};
+}
+
+std::vector<std::string> some_cases(const ConformFolder& folder) {
+  return {"--device", "cpu:0",          "--quick", "--filter",           "core:relu*",
+          "--filter", "core:mul[i32]*", "--out",   folder.file("report")};
+}
+
+TEST(ConformProgram, runs_reports_certifies_and_verifies) {
+  const ConformFolder folder;
+  const Exited run = run_program(folder, some_cases(folder));
+  ASSERT_EQ(run.code, 0) << run.text;
+  EXPECT_THAT(run.text, HasSubstr("nothing failed"));
+  for (const char* name :
+       {"journal.jsonl", "junit.xml", "report.html", "badge.svg", "certificate.json"})
+    EXPECT_TRUE(fs::exists(folder.file("report/") + name)) << name;
+  const Exited verified =
+      run_program(folder, {"verify", folder.file("report/certificate.json"), "--rerun", "30%"});
+  EXPECT_EQ(verified.code, 0) << verified.text;
+  EXPECT_THAT(verified.text, HasSubstr("drawn by chance"));
+  // A part is nothing to certify.
+  EXPECT_THAT(run_program(folder, {"certify", folder.file("report")}).text,
+              HasSubstr("only some of the cases"));
+  EXPECT_EQ(run_program(folder, {"diff", folder.file("report"), folder.file("report")}).code, 0);
+  EXPECT_EQ(run_program(folder, {"gaps", folder.file("report"), "--for", "resnet50"}).code, 0);
+}
+
+// Changes one line of the journal, and makes the certificate's digest fit.
+void forge(const ConformFolder& folder,
+           const std::function<void(std::vector<std::string>&)>& change) {
+  std::ifstream before(folder.file("report/journal.jsonl"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(before, line);) lines.push_back(line);
+  change(lines);
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  folder.write("report/journal.jsonl", text);
+  Json certificate = Json::parse(read_whole_file(folder.file("report/certificate.json")));
+  certificate["journal"]["sha256"] = sha256_of_text(text);
+  folder.write("report/certificate.json", certificate.dump());
+}
+
+std::size_t first_case(const std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (Json::parse(lines[i]).contains("case")) return i;
+  return 0;
+}
+
+TEST(ConformProgram, finds_forgeries) {
+  const ConformFolder folder;
+  ASSERT_EQ(run_program(folder, some_cases(folder)).code, 0);
+  const std::string kept = folder.file("kept");
+  fs::copy(folder.file("report"), kept);
+  const auto verdict_after = [&](const std::function<void(std::vector<std::string>&)>& change) {
+    fs::remove_all(folder.file("report"));
+    fs::copy(kept, folder.file("report"));
+    forge(folder, change);
+    const Exited verified =
+        run_program(folder, {"verify", folder.file("report/certificate.json"), "--rerun", "100%"});
+    EXPECT_NE(verified.code, 0) << verified.text;
+    return verified.text;
+  };
+  EXPECT_THAT(verdict_after([](auto& lines) {
+                lines.erase(lines.begin() + static_cast<long>(first_case(lines)));
+              }),
+              HasSubstr("1 cases are missing"));
+  EXPECT_THAT(verdict_after([](auto& lines) { lines.push_back(lines[first_case(lines)]); }),
+              HasSubstr("is there twice"));
+  EXPECT_THAT(verdict_after([](auto& lines) {
+                Json line = Json::parse(lines[first_case(lines)]);
+                line["outcome"] = "fail";
+                line["why"] = "really";
+                lines[first_case(lines)] = line.dump();
+              }),
+              HasSubstr("\"total\" is certified as"));
+  EXPECT_THAT(verdict_after([](auto& lines) {
+                Json line = Json::parse(lines[first_case(lines)]);
+                line["hash"] = "0123";
+                lines[first_case(lines)] = line.dump();
+              }),
+              HasSubstr("cases run again differ"));
+  EXPECT_THAT(verdict_after([](auto& lines) {
+                Json line = Json::parse(lines[0]);
+                line["run"]["subject"]["sha256"] = std::string(64, '0');
+                lines[0] = line.dump();
+              }),
+              HasSubstr("another library"));
+
+  // The simplest one: the journal alone.
+  fs::remove_all(folder.file("report"));
+  fs::copy(kept, folder.file("report"));
+  folder.write("report/journal.jsonl",
+               read_whole_file(folder.file("report/journal.jsonl")) + "{\"begin\":\"x\"}\n");
+  EXPECT_THAT(run_program(folder, {"verify", folder.file("report")}).text,
+              HasSubstr("the journal was changed"));
+}
+
+TEST(ConformProgram, keeps_all_when_interrupted_and_goes_on) {
+  const ConformFolder folder;
+  const std::vector<std::string> run = {"--device", "cpu:0", "--quick",
+                                        "--level",  "3",     "--filter",
+                                        "core:*",   "--out", folder.file("report")};
+  const Exited interrupted = run_program(folder, run, 1.5);
+  ASSERT_EQ(interrupted.code, 130) << interrupted.text;
+  EXPECT_THAT(interrupted.text, HasSubstr("--resume goes on"));
+  const auto before = read_journal(folder.file("report/journal.jsonl"));
+  EXPECT_TRUE(before.interrupted);
+  EXPECT_THAT(run_program(folder, {"certify", folder.file("report")}).text,
+              HasSubstr("interrupted"));
+
+  std::vector<std::string> other = run;
+  other.insert(other.end(), {"--resume", "--seed", "7"});
+  EXPECT_THAT(run_program(folder, other).text, HasSubstr("it is of other cases"));
+
+  std::vector<std::string> again = run;
+  again.emplace_back("--resume");
+  const Exited finished = run_program(folder, again);
+  const auto after = read_journal(folder.file("report/journal.jsonl"));
+  EXPECT_TRUE(after.ended && !after.interrupted) << finished.text;
+  EXPECT_TRUE(after.doubled.empty());
+  EXPECT_GE(after.records.size(), after.header.at("cases").get<std::size_t>());
+  EXPECT_GT(after.records.size(), before.records.size());
+}
+
+TEST(ConformProgram, says_that_the_disk_is_full) {
+  const ConformFolder folder;
+  fs::create_directory(folder.file("report"));
+  fs::create_symlink("/dev/full", folder.file("report/journal.jsonl"));
+  const Exited full = run_program(folder, some_cases(folder));
+  EXPECT_NE(full.code, 0);
+  EXPECT_THAT(full.text, HasSubstr("No space left on device"));
+}
+
+TEST(ConformProgram, calls_a_filter_that_matches_nothing_an_error) {
+  const ConformFolder folder;
+  const Exited nothing = run_program(
+      folder, {"--device", "cpu:0", "--filter", "nonesuch*", "--out", folder.file("report")});
+  EXPECT_NE(nothing.code, 0);
+  EXPECT_THAT(nothing.text, HasSubstr("nonesuch*"));
+}
+
+TEST(ConformProgram, joins_shards_into_one_report) {
+  const ConformFolder folder;
+  std::vector<std::string> join = {"certify", "--out", folder.file("whole")};
+  for (const char* shard : {"1/2", "2/2"}) {
+    std::vector<std::string> run = some_cases(folder);
+    run.back() = folder.file(std::string("shard") + shard[0]);
+    run.insert(run.end(), {"--shard", shard});
+    EXPECT_EQ(run_program(folder, run).code, 0);
+    join.push_back(run[run.size() - 3]);
+  }
+  run_program(folder, join);
+  const auto whole = read_journal(folder.file("whole/journal.jsonl"));
+  EXPECT_EQ(whole.records.size(), whole.header.at("cases").get<std::size_t>());
+  EXPECT_TRUE(whole.doubled.empty());
+}
+
+}  // namespace

@@ -1,0 +1,177 @@
+// needs: cpu reference
+// The worker: scripts in, bytes and observations out. Each test runs one in a child of its own, as the runner does.
+#include "worker/worker.hpp"
+
+#include <cstring>
+#include <gtest/gtest.h>
+
+#include "cases/subject.hpp"
+#include "conformance/child_worker.hpp"
+
+namespace bp::conform {
+namespace {
+
+template <class T> Json binary(const std::vector<T>& values) {
+  std::vector<std::uint8_t> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return Json::binary(bytes);
+}
+std::vector<float> floats(const Json& value) {
+  const auto& bytes = value.get_binary();
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+Json tensor_json(int object, std::vector<int> shape, std::vector<int> strides) {
+  return {
+      {"object", object}, {"offset", 0}, {"dtype", "f32"}, {"shape", shape}, {"strides", strides}};
+}
+Json allocate_json(int object, int bytes) {
+  return {{"do", "allocate"}, {"object", object}, {"bytes", bytes}, {"alignment", 4}};
+}
+Json write_json(int object, const std::vector<float>& values) {
+  return {{"do", "write"}, {"object", object}, {"offset", 0}, {"bytes", binary(values)}};
+}
+Json core_tensor(int object, const std::vector<float>& values) {
+  return {{"do", "tensor"},           {"object", object}, {"dtype", "f32"},
+          {"shape", {values.size()}}, {"strides", {1}},   {"offset", 0},
+          {"storage", binary(values)}};
+}
+Json direct_add() {
+  return Json::array(
+      {allocate_json(1, 12),
+       write_json(1, {1, 2, 3}),
+       allocate_json(2, 12),
+       write_json(2, {10, 20, 30}),
+       allocate_json(3, 12),
+       {{"do", "call"},
+        {"op", "add"},
+        {"args", {{{"tensor", tensor_json(1, {3}, {1})}}, {{"tensor", tensor_json(2, {3}, {1})}}}},
+        {"outputs", {tensor_json(3, {3}, {1})}}},
+       {{"do", "read"}, {"object", 3}}});
+}
+
+TEST(Worker, describes_a_device_and_its_kernels) {
+  ChildWorker worker("cpu:0", "direct");
+  const Json answer = worker.ask({{{"do", "describe"}}});
+  const Subject subject = read_subject(answer["steps"][0]["subject"]);
+  EXPECT_EQ(subject.device, "cpu:0");
+  EXPECT_EQ(subject.backend, "cpu");
+  EXPECT_EQ(subject.library_sha256.size(), 64u);
+  EXPECT_TRUE(subject.synchronous());
+  EXPECT_FALSE(subject.kernels_of("add").empty());
+  EXPECT_EQ(to_json(subject), answer["steps"][0]["subject"]);
+}
+
+TEST(Worker, calls_a_kernel_of_a_plugin_directly) {
+  for (const char* device : {"cpu:0", "reference_primitives:0"}) {
+    ChildWorker worker(device, "direct");
+    const Json answer = worker.ask(direct_add());
+    EXPECT_EQ(answer["steps"][5]["code"], BP_OK) << answer.dump();
+    EXPECT_EQ(floats(answer["steps"][6]["bytes"]), (std::vector<float>{11, 22, 33})) << device;
+    EXPECT_TRUE(answer["watch"].empty()) << answer["watch"].dump();
+  }
+}
+
+TEST(Worker, calls_a_row_through_the_core) {
+  for (const char* device : {"cpu:0", "reference:0", "reference_primitives:0"}) {
+    ChildWorker worker(device, "core");
+    const Json answer = worker.ask({core_tensor(1, {1, 2, 3}),
+                                    core_tensor(2, {10, 20, 30}),
+                                    {{"do", "row"},
+                                     {"op", "add"},
+                                     {"args", {{{"tensor", 1}}, {{"tensor", 2}}}},
+                                     {"results", {3}}},
+                                    {{"do", "values"}, {"object", 3}, {"both_ways", true}}});
+    ASSERT_EQ(answer["steps"][2]["code"], BP_OK) << answer.dump();
+    EXPECT_EQ(answer["steps"][2]["shapes"], Json::array({{3}}));
+    EXPECT_EQ(answer["steps"][2]["served"]["add"],
+              std::string(device) == "reference:0" ? "host" : "native");
+    EXPECT_EQ(floats(answer["steps"][3]["bytes"]), (std::vector<float>{11, 22, 33})) << device;
+    EXPECT_TRUE(answer["watch"].empty()) << answer["watch"].dump();
+  }
+}
+
+TEST(Worker, goes_on_after_a_failing_step) {
+  ChildWorker worker("cpu:0", "core");
+  const Json answer = worker.ask({core_tensor(1, {1, 2, 3}),
+                                  core_tensor(2, {10, 20}),
+                                  {{"do", "row"},
+                                   {"op", "add"},
+                                   {"args", {{{"tensor", 1}}, {{"tensor", 2}}}},
+                                   {"results", {3}}},
+                                  {{"do", "values"}, {"object", 1}},
+                                  {{"do", "no_such_step"}}});
+  EXPECT_EQ(answer["steps"][2]["code"], BP_BAD_ARGUMENT);
+  EXPECT_NE(answer["steps"][2]["message"].get<std::string>().find("broadcast"), std::string::npos);
+  EXPECT_EQ(floats(answer["steps"][3]["bytes"]), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(answer["steps"][4]["code"], BP_BAD_ARGUMENT);
+  EXPECT_TRUE(answer["watch"].empty()) << answer["watch"].dump();
+}
+
+TEST(Worker, sees_what_is_written_outside_of_an_output) {
+  ChildWorker worker("cpu:0", "direct");
+  Json steps = direct_add();
+  // A tensor that is said to be longer than its memory: what the kernel then writes lies in the red zone.
+  steps[5]["args"] =
+      Json::array({{{"tensor", tensor_json(1, {4}, {1})}}, {{"tensor", tensor_json(2, {4}, {1})}}});
+  steps[5]["outputs"] = Json::array({tensor_json(3, {4}, {1})});
+  const Json answer = worker.ask(steps);
+  // Elements of the tensor are what a call may write: the zone is not among them.
+  EXPECT_TRUE(answer["watch"].contains("zones")) << answer.dump();
+}
+
+TEST(Worker, hashes_repetitions_on_several_threads) {
+  for (const char* lane : {"direct", "core"}) {
+    ChildWorker worker("cpu:0", lane);
+    Json step = {{"do", "repeat"}, {"times", 50}, {"threads", 4}, {"hash", {3}}};
+    if (std::string(lane) == "direct") {
+      Json all = direct_add();
+      step["setup"] = Json::array({all[0], all[1], all[2], all[3], all[4]});
+      step["steps"] = Json::array({all[5]});
+      step["steps"][0]["quiet"] = true;
+      step["steps"][0]["kept"] = "add";
+    } else {
+      step["setup"] = Json::array({core_tensor(1, {1, 2, 3}), core_tensor(2, {10, 20, 30})});
+      step["steps"] = Json::array({{{"do", "row"},
+                                    {"op", "add"},
+                                    {"args", {{{"tensor", 1}}, {{"tensor", 2}}}},
+                                    {"results", {3}},
+                                    {"quiet", true}}});
+    }
+    const Json answer = worker.ask({step});
+    EXPECT_EQ(answer["steps"][0]["hashes"].size(), 1u) << answer.dump();
+    EXPECT_EQ(answer["steps"][0]["times"], 200);
+    EXPECT_EQ(answer["steps"][0]["codes"], Json({{"0", 200}}));
+    EXPECT_TRUE(answer["watch"].empty()) << answer["watch"].dump();
+  }
+}
+
+TEST(Worker, says_why_a_device_cannot_be_opened) {
+  ChildWorker worker("no_such:0", "direct");
+  const Json answer = worker.ask({{{"do", "describe"}}});
+  EXPECT_NE(answer["failed"].get<std::string>().find("no_such"), std::string::npos);
+}
+
+TEST(Worker, loads_and_unloads_a_plugin_many_times) {
+  for (const char* device : {"cpu:0", "reference:0"}) {
+    ChildWorker worker(device, "bare");
+    const Json answer = worker.ask({{{"do", "lint"}},
+                                    {{"do", "cycle"}, {"times", 20}},
+                                    {{"do", "abi"}, {"what", "newer"}},
+                                    {{"do", "abi"}, {"what", "only_future"}},
+                                    {{"do", "extensions"}},
+                                    {{"do", "devices"}},
+                                    {{"do", "probe"}},
+                                    {{"do", "core_cycle"}, {"times", 5}}});
+    EXPECT_EQ(answer["steps"][1]["times"], 20) << answer.dump();
+    EXPECT_EQ(answer["steps"][2]["code"], BP_OK);
+    EXPECT_NE(answer["steps"][3]["code"], BP_OK);
+    EXPECT_EQ(answer["steps"][4]["unknown"].size(), 0u);
+    EXPECT_EQ(answer["steps"][5]["infos"].size(), 0u);
+    EXPECT_EQ(answer["steps"][7]["code"], BP_OK) << answer.dump();
+  }
+}
+
+}  // namespace
+}  // namespace bp::conform
