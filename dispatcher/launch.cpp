@@ -154,7 +154,10 @@ bp_code run(const Candidate& candidate, Frame& frame, Launch& launch) {
   if (faults) abi_call.fault = &arm_fault(frame.stream, frame.op().name());
   if (!frame.record.synchronous)
     frame.stream.last_operator.store(frame.op().name(), std::memory_order_relaxed);
-  return candidate.declared.run(candidate.declared.self, &abi_call);
+  const bp_code code = candidate.declared.run(candidate.declared.self, &abi_call);
+  // Nobody synchronizes a synchronous device: what its kernel found comes out here.
+  if (faults && frame.record.synchronous && code == BP_OK) synchronize_stream(frame.stream);
+  return code;
 }
 
 }  // namespace
