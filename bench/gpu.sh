@@ -2,7 +2,7 @@
 # Correctness and timing on a machine with an NVIDIA card, from what was built on another one.
 #   bench/gpu.sh pack [BUILD]     where it was built: programs, plugins and their libraries into build/gpu-package
 #   bench/gpu.sh run [--quick] [--only STEP,STEP...]     on the card, with that folder and this tree
-# Steps: devices ops tests interop digits memcheck bench; all take under eight minutes. A step that fails or hangs does not stop the
+# Steps: devices ops tests interop digits memcheck conform bench; all take under ten minutes. A step that fails or hangs does not stop the
 # others. $OUT, else build/gpu-output, gets tests.log, memcheck.log, bench.json and bench.svg.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,16 +26,18 @@ pack() {
   folder=$(mktemp -d)
   trap "rm -rf '$folder'" EXIT
   mkdir -p "$folder"/{bin,tests,libraries,lib/backplane}
-  cp "$build"/bin/{backplane,backplane-probe,digits} "$folder/bin"
+  cp "$build"/bin/{backplane,backplane-conform,backplane-probe,digits} "$folder/bin"
   cp "$build"/bin/backplane_bench_cuda "$folder/bin" 2>/dev/null || echo "without bin/backplane_bench_cuda: not built"
   cp -P "$build"/lib/libbackplane{,_codegen}.so* "$folder/lib"
   cp "$build"/lib/backplane/{,libbackplane_}{cpu,cuda,reference}.* "$folder/lib/backplane" 2>/dev/null || true
+  mkdir -p "$folder/lib/backplane/conformance"
+  cp "$build"/lib/backplane/conformance/* "$folder/lib/backplane/conformance"
   for test in "$build"/tests/test_*; do # those that would use the card
     if grep -qa 'cuda:0' "$test"; then cp "$test" "$folder/tests"; fi
   done
   cp "$build"/tests/libbackplane_interop_shim.so "$folder/tests" 2>/dev/null || echo "without tests/libbackplane_interop_shim.so: not built"
   readlink -f "$build" >"$folder/built_at"
-  local built=("$folder"/{bin,tests,lib/backplane}/*)
+  local built=("$folder"/{bin,tests}/* "$folder"/lib/backplane/*.so)
   for library in $(libraries_of "${built[@]}"); do cp -L "$library" "$folder/libraries"; done
   find "$folder" -type f \( -name '*.so*' -o -path '*/bin/*' -o -path '*/tests/*' \) -exec strip {} + 2>/dev/null || true
   mkdir -p "$(dirname $package)"
@@ -54,7 +56,7 @@ libraries_of() {
 # ---- On the card -------------------------------------------------------------------------------------------
 
 run() {
-  local quick= only=devices,ops,tests,interop,digits,memcheck,bench step
+  local quick= only=devices,ops,tests,interop,digits,memcheck,conform,bench step
   while [ $# -gt 0 ]; do
     case $1 in
       --quick) quick=--quick ;;
@@ -210,6 +212,15 @@ step_memcheck() {
       --gtest_filter="$filter:-*large*" >>"$out/memcheck.log" 2>&1 || { code=$?; echo "$filter: code $code"; }
   done
   grep -E 'ERROR SUMMARY|Device not supported|Invalid|^\[  (PASSED|FAILED)' "$out/memcheck.log" | sort | uniq -c | head -8
+  return $code
+}
+
+# What the conformance suite says of the card; CONFORM: its profile and other options.
+step_conform() {
+  within "${CONFORM_SECONDS:-240}" "$work/bin/backplane-conform" run --device cuda:0 ${CONFORM:---quick} --quiet --out "$work/conform" >"$work/conform.txt" 2>&1
+  local code=$?
+  cp "$work/conform/journal.jsonl" "$out/conform.jsonl" 2>/dev/null
+  tail -40 "$work/conform.txt" | cut -c1-300
   return $code
 }
 

@@ -112,6 +112,8 @@ Texts matmul_shapes(const Operator& op, Profile profile) {
   // Every rest of K by 16, and sizes of which no block is full.
   for (int k = 1; k <= 17; ++k) add(k % 3 == 0 ? 17 : 4 + k % 4, k, k % 2 == 0 ? 9 : 16, usual);
   add(1, 1, 1, usual);
+  add(5, 7, 7, usual);  // square: taken for its transpose, it fits as well
+  add(16, 16, 16, usual);
   add(33, 129, 65, usual);
   add(3, 63, 64, usual);
   add(65, 64, 3, usual);

@@ -36,15 +36,26 @@ constexpr Meaning meanings_of_sentences[] = {{"wrote outside of its memory", "re
                                              {"leak", "counters"},
                                              {"two runs give different", "poison"},
                                              {"two runs give different", "determinism"},
-                                             {"said UNSUPPORTED after", "honesty"},
-                                             {"without a message", "honesty"},
+                                             {"and then says that it cannot", "honesty"},
+                                             {"gave no message", "honesty"},
                                              {"failed, and changed memory", "negative"},
                                              {"answers no more", "isolation"}};
 
 }  // namespace
 
+// What a row's case asks by its shape and by how its tensors lie.
+void add_families_of_axes(const Case& one, std::set<std::string>& families) {
+  const std::string sizes = one.shape.substr(0, one.shape.find(':'));
+  families.insert("shape");
+  if (sizes.find(',') != std::string::npos) families.insert("broadcast");
+  for (const char* empty : {"s0", "x0", ",0"})
+    if (sizes.find(empty) != std::string::npos) families.insert("special");
+  if (one.layouts != "plain" && one.layouts != "own") families.insert("layout");
+}
+
 std::set<std::string> families_of_case(const Case& one) {
   std::set<std::string> families = {one.family};
+  if (one.lane != Lane::probe) add_families_of_axes(one, families);
   for (const Meaning& meaning : meanings_of_values)
     if (one.values == meaning.word) families.insert(meaning.family);
   for (const Meaning& meaning : meanings_of_forms)

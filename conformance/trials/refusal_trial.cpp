@@ -74,7 +74,8 @@ class RefusalTrial : public Trial {
     Json row = {{"do", "row"},
                 {"op", one_.op},
                 {"args", core_arguments(problem_, 0)},
-                {"results", Json::array()}};
+                {"results", Json::array()},
+                {"undefined", is_bad_index(one_)}};
     for (std::size_t i = 0; i < problem_.op->schema->returns.size(); ++i)
       row["results"].push_back(refused_result + static_cast<int>(i));
     if (writes_into_itself()) {

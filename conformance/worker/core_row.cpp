@@ -92,7 +92,9 @@ Json CoreScope::row(const Json& step) {
     }
   }
   if (quiet || !step.value("synchronize", true)) return result;
-  look(failed ? std::vector<Tensor>() : targets, failed ? "failed" : nullptr);
+  // A bad index that a kernel met leaves its outputs undefined; any other refusal leaves all as it was.
+  const bool untouched = failed && !step.value("undefined", false);
+  look(untouched ? std::vector<Tensor>() : targets, untouched ? "failed" : nullptr);
   const Json& served = result["served"];
   const bool by_one_kernel =
       served.size() == 1 && served.contains(op->name()) && served[op->name()] == "native";

@@ -177,6 +177,17 @@ bp_code fill_errs_and_writes(bp_device* device, const bp_region* to, const void*
   return code;
 }
 
+// The zero that the core gives an empty sum arrives as NaN.
+bp_code copy_zero_is_nan(bp_device* device, const bp_region* to, const bp_region* from,
+                         uint32_t direction, bp_stream* stream) {
+  const uint32_t nan = 0x7FC00000u, zero = 0;
+  const bool is_zero =
+      direction == BP_COPY_FROM_HOST && from->bytes == sizeof zero &&
+      std::memcmp(reinterpret_cast<const uint8_t*>(from->handle) + from->offset, &zero, 4) == 0;
+  const bp_region other{reinterpret_cast<bp_handle>(&nan), 0, sizeof nan};
+  return correct_memory.copy(device, to, is_zero ? &other : from, direction, stream);
+}
+
 bp_code fill_forgets_wide(bp_device* device, const bp_region* to, const void* pattern,
                           uint32_t bytes, bp_stream* stream) {
   return correct_memory.fill(device, to, pattern, bytes == 16 ? 8 : bytes, stream);
@@ -192,6 +203,7 @@ void spoil_memory(bp_memory& memory) {
   if (fault_is("copy_ignores_offset")) memory.copy = copy_ignores_offset;
   if (fault_is("fill_takes_any")) memory.fill = fill_takes_any;
   if (fault_is("fill_errs_and_writes")) memory.fill = fill_errs_and_writes;
+  if (fault_is("empty_sum_is_nan")) memory.copy = copy_zero_is_nan;
   if (fault_is("fill_forgets_wide")) memory.fill = fill_forgets_wide;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "element.hpp"
 #include "faults.hpp"
@@ -28,24 +29,33 @@ bool is_unary(const bp_call& call) {
   return is_pointwise(call) && call.num_args == 1 && is_floating(*call.outputs[0]);
 }
 
-bp_code empty_sum_is_nan(const bp_kernel& inner, const bp_call& call) {
-  const bool is_zero = is_row(call, "full") && call.args[1].tag == BP_INT ? call.args[1].u.i == 0
-                                                                          : call.args[1].u.f == 0;
-  if (!is_row(call, "full") || !is_zero || !is_floating(*call.outputs[0])) return run(inner, call);
-  return changed_after(inner, call,
-                       [](double, int64_t) { return std::numeric_limits<double>::quiet_NaN(); });
+// Of an element of `a`, its place in the result of a reduction over these dimensions.
+int64_t kept_place(const bp_tensor& a, int64_t place, const bp_value& dims) {
+  int64_t kept = 0, step = 1;
+  for (int32_t dim = a.dl.ndim - 1; dim >= 0; --dim) {
+    const int64_t size = a.dl.shape[dim], at = place % size;
+    place /= size;
+    const auto* first = static_cast<const int64_t*>(dims.u.ptr);
+    if (std::find(first, first + dims.aux, dim) != first + dims.aux) continue;
+    kept += at * step;
+    step *= size;
+  }
+  return kept;
 }
 
 // Sums of float16 are rounded to float16 at every step.
 bp_code f16_sum(const bp_kernel& inner, const bp_call& call) {
   const bp_code code = run(inner, call);
   const bp_tensor& out = *call.outputs[0];
-  if (code != BP_OK || !is_row(call, "sum") || out.dtype != BP_F16 || out.numel != 1) return code;
+  if (code != BP_OK || !is_row(call, "sum") || out.dtype != BP_F16) return code;
   const bp_tensor& a = *call.args[0].u.tensor;
-  float total = 0;
-  for (int64_t i = 0; i < a.numel; ++i)
+  std::vector<reference::Half> totals(static_cast<size_t>(out.numel), reference::Half(0.0f));
+  for (int64_t i = 0; i < a.numel; ++i) {
+    reference::Half& total = totals[static_cast<size_t>(kept_place(a, i, call.args[1]))];
     total = reference::Half(total + static_cast<float>(number_at(a, i)));
-  set_number(out, 0, total);
+  }
+  for (int64_t i = 0; i < out.numel; ++i)
+    set_number(out, i, static_cast<float>(totals[static_cast<size_t>(i)]));
   return code;
 }
 
@@ -214,7 +224,6 @@ bp_code unstable_sort(const bp_kernel& inner, const bp_call& call) {
 }  // namespace
 
 const std::vector<KernelFault> value_faults = {
-    {"empty_sum_is_nan", empty_sum_is_nan},
     {"f16_sum", f16_sum},
     {"tf32_product", tf32_product},
     {"exp_off", exp_off},
