@@ -1,3 +1,4 @@
+// needs: cpu
 // The fault word of kernels that declare that they may find a bad index, on a synchronous device too.
 #include <gtest/gtest.h>
 
