@@ -144,10 +144,11 @@ TEST(ConformProgram, finds_forgeries) {
 
 TEST(ConformProgram, keeps_all_when_interrupted_and_goes_on) {
   const ConformFolder folder;
-  const std::vector<std::string> run = {"--device", "cpu:0", "--quick",
-                                        "--level",  "3",     "--filter",
-                                        "core:*",   "--out", folder.file("report")};
-  const Exited interrupted = run_program(folder, run, 1.5);
+  // Some seconds of one worker, so that the interruption comes in the midst.
+  const std::vector<std::string> run = {
+      "--device", "cpu:0",    "--profile", "normal",   "--level", "3",     "--jobs",
+      "1",        "--filter", "core:a*",   "--filter", "core:m*", "--out", folder.file("report")};
+  const Exited interrupted = run_program(folder, run, 2.0);
   ASSERT_EQ(interrupted.code, 130) << interrupted.text;
   EXPECT_THAT(interrupted.text, HasSubstr("--resume goes on"));
   const auto before = read_journal(folder.file("report/journal.jsonl"));
