@@ -22,11 +22,10 @@ constexpr Meaning meanings_of_values[] = {{"specials", "special"},  {"zeros", "s
                                           {"wide", "ulp"},          {"near", "ulp"},
                                           {"every16", "ulp"}};
 
-constexpr Meaning meanings_of_forms[] = {{"error", "negative"},  {"grad", "gradient"},
-                                         {"repeat", "stress"},   {"repeat", "determinism"},
-                                         {"threads", "stress"},  {"in_place", "alias"},
-                                         {"aliased", "alias"},   {"stream", "async"},
-                                         {"recycled", "poison"}, {"relation", "relation"}};
+constexpr Meaning meanings_of_forms[] = {
+    {"error", "negative"},     {"grad", "gradient"},  {"repeat", "stress"},
+    {"repeat", "determinism"}, {"threads", "stress"}, {"in_place", "alias"},
+    {"aliased", "alias"},      {"stream", "async"},   {"recycled", "poison"}};
 
 // Of sentences that the instruments make (trials/answers.cpp).
 constexpr Meaning meanings_of_sentences[] = {{"wrote outside of its memory", "red zone"},
