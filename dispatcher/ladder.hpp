@@ -16,6 +16,9 @@ bool try_legalized(Frame& frame, const KernelTable& table);
 // What rung 2 may convert from `from` to.
 DtypeSet lossless_targets(Dtype from);
 
+// Rung 4. Runs the decomposition; false if there is none, or if part of it would not run on the device.
+bool try_decomposed(Frame& frame);
+
 // Rung 5. Runs the whole operator on the host; false if there is no host device.
 bool try_host(Frame& frame);
 

@@ -1,11 +1,10 @@
 // Rung 2: a call in other clothes. Dtypes go up to one that a kernel takes, without loss, and the
 // result comes back down; layouts become contiguous; numbers become tensors.
-#include <algorithm>
-
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/views.hpp>
 
+#include "converted_call.hpp"
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
@@ -28,22 +27,6 @@ bool choose_dtype(const Frame& frame, const Candidate& candidate, Dtype from, Dt
   for (Dtype dtype : {i16, u16, i32, u32, f32, i64, u64, f64, complex128})
     if (contains(possible, dtype)) return chosen = dtype, true;
   return false;
-}
-
-bool can_convert(const Frame& frame, Dtype from, Dtype to) {
-  static const Operator* const cast = find_operator("cast");
-  static const Operator* const copy = find_operator("copy");
-  const Operator* needed = from == to ? copy : cast;
-  return needed && needed != &frame.op() && has_kernel(*needed, frame.backend(), from) &&
-         (from == to || has_kernel(*needed, frame.backend(), to));
-}
-
-Tensor converted(const bp_tensor* tensor, Dtype dtype) {
-  Tensor source = tensor_of(tensor);
-  if (source.dtype() == dtype) return make_contiguous(source);
-  Tensor target = empty_tensor(source.shape(), dtype, source.device());
-  copy_into(target, source);
-  return target;
 }
 
 // The call's arguments as the candidate wants them.
@@ -87,20 +70,25 @@ Dtype source_dtype(const Frame& frame) {
 
 bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
   Dtype to;
-  if (!choose_dtype(frame, candidate, from, to) || !can_convert(frame, from, to)) return false;
+  if (!choose_dtype(frame, candidate, from, to) || !converts_by_kernel(frame, from, to))
+    return false;
   UncountedScope uncounted;
-  // Arguments are rewritten in a copy: if the candidate still says no, the next one starts afresh.
-  bp_value args[64];
-  std::copy_n(frame.call.args, frame.call.num_args, args);
-  Tensor results[max_results];
-  Call call{frame.call.op, args, frame.call.num_args, results, frame.call.num_results};
+  // If the candidate still says no, the next one starts afresh.
+  ConvertedCall copy(frame);
   Inferred inferred = frame.inferred;
-  for (std::uint32_t i = 0; i < call.num_results; ++i)
+  for (std::uint32_t i = 0; i < copy.call.num_results; ++i)
     if (from != to && inferred.outputs[i].dtype == from) inferred.outputs[i].dtype = to;
-  Temporaries kept;
-  Frame converted_frame{call, inferred, frame.record, frame.stream, kept};
-  convert_arguments(converted_frame, candidate, from, to, kept);
+  Frame converted_frame{copy.call, inferred, frame.record, frame.stream, copy.kept};
+  convert_arguments(converted_frame, candidate, from, to, copy.kept);
   if (!accepts(candidate, converted_frame) || !launch(candidate, converted_frame)) return false;
+  copy.deliver(frame);
+  return true;
+}
+
+}  // namespace
+
+void ConvertedCall::deliver(Frame& frame) {
+  UncountedScope uncounted;
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     Tensor& wanted = frame.call.results[i];
     const Dtype dtype = frame.inferred.outputs[i].dtype;
@@ -111,10 +99,23 @@ bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
     if (!wanted.defined()) wanted = empty_tensor(results[i].shape(), dtype, frame.device());
     copy_into(wanted, results[i]);
   }
-  return true;
 }
 
-}  // namespace
+bool converts_by_kernel(const Frame& frame, Dtype from, Dtype to) {
+  static const Operator* const cast = find_operator("cast");
+  static const Operator* const copy = find_operator("copy");
+  const Operator* needed = from == to ? copy : cast;
+  return needed && needed != &frame.op() && has_kernel(*needed, frame.backend(), from) &&
+         (from == to || has_kernel(*needed, frame.backend(), to));
+}
+
+Tensor converted(const bp_tensor* tensor, Dtype dtype) {
+  Tensor source = tensor_of(tensor);
+  if (source.dtype() == dtype) return make_contiguous(source);
+  Tensor target = empty_tensor(source.shape(), dtype, source.device());
+  copy_into(target, source);
+  return target;
+}
 
 DtypeSet lossless_targets(Dtype from) {
   switch (from) {
@@ -133,7 +134,7 @@ DtypeSet lossless_targets(Dtype from) {
 }
 
 bool try_legalized(Frame& frame, const KernelTable& table) {
-  if (frame.call.num_args > 64) return false;
+  if (frame.call.num_args > max_converted_args) return false;
   const Dtype from = source_dtype(frame);
   const bool generates = table.num_candidates > table.num_native;
   for (std::uint32_t i = 0; i < table.num_native; ++i) {

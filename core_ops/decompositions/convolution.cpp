@@ -61,6 +61,14 @@ Tensor convolved_backwards(const Tensor& a, const Tensor& weight, IntList stride
 Tensor convolution_by_windows(const Tensor& a, const Tensor& weight, const Tensor& bias,
                               IntList stride, IntList padding, IntList dilation, bool transposed,
                               IntList output_padding, std::int64_t groups) {
+  // What would be rounded twice, by the product and by a sum, is rounded once.
+  const bool sums_after = bias.defined() || transposed;
+  if (sums_after && (a.dtype() == f16 || a.dtype() == bf16)) {
+    const Tensor wide_bias = bias.defined() ? cast(bias, f32) : bias;
+    return cast(convolution(cast(a, f32), cast(weight, f32), wide_bias, stride, padding, dilation,
+                            transposed, output_padding, groups),
+                a.dtype());
+  }
   const Tensor result =
       transposed ? convolved_backwards(a, weight, stride, padding, dilation, output_padding, groups)
                  : convolved_forwards(a, weight, stride, padding, dilation, groups);

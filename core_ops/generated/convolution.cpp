@@ -24,7 +24,7 @@ void decompose_convolution(const Call& call) {
 }
 constexpr const char* convolution_uses[] = {"full", "copy", "slice", "narrow", "as_strided",
                                             "reshape", "transpose", "arange", "index_select",
-                                            "matmul", "add", nullptr};
+                                            "matmul", "add", "cast", nullptr};
 
 Tensor convolution_backward_weight_by_parts(const Tensor& grad_output, const Tensor& a,
                                             IntList weight_size, IntList stride, IntList padding,

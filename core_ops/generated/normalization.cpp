@@ -41,6 +41,7 @@ constinit Operator softmax{
     .infer = rules::softmax,
     .decompose = decompose_softmax,
     .uses = softmax_uses,
+    .widens = true,
     .has_gradient = true,
     .doc = "exp(a) / sum(exp(a)) along `dim`, computed in `dtype`, which must be floating.",
 };
@@ -53,6 +54,7 @@ constinit Operator log_softmax{
     .infer = rules::softmax,
     .decompose = decompose_log_softmax,
     .uses = log_softmax_uses,
+    .widens = true,
     .has_gradient = true,
     .doc = "The logarithm of softmax along `dim`, computed in `dtype`, which must be floating.",
 };

@@ -312,12 +312,13 @@ constexpr bp_expr_node hardsigmoid_nodes[] = {
 };
 
 Tensor sigmoid_by_parts(const Tensor& a) {
-  return div(1, add(exp(neg(a)), 1));
+  const Tensor small = exp(neg(abs(a)));
+  return div(where(lt(a, 0), small, 1), add(small, 1));
 }
 void decompose_sigmoid(const Call& call) {
   finish(call, sigmoid_by_parts(tensor_arg(call, 0)));
 }
-constexpr const char* sigmoid_uses[] = {"div", "add", "exp", "neg", nullptr};
+constexpr const char* sigmoid_uses[] = {"exp", "neg", "abs", "div", "where", "lt", "add", nullptr};
 
 Tensor relu_by_parts(const Tensor& a) {
   return maximum(a, 0);
@@ -722,6 +723,7 @@ constinit Operator sigmoid{
     .infer = rules::pointwise,
     .decompose = decompose_sigmoid,
     .uses = sigmoid_uses,
+    .widens = true,
     .nodes = sigmoid_nodes,
     .num_nodes = std::size(sigmoid_nodes),
     .has_gradient = true,
@@ -811,6 +813,7 @@ constinit Operator reciprocal{
     .infer = rules::pointwise,
     .decompose = decompose_reciprocal,
     .uses = reciprocal_uses,
+    .widens = true,
     .nodes = reciprocal_nodes,
     .num_nodes = std::size(reciprocal_nodes),
     .has_gradient = true,
@@ -826,6 +829,7 @@ constinit Operator rsqrt{
     .infer = rules::pointwise,
     .decompose = decompose_rsqrt,
     .uses = rsqrt_uses,
+    .widens = true,
     .nodes = rsqrt_nodes,
     .num_nodes = std::size(rsqrt_nodes),
     .has_gradient = true,
@@ -932,6 +936,7 @@ constinit Operator expm1{
     .infer = rules::pointwise,
     .decompose = decompose_expm1,
     .uses = expm1_uses,
+    .widens = true,
     .nodes = expm1_nodes,
     .num_nodes = std::size(expm1_nodes),
     .has_gradient = true,
@@ -948,6 +953,7 @@ constinit Operator log1p{
     .infer = rules::pointwise,
     .decompose = decompose_log1p,
     .uses = log1p_uses,
+    .widens = true,
     .nodes = log1p_nodes,
     .num_nodes = std::size(log1p_nodes),
     .has_gradient = true,
@@ -964,6 +970,7 @@ constinit Operator silu{
     .infer = rules::pointwise,
     .decompose = decompose_silu,
     .uses = silu_uses,
+    .widens = true,
     .nodes = silu_nodes,
     .num_nodes = std::size(silu_nodes),
     .has_gradient = true,
@@ -979,6 +986,7 @@ constinit Operator gelu{
     .infer = rules::pointwise,
     .decompose = decompose_gelu,
     .uses = gelu_uses,
+    .widens = true,
     .nodes = gelu_nodes,
     .num_nodes = std::size(gelu_nodes),
     .has_gradient = true,
@@ -995,6 +1003,7 @@ constinit Operator gelu_tanh{
     .infer = rules::pointwise,
     .decompose = decompose_gelu_tanh,
     .uses = gelu_tanh_uses,
+    .widens = true,
     .nodes = gelu_tanh_nodes,
     .num_nodes = std::size(gelu_tanh_nodes),
     .has_gradient = true,
@@ -1012,6 +1021,7 @@ constinit Operator elu{
     .infer = rules::pointwise,
     .decompose = decompose_elu,
     .uses = elu_uses,
+    .widens = true,
     .nodes = elu_nodes,
     .num_nodes = std::size(elu_nodes),
     .has_gradient = true,
@@ -1044,6 +1054,7 @@ constinit Operator softplus{
     .infer = rules::pointwise,
     .decompose = decompose_softplus,
     .uses = softplus_uses,
+    .widens = true,
     .nodes = softplus_nodes,
     .num_nodes = std::size(softplus_nodes),
     .has_gradient = true,
@@ -1060,6 +1071,7 @@ constinit Operator hardswish{
     .infer = rules::pointwise,
     .decompose = decompose_hardswish,
     .uses = hardswish_uses,
+    .widens = true,
     .nodes = hardswish_nodes,
     .num_nodes = std::size(hardswish_nodes),
     .has_gradient = true,
@@ -1075,6 +1087,7 @@ constinit Operator hardsigmoid{
     .infer = rules::pointwise,
     .decompose = decompose_hardsigmoid,
     .uses = hardsigmoid_uses,
+    .widens = true,
     .nodes = hardsigmoid_nodes,
     .num_nodes = std::size(hardsigmoid_nodes),
     .has_gradient = true,

@@ -239,6 +239,7 @@ constinit Operator avg_pool{
     .infer = rules::avg_pool,
     .decompose = decompose_avg_pool,
     .uses = avg_pool_uses,
+    .widens = true,
     .has_gradient = true,
     .doc = "The mean of each window of a, [batch, channels, size...], over one to three "
            "dimensions. Padding counts as zeros, or not at all without `count_include_pad`; "
@@ -255,6 +256,7 @@ constinit Operator avg_pool_backward{
     .infer = rules::avg_pool_backward,
     .decompose = decompose_avg_pool_backward,
     .uses = avg_pool_backward_uses,
+    .widens = true,
     .has_gradient = true,
     .doc = "The gradient of avg_pool by its input, of shape `size`, from that of its result.",
 };

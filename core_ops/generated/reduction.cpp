@@ -68,6 +68,7 @@ constinit Operator mean{
     .infer = rules::mean,
     .decompose = decompose_mean,
     .uses = mean_uses,
+    .widens = true,
     .has_gradient = true,
     .doc = "The arithmetic mean over the dimensions `dim` (all, if none are given), computed in "
            "`dtype`, which must be floating.",

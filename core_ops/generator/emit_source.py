@@ -110,6 +110,8 @@ def emit_operator(row):
     if row.decompose:
         text += cxx.set_field("decompose", f"decompose_{row.name}")
         text += cxx.set_field("uses", f"{row.name}_uses")
+        if row.widens:
+            text += cxx.set_field("widens", "true")
     if past:
         text += cxx.set_field("past_schemas", f"{row.name}_past")
     if row.expr or row.combine:

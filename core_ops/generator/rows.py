@@ -25,7 +25,7 @@ DTYPES = {
 TYPES = """Tensor Tensor? Tensor[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?""".split()
 KEYS = set(
     """op past doc kind expr combine initial decompose uses function grad dtypes promote promoted scalar_ok primitive shape shape_data special
-    samples tolerance since""".split()
+    samples tolerance since wide""".split()
 )
 MAX_PRIMITIVES = 40
 MIN_SAMPLES = 8
@@ -79,6 +79,7 @@ class Row:
     shape: str | None = None
     shape_data: bool = False
     special: list = field(default_factory=list)
+    wide: bool | None = None
 
     def arg_bits(self, names):
         return sum(1 << index for index, arg in enumerate(self.args) if arg.name in names)
@@ -86,6 +87,13 @@ class Row:
     @property
     def has_kernel(self):
         return self.kind not in ("view", "composite")
+
+    @property
+    def widens(self):
+        """Does the decomposition of 16-bit floats compute in f32? One that casts has seen to it; products are too dear."""
+        if self.wide is not None:
+            return self.wide
+        return self.kind in ("pointwise", "reduction") and self.tolerance != "exact" and "cast" not in (self.uses or [])
 
 
 def parse_schema(text):
@@ -132,7 +140,7 @@ def make_row(table, title, since, data):
         initial=float(data.get("initial", 0)), decompose=data.get("decompose"), uses=data.get("uses"),
         custom_function=data.get("function") == "custom", grad=data.get("grad", {}), promote=promote, promoted=promoted,
         primitive=bool(data.get("primitive")), shape=data.get("shape") or ("pointwise" if kind == "pointwise" else None),
-        shape_data=bool(data.get("shape_data")), special=data.get("special", []),
+        shape_data=bool(data.get("shape_data")), special=data.get("special", []), wide=data.get("wide"),
     )  # fmt: skip
 
 

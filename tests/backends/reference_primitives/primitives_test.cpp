@@ -81,6 +81,40 @@ TEST(Primitives, have_kernels_and_no_other_row_has_one) {
   }
 }
 
+// The sample's call with every tensor of `from` in f32, and its results cast back.
+std::vector<Tensor> computed_wide(Operator& op, const Sample& sample, Dtype from) {
+  std::vector<Tensor> wide;
+  std::vector<bp_value> args = sample.args;
+  for (bp_value& arg : args) {
+    if (arg.tag != BP_TENSOR || static_cast<Dtype>(arg.u.tensor->dtype) != from) continue;
+    wide.push_back(cast(Tensor::share(TensorImpl::of(arg.u.tensor)), f32));
+    arg.u.tensor = &wide.back().impl()->abi;
+  }
+  std::vector<Tensor> results = call_boxed(op, args);
+  for (Tensor& result : results)
+    if (result.dtype() == f32) result = cast(result, from);
+  return results;
+}
+
+TEST(Primitives, round_once_where_a_row_of_short_floats_is_decomposed) {
+  int num_rows = 0;
+  for (const Operator* row : rows()) {
+    if (!row->decompose || !row->widens) continue;
+    ++num_rows;
+    Operator& op = *find_operator(row->name());
+    for (Dtype dtype : {f16, bf16}) {
+      for (const Sample& sample : samples_of(op, dtype, device(primitives_device))) {
+        SCOPED_TRACE(fmt::format("{} in {}, {}", op.name(), name(dtype), sample.recipe));
+        const std::vector<Tensor> results = call_boxed(op, sample.args);
+        const std::vector<Tensor> wide = computed_wide(op, sample, dtype);
+        for (std::size_t i = 0; i < results.size(); ++i)
+          if (results[i].dtype() == dtype) expect_same(results[i], wide[i]);
+      }
+    }
+  }
+  EXPECT_GT(num_rows, 12);
+}
+
 TEST(Primitives, take_every_number_of_the_small_floats) {
   const Device on = device(primitives_device);
   std::vector<std::uint16_t> codes(0x10000);

@@ -81,6 +81,7 @@ struct Operator {
   ViewRule view = nullptr;
   Decomposition decompose = nullptr;
   const char* const* uses = nullptr;  // the operators that `decompose` calls, then null
+  bool widens = false;                // it computes in f32 where its arguments are f16 or bf16
   // Schemas that this row had before, then null: newer arguments were added at the end, and a kernel
   // written against one of these serves the calls in which they are at their default. May be null.
   const char* const* past_schemas = nullptr;
@@ -100,7 +101,7 @@ struct Operator {
   std::atomic<KernelTable*> tables[max_backends] = {};
   std::atomic<LayerHandler> layer_handlers[64] = {};
   std::atomic<const void*> derivative{nullptr};  // the autograd layer's
-  // Whether its decomposition runs on a backend, per dtype, as found last (ladder.cpp).
+  // Whether its decomposition runs on a backend, per dtype, as found last (decomposed.cpp).
   std::atomic<std::uint64_t> decomposable[max_backends] = {};
   std::atomic<std::uint32_t> counter_slots[max_backends] = {};  // 0: none yet (counter_slots.hpp)
 

@@ -1,0 +1,35 @@
+// A call with converted arguments: what was asked for is left as it is until the results are there.
+#pragma once
+
+#include <algorithm>
+
+#include "frame.hpp"
+
+namespace bp {
+
+inline constexpr std::uint32_t max_converted_args = 64;
+
+struct ConvertedCall {
+  explicit ConvertedCall(const Frame& frame)
+      : call{frame.call.op, args, frame.call.num_args, results, frame.call.num_results} {
+    std::copy_n(frame.call.args, std::min(frame.call.num_args, max_converted_args), args);
+  }
+  ConvertedCall(const ConvertedCall&) = delete;
+  ConvertedCall& operator=(const ConvertedCall&) = delete;
+
+  // Hands the results to the frame, in the dtypes that its rule has found.
+  void deliver(Frame& frame);
+
+  bp_value args[max_converted_args];
+  Tensor results[max_results];
+  Call call;
+  Temporaries kept;
+};
+
+// Has the backend kernels that convert from one dtype to the other?
+bool converts_by_kernel(const Frame& frame, Dtype from, Dtype to);
+
+// The tensor in this dtype; contiguous.
+Tensor converted(const bp_tensor* tensor, Dtype dtype);
+
+}  // namespace bp

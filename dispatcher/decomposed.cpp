@@ -1,0 +1,92 @@
+// Rung 4: a call by other operators of the device.
+#include <backplane/tensor/dtype.hpp>
+
+#include "converted_call.hpp"
+#include "kernel_table.hpp"
+#include "ladder.hpp"
+
+namespace bp {
+namespace {
+
+// Has the backend a kernel for what a decomposition in `dtype` asks of the operator, as it is or converted? One
+// that never computes in it, as logic over what a comparison gave, is asked in a dtype of its own.
+bool serves(const Operator& op, std::uint32_t backend, Dtype dtype) {
+  DtypeSet possible = set_of(dtype) | lossless_targets(dtype);
+  if (!contains(op.dtypes, dtype)) possible = op.dtypes;
+  for (unsigned i = 0; i < num_dtypes; ++i)
+    if (contains(possible, static_cast<Dtype>(i)) && has_kernel(op, backend, static_cast<Dtype>(i)))
+      return true;
+  return false;
+}
+
+// Does every operator that the decomposition calls run on the backend without the host?
+bool decomposes_on(const Operator& op, std::uint32_t backend, Dtype dtype, int depth = 0) {
+  if (!op.decompose || depth > 8) return false;
+  if (!op.uses) return true;  // a custom operator's: nobody knows
+  for (const char* const* name = op.uses; *name; ++name) {
+    const Operator* used = find_operator(*name);
+    if (!used) return false;
+    if (used->view || serves(*used, backend, dtype)) continue;
+    if (!decomposes_on(*used, backend, dtype, depth + 1)) return false;
+  }
+  return true;
+}
+
+// The same, remembered in the operator until kernels come or go: the answer takes a look-up by name for
+// every operator inside. A word holds the epoch, then a known and a yes bit for each dtype.
+bool decomposes_here(const Frame& frame, Dtype dtype) {
+  static_assert(2 * num_dtypes <= 40);
+  std::atomic<std::uint64_t>& memory = frame.call.op.decomposable[frame.backend()];
+  const std::uint64_t epoch = kernels_epoch() & 0xffffffu;
+  const std::uint64_t known = std::uint64_t{1} << (2 * index(dtype)), yes = known << 1;
+  std::uint64_t word = memory.load(std::memory_order_relaxed);
+  if (word >> 40 != epoch) word = epoch << 40;
+  if (word & known) return (word & yes) != 0;
+  const bool found = decomposes_on(frame.op(), frame.backend(), dtype);
+  memory.store(word | known | (found ? yes : 0), std::memory_order_relaxed);
+  return found;
+}
+
+// Calls `decompose`; false if an operator inside would not run here.
+bool decomposed(const Operator& op, const Call& call) {
+  UncountedScope uncounted;
+  // That the operators inside have kernels for the dtype says nothing of layouts: if one of them would
+  // go to the host, the whole goes there once.
+  const PolicyScope on_the_device(Rung::host, Policy::forbid);
+  try {
+    op.decompose(call);
+    return true;
+  } catch (const Error& error) {
+    if (error.error_class() != ErrorClass::unsupported) throw;
+    return false;
+  }
+}
+
+// A kernel of 16-bit floats computes in f32 and rounds once; operator by operator, each step would round. So the
+// arguments go up, and the results come down.
+bool try_widened(Frame& frame, Dtype from) {
+  if (!converts_by_kernel(frame, from, f32) || !decomposes_here(frame, f32)) return false;
+  ConvertedCall wide(frame);
+  {
+    UncountedScope uncounted;
+    rewrite_tensors(wide.call, wide.kept, [&](std::uint32_t, const bp_tensor* tensor) {
+      if (static_cast<Dtype>(tensor->dtype) != from) return tensor;
+      return wide.kept.keep(converted(tensor, f32));
+    });
+  }
+  if (!decomposed(frame.op(), wide.call)) return false;
+  wide.deliver(frame);
+  return true;
+}
+
+}  // namespace
+
+bool try_decomposed(Frame& frame) {
+  if (!frame.op().decompose) return false;
+  const Dtype dtype = frame.inferred.compute_dtype;
+  const bool short_floats = dtype == f16 || dtype == bf16;
+  if (frame.op().widens && short_floats && try_widened(frame, dtype)) return true;
+  return decomposes_here(frame, dtype) && decomposed(frame.op(), frame.call);
+}
+
+}  // namespace bp
