@@ -29,7 +29,7 @@ pack() {
   cp "$build"/bin/{backplane,backplane-conform,backplane-probe,digits} "$folder/bin"
   cp "$build"/bin/backplane_bench_cuda "$folder/bin" 2>/dev/null || echo "without bin/backplane_bench_cuda: not built"
   cp -P "$build"/lib/libbackplane{,_codegen}.so* "$folder/lib"
-  cp "$build"/lib/backplane/{,libbackplane_}{cpu,cuda,reference}.* "$folder/lib/backplane" 2>/dev/null || true
+  cp "$build"/lib/backplane/{,libbackplane_}{cpu,cuda,reference,reference_primitives}.* "$folder/lib/backplane" 2>/dev/null || true
   mkdir -p "$folder/lib/backplane/conformance"
   cp "$build"/lib/backplane/conformance/* "$folder/lib/backplane/conformance"
   for test in "$build"/tests/test_*; do # those that would use the card

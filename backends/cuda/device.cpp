@@ -63,9 +63,9 @@ Device::Device(uint32_t index, CUcontext adopted)
                                                            : context_of(found_, born_)),
       compiler_(found_), default_queue_(std::make_unique<Queue>(*this, 0)) {}
 
-bp::Result<bp::Handle> Device::allocate(uint64_t bytes) {
+bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
-  return memory_.allocate(bytes);
+  return memory_.allocate(bytes, alignment);
 }
 
 void Device::release(bp::Handle handle) {

@@ -26,7 +26,7 @@ class Device : public bp::Backend {
   // In the primary context, or in one of the application's, which outlives this.
   explicit Device(uint32_t index, CUcontext adopted = nullptr);
 
-  bp::Result<bp::Handle> allocate(uint64_t bytes);
+  bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment);
   void release(bp::Handle handle);
   bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);

@@ -57,15 +57,21 @@ CUresult fill_with(CUdeviceptr at, uint64_t bytes, const unsigned char* pattern,
 
 }  // namespace
 
-bp::Result<bp::Handle> Memory::allocate(uint64_t bytes) {
+bp::Result<bp::Handle> Memory::allocate(uint64_t bytes, uint64_t alignment) {
   const Current current(device_.context());
   const OutsideCapture outside;
+  constexpr uint64_t drivers_alignment = 256;
+  const uint64_t slack = alignment > drivers_alignment ? alignment - drivers_alignment : 0;
+  if (bytes > UINT64_MAX - slack) return explain_exhaustion(bytes);
+  bytes += slack;
   CUdeviceptr made = 0;
   const CUresult error = driver.cuMemAlloc(&made, bytes);
   if (error == CUDA_ERROR_OUT_OF_MEMORY) return explain_exhaustion(bytes);
   if (error != CUDA_SUCCESS) return failed("allocating", error);
   held_.fetch_add(bytes, std::memory_order_relaxed);
-  return static_cast<bp::Handle>(made);
+  // `release` finds the begin again.
+  const uint64_t below = std::max<uint64_t>(alignment, 1) - 1;
+  return static_cast<bp::Handle>((made + slack) & ~below);
 }
 
 // The core says what it holds itself; that other processes hold the rest is known here alone.
@@ -85,8 +91,8 @@ void Memory::release(bp::Handle handle) {
   const OutsideCapture outside;
   CUdeviceptr base = 0;
   size_t bytes = 0;
-  if (driver.cuMemGetAddressRange(&base, &bytes, handle) != CUDA_SUCCESS) bytes = 0;
-  if (driver.cuMemFree(handle) == CUDA_SUCCESS)
+  if (driver.cuMemGetAddressRange(&base, &bytes, handle) != CUDA_SUCCESS) base = handle, bytes = 0;
+  if (driver.cuMemFree(base) == CUDA_SUCCESS)
     held_.fetch_sub(std::min<uint64_t>(bytes, held_.load()), std::memory_order_relaxed);
 }
 

@@ -13,7 +13,7 @@ class Memory {
  public:
   explicit Memory(Device& device) : device_(device) {}
 
-  bp::Result<bp::Handle> allocate(uint64_t bytes);
+  bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment);
   void release(bp::Handle handle);
   bp::Status copy(const bp::Region& to, const bp::Region& from, bp::Direction direction,
                   Queue& queue);

@@ -13,6 +13,7 @@ BP_KERNELS(cuda_sort) {
   k.add<bp::op::sort>(cuda_backend::sort)
       .dtypes(bp::real | bp::boolean)
       .layouts(bp::strided)
+      .supports(cuda_backend::is_worth_sorting)
       .deterministic()
       .capturable()
       .scratch();

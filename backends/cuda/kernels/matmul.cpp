@@ -42,6 +42,11 @@ bool describe(const Matrix& matrix, Factor& factor) {
   return (matrix.row_stride == 1 || one_row) && factor.leading >= matrix.rows;
 }
 
+bool lies_without_gaps(const Matrix& matrix) {
+  Factor factor;
+  return describe(matrix, factor);
+}
+
 // The batch dimensions of a call, neighbours that can be walked as one joined.
 class Batches {
  public:
@@ -106,9 +111,14 @@ void simplify(Product& p, Matrix& a, Matrix& b) {
   // One b for all: its batch is more rows of a, if these follow each other.
   if (p.batch > 1 && b.batch_stride == 0 && p.out_batch_stride == p.m * p.n &&
       (p.m == 1 || a.batch_stride == p.m * a.row_stride)) {
-    if (p.m == 1) a.row_stride = a.batch_stride;
-    a.rows = p.m *= p.batch;
-    p.batch = 1;
+    Matrix joined = a;
+    if (p.m == 1) joined.row_stride = a.batch_stride;
+    joined.rows = p.m * p.batch;
+    if (lies_without_gaps(joined)) {
+      a = joined;
+      p.m = joined.rows;
+      p.batch = 1;
+    }
   }
   if (p.batch == 1) a.batch_stride = b.batch_stride = p.out_batch_stride = 0;
   // A column as a row: the library's kernels for vectors want them on that side.
@@ -165,11 +175,16 @@ bp::Status matmul(bp::Call call, bp::In a, bp::In b, bp::Out out) {
   return bp::ok;
 }
 
+bool takes_as_they_lie(bp::Call, bp::In a, bp::In b, bp::Out) {
+  return lies_without_gaps(matrix_of(a)) && lies_without_gaps(matrix_of(b));
+}
+
 template <class Op> void add_kernels(bp::Kernels& k) {
   constexpr auto floats = bp::floating | bp::complex;
   k.add<Op>(matmul)
       .dtypes(floats)
       .layouts(bp::strided)
+      .supports(takes_as_they_lie)
       .layouts(Op::place::out, bp::contiguous)
       .deterministic()
       .capturable()

@@ -47,6 +47,10 @@ void launch_transpose(const OnCard& card, const void* from, void* to, int64_t ba
       static_cast<const Word*>(from), static_cast<Word*>(to), batch, rows, columns);
 }
 
+unsigned blocks_for(int64_t work) {
+  return static_cast<unsigned>(std::clamp<int64_t>((work + 255) / 256, 1, 16384));
+}
+
 // Elements are added to as 16 bytes.
 template <class T> struct alignas(16) Pack {
   static constexpr int count = 16 / sizeof(T);
@@ -97,7 +101,7 @@ void launch_bias(const OnCard& card, int64_t inner, int64_t channels, bp::In bia
   const bool in_packs = (inner == 1 ? channels : inner) % pack == 0 &&
                         reinterpret_cast<uintptr_t>(to) % sizeof(Pack<T>) == 0;
   const int64_t work = in_packs ? out.numel() / pack : out.numel();
-  const auto blocks = static_cast<unsigned>(std::clamp<int64_t>((work + 255) / 256, 1, 16384));
+  const unsigned blocks = blocks_for(work);
   auto* const kernel = in_packs ? add_to_packs<T, Index> : add_to_channels<T, Index>;
   kernel<<<blocks, 256, 0, card.stream()>>>(
       to, bias.data<T>(), bias.stride(0), static_cast<Index>(out.numel()),
@@ -111,6 +115,49 @@ void launch_bias_of(const OnCard& card, int64_t inner, int64_t channels, bp::In 
     launch_bias<T, uint32_t>(card, inner, channels, bias, out);
   else
     launch_bias<T, uint64_t>(card, inner, channels, bias, out);
+}
+
+__device__ float wide_of(__half a) {
+  return __half2float(a);
+}
+__device__ float wide_of(__nv_bfloat16 a) {
+  return __bfloat162float(a);
+}
+__device__ void round_to(__half& to, float a) {
+  to = __float2half_rn(a);
+}
+__device__ void round_to(__nv_bfloat16& to, float a) {
+  to = __float2bfloat16_rn(a);
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) widen_all(const T* from, float* to, uint64_t count) {
+  const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
+  for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride)
+    to[i] = wide_of(from[i]);
+}
+
+template <class T>
+__global__ void __launch_bounds__(256)
+    add_and_round(const float* from, T* to, const T* bias, int64_t step, uint64_t count,
+                  uint64_t inner, uint64_t channels) {
+  const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
+  for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride)
+    round_to(to[i], from[i] + wide_of(bias[static_cast<int64_t>(i / inner % channels) * step]));
+}
+
+template <class T> void launch_widen(const OnCard& card, const bp::AnyTensor& from, float* to) {
+  widen_all<<<blocks_for(from.numel()), 256, 0, card.stream()>>>(
+      bp::address_of<const T>(from.handle(), from.byte_offset()), to,
+      static_cast<uint64_t>(from.numel()));
+}
+
+template <class T>
+void launch_round(const OnCard& card, int64_t inner, int64_t channels, const float* wide,
+                  bp::In bias, bp::Out to) {
+  add_and_round<<<blocks_for(to.numel()), 256, 0, card.stream()>>>(
+      wide, to.data<T>(), bias.data<T>(), bias.stride(0), static_cast<uint64_t>(to.numel()),
+      static_cast<uint64_t>(inner), static_cast<uint64_t>(channels));
 }
 
 }  // namespace
@@ -139,6 +186,24 @@ bp::Status add_bias(const OnCard& card, const Pictures& pictures, bool channels_
     launch_bias_of<float>(card, inner, pictures.channels, bias, to);
   else
     launch_bias_of<double>(card, inner, pictures.channels, bias, to);
+  return card.check_launches();
+}
+
+bp::Status widen(const OnCard& card, const bp::AnyTensor& from, float* to) {
+  if (from.dtype() == bp::f16)
+    launch_widen<__half>(card, from, to);
+  else
+    launch_widen<__nv_bfloat16>(card, from, to);
+  return card.check_launches();
+}
+
+bp::Status round_with_bias(const OnCard& card, const Pictures& pictures, bool channels_last,
+                           const float* wide, bp::In bias, bp::Out to) {
+  const int64_t inner = channels_last ? 1 : pictures.plane;
+  if (to.dtype() == bp::f16)
+    launch_round<__half>(card, inner, pictures.channels, wide, bias, to);
+  else
+    launch_round<__nv_bfloat16>(card, inner, pictures.channels, wide, bias, to);
   return card.check_launches();
 }
 

@@ -21,4 +21,11 @@ bp::Status reorder(const OnCard& card, const Pictures& pictures, bool to_channel
 bp::Status add_bias(const OnCard& card, const Pictures& pictures, bool channels_last, bp::In bias,
                     bp::Out to);
 
+// A dense tensor of 16-bit floats in f32, in the same order. Asynchronous.
+bp::Status widen(const OnCard& card, const bp::AnyTensor& from, float* to);
+
+// `wide`, which lies as `to`, plus element c of `bias` in channel c, rounded once. 16-bit floats; asynchronous.
+bp::Status round_with_bias(const OnCard& card, const Pictures& pictures, bool channels_last,
+                           const float* wide, bp::In bias, bp::Out to);
+
 }  // namespace cuda_backend

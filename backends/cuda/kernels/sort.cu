@@ -240,13 +240,16 @@ constexpr int64_t most_elements = int64_t{1} << 31;
 
 }  // namespace
 
+bool is_worth_sorting(bp::Call, bp::In a, int64_t dim, bool, bool, bp::Out, bp::Out) {
+  const int64_t length = a.ndim() == 0 ? 1 : a.size(static_cast<int32_t>(dim));
+  if (length < shortest_line && a.numel() > length) return false;
+  return length <= longest_short_line || a.numel() < most_elements;
+}
+
 bp::Status sort(bp::Call call, bp::In a, int64_t dim, bool descending, bool, bp::Out values,
                 bp::Out indices) {
   const Lines lines = lines_of(a, dim, values, indices);
   const bool is_short = lines.length <= longest_short_line;
-  if ((lines.length < shortest_line && lines.count > 1) ||
-      (!is_short && a.numel() >= most_elements))
-    return bp::Status::from_host(BP_UNSUPPORTED);
   const OnCard card(call, "sort");
   // A bool is 0 or 1.
   const int bits = static_cast<int>(a.itemsize()) * 8;

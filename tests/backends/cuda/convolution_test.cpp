@@ -1,5 +1,7 @@
 // needs: cpu cuda
 // Convolutions and their gradients by cuDNN, against cpu in f64.
+#include <algorithm>
+
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/dispatcher/capture.hpp>
 #include <backplane/runtime/settings.hpp>
@@ -108,6 +110,31 @@ TEST_F(Convolutions, transposed_with_output_padding_and_bias) {
           error_of(result, convolved(w, cast(a, f64), cast(weight, f64), cast(bias, f64), true)),
           allowed(dtype));
     }
+}
+
+// Sums that cancel show what was rounded before.
+TEST_F(Convolutions, add_a_bias_before_anything_is_rounded) {
+  for (Dtype dtype : {f16, bf16})
+    for (const bool transposed : {false, true})
+      for (MemoryFormat format : {MemoryFormat::contiguous, MemoryFormat::channels_last}) {
+        const Windows w{{2, 8, 6, 7}, {8, 8, 3, 3}, {1}, {1}};
+        const Tensor a = random(w.a, dtype), weight = random(w.weight, dtype);
+        const Tensor first = narrow(
+            reshape(convolved(w, cast(a, f64), cast(weight, f64), {}, transposed), {2, 8, 42}), 2,
+            0, 1);
+        const Tensor bias = cast(neg(reshape(narrow(first, 0, 0, 1), {8})), dtype);
+        const Tensor exact =
+            convolved(w, cast(a, f64), cast(weight, f64), cast(bias, f64), transposed);
+        const Tensor result = to_device(
+            convolved(w, there_in(a, format), there_in(weight, format), there(bias), transposed),
+            host_device());
+        const double unit = dtype == f16 ? 0x1p-10 : 0x1p-7;
+        const Tensor error = abs(sub(cast(result, f64), exact));
+        const Tensor room = add(mul(abs(exact), unit), 1e-5);
+        const std::vector<double> over = values<double>(sub(error, room));
+        EXPECT_LE(*std::max_element(over.begin(), over.end()), 0)
+            << bp::name(dtype) << (transposed ? " transposed" : "");
+      }
 }
 
 // The library counts windows by its own rule, which has no place for more room than a stride.

@@ -83,7 +83,7 @@ bp::Status native_attention(bp::Call call, bp::In query, bp::In key, bp::In valu
       !lies_right(result))
     return bp::Status::from_host(BP_UNSUPPORTED);
   const Attention attention = describe_attention(query, key, value, is_causal);
-  const Wishes wishes{bp::deterministic(), false, false};
+  const Wishes wishes{true, false, false};
   Problem problem{"native_attention", {}, false, {}};
   problem.key.add('a').add(wishes.deterministic);
   add_to_key(problem.key, attention);
@@ -104,6 +104,8 @@ bp::Status native_attention(bp::Call call, bp::In query, bp::In key, bp::In valu
   return planner->run(call, card, problem, {bindings.data(), count});
 }
 
+// Sums up in any order, and faster, unless asked not to.
+template <bool same_bits>
 bp::Status attention_backward(bp::Call call, bp::In grad, std::optional<bp::In>, bp::In query,
                               bp::In key, bp::In value, std::optional<bp::In>, bp::In result,
                               bp::In logsumexp, bool is_causal, double scale, bp::Out by_query,
@@ -115,7 +117,7 @@ bp::Status attention_backward(bp::Call call, bp::In grad, std::optional<bp::In>,
                                       bp::AnyTensor(value), bp::AnyTensor(result)})
     if (!lies_right(tensor)) return bp::Status::from_host(BP_UNSUPPORTED);
   const Attention attention = describe_attention(query, key, value, is_causal);
-  const Wishes wishes{bp::deterministic(), false, false};
+  const Wishes wishes{same_bits, false, false};
   Problem problem{"attention_backward", {}, false, {}};
   problem.key.add('b').add(wishes.deterministic).add(strides_of(grad));
   add_to_key(problem.key, attention);
@@ -149,12 +151,14 @@ bp::Status attention_backward(bp::Call call, bp::In grad, std::optional<bp::In>,
 
 bool serves_attention(bp::Call, bp::In query, bp::In key, bp::In value, std::optional<bp::In> mask,
                       bool, double, bp::Out, bp::Out) {
-  return !mask && is_served(query, key, value);
+  return !mask && is_served(query, key, value) && lies_right(query) && lies_right(key) &&
+         lies_right(value);
 }
-bool serves_attention_backward(bp::Call, bp::In, std::optional<bp::In> by_logsumexp, bp::In query,
-                               bp::In key, bp::In value, std::optional<bp::In> mask, bp::In, bp::In,
-                               bool, double, bp::Out, bp::Out, bp::Out) {
-  return !mask && !by_logsumexp && is_served_backward(query, key, value);
+bool serves_attention_backward(bp::Call, bp::In grad, std::optional<bp::In> by_logsumexp,
+                               bp::In query, bp::In key, bp::In value, std::optional<bp::In> mask,
+                               bp::In result, bp::In, bool, double, bp::Out, bp::Out, bp::Out) {
+  return !mask && !by_logsumexp && is_served_backward(query, key, value) && lies_right(grad) &&
+         lies_right(query) && lies_right(key) && lies_right(value) && lies_right(result);
 }
 
 // Where rows have gaps, or repeat, the host copies them for the second of each.
@@ -178,14 +182,14 @@ void add_attention(bp::Kernels& k) {
 
 void add_attention_backward(bp::Kernels& k) {
   using Op = bp::op::attention_backward;
-  const auto add = [&](bp::Layouts of_inputs, int32_t priority) {
-    auto kernel = k.add<Op>(attention_backward);
+  const auto add = [&](bool same_bits, bp::Layouts of_inputs, int32_t priority) {
+    auto kernel = k.add<Op>(same_bits ? attention_backward<true> : attention_backward<false>);
+    if (same_bits) kernel.deterministic();
     kernel.dtypes(bp::f16, bp::bf16)
         .dtypes(Op::place::logsumexp, bp::f32)
         .dtypes(Op::place::grad_logsumexp, bp::f32)
         .layouts(of_inputs)
         .supports(serves_attention_backward)
-        .deterministic()
         .capturable()
         .scratch()
         .priority(priority);
@@ -193,8 +197,10 @@ void add_attention_backward(bp::Kernels& k) {
                              Op::place::grad_key, Op::place::grad_value})
       kernel.layouts(place, bp::contiguous);
   };
-  add(bp::strided, 1);
-  add(bp::contiguous, 0);
+  add(false, bp::strided, 3);
+  add(false, bp::contiguous, 2);
+  add(true, bp::strided, 1);
+  add(true, bp::contiguous, 0);
 }
 
 }  // namespace

@@ -109,6 +109,9 @@ class Convolving {
   const OnCard& card() const { return card_; }
   bool channels_last() const { return last_; }
 
+  // The library adds it before anything is rounded; it has one stride.
+  void add_inside(bp::In bias) { bias_ = bias.data<void>(); }
+
   bp::Status run() {
     for (const bp::AnyTensor& tensor : {sides_.large, sides_.weight, sides_.small})
       if (tensor.numel() == 0) return bp::Status::from_host(BP_UNSUPPORTED);
@@ -116,12 +119,15 @@ class Convolving {
     if (planner == nullptr || !counts_the_same(sides_, windows_))
       return bp::Status::from_host(BP_UNSUPPORTED);
     if (bp::Status status = place_inputs(); !status.is_ok()) return status;
-    const std::array<Ways::Binding, 3> bindings = {
-        {{0, addresses_[0]}, {1, addresses_[1]}, {2, addresses_[2]}}};
-    return planner->run(call_, card_, problem(planner->library()), bindings);
+    const std::array<Ways::Binding, 4> bindings = {
+        {{0, addresses_[0]}, {1, addresses_[1]}, {2, addresses_[2]}, {bias_id, bias_}}};
+    return planner->run(call_, card_, problem(planner->library()),
+                        {bindings.data(), bias_ == nullptr ? 3u : 4u});
   }
 
  private:
+  static constexpr Id bias_id = 3;
+
   size_t result_place() const { return way_ == Way::forward ? 2 : way_ == Way::to_input ? 0 : 1; }
   const bp::AnyTensor& result() const { return sides_[result_place()]; }
 
@@ -154,7 +160,7 @@ class Convolving {
 
   Problem problem(const Library& library) const {
     const bp::Dtype dtype = result().dtype();
-    const Wishes wishes{bp::deterministic(), dtype == bp::f32 && !bp::allow_tf32(), true};
+    const Wishes wishes{true, dtype == bp::f32 && !bp::allow_tf32(), true};
     Problem made{name_, {}, is_worth_measuring(sides_) && measuring_is_on(), {}};
     made.key.add(static_cast<int64_t>(way_)).add(static_cast<int64_t>(dtype)).add(last_);
     made.key.add(wishes.deterministic).add(wishes.full_precision).add(made.measured);
@@ -164,16 +170,33 @@ class Convolving {
       made.key.add(alignment_at(addresses_[i]));
     }
     made.key.add(windows_.stride).add(windows_.padding).add(windows_.dilation);
+    made.key.add(bias_ == nullptr ? 0 : alignment_at(bias_));
     made.plan = [this, &library, wishes, dtype](const Target& target) {
       Graph graph(library, dtype == bp::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
       std::array<Id, 3> ids{};
       for (size_t i = 0; i < 3; ++i)
         ids[i] = graph.tensor(type_of(dtype), Sizes(sides_[i]).in_order(last_),
                               alignment_at(addresses_[i]));
-      graph.convolve(way_, windows_.view(), ids[0], ids[1], ids[2]);
+      if (bias_ == nullptr)
+        graph.convolve(way_, windows_.view(), ids[0], ids[1], ids[2]);
+      else
+        convolve_and_add(graph, ids);
       return Ways(graph, target, wishes, name_);
     };
     return made;
+  }
+
+  void convolve_and_add(Graph& graph, std::array<Id, 3> ids) const {
+    const Shape shape = Sizes(result()).in_order(last_);
+    Shape of_bias{std::vector<int64_t>(shape.sizes.size(), 1),
+                  std::vector<int64_t>(shape.sizes.size(), shape.sizes[1])};
+    of_bias.sizes[1] = shape.sizes[1];
+    of_bias.strides[1] = 1;
+    const Id bias = graph.tensor(type_of(result().dtype()), of_bias, alignment_at(bias_));
+    const Id out = ids[result_place()], sum = graph.between(shape);
+    ids[result_place()] = sum;
+    graph.convolve(way_, windows_.view(), ids[0], ids[1], ids[2]);
+    graph.pointwise(CUDNN_POINTWISE_ADD, {sum, bias}, out);
   }
 
   bp::Call call_;
@@ -184,20 +207,83 @@ class Convolving {
   WindowLists windows_;
   bool last_, copies_ = false;
   std::array<const void*, 3> addresses_{};  // large, weight, small
+  const void* bias_ = nullptr;
 };
+
+// A tensor's f32 copy in scratch memory, which lies as it does.
+class Widened {
+ public:
+  explicit Widened(const bp::AnyTensor& tensor) : from_(tensor), wide_(tensor.abi()) {
+    wide_.dtype = BP_F32;
+    wide_.itemsize = sizeof(float);
+    wide_.dl.byte_offset = 0;
+  }
+  void take(Scratch& scratch) {
+    wide_.dl.data = scratch.take<float>(static_cast<uint64_t>(from_.numel()));
+  }
+  bp::AnyTensor tensor() const { return bp::AnyTensor(&wide_); }
+  float* data() const { return static_cast<float*>(wide_.dl.data); }
+
+ private:
+  const bp::AnyTensor& from_;
+  bp_tensor wide_;
+};
+
+struct BiasCall {
+  bp::Call call;
+  bp::In a, weight, bias;
+  bp::Out out;
+  bool transposed;
+  const WindowLists& windows;
+
+  Pictures pictures() const {
+    const int64_t batch = out.size(0), channels = out.size(1);
+    return {batch, channels, out.numel() / batch / channels, out.itemsize()};
+  }
+  Convolving convolving(const bp::AnyTensor& from, const bp::AnyTensor& to,
+                        const bp::AnyTensor& by) const {
+    return {call, "convolution", transposed ? Way::to_input : Way::forward,
+            transposed ? Sides{to, by, from} : Sides{from, by, to}, windows};
+  }
+};
+
+// 16-bit floats, where the library does not add inside: a sum of two that are rounded would be rounded twice.
+bp::Status convolve_wide(const BiasCall& c) {
+  Widened a(c.a), weight(c.weight), out(c.out);
+  Scratch scratch;
+  for (Widened* each : {&a, &weight, &out}) each->take(scratch);
+  if (bp::Status status = scratch.allocate(c.call); !status.is_ok()) return status;
+  for (Widened* each : {&a, &weight, &out}) each->take(scratch);
+  Convolving convolving = c.convolving(a.tensor(), out.tensor(), weight.tensor());
+  if (bp::Status status = widen(convolving.card(), c.a, a.data()); !status.is_ok()) return status;
+  if (bp::Status status = widen(convolving.card(), c.weight, weight.data()); !status.is_ok())
+    return status;
+  if (bp::Status status = convolving.run(); !status.is_ok()) return status;
+  return round_with_bias(convolving.card(), c.pictures(), convolving.channels_last(), out.data(),
+                         c.bias, c.out);
+}
+
+bp::Status convolve_with_bias(const BiasCall& c) {
+  Convolving convolving = c.convolving(c.a, c.out, c.weight);
+  const bool is_short = c.out.itemsize() == 2;
+  if (is_short && (c.bias.stride(0) == 1 || c.bias.size(0) == 1)) {
+    convolving.add_inside(c.bias);
+    const bp::Status status = convolving.run();
+    if (status.code() != BP_UNSUPPORTED) return status;
+  }
+  if (is_short) return convolve_wide(c);
+  if (bp::Status status = convolving.run(); !status.is_ok()) return status;
+  return add_bias(convolving.card(), c.pictures(), convolving.channels_last(), c.bias, c.out);
+}
 
 bp::Status convolution(bp::Call call, bp::In a, bp::In weight, std::optional<bp::In> bias,
                        bp::Ints stride, bp::Ints padding, bp::Ints dilation, bool transposed,
                        bp::Ints, int64_t, bp::Out out) {
+  const WindowLists windows(stride, padding, dilation, a.ndim() - 2);
+  if (bias) return convolve_with_bias({call, a, weight, *bias, out, transposed, windows});
   const Sides sides = transposed ? Sides{out, weight, a} : Sides{a, weight, out};
-  Convolving convolving(call, "convolution", transposed ? Way::to_input : Way::forward, sides,
-                        {stride, padding, dilation, a.ndim() - 2});
-  bp::Status status = convolving.run();
-  if (!status.is_ok() || !bias) return status;
-  const int64_t batch = out.size(0), channels = out.size(1);
-  return add_bias(convolving.card(),
-                  {batch, channels, out.numel() / batch / channels, out.itemsize()},
-                  convolving.channels_last(), *bias, out);
+  return Convolving(call, "convolution", transposed ? Way::to_input : Way::forward, sides, windows)
+      .run();
 }
 
 bp::Status convolution_backward_weight(bp::Call call, bp::In grad, bp::In a, bp::Ints,
