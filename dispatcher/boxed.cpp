@@ -1,6 +1,7 @@
 // Boxed calls: arguments as a stack of values, checked against the schema.
 #include <array>
 
+#include <backplane/dispatcher/argument_check.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
@@ -54,6 +55,13 @@ void check_argument(const Operator& op, std::size_t place, const bp_value& value
 }
 
 }  // namespace
+
+void check_arguments(const Operator& op, std::span<const bp_value> args) {
+  BP_CHECK(args.size() == op.schema->arguments.size(),
+           "{}: takes {} arguments, got {}; the schema is {}", op.name(),
+           op.schema->arguments.size(), args.size(), op.schema->text);
+  for (std::size_t i = 0; i < args.size(); ++i) check_argument(op, i, args[i]);
+}
 
 TensorListValue::TensorListValue(std::span<const Tensor> tensors) {
   pointers_.reserve(tensors.size());

@@ -8,12 +8,14 @@
 #include "kernel_table.hpp"
 #include "launch.hpp"
 #include "measured.hpp"
+#include "observe.hpp"
 #include "rung_policy.hpp"
 
 namespace bp {
 namespace {
 
 void count(const Frame& frame, Rung rung) {
+  tell_observer(rung);
   if (UncountedScope::active()) return;
   const std::uint32_t first = counter_slot(frame.call.op, frame.backend());
   count_call(thread_state(), first + static_cast<std::uint32_t>(rung));
@@ -23,7 +25,7 @@ void warn(const Frame& frame, Rung rung) {
   if (rung_warns(frame.device(), rung))
     log_warning(
         fmt::format("{}: no kernel of {} takes this call as it is; it ran {} (further "
-                    "calls are not reported; see call_counts)",
+                    "calls are not reported; 'backplane fallbacks' counts them)",
                     frame.op().name(), frame.record.name, name(rung)));
 }
 

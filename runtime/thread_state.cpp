@@ -3,6 +3,7 @@
 #include <new>
 #include <pthread.h>
 
+#include <backplane/runtime/initial_layers.hpp>
 #include <backplane/runtime/thread_state.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -79,7 +80,9 @@ constinit thread_local ThreadState* current_thread_state = nullptr;
 
 ThreadState& make_thread_state() {
   Threads& all = threads();
+  const std::uint64_t layers = initial_layers();
   auto* state = new ListedState;
+  state->included_layers = layers;
   // Without a key the state is only leaked at the thread's end.
   if (all.has_key) pthread_setspecific(all.key, state);
   const std::lock_guard lock(all.mutex);

@@ -13,10 +13,11 @@ struct Options {
   bool markdown = false;                       // ops
   bool every_sample = false;                   // ops
   std::vector<std::filesystem::path> plugins;  // devices, plugins, doctor, ops: looked at first
-  std::vector<std::string> devices;            // ops
+  std::vector<std::string> devices;            // ops, repeat
   std::vector<std::filesystem::path> files;    // lint
+  std::filesystem::path file;                  // repeat: a saved call; fallbacks: where to write
   bool clear = false;                          // cache
-  std::vector<std::string> arguments;          // conform: for that program
+  std::vector<std::string> arguments;          // conform: for that program; fallbacks: the program
   std::string name;                            // new-backend: "acme"
   std::filesystem::path directory;             // new-backend
   bool c11 = false;                            // new-backend
@@ -39,6 +40,12 @@ int lint(const Options& options);
 
 // The conformance suite, which takes over this process.
 int conform(const Options& options);
+
+// Runs a program and says at its end what ran where in it. The program's own exit code.
+int fallbacks(const Options& options);
+
+// Repeats a call that BACKPLANE_SHADOW saved, on a device and on the host. 1 if they differ.
+int repeat(const Options& options);
 
 // The compiled kernels on disk, after deleting them if that is wished.
 int cache(const Options& options);

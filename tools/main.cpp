@@ -52,6 +52,29 @@ struct CommandLine {
       chosen = bp::tools::conform;
     });
 
+    CLI::App* fallbacks =
+        add("fallbacks", "Run a program and print which of its calls ran where, slowest ways first",
+            bp::tools::fallbacks, /*loads=*/false);
+    fallbacks->prefix_command()->footer("Then the program: backplane fallbacks python train.py");
+    fallbacks
+        ->add_option("--output", options.file,
+                     "Where to write this; default: the standard error, beside the program's")
+        ->type_name("FILE");
+    fallbacks->callback([this, fallbacks] {
+      options.arguments = fallbacks->remaining();
+      if (options.arguments.empty()) throw CLI::RequiredError("A program behind it");
+      chosen = bp::tools::fallbacks;
+    });
+
+    CLI::App* repeat = add("repeat",
+                           "Repeat a call that BACKPLANE_SHADOW saved, and compare it with the "
+                           "host's; fails if they differ",
+                           bp::tools::repeat);
+    repeat->add_option("file", options.file, "The saved call")->required()->type_name("FILE");
+    repeat->add_option("--device", options.devices, "Where; default: where it ran")
+        ->expected(1)
+        ->type_name("NAME");
+
     CLI::App* cache =
         add("cache", "The compiled kernels on disk", bp::tools::cache, /*loads=*/false);
     cache->add_flag("--clear", options.clear, "Delete them");

@@ -45,7 +45,8 @@ void Table::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
-void Table::print() const {
+void Table::print(std::FILE* to) const {
+  const bool paints = to == stdout;
   std::vector<std::size_t> widths(rows_[0].size());
   for (const auto& row : rows_)
     for (std::size_t i = 0; i < row.size(); ++i)
@@ -55,19 +56,20 @@ void Table::print() const {
     std::size_t missing = 0;  // before the next cell, so that no line ends in spaces
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (!row[i].text.empty()) {
-        line += std::string(missing, ' ') + paint(row[i].text, row[i].color);
+        line += std::string(missing, ' ');
+        line += paints ? paint(row[i].text, row[i].color) : row[i].text;
         missing = 0;
       }
       missing += widths[i] - row[i].text.size() + 2;
     }
-    fmt::print("{}\n", line);
+    fmt::print(to, "{}\n", line);
   }
 }
 
-void print_json(const nlohmann::ordered_json& value) {
+void print_json(const nlohmann::ordered_json& value, std::FILE* to) {
   // Paths may hold bytes that are no UTF-8.
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;
-  fmt::print("{}\n", value.dump(2, ' ', false, replace));
+  fmt::print(to, "{}\n", value.dump(2, ' ', false, replace));
 }
 
 std::string count_of(std::size_t count, std::string_view noun) {

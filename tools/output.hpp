@@ -1,6 +1,7 @@
 // How the command speaks: aligned tables and colour for a person, JSON for a program.
 #pragma once
 
+#include <cstdio>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -24,13 +25,13 @@ class Table {
   explicit Table(std::vector<std::string> header);
   // As many cells as the header has.
   void add(std::vector<Cell> row);
-  void print() const;
+  void print(std::FILE* to = stdout) const;
 
  private:
   std::vector<std::vector<Cell>> rows_;
 };
 
-void print_json(const nlohmann::ordered_json& value);
+void print_json(const nlohmann::ordered_json& value, std::FILE* to = stdout);
 
 // "1 device", "2 devices".
 std::string count_of(std::size_t count, std::string_view noun);

@@ -380,7 +380,7 @@ TEST_F(Ladder, a_warning_comes_once) {
   EXPECT_EQ(
       testing::internal::GetCapturedStderr(),
       "backplane: warning: tanh: no kernel of partial:0 takes this call as it is; it ran host "
-      "(further calls are not reported; see call_counts)\n");
+      "(further calls are not reported; 'backplane fallbacks' counts them)\n");
   bp::set_policy(device, Rung::host, bp::Policy::allow);
 }
 

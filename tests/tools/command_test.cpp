@@ -8,8 +8,8 @@ using testing::HasSubstr;
 TEST(Command, lists_its_subcommands) {
   const auto help = run_backplane({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* name :
-       {"devices", "plugins", "doctor", "ops", "lint", "cache", "conform", "new-backend"})
+  for (const char* name : {"devices", "plugins", "doctor", "ops", "lint", "cache", "conform",
+                           "new-backend", "fallbacks", "repeat"})
     EXPECT_THAT(help.out, HasSubstr(name));
 }
 
@@ -24,6 +24,8 @@ TEST(Command, tells_misuse_from_failure) {
                                                 {"unheard-of"},
                                                 {"devices", "--unheard-of"},
                                                 {"lint"},
+                                                {"fallbacks", "--json"},
+                                                {"repeat"},
                                                 {"ops", "--markdown"}}) {
     const auto misused = run_backplane(words);
     EXPECT_EQ(misused.exit_code, 2) << misused.err;

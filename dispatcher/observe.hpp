@@ -1,0 +1,11 @@
+// Who wants to know by which rung a call is served.
+#pragma once
+
+#include <backplane/dispatcher/observe.hpp>
+
+namespace bp {
+
+// The ladder has taken the call. Counters can't say that: they leave calls inside others out.
+void tell_observer(Rung rung);
+
+}  // namespace bp
