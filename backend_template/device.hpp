@@ -31,6 +31,9 @@ class Device : public bp::Backend {
   void destroy_stream(Queue* queue);
   bp::Status query_stream(Queue* queue);
 
+  // interop.cpp: optional functions, by name
+  static const bp_header* extension(const char* name, uint32_t min_version);
+
  private:
   uint32_t index_;
 };

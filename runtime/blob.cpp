@@ -55,11 +55,25 @@ void record_stream(Blob& blob, StreamState& stream) {
     streams.push_back(&stream);
 }
 
+bool is_address(const DeviceRecord& record, const NativeHandle& memory) {
+  return has_addresses(record) && (memory.kind.empty() || memory.kind == BP_NATIVE_ADDRESS);
+}
+
+// A number lies at a multiple of its size, a complex one at a multiple of its parts'.
+void check_alignment(const char* op, const DeviceRecord& record, const NativeHandle& memory,
+                     std::uint64_t byte_offset, Dtype dtype) {
+  const std::uint32_t alignment = itemsize(dtype) / (is_complex(dtype) ? 2 : 1);
+  const std::uint64_t first = byte_offset + (is_address(record, memory) ? memory.value : 0);
+  BP_CHECK(first % alignment == 0,
+           "{}: element 0 lies at {:#x}, which is no multiple of the {} bytes that {} needs; copy "
+           "it to where it fits",
+           op, first, alignment, name(dtype));
+}
+
 // Makes the memory known to the plugin where it wants to know: a handle that is then the blob's to forget.
 void adopt(const char* op, Blob& blob, DeviceRecord& record, const NativeHandle& memory) {
   const bp_interop interop = interop_of(record);
-  const bool by_address =
-      has_addresses(record) && (memory.kind.empty() || memory.kind == BP_NATIVE_ADDRESS);
+  const bool by_address = is_address(record, memory);
   const bool can_adopt = interop.adopt_memory && interop.forget_memory;
   blob.handle = memory.value;
   if (by_address && !(can_adopt && is_listed(interop.memory_kinds, BP_NATIVE_ADDRESS))) return;
@@ -85,6 +99,7 @@ Tensor tensor_over(const char* op, DeviceRecord& record, const NativeHandle& mem
   BP_CHECK(record.backend, "{}: {} has no memory; use a tensor's shape alone", op, record.name);
   BP_CHECK(memory.value != 0 || bytes == 0, "{}: the memory is null for shape {}", op,
            to_string(shape));
+  if (bytes != 0) check_alignment(op, record, memory, byte_offset, dtype);
   auto blob = std::make_unique<Blob>();
   blob->refs.store(1, std::memory_order_relaxed);
   blob->offset = byte_offset;

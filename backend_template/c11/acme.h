@@ -18,6 +18,9 @@ void acme_close(bp_device* device);
 extern const bp_memory acme_memory; /* memory.c */
 extern const bp_queue acme_queue;   /* queue.c */
 
+/* interop.c: optional functions, by name */
+const bp_header* acme_extension(void* self, const char* name, uint32_t min_version);
+
 /* kernels/ */
 extern const bp_kernel acme_add, acme_mul, acme_exp, acme_relu, acme_bmm;
 

@@ -21,6 +21,7 @@ static bp_plugin plugin = {
     .queue = &acme_queue,
     .kernels = kernels,
     .num_kernels = sizeof kernels / sizeof kernels[0],
+    .extension = acme_extension,
 };
 
 BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi_inout,

@@ -30,6 +30,13 @@ bp::Status check_region(const bp::Region& region, const char* what) {
       number(region.bytes), number(region.offset), number(bytes));
 }
 
+template <class T> T property_of(cl_mem buffer, cl_mem_info property) {
+  T value{};
+  require("asking for an adopted buffer",
+          clGetMemObjectInfo(buffer, property, sizeof value, &value, nullptr));
+  return value;
+}
+
 class BufferMemory : public Memory {
  public:
   BufferMemory(cl_context context, cl_device_id device)
@@ -37,6 +44,7 @@ class BufferMemory : public Memory {
         stages_(Staging::is_wanted(device)) {}
 
   bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment) override;
+  bp::Result<bp::Handle> adopt(cl_mem buffer, uint64_t bytes) override;
   bp::Status copy(const bp::Region& to, const bp::Region& from, bp::Direction direction,
                   Queue& queue) override;
   bp::Status fill(const bp::Region& to, const void* pattern, uint32_t pattern_bytes,
@@ -75,6 +83,32 @@ bp::Result<bp::Handle> BufferMemory::allocate(uint64_t bytes, uint64_t) {
                      name_of(error).c_str());
   }
   return reinterpret_cast<bp::Handle>(new Buffer{std::move(memory), bytes});
+}
+
+bp::Result<bp::Handle> BufferMemory::adopt(cl_mem buffer, uint64_t bytes) {
+  if (property_of<cl_mem_object_type>(buffer, CL_MEM_TYPE) != CL_MEM_OBJECT_BUFFER)
+    return bp::bad_argument("interop: the memory is an image or a pipe; tensors need a buffer");
+  if (property_of<cl_context>(buffer, CL_MEM_CONTEXT) != context_) {
+    return bp::bad_argument(
+        "interop: the buffer belongs to another context than the device uses; make it in the "
+        "device's, or adopt yours before the device's first use");
+  }
+  const auto size = property_of<size_t>(buffer, CL_MEM_SIZE);
+  if (size < bytes) {
+    return bp::bad_argument("interop: the buffer has %llu bytes, and %llu are to be used",
+                            number(size), number(bytes));
+  }
+  const auto one_way =
+      property_of<cl_mem_flags>(buffer, CL_MEM_FLAGS) & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
+  if (one_way != 0) {
+    return bp::bad_argument(
+        "interop: the buffer is %s for kernels; tensors are read and written: make it with "
+        "CL_MEM_READ_WRITE",
+        one_way == CL_MEM_READ_ONLY ? "read-only" : "write-only");
+  }
+  require("adopting a buffer", clRetainMemObject(buffer));
+  OwnedBuffer memory(buffer);
+  return reinterpret_cast<bp::Handle>(new Buffer{std::move(memory), size});
 }
 
 bp::Status BufferMemory::copy(const bp::Region& to, const bp::Region& from, bp::Direction direction,

@@ -24,6 +24,11 @@ cl_context make_context(const FoundDevice& found) {
   return context;
 }
 
+cl_context shared_context(cl_context adopted) {
+  require("adopting a context", clRetainContext(adopted));
+  return adopted;
+}
+
 }  // namespace
 
 bp::Status Device::probe() {
@@ -44,8 +49,9 @@ bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   return bp::ok;
 }
 
-Device::Device(uint32_t index)
-    : found_(found_at(index)), context_(make_context(found_)),
+Device::Device(uint32_t index, cl_context adopted)
+    : index_(index), found_(found_at(index)),
+      context_(adopted != nullptr ? shared_context(adopted) : make_context(found_)),
       memory_(Memory::make(context_.get(), found_.platform, found_.id)),
       default_queue_(std::make_unique<Queue>(context_.get(), found_.id, 0)),
       compiler_(found_.platform, found_.id), capture_(found_.platform, found_.id) {}

@@ -23,7 +23,8 @@ class Device : public bp::Backend {
   // What the host holds.
   static Device& of(bp_device* device) { return *reinterpret_cast<Device*>(device); }
 
-  explicit Device(uint32_t index);
+  // In a context of the application's, if there is one, which then is of this device.
+  explicit Device(uint32_t index, cl_context adopted = nullptr);
   ~Device();
 
   bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment);
@@ -52,10 +53,12 @@ class Device : public bp::Backend {
   const Capture& capture() const { return capture_; }
   cl_context context() const { return context_.get(); }
   cl_device_id id() const { return found_.id; }
+  uint32_t index() const { return index_; }
   bp::Status check_process() const { return opencl::check_process(born_); }
 
  private:
   const uint32_t born_ = process_generation();
+  uint32_t index_;
   FoundDevice found_;
   OwnedContext context_;
   std::unique_ptr<Memory> memory_;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <backplane/extensions/interop.h>
+
 #include "discovery.hpp"
 
 namespace opencl {
@@ -60,6 +62,13 @@ void Memory::release(bp::Handle handle) {
   // First, since another thread may be given the same handle again as soon as this allocation has ended.
   generation_.fetch_add(1, std::memory_order_release);
   end(handle);
+}
+
+bp::Result<bp::Handle> Memory::adopt(cl_mem, uint64_t) {
+  return bp::bad_argument(
+      "interop: memory of this device is addresses, not buffers; give it as '%s', or set "
+      "BACKPLANE_OPENCL_MEMORY=buffer",
+      BP_NATIVE_ADDRESS);
 }
 
 bp::Status Memory::fill_through_host(const bp::Region& to, const void* pattern,

@@ -28,6 +28,8 @@ class Memory {
   // Handles that are addresses are multiples of `alignment`.
   virtual bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment) = 0;
   void release(bp::Handle handle);
+  // A handle over a buffer of the application's. It ends with release, the buffer does not.
+  virtual bp::Result<bp::Handle> adopt(cl_mem buffer, uint64_t bytes);
 
   virtual bp::Status copy(const bp::Region& to, const bp::Region& from, bp::Direction direction,
                           Queue& queue) = 0;

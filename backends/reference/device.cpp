@@ -31,8 +31,11 @@ Device* Device::find(uint32_t index) {
   return index < device_count ? open_devices[index] : nullptr;
 }
 
-Device::Device(uint32_t index)
-    : index_(index), memory_(own_limit()), default_queue_(std::make_unique<Queue>()) {
+Device::Device(uint32_t index, Context* adopted)
+    : index_(index),
+      own_context_(adopted == nullptr ? std::make_unique<Context>(index, own_limit()) : nullptr),
+      context_(adopted == nullptr ? *own_context_ : *adopted),
+      default_queue_(std::make_unique<Queue>()) {
   queues_.insert(default_queue_.get());
   std::lock_guard lock(open_devices_mutex);
   open_devices[index] = this;
@@ -43,8 +46,9 @@ Device::~Device() {
     std::lock_guard lock(open_devices_mutex);
     open_devices[index_] = nullptr;
   }
+  if (!own_context_) return;  // the application's blocks may live on
   uint64_t allocations, bytes;
-  memory_.usage(&allocations, &bytes);
+  context_.memory.usage(&allocations, &bytes);
   if (allocations == 0) return;
   bp::log(bp::LogLevel::warning, "%s:%u closed while %llu allocations live", identity.name, index_,
           static_cast<unsigned long long>(allocations));
@@ -53,11 +57,11 @@ Device::~Device() {
 bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue) {
   bp::Result<uint8_t*> target = direction == bp::Direction::to_host
                                     ? to.address<uint8_t>()
-                                    : memory_.find(to, "copy: the target");
+                                    : context_.memory.find(to, "copy: the target");
   if (!target.is_ok()) return target.status();
   bp::Result<uint8_t*> source = direction == bp::Direction::from_host
                                     ? from.address<uint8_t>()
-                                    : memory_.find(from, "copy: the source");
+                                    : context_.memory.find(from, "copy: the source");
   if (!source.is_ok()) return source.status();
 
   const bool within = direction == bp::Direction::within;
@@ -78,7 +82,7 @@ bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_byt
                             pattern_bytes);
   }
   std::memcpy(kept.data(), pattern, pattern_bytes);
-  bp::Result<uint8_t*> target = memory_.find(to, "fill");
+  bp::Result<uint8_t*> target = context_.memory.find(to, "fill");
   if (!target.is_ok()) return target.status();
   return submit(queue, [=, to_ptr = target.value(), bytes = to.bytes] {
     fill_masked(to_ptr, bytes, kept.data(), pattern_bytes);
@@ -117,6 +121,11 @@ bp::Result<double> Device::elapsed(EventHandle* start, EventHandle* end) {
   return to - from;
 }
 
+bool Device::has(const Queue* queue) {
+  std::lock_guard lock(mutex_);
+  return queues_.count(const_cast<Queue*>(queue)) != 0;
+}
+
 void Device::hold() {
   std::lock_guard lock(mutex_);
   held_ = true;
@@ -130,11 +139,11 @@ void Device::release_hold() {
 }
 
 void Device::set_limit(uint64_t bytes) {
-  memory_.set_limit(bytes == 0 ? own_limit() : bytes);
+  context_.memory.set_limit(bytes == 0 ? own_limit() : bytes);
 }
 
 void Device::usage(uint64_t* pending, uint64_t* allocations, uint64_t* bytes) {
-  memory_.usage(allocations, bytes);
+  context_.memory.usage(allocations, bytes);
   std::lock_guard lock(mutex_);
   *pending = 0;
   for (Queue* queue : queues_) *pending += queue->pending();

@@ -30,16 +30,17 @@ class Device : public bp::Backend {
   // The open device of that index, or null. For the hooks.
   static Device* find(uint32_t index);
 
-  explicit Device(uint32_t index);
+  // Within a context of the application's, if there is one.
+  explicit Device(uint32_t index, Context* adopted = nullptr);
   ~Device();
 
-  bp::Result<bp::Handle> allocate(uint64_t bytes) { return memory_.allocate(bytes); }
-  void release(bp::Handle handle) { memory_.release(handle); }
+  bp::Result<bp::Handle> allocate(uint64_t bytes) { return context_.memory.allocate(bytes); }
+  void release(bp::Handle handle) { context_.memory.release(handle); }
   bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
   // For work of others: where its memory lies, and giving it to a queue.
   bp::Result<uint8_t*> bytes_of(const bp::Region& region, const char* what) {
-    return memory_.find(region, what);
+    return context_.memory.find(region, what);
   }
   bp::Status submit(Queue* queue, Work work);
 
@@ -63,11 +64,17 @@ class Device : public bp::Backend {
   void set_limit(uint64_t bytes);
   void usage(uint64_t* pending, uint64_t* allocations, uint64_t* bytes);
 
- private:
+  // For the extension bp.interop.
+  static Device& of(bp_device* device) { return *reinterpret_cast<Device*>(device); }
+  Context& context() { return context_; }
+  uint32_t index() const { return index_; }
   Queue& queue_of(Queue* queue) { return queue == nullptr ? *default_queue_ : *queue; }
+  bool has(const Queue* queue);
 
+ private:
   uint32_t index_;
-  Memory memory_;
+  const std::unique_ptr<Context> own_context_;
+  Context& context_;
   std::mutex mutex_;  // of what follows
   std::unique_ptr<Queue> default_queue_;
   std::set<Queue*> queues_;

@@ -1,5 +1,6 @@
 #include "memory.hpp"
 
+#include <atomic>
 #include <new>
 
 namespace reference {
@@ -7,15 +8,17 @@ namespace {
 
 constexpr uint8_t mask = REFERENCE_MASK;
 
-constexpr bp::Handle handle_at(uint32_t index, uint32_t generation) {
-  return uint64_t{generation} << 32 | index;
-}
+// Of tables, counted from 1; so that one's handle is not taken for another's.
+std::atomic<uint32_t> num_tables{0};
 
 unsigned long long number(uint64_t value) {
   return value;
 }
 
 }  // namespace
+
+Memory::Memory(uint64_t limit)
+    : table_(num_tables.fetch_add(1, std::memory_order_relaxed) % 255 + 1), limit_(limit) {}
 
 bp::Result<bp::Handle> Memory::allocate(uint64_t bytes) {
   std::lock_guard lock(mutex_);
@@ -35,7 +38,7 @@ bp::Result<bp::Handle> Memory::allocate(uint64_t bytes) {
   slot.bytes = std::move(storage);
   slot.size = bytes;
   used_ += bytes;
-  return handle_at(index, slot.generation);
+  return handle_at(index);
 }
 
 void Memory::release(bp::Handle handle) {
@@ -49,7 +52,7 @@ void Memory::release(bp::Handle handle) {
   used_ -= slot->size;
   slot->bytes.reset();
   slot->size = 0;
-  if (++slot->generation == 0) slot->generation = 1;
+  slot->generation = (slot->generation + 1) & 0xffffff;
   free_slots_.push_back(static_cast<uint32_t>(handle));
 }
 
@@ -83,7 +86,11 @@ Memory::Slot* Memory::slot_of(bp::Handle handle) {
   const auto index = static_cast<uint32_t>(handle);
   if (index >= slots_.size()) return nullptr;
   Slot& slot = slots_[index];
-  return slot.bytes && handle_at(index, slot.generation) == handle ? &slot : nullptr;
+  return slot.bytes && handle_at(index) == handle ? &slot : nullptr;
+}
+
+bp::Handle Memory::handle_at(uint32_t index) const {
+  return uint64_t{table_} << 56 | uint64_t{slots_[index].generation} << 32 | index;
 }
 
 void copy_masked(uint8_t* to, const uint8_t* from, uint64_t bytes) {

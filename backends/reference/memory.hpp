@@ -16,7 +16,7 @@ inline constexpr uint64_t total_memory = uint64_t{4} << 30;
 // Threads: any, for every function.
 class Memory {
  public:
-  explicit Memory(uint64_t limit) : limit_(limit) {}
+  explicit Memory(uint64_t limit);
 
   bp::Result<bp::Handle> allocate(uint64_t bytes);
   void release(bp::Handle handle);
@@ -31,16 +31,25 @@ class Memory {
   struct Slot {
     std::unique_ptr<uint8_t[]> bytes;
     uint64_t size = 0;
-    uint32_t generation =
-        1;  // a handle holds it too, so that an old one is not taken for a new one
+    uint32_t generation = 1;  // a handle holds it: an old one is not taken for a new one
   };
 
   Slot* slot_of(bp::Handle handle);
+  bp::Handle handle_at(uint32_t index) const;
 
-  std::mutex mutex_;
+  const uint32_t table_;
+  std::mutex mutex_;  // of what follows
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
   uint64_t limit_, used_ = 0;
+};
+
+// What blocks and queues belong to: a device's own, or one that an application has made.
+struct Context {
+  Context(uint32_t of_device, uint64_t limit) : device(of_device), memory(limit) {}
+
+  const uint32_t device;
+  Memory memory;
 };
 
 // Between the host's bytes and the device's, in either direction.

@@ -2,13 +2,21 @@
 // its own memory and its own time would, on any machine.
 #include <cstring>
 
+#include <backplane/extensions/interop.h>
+#include <backplane/extensions/reference.h>
 #include <backplane/plugin.hpp>
 
 #include "device.hpp"
 #include "hooks.hpp"
+#include "interop.hpp"
+#include "native.hpp"
 
 const bp_header* reference::Device::extension(const char* name, uint32_t min_version) {
-  return std::strcmp(name, "reference.hooks") == 0 && min_version <= 1 ? hooks() : nullptr;
+  if (min_version > 1) return nullptr;
+  if (std::strcmp(name, "reference.hooks") == 0) return hooks();
+  if (std::strcmp(name, BP_REFERENCE_NATIVE) == 0) return &native_functions.h;
+  if (std::strcmp(name, BP_INTEROP) == 0) return &interop_functions.h;
+  return nullptr;
 }
 
 BP_PLUGIN(reference::Device)

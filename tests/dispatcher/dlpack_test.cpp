@@ -1,4 +1,4 @@
-// needs: cpu reference
+// needs: cpu reference_primitives
 // DLPack with real backends: the host's memory both ways, and a device that no other framework can read.
 #include <thread>
 
@@ -54,7 +54,7 @@ TEST(DlpackExchange, foreign_memory_is_computed_with_and_written_to) {
 }
 
 TEST(DlpackExchange, a_device_that_nobody_else_can_read_keeps_its_tensors_to_itself) {
-  const Device reference = device("reference");
+  const Device reference = device("reference_primitives");
   const Tensor ours = arange(0, 4, 1, f32, reference);
   DLManagedTensor* lent = to_dlpack(select(ours, 0, 2));
   ManagedVersioned* passed = pass_on(lent);

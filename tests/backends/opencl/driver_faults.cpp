@@ -1,3 +1,4 @@
+// alone: whoever includes the headers of OpenCL first decides whether their functions are exported
 #include "backends/opencl/driver_faults.hpp"
 
 #include <atomic>
@@ -30,6 +31,7 @@ template <class Function> [[maybe_unused]] Function* real(const char* name) {
 }  // namespace
 
 Faults faults;
+std::atomic<int> num_copies{0};
 
 bool is_in_between() {
   return called;
@@ -39,6 +41,7 @@ bool is_in_between() {
 
 #if BP_HAS_OPENCL
 using driver::faults;
+using driver::num_copies;
 using driver::real;
 
 extern "C" {
@@ -68,8 +71,25 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
                             size_t size, const void* from, cl_uint num_events,
                             const cl_event* events, cl_event* event) {
   if (faults.enqueue_write != 0) return faults.enqueue_write;
+  ++num_copies;
   return real<decltype(clEnqueueWriteBuffer)>("clEnqueueWriteBuffer")(
       queue, buffer, blocking, offset, size, from, num_events, events, event);
+}
+
+cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
+                           size_t size, void* to, cl_uint num_events, const cl_event* events,
+                           cl_event* event) {
+  ++num_copies;
+  return real<decltype(clEnqueueReadBuffer)>("clEnqueueReadBuffer")(
+      queue, buffer, blocking, offset, size, to, num_events, events, event);
+}
+
+cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset,
+                           size_t to_offset, size_t size, cl_uint num_events,
+                           const cl_event* events, cl_event* event) {
+  ++num_copies;
+  return real<decltype(clEnqueueCopyBuffer)>("clEnqueueCopyBuffer")(
+      queue, from, to, from_offset, to_offset, size, num_events, events, event);
 }
 
 cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint size, cl_device_id* to,

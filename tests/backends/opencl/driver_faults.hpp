@@ -1,6 +1,8 @@
 // Makes OpenCL functions fail when a test asks for it. This program exports functions of the loader's names, and the
-// dynamic linker gives those to the plugin in place of the loader's own.
+// dynamic linker gives those to the plugin in place of the loader's own. Counts copies on the way.
 #pragma once
+
+#include <atomic>
 
 namespace driver {
 
@@ -14,6 +16,9 @@ struct Faults {
   int event_status = 0;  // what an event reports as its command's end
 };
 extern Faults faults;
+
+// Buffers read, written and copied so far, by whomever.
+extern std::atomic<int> num_copies;
 
 // True if the plugin calls the functions of this program.
 bool is_in_between();

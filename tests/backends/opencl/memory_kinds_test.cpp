@@ -1,6 +1,10 @@
 // needs: opencl
 // The kinds of memory that BACKPLANE_OPENCL_MEMORY chooses, and copies through pinned memory.
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
 #include <cstdlib>
+
+#include <backplane/extensions/interop.h>
 
 #include "backends/opencl/direct_device.hpp"
 
@@ -37,6 +41,34 @@ class OpenClMemoryKinds : public testing::TestWithParam<const char*> {
   fake::Plugin plugin{host, BP_PLUGIN_DIR "/libbackplane_opencl.so"};
   fake::Device device{plugin, 0};
 };
+
+TEST_P(OpenClMemoryKinds, buffers_of_an_application_come_where_handles_are_buffers) {
+  if (!has_the_kind()) GTEST_SKIP() << "the device has no " << GetParam();
+  const auto& interop = *reinterpret_cast<const bp_interop*>(
+      plugin->extension(plugin->self, BP_INTEROP, BP_INTEROP_VERSION));
+  uint64_t context = 0, native = 0;
+  ASSERT_EQ(interop.device_handle(device.get(), "opencl.context", &context), BP_OK);
+  cl_int error = CL_SUCCESS;
+  const cl_mem buffer =
+      clCreateBuffer(reinterpret_cast<cl_context>(context), CL_MEM_READ_WRITE, 64, nullptr, &error);
+  ASSERT_EQ(error, CL_SUCCESS);
+  const bp_native given{"opencl.mem", reinterpret_cast<uint64_t>(buffer)};
+  bp_handle handle = 0;
+  const bp_code code = interop.adopt_memory(device.get(), &given, 64, &handle);
+  if (flags() & BP_DEVICE_REAL_ADDRESSES) {
+    EXPECT_EQ(code, BP_BAD_ARGUMENT);
+    EXPECT_NE(fake::Host::last_message().find("addresses, not buffers"), std::string::npos);
+    handle = device.allocate(64);
+    EXPECT_EQ(interop.memory_handle(device.get(), handle, "opencl.mem", &native), BP_UNSUPPORTED);
+    device.release(handle);
+  } else {
+    ASSERT_EQ(code, BP_OK);
+    EXPECT_EQ(interop.memory_handle(device.get(), handle, "opencl.mem", &native), BP_OK);
+    EXPECT_EQ(native, given.value);
+    interop.forget_memory(device.get(), handle);
+  }
+  EXPECT_EQ(clReleaseMemObject(buffer), CL_SUCCESS);
+}
 
 TEST_P(OpenClMemoryKinds, bytes_survive_copies_fills_and_offsets) {
   if (!has_the_kind()) GTEST_SKIP() << "the device has no " << GetParam();

@@ -57,7 +57,8 @@ BP_API void wait_for_native(const Stream& stream, const NativeHandle& queue);
 
 // A tensor in the application's memory, from `byte_offset` on. As tensor_from_blob, which is this for addresses:
 // `deleter`, if any, runs when the last tensor is gone and the streams that used it are done; not if this throws.
-// Throws bad_argument if the plugin says that the memory is another device's, or too small.
+// Throws bad_argument if the elements are not aligned, and if the plugin says that the memory is another device's, or
+// too small.
 BP_API Tensor tensor_from_memory(const NativeHandle& memory, std::uint64_t byte_offset,
                                  IntList shape, IntList strides, Dtype dtype, Device device,
                                  void (*deleter)(void* context), void* context);

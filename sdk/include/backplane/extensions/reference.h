@@ -26,6 +26,32 @@ typedef struct bp_reference_hooks {
   bp_code (*usage)(uint32_t device, uint64_t* pending, uint64_t* allocations, uint64_t* bytes);
 } bp_reference_hooks;
 
+/* The extension "reference.native", version 1: the software device as an application uses it without Backplane, which is
+ * what a maker's own header is for a real device. The kinds of handles of its bp.interop are the objects below. */
+#define BP_REFERENCE_NATIVE "reference.native"
+#define BP_REFERENCE_CONTEXT "reference.context"
+#define BP_REFERENCE_QUEUE "reference.queue"
+#define BP_REFERENCE_BLOCK "reference.block"
+
+typedef struct bp_reference_native {
+  bp_header h; /* type BP_TYPE_EXTENSION */
+
+  /* Blocks and queues belong to a context. A value that is none, or no longer: BP_BAD_ARGUMENT. */
+  bp_code (*create_context)(uint32_t device, uint64_t* out);
+  bp_code (*destroy_context)(uint64_t context);
+
+  /* Memory of the device, whose bytes are stored masked: read `at` by flipping the bits of 0xA5. */
+  bp_code (*create_block)(uint64_t context, uint64_t bytes, uint64_t* out);
+  bp_code (*destroy_block)(uint64_t context, uint64_t block);
+  bp_code (*address_of_block)(uint64_t context, uint64_t block, uint8_t** at);
+
+  /* Work is done later, in order, on a thread of the queue's. */
+  bp_code (*create_queue)(uint64_t context, uint64_t* out);
+  bp_code (*destroy_queue)(uint64_t queue);
+  bp_code (*give)(uint64_t queue, void (*work)(void* argument), void* argument);
+  bp_code (*finish)(uint64_t queue);
+} bp_reference_native;
+
 #ifdef __cplusplus
 }
 #endif
