@@ -42,6 +42,11 @@ OwnedEvent shared(cl_event event) {
   return OwnedEvent(event);
 }
 
+OwnedQueue shared(cl_command_queue queue) {
+  require("adopting a command queue", clRetainCommandQueue(queue));
+  return OwnedQueue(queue);
+}
+
 }  // namespace
 
 uint32_t process_generation() {
@@ -62,17 +67,27 @@ bp::Status check_process(uint32_t born) {
 Queue::Queue(cl_context context, cl_device_id device, int32_t priority)
     : queue_(make_queue(context, device, priority)) {}
 
+Queue::Queue(cl_command_queue adopted) : queue_(shared(adopted)), is_adopted_(true) {}
+
 bp::Status Queue::synchronize() {
   if (bp::Status status = check_process(born_); !status.is_ok()) return status;
   if (bp::Status status = refuse_in_recording("synchronize"); !status.is_ok()) return status;
-  return check("work given earlier to this stream", clFinish(queue_.get()));
+  const uint64_t given = given_.load(std::memory_order_relaxed);
+  bp::Status status = check("work given earlier to this stream", clFinish(queue_.get()));
+  std::lock_guard lock(mutex_);
+  if (marked_ > given) return status;
+  // All of it is done: a query needs no marker, which itself takes a while to be reached.
+  marked_ = given;
+  marker_.reset();
+  return status;
 }
 
 bp::Status Queue::query() {
   if (bp::Status status = check_process(born_); !status.is_ok()) return status;
   std::lock_guard lock(mutex_);
   const uint64_t given = given_.load(std::memory_order_relaxed);
-  if (marked_ != given) {
+  // Nobody counts what the application gives its queue itself: each answer needs a marker of its own.
+  if (marked_ != given || (is_adopted_ && !marker_)) {
     cl_event event = nullptr;
     const cl_int error = clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event);
     if (error != CL_SUCCESS) return failed("query", error);
@@ -160,8 +175,13 @@ bp::Result<double> Event::reached_ns() {
   cl_ulong ns = 0;
   const cl_int error =
       clGetEventProfilingInfo(recorded.get(), CL_PROFILING_COMMAND_END, sizeof ns, &ns, nullptr);
-  if (error == CL_PROFILING_INFO_NOT_AVAILABLE)
-    return bp::bad_argument("elapsed: an event is not yet reached");
+  if (error == CL_PROFILING_INFO_NOT_AVAILABLE) {
+    if (!status_of(recorded.get()).is_ok())
+      return bp::bad_argument("elapsed: an event is not yet reached");
+    return bp::unsupported(
+        "elapsed: an event is of an adopted command queue that measures no time; make it with "
+        "CL_QUEUE_PROFILING_ENABLE");
+  }
   if (error != CL_SUCCESS) return failed("elapsed", error);
   return static_cast<double>(ns);
 }

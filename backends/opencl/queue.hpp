@@ -22,6 +22,8 @@ class Queue {
  public:
   // Throws bp::Failure.
   Queue(cl_context context, cl_device_id device, int32_t priority);
+  // Over a queue of the application's, which may give it work as well.
+  explicit Queue(cl_command_queue adopted);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
@@ -50,6 +52,7 @@ class Queue {
  private:
   const uint32_t born_ = process_generation();
   OwnedQueue queue_;
+  const bool is_adopted_ = false;
   std::atomic<uint64_t> given_{0};
   std::atomic<Recording*> recording_{nullptr};
   std::mutex mutex_;   // of what follows
@@ -69,9 +72,10 @@ class Event {
   // On the device's clock.
   static bp::Result<double> elapsed(Event& start, Event& end);
 
- private:
   // The marker recorded last, with a reference of the caller's own; null before the first.
   OwnedEvent marker();
+
+ private:
   bp::Result<double> reached_ns();
 
   std::mutex mutex_;

@@ -263,7 +263,9 @@ class Emitter {
     if (code == BP_X_NEG || (code == BP_X_ABS && !is_complex(dtype_)))
       return number(fmt::format("{}_{}({})", step_name(code), wide(type_), a));
     if (is_integral(dtype_) || is_complex(dtype_)) refuse(step_name(code), dtype_);
-    if (code == BP_X_SIGMOID || code == BP_X_TANH)
+    const bool is_f32_wave =  // see sin_f32x4 in helpers_arithmetic.cpp
+        (code == BP_X_SIN || code == BP_X_COS) && width_ > 1 && type_ == "f32";
+    if (code == BP_X_SIGMOID || code == BP_X_TANH || is_f32_wave)
       return number(fmt::format("{}_{}({})", step_name(code), wide(type_), a));
     if (code == BP_X_ROUND) return number(fmt::format("rint({})", a));
     return number(fmt::format("{}({})", step_name(code), a));

@@ -89,6 +89,20 @@ std::string power_by_element(const Word& word) {
   return function(word, 2, fmt::format("({})({})", word.type, elements));
 }
 
+// PoCL 3.1's own is wrong for vectors of f32 in which some element is at least 2^23: it reduces the others by a
+// way that only large ones bear, and sin(0) beside 1e10 is 0.008. A loop, since 16 copies compile slowly.
+std::string wave_by_element(const Word& word) {
+  if (word.width == 1 || word.element != "f32") return {};
+  return fmt::format(
+      "DEVICE {0} {1}({0} a) {{\n"
+      "  if (!any(fabs(a) >= ({0})(0x1p23f))) return {2}(a);\n"
+      "  f32 each[{3}];\n"
+      "  vstore{3}(a, 0, each);\n"
+      "  for (i32 i = 0; i < {3}; ++i) each[i] = {2}(each[i]);\n"
+      "  return vload{3}(0, each);\n}}\n",
+      word.type, word.name, word.operation, word.width);
+}
+
 // By squaring, for all elements of a vector at once: as many steps as the type has bits.
 std::string power(const Word& word) {
   if (!word.is_integer) return word.width > 1 ? power_by_element(word) : std::string();
@@ -196,6 +210,7 @@ std::string define_arithmetic(Language language, std::string_view name) {
   if (word.operation == "max") return extreme(word, '>');
   if (word.operation == "min") return extreme(word, '<');
   if (word.operation == "pow") return power(word);
+  if (word.operation == "sin" || word.operation == "cos") return wave_by_element(word);
   if (word.operation == "sigmoid") return sigmoid(word);
   if (word.operation == "tanh") return hyperbolic_tangent(language, word);
   return {};

@@ -192,12 +192,15 @@ void make_sensible(const Operator& op, Case& one) {
   // A whole number would make whole numbers of bools.
   const std::size_t number = one.shape.find("#1");
   if (one.dtype == boolean && number != std::string::npos) one.shape.replace(number, 2, "#true");
-  // Fractions in a range of whole numbers are a matter of taste.
+  if (std::string_view(op.name()) == "cast" && one.values == "wide" && !is_floating(one.dtype))
+    one.values = "normal";
+  keep_range_whole(op, one);
+}
+
+void keep_range_whole(const Operator& op, Case& one) {
   const bool has_fraction = one.shape.find('.') != std::string::npos;
   if (std::string_view(op.name()) == "arange" && has_fraction && !is_floating(one.dtype))
     one.shape = "s:start=0:end=257";
-  if (std::string_view(op.name()) == "cast" && one.values == "wide" && !is_floating(one.dtype))
-    one.values = "normal";
 }
 
 }  // namespace bp::conform

@@ -23,6 +23,8 @@ std::vector<std::string> shapes_of(const Operator& op, Profile profile);
 std::vector<Case> refusals_of(const Operator& op);
 // Is the call one that makes sense: else a plainer one takes its place.
 void make_sensible(const Operator& op, Case& one);
+// Fractions in a range of whole numbers are a matter of taste.
+void keep_range_whole(const Operator& op, Case& one);
 
 bool writes_where_told(const Operator& op);  // has a shape rule of its own: out= and in place
 std::string_view table_of(const Operator& op);

@@ -4,6 +4,9 @@
 #include <array>
 #include <string_view>
 
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+
 #include "cases/derive.hpp"
 #include "trials/trial.hpp"
 
@@ -101,6 +104,12 @@ int level_of(const Case& one) {
 
 bool is_inference_row(const std::string& op) {
   return std::find(inference_rows.begin(), inference_rows.end(), op) != inference_rows.end();
+}
+
+bool is_excused_row(const std::string& op) {
+  ensure_operators();
+  const Operator* const row = find_operator(op);
+  return row != nullptr && (row->flags & BP_OP_SHAPE_DATA) != 0;
 }
 
 void classify(Case& one) {

@@ -24,7 +24,7 @@ bool is_taken(const Case& one, const Subject& subject) {
 class DirectAxes {
  public:
   DirectAxes(const Operator& op, const Axes& axes, Profile profile, const Subject& subject)
-      : subject_(subject), axes_(axes) {
+      : op_(op), subject_(subject), axes_(axes) {
     usual_.lane = Lane::direct;
     usual_.op = op.name();
     usual_.shape = axes.shapes[0];
@@ -41,7 +41,7 @@ class DirectAxes {
     }
     axes_.forms = {"call", "out", "recycled", "stream"};
     if (op.kind == BP_KIND_POINTWISE) axes_.forms.push_back("in_place");
-    keep_taken(op);
+    keep_taken();
   }
 
   bool is_empty() const { return axes_.dtypes.empty(); }
@@ -59,6 +59,7 @@ class DirectAxes {
       one.layouts = axes_.layouts[static_cast<std::size_t>(row[2])];
       one.values = axes_.values[static_cast<std::size_t>(row[3])];
       one.form = axes_.forms[static_cast<std::size_t>(row[4])];
+      keep_range_whole(op_, one);
       if (is_taken(one, subject_) ||
           (one.form != "call" && (one.form = "call", is_taken(one, subject_))))
         out.push_back(one);
@@ -71,7 +72,7 @@ class DirectAxes {
   }
 
   // Takes out of each axis what no kernel takes when all else is as usual.
-  void keep_taken(const Operator&) {
+  void keep_taken() {
     std::erase_if(axes_.dtypes, [&](Dtype dtype) {
       Case one = usual_;
       one.dtype = dtype;
@@ -92,6 +93,7 @@ class DirectAxes {
     });
   }
 
+  const Operator& op_;
   const Subject& subject_;
   Axes axes_;
   Case usual_;

@@ -131,7 +131,8 @@ bool make_direct_call(const Case& one, const Problem& asked, const Subject& subj
   out = DirectProblem();
   if (!canonical(asked, out.problem)) return false;
   lay_out_outputs(one, out);
-  if (one.form == "in_place" && !put_in_place(out)) return false;
+  const bool is_read_only = is_read_only_layout(one.layouts.substr(0, one.layouts.find('.')));
+  if (one.form == "in_place" && (is_read_only || !put_in_place(out))) return false;
   for (const DeclaredKernel& kernel : subject.kernels)
     if (declaration_takes(kernel, out)) return true;
   return false;

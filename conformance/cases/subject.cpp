@@ -1,6 +1,8 @@
 // A subject as JSON, both ways: workers describe, journals keep.
 #include "cases/subject.hpp"
 
+#include <backplane/dispatcher/registry.hpp>
+
 namespace bp::conform {
 namespace {
 
@@ -41,6 +43,16 @@ std::vector<const DeclaredKernel*> Subject::kernels_of(const std::string& op) co
   for (const DeclaredKernel& kernel : kernels)
     if (kernel.op == op) found.push_back(&kernel);
   return found;
+}
+
+bool Subject::repeats_bits(const std::string& op, int depth) const {
+  for (const DeclaredKernel* kernel : kernels_of(op))
+    if ((kernel->flags & BP_KERNEL_DETERMINISTIC) == 0) return false;
+  const Operator* row = find_operator(op);
+  if (!row || !row->uses || depth > 8) return true;
+  for (const char* const* used = row->uses; *used; ++used)
+    if (!repeats_bits(*used, depth + 1)) return false;
+  return true;
 }
 
 nlohmann::json to_json(const Subject& subject) {

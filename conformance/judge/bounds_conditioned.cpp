@@ -130,7 +130,8 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
   for (const double value : moves.wide)
     if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
   const double unit = computed.unit_roundoff();
-  const double factor = roundings * (4 + std::log2(sizes.count) + std::sqrt(sizes.count) / 8);
+  // As a sum of its own is allowed: one after the other, where all may round to one side.
+  const double factor = roundings * (4 + std::log2(sizes.count)) + sizes.count;
   const double power = power_on_the_way(all);
   const bool overflows =
       power * std::log2(std::max(sizes.largest, 1e-300)) + std::log2(sizes.count) >

@@ -28,8 +28,12 @@ struct CallOptions {
   double step = 0;                // not 0: replaces an absent `eps`, which depends on the dtype
   std::uint64_t seed = 1;         // of the oracle's generator
 };
+// Threads: any.
 std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& tensors,
                              const CallOptions& options);
+
+// Does the row take numbers from the device's generator?
+bool draws_numbers(const Operator& op);
 
 // The value that an argument of this name has in the call, with its default; BP_NONE if there is no such argument.
 bp_value argument_value(const Problem& problem, const char* name);

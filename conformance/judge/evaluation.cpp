@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/row_facts.hpp>
 
 namespace bp::conform {
@@ -72,6 +73,15 @@ bool is_converted(const Problem& problem, std::size_t t) {
   return false;
 }
 
+bool shares_places(const Laid& laid) {
+  std::int64_t elements = 1, places = 1;
+  for (std::size_t d = 0; d < laid.shape.size(); ++d) {
+    elements *= laid.shape[d];
+    places += (laid.shape[d] - 1) * laid.strides[d];
+  }
+  return elements > places;
+}
+
 std::vector<Tensor> wide_inputs(const Problem& problem, std::optional<Dtype> through) {
   std::vector<Tensor> inputs;
   for (std::size_t t = 0; t < problem.tensors.size(); ++t)
@@ -84,7 +94,11 @@ std::vector<Tensor> wide_inputs(const Problem& problem, std::optional<Dtype> thr
 
 std::vector<Tensor> Evaluation::changed(const Change& change) const {
   std::vector<Tensor> fresh = wide_inputs(problem, through);
-  for (std::size_t t = 0; t < fresh.size(); ++t) change_elements(fresh[t], t, change);
+  for (std::size_t t = 0; t < fresh.size(); ++t) {
+    // Elements that share a place are rounded each for itself: a mean of equal numbers need not be that number.
+    if (shares_places(problem.tensors[t])) fresh[t] = contiguous(fresh[t]);
+    change_elements(fresh[t], t, change);
+  }
   return fresh;
 }
 

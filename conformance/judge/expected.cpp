@@ -45,9 +45,9 @@ void take_exactly(ExpectedTensor& out, const Tensor& given, const Evaluation& al
 
 // What else is right where denormals may count as 0: the result for inputs without them.
 void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
-  if (!all.numerics.flushes_denormals || all.kind == RuleKind::shape ||
-      all.op().kind == BP_KIND_COPY)
-    return;
+  // A copy computes nothing, but for one into another dtype.
+  const bool moves = all.op().kind == BP_KIND_COPY && all.name() != "cast";
+  if (!all.numerics.flushes_denormals || all.kind == RuleKind::shape || moves) return;
   Problem flushed;
   flushed.op = all.problem.op;
   flushed.arguments = all.problem.arguments;
@@ -75,8 +75,7 @@ void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
     }
   if (!is_other) return;
   const std::vector<Tensor> results = call_as_given(flushed, all.one.seed);
-  for (std::size_t r = 0; r < out.size(); ++r)
-    if (has_fractions(out[r].dtype)) out[r].flushed = widened_values(results[r]);
+  for (std::size_t r = 0; r < out.size(); ++r) out[r].flushed = widened_values(results[r]);
 }
 
 void set_bounds(const Evaluation& all, std::vector<ExpectedTensor>& out) {

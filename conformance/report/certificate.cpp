@@ -29,6 +29,8 @@ void write_certificate(const Run& run, const Summary& summary, const std::string
   nlohmann::json subject = to_json(run.subject);
   subject.erase("kernels");  // in the journal; here only how many
   subject["kernels"] = run.subject.kernels.size();
+  // Where it lay says nothing elsewhere; the digest says which it was.
+  subject["library"] = std::filesystem::path(run.subject.library).filename();
   const nlohmann::ordered_json certificate = {
       {"certificate", 1},
       {"tool", run.header.at("tool")},

@@ -4,9 +4,7 @@
 #include <map>
 #include <set>
 
-#include <backplane/dispatcher/operator_source.hpp>
-#include <backplane/dispatcher/registry.hpp>
-
+#include "cases/classify.hpp"
 #include "inputs/element.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
@@ -15,12 +13,6 @@ namespace bp::conform {
 namespace {
 
 constexpr int num_levels = 6;
-
-bool is_excused_row(const std::string& op) {
-  ensure_operators();
-  const Operator* const row = find_operator(op);
-  return row != nullptr && (row->flags & BP_OP_SHAPE_DATA) != 0;
-}
 
 std::string today() {
   return utc_time(now_seconds()).substr(0, 10);

@@ -37,6 +37,7 @@ constexpr Meaning meanings_of_sentences[] = {{"wrote outside of its memory", "re
                                              {"two runs give different", "determinism"},
                                              {"and then says that it cannot", "honesty"},
                                              {"gave no message", "honesty"},
+                                             {"are on the whole", "bias"},
                                              {"failed, and changed memory", "negative"},
                                              {"answers no more", "isolation"}};
 

@@ -37,7 +37,7 @@ double Isolation::limit_of(const Case& one) {
   const std::scoped_lock guard(lock_);
   const bool shortened = histories_[group_of(one)].hangs >= hangs_until_shortened ||
                          histories_[""].hangs >= all_hangs_until_shortened;
-  return shortened ? shortened_limit_s : 0;
+  return shortened ? shortened_limit_s * bench_.patience : 0;
 }
 
 bool Isolation::believed(const Executed& seen) {
@@ -77,7 +77,8 @@ Executed Isolation::settle_death(Executed seen) {
   const bool hung = seen.record.verdict.outcome == Outcome::timeout;
   for (int i = 0; i < reruns_of_a_death; ++i) {
     const double shortened = limit_of(seen.record.one);
-    const double limit_s = hung ? std::min(rerun_of_a_hang_s, seen.record.ms / 1e3) : 0;
+    const double limit_s =
+        hung ? std::min(rerun_of_a_hang_s * bench_.patience, seen.record.ms / 1e3) : 0;
     const Executed again =
         execute_alone(bench_, seen.record.one, shortened > 0 ? shortened : limit_s);
     if (again.interrupted) return again;

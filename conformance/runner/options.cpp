@@ -101,6 +101,8 @@ Bench bench_of(const Options& options) {
     if (entry.find('=') == std::string::npos)
       refuse_option(fmt::format("--env {}: should be NAME=VALUE", entry));
   bench.subject = describe_subject(bench.plan);
+  // A case may have to wait for the compilation of several kernels, on a machine that has others to do.
+  if (bench.subject.compiles) bench.patience = 6;
   return bench;
 }
 

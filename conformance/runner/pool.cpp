@@ -10,6 +10,10 @@
 namespace bp::conform {
 namespace {
 
+// Consecutive cases of a row are one thread's: they share kernels, and where a device compiles these, two workers would
+// compile each at the same time. No longer runs, so that all threads end together.
+constexpr std::size_t longest_run = 24;
+
 struct PoolState {
   std::atomic<bool> done{false};  // also ends every waiting for a worker
   Bench bench;
@@ -17,7 +21,6 @@ struct PoolState {
   Progress& progress;
   const std::function<bool(const Record&)>& sink;
   Isolation isolation{bench};
-  std::atomic<std::size_t> next{0};
 
   PoolState(const Bench& given, const std::vector<Case>& all, Progress& shown,
             const std::function<bool(const Record&)>& taker)
@@ -28,7 +31,17 @@ struct PoolState {
   std::mutex lock;  // of what follows
   std::condition_variable changed;
   int running = 0;
+  std::size_t next = 0;
   std::exception_ptr problem;
+
+  // Cases from `first` on, and how many.
+  std::size_t take_run(std::size_t& first) {
+    const std::scoped_lock guard(lock);
+    first = next;
+    while (next < cases.size() && next - first < longest_run && cases[next].op == cases[first].op)
+      ++next;
+    return next - first;
+  }
 
   void report(const Record& record) {
     const std::scoped_lock guard(lock);
@@ -37,16 +50,18 @@ struct PoolState {
     if (!sink(record)) done = true;
   }
 
+  void run(Workers& workers, const Case& one) {
+    Executed seen = execute(bench, workers, one, isolation.limit_of(one));
+    seen = isolation.settle(std::move(seen));
+    if (!seen.interrupted) report(seen.record);
+  }
+
   void work() {
     try {
       Workers workers(bench);
-      while (!done) {
-        const std::size_t index = next++;
-        if (index >= cases.size()) break;
-        Executed seen = execute(bench, workers, cases[index], isolation.limit_of(cases[index]));
-        seen = isolation.settle(std::move(seen));
-        if (!seen.interrupted) report(seen.record);
-      }
+      std::size_t first = 0;
+      while (const std::size_t count = done ? 0 : take_run(first))
+        for (std::size_t i = first; i < first + count && !done; ++i) run(workers, cases[i]);
       if (!done) workers.finish();
     } catch (...) {
       const std::scoped_lock guard(lock);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -23,8 +24,15 @@ namespace {
 // Where a worker finds its descriptors. The first three are for the plugin to write to.
 constexpr int requests_file = 3, answers_file = 4, journal_file = 5;
 
+// This program, unless a person says otherwise: where a worker is to run under valgrind, or an emulator in which
+// /proc/self/exe is the emulator.
+std::string usual_worker() {
+  const char* given = std::getenv("BACKPLANE_CONFORM_WORKER");
+  return given ? given : "/proc/self/exe";
+}
+
 std::vector<std::string> command_of(const WorkerPlan& plan, const std::string& lane) {
-  const std::string program = plan.executable.empty() ? "/proc/self/exe" : plan.executable;
+  const std::string program = plan.executable.empty() ? usual_worker() : plan.executable;
   std::vector<std::string> words = {program, "worker", "--device", plan.device, "--lane", lane};
   if (!plan.plugin.empty()) words.insert(words.end(), {"--plugin", plan.plugin});
   if (plan.journal >= 0) words.insert(words.end(), {"--journal-fd", std::to_string(journal_file)});

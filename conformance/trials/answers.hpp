@@ -20,6 +20,8 @@ std::size_t add_step(Json& script, Json step);
 const Json& result_of(const Json& answer, std::size_t step);
 int code_of(const Json& result);
 std::string message_of(const Json& result);
+// Did every kernel's `supports` say no, as it may to a problem as small as this one?
+bool is_refused(const Json& result);
 const std::vector<unsigned char>* bytes_of(const Json& result);
 
 // What the oracle says; elements that lie gigabytes apart are put together for it.

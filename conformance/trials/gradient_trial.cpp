@@ -114,10 +114,17 @@ class GradientTrial : public Trial {
         first_.push_back(*bytes);
         judge_result(verdict, *bytes, expected_.results[num_results + i],
                      fmt::format("gradient by tensor {}", inputs_[i]));
-      } else if (first_[i] != *bytes) {
+      } else if (first_[i] != *bytes && may_agree()) {
         fail_with(verdict, "two runs give different gradients: reads memory that nobody wrote");
       }
     }
+  }
+
+  // Which rows a derivative calls is not known here.
+  bool may_agree() const {
+    return std::all_of(
+        subject_.kernels.begin(), subject_.kernels.end(),
+        [&](const DeclaredKernel& kernel) { return subject_.repeats_bits(kernel.op); });
   }
 
   Case one_;

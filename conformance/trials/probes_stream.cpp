@@ -101,7 +101,7 @@ ProbePlan event_reached(const std::string&, const Subject&) {
   plan.add({{"do", "query_event"}, {"event", 61}});
   const std::size_t elapsed = plan.add({{"do", "elapsed"}, {"event", 60}, {"until", 61}});
   plan.add(simple_step("synchronize", 50));
-  plan.add({{"do", "query_stream"}, {"stream", 50}, {"patient", true}});
+  plan.add({{"do", "query_stream"}, {"stream", 50}});
   plan.judge = [steps = plan.steps, elapsed](const Json& answer) -> std::string {
     if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
     const Json& result = result_of(answer, elapsed);
@@ -146,7 +146,7 @@ ProbePlan many(const std::string&, const Subject&) {
 ProbePlan synchronize_idle(const std::string&, const Subject&) {
   ProbePlan plan;
   for (int i = 0; i < 3; ++i) plan.add(simple_step("synchronize"));
-  plan.add({{"do", "query_stream"}, {"patient", true}});
+  plan.add({{"do", "query_stream"}});
   plan.judge = [steps = plan.steps](const Json& answer) { return first_failure(answer, steps); };
   return plan;
 }

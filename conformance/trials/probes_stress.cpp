@@ -18,11 +18,6 @@ std::string codes_text(const Json& codes) {
   return text;
 }
 
-// A kernel's `supports` may say no to a problem as small as this one; then there is nothing to repeat.
-bool is_refused(const Json& result) {
-  return message_of(result).find("no declared kernel takes this call") != std::string::npos;
-}
-
 // Did the kernels say, by `supports`, that they do not take it? They may; one that changes its mind is found by the worker.
 bool is_declined(const Json& result) {
   return result.contains("codes") && result["codes"].size() == 1 && result["codes"].contains("2");

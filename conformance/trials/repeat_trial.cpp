@@ -99,12 +99,7 @@ class RepeatTrial : public Trial {
   }
 
   // A kernel that does not declare BP_KERNEL_DETERMINISTIC may sum up in another order each time.
-  bool may_vary() const {
-    const std::vector<const DeclaredKernel*> kernels = subject_.kernels_of(one_.op);
-    return std::any_of(kernels.begin(), kernels.end(), [](const DeclaredKernel* kernel) {
-      return (kernel->flags & BP_KERNEL_DETERMINISTIC) == 0;
-    });
-  }
+  bool may_vary() const { return !subject_.repeats_bits(one_.op); }
 
   Case one_;
   const Subject& subject_;

@@ -9,6 +9,7 @@
 //   {"do":"probe"} -> "codes" of two calls before init
 //   {"do":"core_cycle", "times":T} -> loaded and unloaded through the core, with a sum in between
 //   {"do":"together", "plugins":[{"path", "device"}...]} -> "outputs": {DEVICE: BINARY} of a small computation in the core
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
@@ -165,14 +166,17 @@ class BareScope : public Scope {
     return result;
   }
 
-  // Infos of a newer host lie further apart, and their unknown part stays as it was.
+  // Infos of a newer host lie further apart, and their unknown part stays as it was; infos of this one are short for a
+  // plugin that is newer.
   static void ask_long_infos(const bp_plugin& plugin, Json& result) {
     struct LongInfo {
       bp_device_info known{};
+      std::uint8_t of_later_levels[448];  // a plugin that is newer than this suite may know it
       std::uint8_t more[64];
     };
     std::uint32_t count = 0;
     result["devices_code"] = plugin.devices(plugin.self, &count, nullptr);
+    result["wrote_behind"] = ask_short_infos(plugin, count);
     std::vector<LongInfo> infos(count);
     for (LongInfo& info : infos) {
       info.known.h = {sizeof(LongInfo), BP_TYPE_DEVICE_INFO, nullptr};
@@ -187,6 +191,18 @@ class BareScope : public Scope {
     result["count"] = count;
     result["unknown_part_touched"] = touched;
     result["all_named"] = named;
+  }
+
+  // Does the plugin write more of an info than the host says that there is?
+  static bool ask_short_infos(const bp_plugin& plugin, std::uint32_t count) {
+    std::vector<bp_device_info> infos(count + 1);
+    for (bp_device_info& info : infos)
+      info.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
+    std::memset(&infos[count], 0xAA, sizeof infos[count]);
+    if (count != 0) plugin.devices(plugin.self, &count, infos.data());
+    const auto* behind = reinterpret_cast<const std::uint8_t*>(&infos.back());
+    return std::any_of(behind, behind + sizeof infos.back(),
+                       [](std::uint8_t byte) { return byte != 0xAA; });
   }
 
   Json extensions() {

@@ -223,12 +223,7 @@ Json DirectScope::queue_step(const std::string& what, const Json& step) {
     return result;
   }
   if (what == "query_stream") {
-    bp_code code = queue.query_stream ? queue.query_stream(plugin_.device, stream) : BP_OK;
-    // "patient": some find out only after they were asked, but then soon.
-    for (int i = 0; code == BP_RETRY && step.value("patient", false) && i < 2000; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      code = queue.query_stream(plugin_.device, stream);
-    }
+    const bp_code code = queue.query_stream ? queue.query_stream(plugin_.device, stream) : BP_OK;
     if (code == BP_OK && queue.query_stream) busy_.erase(number);
     return answer(code);
   }

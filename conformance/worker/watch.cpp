@@ -21,13 +21,21 @@ std::int64_t count_entries(const char* folder) {
   return count;
 }
 
+// All mappings together. statm would count an emulator's own ones as well.
 std::int64_t address_space() {
-  std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  long long pages = -1;
+  std::FILE* const file = std::fopen("/proc/self/maps", "r");
   if (file == nullptr) return -1;
-  const bool read = std::fscanf(file, "%lld", &pages) == 1;
+  std::int64_t bytes = 0;
+  char line[512];
+  bool is_start = true;  // of a line: long names come in several parts
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    unsigned long long begin = 0, end = 0;
+    if (is_start && std::sscanf(line, "%llx-%llx", &begin, &end) == 2)
+      bytes += static_cast<std::int64_t>(end - begin);
+    is_start = std::strchr(line, '\n') != nullptr;
+  }
   std::fclose(file);
-  return read ? pages * sysconf(_SC_PAGESIZE) : -1;
+  return bytes;
 }
 
 }  // namespace

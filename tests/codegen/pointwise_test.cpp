@@ -146,6 +146,24 @@ TEST_P(Pointwise, reaches_elements_by_any_strides) {
   expect_agrees(seven + turned, seven_here + turned_here, "exact", GetParam());
 }
 
+// A driver's function of vectors may take all elements the way that one of them asks for.
+TEST_P(Pointwise, computes_small_elements_beside_huge_ones) {
+  BP_SKIP_WITHOUT(GetParam());
+  const std::vector<double> some = {1e-45, 3e38, 1e-3, 1e10, 1e-5, 8388608, 0.5, INFINITY,
+                                    12,    1e30, 1e-2, -1e9, -0.0, 1e-38,   1.0, 2.5};
+  std::vector<double> numbers;  // whole vectors and a tail
+  for (int i = 0; i < 9; ++i) numbers.insert(numbers.end(), some.begin(), some.end() - i % 2);
+  const Tensor x = tensor(numbers);
+  for (Dtype dtype : {f32, f64}) {
+    const Tensor here = cast(x, dtype), there = to(here, device(GetParam()));
+    for (auto* row :
+         {+[](const Tensor& t) { return sin(t); }, +[](const Tensor& t) { return cos(t); },
+          +[](const Tensor& t) { return exp(t); }, +[](const Tensor& t) { return log(t); },
+          +[](const Tensor& t) { return pow(t, full_like(t, 2.5)); }})
+      expect_agrees(row(there), row(here), "4 ulp", std::string(name(dtype)) + " on " + GetParam());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(all, Pointwise,
                          testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
                          [](const testing::TestParamInfo<const char*>& each) {

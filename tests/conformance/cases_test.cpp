@@ -130,6 +130,26 @@ TEST(cases, filters_are_globs_over_rows_and_whole_names) {
   }
 }
 
+TEST(cases, a_quick_run_spares_the_devices_compiler) {
+  Subject compiling = nobody();
+  compiling.compiles = true;
+  Selection quick;
+  quick.profile = Profile::quick;
+  std::map<std::string, std::set<Dtype>> of_row;
+  std::set<Dtype> all;
+  for (const Case& one : derive_cases(compiling, quick)) {
+    if (one.lane == Lane::probe || one.form == "error" || one.form == "grad") continue;
+    of_row[one.op].insert(one.dtype);
+    all.insert(one.dtype);
+  }
+  EXPECT_EQ(of_row.size(), row_facts().size());
+  for (const auto& [row, dtypes] : of_row) EXPECT_LE(dtypes.size(), 4u) << row;
+  for (const Case& one : cases_of(Profile::quick)) {
+    if (one.lane == Lane::probe) continue;
+    EXPECT_TRUE(all.contains(one.dtype)) << name_of(one);
+  }
+}
+
 TEST(cover, all_pairs_of_all_axes_come_up) {
   const std::vector<int> sizes = {4, 7, 3, 5};
   const auto rows = cover(sizes, groups_of(4, 2), 1);

@@ -1,15 +1,18 @@
 // needs: cpu
 // The judge: results that a good device may give pass, those of a bad one do not.
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
+#include <thread>
 
 #include <backplane/backplane.hpp>
 #include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/tensor/float_formats.hpp>
 
+#include "judge/calls.hpp"
 #include "judge/expected.hpp"
 #include "judge/numbers.hpp"
 
@@ -331,6 +334,42 @@ TEST(Judge, gradients_follow_the_results_and_a_wrong_one_is_caught) {
   EXPECT_FALSE(compare(bytes_of(gradient), expected.results[2]).ok);
   gradient[5] *= 1.0001f;
   EXPECT_FALSE(compare(bytes_of(gradient), expected.results[1]).ok);
+}
+
+// The mean of equal numbers is rounded too, and their variance need not be 0.
+TEST(Judge, equal_elements_of_an_expanded_tensor_are_rounded_each_for_itself) {
+  ensure_operators();
+  const auto variance_of = [](const std::string& layout) {
+    const Case one = read_case("core:var[f64]/s257x5:dim=0/" + layout + "/cancel/call@1");
+    return expect(make_problem(one), one, {}, false).results.at(0);
+  };
+  const ExpectedTensor equal = variance_of("expand"), plain = variance_of("plain");
+  ASSERT_EQ(equal.bound.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(doubles_of(equal.wide)[i], 0);
+    EXPECT_GT(equal.bound[i], 1e-20);
+    EXPECT_LT(plain.bound[i], doubles_of(plain.wide)[i]);
+  }
+}
+
+// They share the oracle's generator.
+TEST(Judge, threads_draw_the_numbers_of_their_own_cases) {
+  ensure_operators();
+  const auto draw = [](const char* row) {
+    const Case one = read_case(std::string("core:") + row + "[f32]/sample:vector/plain/own/call@1");
+    const Expected expected = expect(make_problem(one), one, {}, false);
+    return doubles_of(expected.results.at(0).wide);
+  };
+  const std::vector<double> normal = draw("randn"), uniform = draw("rand");
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      for (int turn = 0; turn < 100; ++turn)
+        wrong += i % 2 == 0 ? draw("randn") != normal : draw("rand") != uniform;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Judge, the_oracle_rounds_a_cast_to_even) {

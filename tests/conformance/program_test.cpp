@@ -9,6 +9,7 @@
 
 #include "conformance/fake.hpp"
 #include "report/files.hpp"
+#include "report/report.hpp"
 
 namespace {
 
@@ -177,6 +178,69 @@ TEST(ConformProgram, says_that_the_disk_is_full) {
   const Exited full = run_program(folder, some_cases(folder));
   EXPECT_NE(full.code, 0);
   EXPECT_THAT(full.text, HasSubstr("No space left on device"));
+}
+
+// A plugin with a fault: rows of odd width end with the wrong element.
+std::vector<std::string> faulty_device() {
+  return {"--device", "exam:0",
+          "--plugin", BP_TEST_PLUGIN_DIR "/libbackplane_exam.so",
+          "--env",    "BACKPLANE_EXAM_FAULT=vector_tail"};
+}
+std::vector<std::string> join(std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(ConformProgram, shrinks_a_failure_to_a_simpler_one_that_still_fails) {
+  const ConformFolder folder;
+  const std::string named = "core:exp[f32]/s5x257/step2/wide/out@1";
+  const Exited shrunk = run_program(folder, join({"shrink", named}, faulty_device()));
+  ASSERT_EQ(shrunk.code, 0) << shrunk.text;
+  const std::size_t last = shrunk.text.rfind("core:exp[f32]/");
+  ASSERT_NE(last, std::string::npos) << shrunk.text;
+  const std::string simplest = shrunk.text.substr(last, shrunk.text.find(' ', last) - last);
+  const Case one = read_case(simplest);
+  EXPECT_EQ(one.layouts + " " + one.values + " " + one.form, "plain normal call") << shrunk.text;
+  EXPECT_LT(one.shape.size(), std::string("s5x257").size()) << shrunk.text;
+  EXPECT_NE(run_program(folder, join({"repro", simplest}, faulty_device())).code, 0) << simplest;
+  const Exited right = run_program(folder, {"shrink", named, "--device", "cpu:0"});
+  EXPECT_NE(right.code, 0);
+  EXPECT_THAT(right.text, HasSubstr("does not fail alone"));
+}
+
+TEST(ConformProgram, explains_a_failure_by_its_rule_and_the_nearest_case_that_passes) {
+  const ConformFolder folder;
+  const std::string report = folder.file("report");
+  run_program(folder, join({"--quick", "--quiet", "--filter", "core:exp[f32]*", "--out", report},
+                           faulty_device()));
+  const auto run = read_journal(report + "/journal.jsonl");
+  const auto bad = std::find_if(run.records.begin(), run.records.end(),
+                                [](const Record& one) { return is_failure(one); });
+  ASSERT_NE(bad, run.records.end());
+  const Exited explained = run_program(folder, {"explain", bad->name, "--report", report});
+  EXPECT_EQ(explained.code, 0) << explained.text;
+  EXPECT_THAT(explained.text, HasSubstr(" ulp"));
+  EXPECT_THAT(explained.text, HasSubstr("in " + report + ": fail"));
+  EXPECT_THAT(explained.text, HasSubstr("the nearest that passes is core:exp[f32]/"));
+  EXPECT_THAT(explained.text, HasSubstr("it differs in "));
+}
+
+TEST(ConformProgram, certifies_a_whole_report_and_only_where_nothing_fails) {
+  const ConformFolder folder;
+  const std::vector<std::string> whole = {"--quick", "--quiet", "--level",
+                                          "2",       "--out",   folder.file("report")};
+  ASSERT_EQ(run_program(folder, join(whole, {"--device", "cpu:0"})).code, 0);
+  fs::remove(folder.file("report/certificate.json"));
+  const Exited certified = run_program(folder, {"certify", folder.file("report")});
+  ASSERT_EQ(certified.code, 0) << certified.text;
+  EXPECT_THAT(certified.text, HasSubstr("native   L2"));
+  EXPECT_EQ(run_program(folder, {"verify", folder.file("report/certificate.json")}).code, 0);
+
+  EXPECT_NE(run_program(folder, join(whole, faulty_device())).code, 0);
+  const Exited refused = run_program(folder, {"certify", folder.file("report")});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.text, HasSubstr("nothing to certify while cases fail"));
 }
 
 TEST(ConformProgram, calls_a_filter_that_matches_nothing_an_error) {

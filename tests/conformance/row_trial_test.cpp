@@ -5,6 +5,8 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "cases/derive.hpp"
+#include "cases/kernels.hpp"
 #include "trials/answers.hpp"
 #include "trials/trial.hpp"
 
@@ -113,6 +115,16 @@ TEST_F(AddOfTwo, a_device_that_says_unsupported_is_counted_apart) {
   EXPECT_EQ(verdict.why, "add: no kernel");
 }
 
+TEST(served_rung, is_the_worst_of_the_rows_inside_but_for_those_excused) {
+  const auto rung = [](const Json& served) {
+    return served_rung({{"served", served}}, "index_put");
+  };
+  EXPECT_EQ(rung({{"add", "generated"}, {"nonzero", "host"}}), "generated");
+  EXPECT_EQ(rung({{"add", "generated"}, {"sum", "host"}}), "host");
+  EXPECT_EQ(rung({{"index_put", "decomposed"}}), "decomposed");
+  EXPECT_EQ(served_rung({{"served", {{"nonzero", "host"}}}}, "nonzero"), "host");
+}
+
 // A plugin with one kernel, for contiguous f32.
 Subject one_kernel() {
   Subject subject = plain_subject();
@@ -133,6 +145,39 @@ TEST(direct_trial, only_calls_that_a_declared_kernel_takes_are_made) {
   EXPECT_THROW(make_trial(read_case("direct:add[f32]/s2x3/step2/normal/call@1"), subject), Error);
   EXPECT_THROW(make_trial(read_case("direct:add[f32]/s2x3,3/plain/normal/call@1"), subject), Error);
   EXPECT_THROW(make_trial(read_case("direct:mul[f32]/s2x3/plain/normal/call@1"), subject), Error);
+}
+
+TEST(direct_cases, fractions_in_a_range_of_whole_numbers_are_left_open) {
+  Subject subject = plain_subject();
+  DeclaredKernel kernel;
+  kernel.op = "arange";
+  kernel.args = {bp_arg{}, bp_arg{}, bp_arg{}, bp_arg{}, bp_arg{}, bp_arg{}};
+  subject.kernels.push_back(kernel);
+  Selection full;
+  full.profile = Profile::full;
+  full.filters = {"direct:arange*"};
+  std::size_t count = 0;
+  for (const Case& one : derive_cases(subject, full)) {
+    ++count;
+    EXPECT_TRUE(is_floating(one.dtype) || one.shape.find('.') == std::string::npos) << name_of(one);
+  }
+  EXPECT_GT(count, 0u);
+}
+
+// What lies in two elements of a tensor cannot be written in place.
+TEST(direct_trial, nothing_is_written_in_place_over_elements_that_overlap) {
+  Subject subject = one_kernel();
+  subject.kernels[0].flags = BP_KERNEL_IN_PLACE_SAFE;
+  for (bp_arg& arg : subject.kernels[0].args)
+    if (arg.dtypes) arg.layouts = BP_LAYOUT_STRIDED;
+  for (const char* layouts : {"plain", "overlap.plain", "expand.plain"}) {
+    const Case one =
+        read_case(std::string("direct:add[f32]/s4x6/") + layouts + "/exact/in_place@1");
+    DirectProblem call;
+    EXPECT_EQ(make_direct_call(one, make_problem(one), subject, call),
+              std::string_view(layouts) == "plain")
+        << layouts;
+  }
 }
 
 TEST(direct_trial, unsupported_from_run_is_a_failure_and_from_supports_is_none) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <mutex>
+#include <set>
 #include <sys/wait.h>
 #include <thread>
 
@@ -76,6 +78,26 @@ TEST(ConformRunner, calls_a_pass_on_a_retry_flaky) {
   }
   EXPECT_EQ(record.verdict.outcome, Outcome::flaky);
   EXPECT_TRUE(is_failure(record));
+}
+
+// Two workers of a device that compiles would compile each kernel of a row at the same time.
+TEST(ConformRunner, leaves_the_cases_of_a_row_to_one_thread) {
+  std::vector<Case> cases;
+  for (const char* row : {"first", "second", "third"})
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      cases.push_back(fake_case("pass", seed));
+      cases.back().op = std::string("fake.") + row;
+    }
+  std::mutex mutex;
+  std::map<std::string, std::set<std::thread::id>> threads_of;
+  Bench bench = fake_bench();
+  bench.make_trial = [&](const Case& one, const Subject&) {
+    const std::scoped_lock lock(mutex);
+    threads_of[one.op].insert(std::this_thread::get_id());
+    return std::make_unique<bp::test::FakeTrial>(one);
+  };
+  EXPECT_EQ(run_fakes(bench, cases, 3).size(), cases.size());
+  for (const auto& [row, threads] : threads_of) EXPECT_EQ(threads.size(), 1u) << row;
 }
 
 TEST(ConformRunner, renews_its_workers) {

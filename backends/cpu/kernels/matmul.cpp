@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <utility>
 
 #include "../host.hpp"
 #include "../tensor_view.hpp"
@@ -169,6 +171,15 @@ bp_code pack(const bp_call* call, uint32_t itemsize, int64_t batch, int64_t rows
 }
 
 bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
+  // The same factors in all batches, which oneDNN takes for one batch.
+  if (p.batch > 1 && p.a.batch_stride == 0 && p.b.batch_stride == 0) {
+    const int64_t batches = std::exchange(p.batch, 1);
+    const bp_code code = multiply(call, p, itemsize);
+    const auto bytes = static_cast<size_t>(p.m * p.n) * itemsize;
+    for (int64_t i = 1; i < batches && code == BP_OK; ++i)
+      std::memcpy(p.out + static_cast<size_t>(i) * bytes, p.out, bytes);
+    return code;
+  }
   // One b for all: its batch is more rows of a, if these follow each other.
   if (p.batch > 1 && p.b.batch_stride == 0 &&
       (p.m == 1 || p.a.batch_stride == p.m * p.a.row_stride)) {

@@ -132,6 +132,14 @@ TEST(CpuMatmul, broadcasts_batches_of_either_side) {
   expect_product_of_every_dtype({2, 3, 2, 20, 20}, {2, 1, 2, 20, 20});
 }
 
+// oneDNN has no product whose batches are all the same.
+TEST(CpuMatmul, repeats_one_product_in_batches_that_are_all_the_same) {
+  const Sizes a = {2, 33, 129}, a_strides = {0, 129, 1}, b = {2, 129, 65}, b_strides = {0, 65, 1};
+  expect_product<float, float>({BP_F32, a, a_strides}, {BP_F32, b, b_strides}, BP_F32);
+  expect_product<uint16_t, float>({BP_BF16, a, a_strides}, {BP_BF16, b, b_strides}, BP_BF16);
+  expect_product<int32_t, int64_t>({BP_I32, a, a_strides}, {BP_I32, b, b_strides}, BP_I32);
+}
+
 TEST(CpuMatmul, takes_transposed_and_strided_matrices) {
   for (int64_t size : {3, 40}) {
     const int64_t m = size;

@@ -50,6 +50,19 @@ TEST_F(OpenClQueue, copies_and_launches_return_before_the_work_is_done) {
   destroy(stream);
 }
 
+TEST_F(OpenClQueue, a_synchronized_stream_is_idle_at_once) {
+  bp_stream* stream = make_stream();
+  const bp_handle handle = device.allocate(4);
+  int32_t value = 41;
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(device.from_host(handle, &value, 4, stream), BP_OK);
+    ASSERT_EQ(device.synchronize(stream), BP_OK);
+    ASSERT_EQ(device.queue().query_stream(device.get(), stream), BP_OK) << i;
+  }
+  device.release(handle);
+  destroy(stream);
+}
+
 TEST_F(OpenClQueue, a_query_alone_sees_the_end) {
   bp_stream* stream = make_stream();
   keep_busy(stream);

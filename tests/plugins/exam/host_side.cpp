@@ -37,7 +37,8 @@ bp_code run_with_fault(void* self, const bp_call* call) {
 bp_code run_flushing(void* self, const bp_call* call) {
   const bp_code code = run(*static_cast<const bp_kernel*>(self), *call);
   const bp_tensor& out = *call->outputs[0];
-  if (code != BP_OK || out.dtype != BP_F32 || out.dl.data == nullptr) return code;
+  if (code != BP_OK || out.dtype != BP_F32 || out.dl.data == nullptr || is_row(*call, "copy"))
+    return code;
   for (int64_t i = 0; i < out.numel; ++i)
     if (const double value = number_at(out, i); value != 0 && std::abs(value) < 0x1p-126)
       set_number(out, i, std::copysign(0.0, value));
