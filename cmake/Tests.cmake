@@ -13,6 +13,9 @@ set(test_environment
   XDG_CONFIG_HOME=${CMAKE_BINARY_DIR}/tests/home/config
   XDG_DATA_HOME=${CMAKE_BINARY_DIR}/tests/home/data)
 
+# What tests of level_zero:0 run on: named in ZE_ENABLE_ALT_DRIVERS, made in tests/level_zero_driver.
+set(level_zero_driver "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/level_zero_driver/libze_over_opencl.so")
+
 # What every test may know and use, and what each of them includes, parsed once.
 add_library(bp_test_support INTERFACE)
 target_link_libraries(bp_test_support INTERFACE GTest::gmock_main GTest::gtest bp_warnings fmt::fmt Threads::Threads)

@@ -207,7 +207,8 @@ bp_function* DeviceCompiler::build(const KernelText& text) {
 bp_function* DeviceCompiler::make(const KernelText& text, const std::string& code, Kernel& kernel) {
   std::string key;
   if (api_.load && api_.binary && binary_cache::is_on())
-    key = binary_cache::key_of(code, "", language_name(), info_.identity);
+    key = binary_cache::key_of(code, through_spirv_ ? spirv_recipe : "", language_name(),
+                               info_.identity);
   bp_function* function = kernel.build ? nullptr : load(text.name, key);
   return function ? function : compile(text.name, code, key, kernel);
 }

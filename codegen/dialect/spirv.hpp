@@ -9,6 +9,10 @@
 
 namespace bp::codegen {
 
+// How it is done, for the keys of kept binaries; it changes whenever that changes.
+inline constexpr std::string_view spirv_recipe =
+    "clang without passes, inlining allowed, mad as fma";
+
 // The module's bytes. Throws unsupported naming the program that is missing, or internal with the log of
 // the one that failed or did not end within the limit. Threads: any.
 std::string to_spirv(std::string_view opencl_c, std::chrono::seconds limit);

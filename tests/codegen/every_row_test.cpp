@@ -1,5 +1,6 @@
 // needs: cpu reference_compiler slow
-// Every row of the table with a kernel, on OpenCL in the types that every device has, and on a card in all. At small sizes it is also what
+// Every row of the table with a kernel, on OpenCL and Level Zero in the types that every device has, and on a card in
+// all. At small sizes it is also what
 // tests/backends/opencl/run_oclgrind watches.
 #include <array>
 
@@ -25,17 +26,25 @@ std::vector<const Operator*> rows_with_kernels() {
 
 class EveryRow : public testing::TestWithParam<const Operator*> {};
 
-TEST_P(EveryRow, agrees_with_cpu_on_opencl) {
-  BP_SKIP_WITHOUT("opencl:0");
-  const Operator& op = *GetParam();
+void expect_agrees_in_common_dtypes(const Operator& op, std::string_view device) {
   constexpr std::array dtypes{f32, i32, i64, boolean};
   bool is_tried = false;
   for (const Dtype dtype : dtypes) {
     if (!contains(op.dtypes, dtype)) continue;
-    expect_row_agrees(op.name(), "opencl:0", std::span(&dtype, 1), tolerance_of_parts(op, dtype));
+    expect_row_agrees(op.name(), device, std::span(&dtype, 1), tolerance_of_parts(op, dtype));
     is_tried = true;
   }
-  if (!is_tried) expect_row_agrees(op.name(), "opencl:0", std::span(&dtypes[0], 1));
+  if (!is_tried) expect_row_agrees(op.name(), device, std::span(&dtypes[0], 1));
+}
+
+TEST_P(EveryRow, agrees_with_cpu_on_opencl) {
+  BP_SKIP_WITHOUT("opencl:0");
+  expect_agrees_in_common_dtypes(*GetParam(), "opencl:0");
+}
+
+TEST_P(EveryRow, agrees_with_cpu_on_level_zero) {
+  BP_SKIP_WITHOUT("level_zero:0");
+  expect_agrees_in_common_dtypes(*GetParam(), "level_zero:0");
 }
 
 TEST_P(EveryRow, agrees_with_cpu_on_cuda) {

@@ -1,5 +1,6 @@
 // needs: cpu opencl slow
-// Whatever the rows become on an OpenCL device is valid SPIR-V as well, and computes the same where a device takes it.
+// Whatever the rows become on OpenCL and Level Zero devices is valid SPIR-V, and computes the same where an OpenCL device
+// takes it.
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -27,10 +28,12 @@ void run_samples(bp::Operator& op, bp::Device device) {
       for (const bp::Sample& sample : samples_of(op, dtype, device)) call_boxed(op, sample.args);
 }
 
-TEST(GeneratedSpirv, of_every_row_is_valid) {
-  BP_SKIP_WITHOUT("opencl:0");
+class GeneratedSpirvOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(GeneratedSpirvOf, every_row_is_valid) {
+  BP_SKIP_WITHOUT(GetParam());
   if (std::system("command -v spirv-val >/dev/null") != 0) GTEST_SKIP() << "no spirv-val";
-  const bp::Device device = bp::device("opencl:0");
+  const bp::Device device = bp::device(GetParam());
   for (bp::Operator* op : bp::registered_operators()) run_samples(*op, device);
   const std::vector<bp::codegen::GeneratedSource> sources = bp::codegen::generated_sources(device);
   EXPECT_GT(sources.size(), 100u);
@@ -44,6 +47,12 @@ TEST(GeneratedSpirv, of_every_row_is_valid) {
         << source.text;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(on, GeneratedSpirvOf, testing::Values("opencl:0", "level_zero:0"),
+                         [](const testing::TestParamInfo<const char*>& each) {
+                           const std::string device = each.param;
+                           return device.substr(0, device.find(':'));
+                         });
 
 // What the compiler of the first OpenCL device takes; empty without one.
 std::string languages() {

@@ -1,0 +1,130 @@
+#include "compiler.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include <backplane/plugin/binaries.hpp>
+
+#include "device.hpp"
+#include "module.hpp"
+
+namespace level_zero {
+namespace {
+
+bp_dtype_set compute_dtypes(const ze_device_module_properties_t& module) {
+  bp_dtype_set set = 1u << BP_BOOL | 1u << BP_U8 | 1u << BP_I8 | 1u << BP_I16 | 1u << BP_I32 |
+                     1u << BP_I64 | 1u << BP_U16 | 1u << BP_U32 | 1u << BP_U64 | 1u << BP_F32 |
+                     1u << BP_COMPLEX64;
+  if ((module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0) set |= 1u << BP_F16;
+  if ((module.flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0) set |= 1u << BP_F64 | 1u << BP_COMPLEX128;
+  return set;
+}
+
+// BACKPLANE_LEVEL_ZERO_SHAPE=cpu or gpu overrides the device's own: kernels for GPUs can be tried on processors.
+uint32_t shape_of(const ze_device_properties_t& properties) {
+  if (const char* asked = std::getenv("BACKPLANE_LEVEL_ZERO_SHAPE"))
+    return std::strcmp(asked, "gpu") == 0 ? BP_SHAPE_GPU : BP_SHAPE_CPU;
+  return properties.type == ZE_DEVICE_TYPE_CPU ? BP_SHAPE_CPU : BP_SHAPE_GPU;
+}
+
+GroupLimits limits_of(const ze_device_compute_properties_t& compute) {
+  GroupLimits limits{};
+  const uint32_t items[] = {compute.maxGroupSizeX, compute.maxGroupSizeY, compute.maxGroupSizeZ};
+  const uint32_t groups[] = {compute.maxGroupCountX, compute.maxGroupCountY,
+                             compute.maxGroupCountZ};
+  std::copy_n(items, 3, limits.items);
+  std::copy_n(groups, 3, limits.groups);
+  limits.all_items = compute.maxTotalGroupSize;
+  limits.local_memory = compute.maxSharedLocalMemory;
+  return limits;
+}
+
+}  // namespace
+
+Compiler::Compiler(const FoundDevice& found) : found_(found), limits_(limits_of(found.compute)) {
+  // Division otherwise has 2.5 ULP, and the operators' rows promise less. Level Zero has no name of
+  // its own for it; Intel's driver takes that of OpenCL.
+  if ((found.module.fp32flags & ZE_DEVICE_FP_FLAG_ROUNDED_DIVIDE_SQRT) != 0)
+    options_ = "-cl-fp32-correctly-rounded-divide-sqrt";
+  identity_ = found.driver_text + "; " + found.properties.name + "; device " +
+              std::to_string(found.properties.vendorId) + ":" +
+              std::to_string(found.properties.deviceId) + "; " + options_;
+}
+
+bp::Status Compiler::describe(bp_compiler_info& info) const {
+  const ze_device_properties_t& device = found_.properties;
+  bp_compiler_info made{};
+  made.languages = BP_LANGUAGE_SPIRV;
+  made.identity = identity_.c_str();
+  made.shape = shape_of(device);
+  made.compute_dtypes = compute_dtypes(found_.module);
+  std::copy_n(limits_.items, 3, made.max_group);
+  made.max_group_items = limits_.all_items;
+  made.local_memory = limits_.local_memory;
+  made.compute_units = device.numEUsPerSubslice * device.numSubslicesPerSlice * device.numSlices;
+  made.vector_bytes = device.physicalEUSimdWidth > 1
+                          ? device.physicalEUSimdWidth * static_cast<uint32_t>(sizeof(float))
+                          : 0;
+  // The narrowest: kernels that need more neighbours ask for them through local memory.
+  const auto* sizes = found_.compute.subGroupSizes;
+  const uint32_t* end =
+      sizes + std::min<uint32_t>(found_.compute.numSubGroupSizes, ZE_SUBGROUPSIZE_COUNT);
+  const uint32_t narrowest = sizes == end ? 0 : *std::min_element(sizes, end);
+  made.subgroup_size = narrowest > 1 ? narrowest : 0;
+  return bp::fill_struct(info, made, "describe");
+}
+
+// ---- The extension's table -----------------------------------------------------------------------------
+
+namespace {
+
+template <class T> bp_code store(bp::Result<std::unique_ptr<Module>> made, T** out) {
+  *out = reinterpret_cast<T*>(made.value().release());
+  return made.status().code();
+}
+
+constexpr bp_compiler make_compiler_functions() {
+  bp_compiler table{};
+  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
+  table.describe = [](bp_device* device, bp_compiler_info* info) {
+    return bp::guarded([=] { return Device::of(device).compiler().describe(*info); });
+  };
+  table.compile = [](bp_device* device, const bp_source* source, bp_module** out) {
+    return bp::guarded([=] {
+      return bp::Status::from_host(store(Module::compile(Device::of(device), *source), out));
+    });
+  };
+  table.binary = [](bp_device*, bp_module* module, uint64_t* bytes, void* to) {
+    return bp::guarded([=] { return Module::of(module).binary(*bytes, to); });
+  };
+  table.load = [](bp_device* device, const char* name, const void* binary, uint64_t bytes,
+                  bp_module** out) {
+    return bp::guarded([=] {
+      return bp::Status::from_host(
+          store(Module::load(Device::of(device), name, binary, bytes), out));
+    });
+  };
+  table.release = [](bp_device*, bp_module* module) { delete &Module::of(module); };
+  table.find = [](bp_device*, bp_module* module, const char* kernel, bp_function** out) {
+    return bp::guarded([=] {
+      bp::Result<Function*> found = Module::of(module).find(kernel);
+      *out = reinterpret_cast<bp_function*>(found.value());
+      return found.status();
+    });
+  };
+  table.launch = [](bp_device* device, const bp_launch* launch, bp_stream* stream) {
+    return bp::guarded([=] {
+      Device& on = Device::of(device);
+      return reinterpret_cast<Function*>(launch->function)
+          ->launch(*launch, on.memory(), on.queue_of(stream));
+    });
+  };
+  return table;
+}
+
+}  // namespace
+
+constexpr bp_compiler compiler_functions = make_compiler_functions();
+
+}  // namespace level_zero

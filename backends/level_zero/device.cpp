@@ -1,0 +1,63 @@
+#include "device.hpp"
+
+namespace level_zero {
+namespace {
+
+const FoundDevice& found_at(uint32_t index) {
+  const std::vector<FoundDevice>& all = found_devices();
+  if (index < all.size()) return all[index];
+  throw bp::Failure{bp::bad_argument(
+      "there is no level_zero:%u; the drivers here offer %zu devices", index, all.size())};
+}
+
+}  // namespace
+
+bp::Status Device::probe() {
+  if (!found_devices().empty()) return bp::ok;
+  return bp::unsupported("%s", why_no_device().c_str());
+}
+
+bp::Result<uint32_t> Device::num_devices() {
+  return static_cast<uint32_t>(found_devices().size());
+}
+
+bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
+  const FoundDevice& found = found_at(index);
+  info.set_name(found.properties.name);
+  info.flags = Memory::flags();
+  info.total_memory = found.memory;
+  info.max_allocation = found.properties.maxMemAllocSize;
+  return bp::ok;
+}
+
+Device::Device(uint32_t index)
+    : found_(found_at(index)), context_(context_of(found_.driver)), compiler_(found_),
+      default_queue_(std::make_unique<Queue>(*this, 0)) {}
+
+bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
+  if (bp::Status status = check(); !status.is_ok()) return status;
+  return memory_.allocate(bytes, alignment);
+}
+
+void Device::release(bp::Handle handle) {
+  if (is_of_this_process()) memory_.release(handle);
+}
+
+bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue) {
+  return memory_.copy(to, from, direction, queue_of(queue));
+}
+
+bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue) {
+  if (pattern_bytes == 0 || pattern_bytes > 16 || (pattern_bytes & (pattern_bytes - 1)) != 0) {
+    return bp::bad_argument("fill: a pattern of %u bytes; 1, 2, 4, 8 or 16 are possible",
+                            pattern_bytes);
+  }
+  return memory_.fill(to, pattern, pattern_bytes, queue_of(queue));
+}
+
+bp::Result<Queue*> Device::create_stream(int32_t priority) {
+  if (bp::Status status = check(); !status.is_ok()) return status;
+  return new Queue(*this, priority);
+}
+
+}  // namespace level_zero

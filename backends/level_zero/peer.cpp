@@ -1,0 +1,55 @@
+#include "peer.hpp"
+
+#include "device.hpp"
+
+namespace level_zero {
+namespace {
+
+bool can_reach(const Device& target, const Device& source) {
+  if (target.found().driver != source.found().driver) return false;
+  ze_bool_t reaches = 0;
+  return loader.zeDeviceCanAccessPeer(target.found().id, source.found().id, &reaches) ==
+             ZE_RESULT_SUCCESS &&
+         reaches != 0;
+}
+
+// Later work of `queue` waits for what `other` has been given.
+bp::Status join(Queue& queue, Queue& other) {
+  bp::Result<Mark> reached = other.mark();
+  return reached.is_ok() ? queue.wait_for(reached.value()) : reached.status();
+}
+
+bp::Status copy(const bp::Region& to, Queue& target, const bp::Region& from, Queue& source) {
+  for (Queue* queue : {&target, &source}) {
+    if (bp::Status status = queue->device().check(); !status.is_ok()) return status;
+    bp::Status status = queue->refuse_in_recording("a copy between devices");
+    if (!status.is_ok()) return status;
+  }
+  if (!can_reach(target.device(), source.device())) {
+    return bp::unsupported("copy: '%s' cannot reach the memory of '%s'",
+                           target.device().found().properties.name,
+                           source.device().found().properties.name);
+  }
+  if (bp::Status status = join(target, source); !status.is_ok()) return status;
+  bp::Status status = copy_bytes(target, to.address(), from.address(), to.bytes);
+  return status.is_ok() ? join(source, target) : status;
+}
+
+constexpr bp_peer make_peer_functions() {
+  bp_peer table{};
+  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
+  table.copy = [](bp_device* target, const bp_region* to, bp_stream* target_stream,
+                  bp_device* source, const bp_region* from, bp_stream* source_stream) {
+    return bp::guarded([=] {
+      return copy(bp::Region{*to}, Device::of(target).queue_of(target_stream), bp::Region{*from},
+                  Device::of(source).queue_of(source_stream));
+    });
+  };
+  return table;
+}
+
+}  // namespace
+
+constexpr bp_peer peer_functions = make_peer_functions();
+
+}  // namespace level_zero
