@@ -40,17 +40,18 @@ Tensor scatter_add_by_a(const Recorded&, std::span<Tensor> gradients) {
   return grad;
 }
 
-// gather(grad, dim, index)
+// scatter_added(grad, dim, index, src.shape)
 Tensor scatter_add_by_src(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
   const Tensor index = call.tensor(2);
-  return gather(grad, dim, index);
+  const Tensor src = call.tensor(3);
+  return scatter_added(grad, dim, index, src.shape());
 }
 
 constexpr Derivative::Input scatter_add_inputs[] = {{0, scatter_add_by_a, nullptr, 0b0, 0b0, 0b0},
-                                                    {3, scatter_add_by_src, nullptr, 0b100, 0b0, 0b0}};
+                                                    {3, scatter_add_by_src, nullptr, 0b100, 0b1000, 0b0}};
 constexpr Derivative scatter_add_derivative{scatter_add_inputs, 2, Derivative::Fit::never};
 
 // flip(cumsum(flip(grad, {dim}), dim), {dim})

@@ -61,6 +61,8 @@ Tensor embed_strided(const Tensor& gradient, const Tensor& a, IntList size, IntL
                      std::optional<std::int64_t> offset);
 // a with the rows of `source` added at `index` along `dim`.
 Tensor index_add(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& source);
+// The gradient of scatter_add's source, of this shape: what the index does not reach has none.
+Tensor scatter_added(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape);
 // The gradient of scatter's source, of this shape: of several elements for one place, the last has it.
 Tensor scatter_chosen(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape);
 Tensor embedding_gradient(const Tensor& gradient, IntList weight_shape, const Tensor& indices,

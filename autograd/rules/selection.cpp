@@ -3,6 +3,27 @@
 
 namespace bp::autograd {
 
+namespace {
+
+// `read`, what an index chose, in the shape that it was chosen from: what lies beyond the index is 0.
+Tensor padded_behind(Tensor read, IntList shape) {
+  if (read.shape() == shape) return read;
+  if (shape.empty()) return reshape(read, shape);
+  if (read.ndim() == 0) read = reshape(read, {1});
+  std::vector<std::int64_t> pad;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    pad.push_back(0);
+    pad.push_back(shape[d] - read.shape()[d]);
+  }
+  return constant_pad_nd(read, pad);
+}
+
+}  // namespace
+
+Tensor scatter_added(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape) {
+  return padded_behind(gather(gradient, dim, index), shape);
+}
+
 Tensor scatter_chosen(const Tensor& gradient, std::int64_t dim, const Tensor& index,
                       IntList shape) {
   Tensor all = gather(gradient, dim, index);
@@ -17,15 +38,7 @@ Tensor scatter_chosen(const Tensor& gradient, std::int64_t dim, const Tensor& in
     const Tensor is_last = gather(scatter(none, dim, index, numbers), dim, index) == numbers;
     all = where(is_last, all, 0);
   }
-  if (all.shape() == shape) return all;
-  if (shape.empty()) return reshape(all, shape);
-  if (all.ndim() == 0) all = reshape(all, {1});
-  std::vector<std::int64_t> pad;
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    pad.push_back(0);
-    pad.push_back(shape[d] - all.shape()[d]);
-  }
-  return constant_pad_nd(all, pad);
+  return padded_behind(std::move(all), shape);
 }
 
 Tensor embedding_gradient(const Tensor& gradient, IntList weight_shape, const Tensor& indices,

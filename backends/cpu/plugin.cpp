@@ -7,6 +7,7 @@
 #include <string>
 
 #include <backplane/abi.h>
+#include <backplane/extensions/numerics.h>
 #include <backplane/extensions/program.h>
 
 #include "device.hpp"
@@ -49,9 +50,24 @@ bp_code make_program(void*, const bp_operator* op, const bp_kernel** out) noexce
 constexpr bp_program program_extension{{sizeof(bp_program), BP_TYPE_EXTENSION, nullptr},
                                        make_program};
 
+// The processor's own dot product of bf16, which oneDNN uses where it is, reads and gives no denormals.
+bool has_bf16_products() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 const bp_header* extension(void*, const char* name, uint32_t min_version) noexcept {
-  const bool is_program = std::strcmp(name, BP_PROGRAM) == 0 && min_version <= BP_PROGRAM_VERSION;
-  return is_program ? &program_extension.h : nullptr;
+  static const bp_numerics numerics{{sizeof(bp_numerics), BP_TYPE_EXTENSION, nullptr},
+                                    has_bf16_products() ? BP_NUMERICS_FLUSHES_BF16_PRODUCTS : 0u,
+                                    0};
+  const auto is = [&](const char* known, uint32_t version) {
+    return std::strcmp(name, known) == 0 && min_version <= version;
+  };
+  if (is(BP_PROGRAM, BP_PROGRAM_VERSION)) return &program_extension.h;
+  return is(BP_NUMERICS, BP_NUMERICS_VERSION) ? &numerics.h : nullptr;
 }
 
 // Quick, because every start of every application waits for it: oneDNN wakes at the first large

@@ -74,6 +74,7 @@ nlohmann::json to_json(const Subject& subject) {
   json["numerics"] = {{"flushes_denormals", subject.numerics.flushes_denormals},
                       {"tf32_matmul", subject.numerics.tf32_matmul},
                       {"low_accumulation", subject.numerics.low_accumulation},
+                      {"flushes_bf16_products", subject.numerics.flushes_bf16_products},
                       {"checks_handles", subject.numerics.checks_handles}};
   nlohmann::json& kernels = json["kernels"] = nlohmann::json::array();
   for (const DeclaredKernel& kernel : subject.kernels) kernels.push_back(kernel_json(kernel));
@@ -101,6 +102,7 @@ Subject read_subject(const nlohmann::json& json) {
   numerics.at("flushes_denormals").get_to(subject.numerics.flushes_denormals);
   numerics.at("tf32_matmul").get_to(subject.numerics.tf32_matmul);
   numerics.at("low_accumulation").get_to(subject.numerics.low_accumulation);
+  subject.numerics.flushes_bf16_products = numerics.value("flushes_bf16_products", false);
   numerics.at("checks_handles").get_to(subject.numerics.checks_handles);
   for (const nlohmann::json& kernel : json.at("kernels"))
     subject.kernels.push_back(read_kernel(kernel));

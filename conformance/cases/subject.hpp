@@ -25,7 +25,8 @@ struct Numerics {
   bool flushes_denormals = false;  // f32 results and operands below the smallest normal may be 0
   bool tf32_matmul = false;        // products of f32 have 10 bits
   bool low_accumulation = false;   // 16-bit sums are kept in 16 bits
-  bool checks_handles = false;     // a stale handle is an error, not undefined
+  bool flushes_bf16_products = false;  // the same, of what bf16 products read and give
+  bool checks_handles = false;         // a stale handle is an error, not undefined
 };
 
 struct Subject {

@@ -103,6 +103,7 @@ std::vector<Tensor> Evaluation::changed(const Change& change) const {
 }
 
 bool Evaluation::flushes(Dtype dtype) const {
+  if (dtype == bf16 && kind == RuleKind::products && numerics.flushes_bf16_products) return true;
   return numerics.flushes_denormals && (dtype == f32 || dtype == bf16 || dtype == complex64);
 }
 

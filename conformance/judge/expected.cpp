@@ -47,7 +47,8 @@ void take_exactly(ExpectedTensor& out, const Tensor& given, const Evaluation& al
 void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
   // A copy computes nothing, but for one into another dtype.
   const bool moves = all.op().kind == BP_KIND_COPY && all.name() != "cast";
-  if (!all.numerics.flushes_denormals || all.kind == RuleKind::shape || moves) return;
+  const bool may_flush = all.flushes(f32) || all.flushes(bf16);
+  if (!may_flush || all.kind == RuleKind::shape || moves) return;
   Problem flushed;
   flushed.op = all.problem.op;
   flushed.arguments = all.problem.arguments;

@@ -43,6 +43,7 @@ std::string numerics_line(const Numerics& numerics) {
     if (declared) text += std::string(text.empty() ? "declared numerics: " : ", ") + what;
   };
   add(numerics.flushes_denormals, "flushes denormals");
+  add(numerics.flushes_bf16_products, "bf16 products flush denormals");
   add(numerics.tf32_matmul, "TF32 products");
   add(numerics.low_accumulation, "16-bit sums");
   return text.empty() ? text : text + "\n";

@@ -264,17 +264,24 @@ Json CoreScope::backward(const Json& step) {
     for (const Json& each : step.at(key)) list.push_back(object(each).tensor);
     return list;
   };
-  const std::vector<Tensor> results = tensors("results"), cotangents = tensors("cotangents"),
-                            inputs = tensors("inputs");
+  std::vector<Tensor> results = tensors("results"), cotangents = tensors("cotangents");
+  const std::vector<Tensor> inputs = tensors("inputs");
+  for (std::size_t i = results.size(); i-- > 0;)
+    if (!requires_grad(results[i])) {  // one that this form of the call does not have
+      results.erase(results.begin() + static_cast<std::ptrdiff_t>(i));
+      cotangents.erase(cotangents.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   if (!recycles_) empty_cache(record_.device);
-  const std::vector<Tensor> found = autograd::grad(results, inputs, cotangents, {}, true);
+  std::vector<Tensor> found(inputs.size());
+  if (!results.empty()) found = autograd::grad(results, inputs, cotangents, {}, true);
+  for (std::size_t i = 0; i < found.size(); ++i)  // none means zero
+    if (!found[i].defined()) found[i] = zeros_like(inputs[i]);
   if (Json late = late_error(); !late.is_null()) return late;
   Json result = {{"code", BP_OK}, {"shapes", Json::array()}, {"dtypes", Json::array()}};
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const bool defined = found[i].defined();
-    result["shapes"].push_back(defined ? dims_json(found[i].shape()) : Json());
-    result["dtypes"].push_back(defined ? Json(dtype_word(found[i].dtype())) : Json());
-    if (defined) objects_[step.at("gradients").at(i).get<int>()].tensor = found[i];
+    result["shapes"].push_back(dims_json(found[i].shape()));
+    result["dtypes"].push_back(dtype_word(found[i].dtype()));
+    objects_[step.at("gradients").at(i).get<int>()].tensor = found[i];
   }
   look({}, nullptr);
   memory_.look(watch);

@@ -24,6 +24,7 @@ Numerics numerics_of(const DirectPlugin& plugin) {
   numerics.flushes_denormals = (flags & BP_NUMERICS_FLUSHES_DENORMALS) != 0;
   numerics.tf32_matmul = (flags & BP_NUMERICS_TF32_MATMUL) != 0;
   numerics.low_accumulation = (flags & BP_NUMERICS_LOW_ACCUMULATION) != 0;
+  numerics.flushes_bf16_products = (flags & BP_NUMERICS_FLUSHES_BF16_PRODUCTS) != 0;
   numerics.checks_handles = (flags & BP_NUMERICS_CHECKS_HANDLES) != 0;
   return numerics;
 }

@@ -48,6 +48,13 @@ TEST(Backward, gives_each_joined_tensor_its_own_dtype) {
   EXPECT_THAT(to_vector<float>(grad(y)), ElementsAre(3));
 }
 
+TEST(Backward, gives_a_source_larger_than_its_index_nothing_beyond) {
+  const Tensor source = leaf({1, 2, 3}), index = cast(tensor(Values{1, 1}), i64);
+  const Tensor added = scatter_add(zeros({2}, f64), 0, index, source);
+  EXPECT_THAT(values_of(derivative(added * tensor(Values{10, 20}), source)),
+              ElementsAre(20, 20, 0));
+}
+
 TEST(Backward, keeps_the_record_only_when_asked) {
   const Tensor x = leaf({2}), y = x * x;
   backward(y, {}, {.retain_graph = true});

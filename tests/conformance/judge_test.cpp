@@ -287,6 +287,29 @@ TEST(Judge, denormals_may_vanish_only_where_that_is_declared) {
   EXPECT_TRUE(compare(flushed, asked.first()).ok);
 }
 
+TEST(Judge, a_processors_bf16_products_may_flush_and_its_sums_may_not) {
+  const std::uint16_t one = 0x3f80, small = 0x40;  // half of the smallest normal number
+  Asked product("bmm", bf16), sum("add", bf16);
+  product.tensor<std::uint16_t>(bf16, {1, 1, 1}, {small})
+      .tensor<std::uint16_t>(bf16, {1, 1, 1}, {one});
+  sum.tensor<std::uint16_t>(bf16, {1}, {small}).tensor<std::uint16_t>(bf16, {1}, {0});
+  const Bytes kept = bytes_of<std::uint16_t>({small}), flushed = bytes_of<std::uint16_t>({0});
+  EXPECT_FALSE(compare(flushed, product.first()).ok);
+  product.numerics.flushes_bf16_products = sum.numerics.flushes_bf16_products = true;
+  EXPECT_TRUE(compare(kept, product.first()).ok);
+  EXPECT_TRUE(compare(flushed, product.first()).ok);
+  EXPECT_FALSE(compare(flushed, sum.first()).ok);
+}
+
+TEST(Judge, an_index_may_be_that_of_flushed_numbers_where_that_is_declared) {
+  Asked asked("argmax");
+  asked.floats({2}, {0, 0x1p-140f});
+  EXPECT_FALSE(compare(bytes_of<std::int64_t>({0}), asked.first()).ok);
+  asked.numerics.flushes_denormals = true;
+  EXPECT_TRUE(compare(bytes_of<std::int64_t>({0}), asked.first()).ok);
+  EXPECT_TRUE(compare(bytes_of<std::int64_t>({1}), asked.first()).ok);
+}
+
 TEST(Judge, what_is_too_large_becomes_infinite) {
   const ExpectedTensor expected = Asked("exp").floats({2}, {89, 88.7f}).first();
   EXPECT_TRUE(compare(bytes_of<float>({HUGE_VALF, std::exp(88.7f)}), expected).ok);

@@ -21,6 +21,9 @@ extern "C" {
 #define BP_NUMERICS_LOW_ACCUMULATION 4u
 /* Functions given a handle, stream or event that lives no more answer BP_BAD_ARGUMENT; without it that is undefined. */
 #define BP_NUMERICS_CHECKS_HANDLES 8u
+/* Products and convolutions of bf16 may take operands and results below the smallest normal number for 0, as the
+ * processors' instructions for them do. */
+#define BP_NUMERICS_FLUSHES_BF16_PRODUCTS 16u
 
 typedef struct bp_numerics {
   bp_header h;    /* type BP_TYPE_EXTENSION */
