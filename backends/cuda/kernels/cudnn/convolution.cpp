@@ -113,11 +113,8 @@ class Convolving {
   void add_inside(bp::In bias) { bias_ = bias.data<void>(); }
 
   bp::Status run() {
-    for (const bp::AnyTensor& tensor : {sides_.large, sides_.weight, sides_.small})
-      if (tensor.numel() == 0) return bp::Status::from_host(BP_UNSUPPORTED);
     Planner* const planner = planner_of(card_);
-    if (planner == nullptr || !counts_the_same(sides_, windows_))
-      return bp::Status::from_host(BP_UNSUPPORTED);
+    if (planner == nullptr) return bp::Status::from_host(BP_UNSUPPORTED);
     if (bp::Status status = place_inputs(); !status.is_ok()) return status;
     const std::array<Ways::Binding, 4> bindings = {
         {{0, addresses_[0]}, {1, addresses_[1]}, {2, addresses_[2]}, {bias_id, bias_}}};
@@ -294,13 +291,20 @@ bp::Status convolution_backward_weight(bp::Call call, bp::In grad, bp::In a, bp:
   return convolving.run();
 }
 
-bool has_library(bp::Call, bp::In, bp::In, std::optional<bp::In>, bp::Ints, bp::Ints, bp::Ints,
-                 bool, bp::Ints, int64_t, bp::Out) {
-  return library() != nullptr;
+bool is_known(const Sides& sides, const WindowLists& windows) {
+  return library() != nullptr && sides.large.numel() != 0 && sides.weight.numel() != 0 &&
+         sides.small.numel() != 0 && counts_the_same(sides, windows);
 }
-bool has_library_for_weight(bp::Call, bp::In, bp::In, bp::Ints, bp::Ints, bp::Ints, bp::Ints,
-                            int64_t, bp::Out) {
-  return library() != nullptr;
+
+bool takes_convolution(bp::Call, bp::In a, bp::In weight, std::optional<bp::In>, bp::Ints stride,
+                       bp::Ints padding, bp::Ints dilation, bool transposed, bp::Ints, int64_t,
+                       bp::Out out) {
+  return is_known(transposed ? Sides{out, weight, a} : Sides{a, weight, out},
+                  {stride, padding, dilation, a.ndim() - 2});
+}
+bool takes_gradient_by_weight(bp::Call, bp::In grad, bp::In a, bp::Ints, bp::Ints stride,
+                              bp::Ints padding, bp::Ints dilation, int64_t, bp::Out out) {
+  return is_known({a, out, grad}, {stride, padding, dilation, a.ndim() - 2});
 }
 
 }  // namespace
@@ -313,14 +317,14 @@ BP_KERNELS(cuda_convolution) {
       .dtypes(bp::floating)
       .layouts(bp::contiguous | bp::channels_last)
       .layouts(Convolution::place::bias, bp::strided)
-      .supports(cudnn::has_library)
+      .supports(cudnn::takes_convolution)
       .deterministic()
       .capturable()
       .scratch();
   k.add<bp::op::convolution_backward_weight>(cudnn::convolution_backward_weight)
       .dtypes(bp::floating)
       .layouts(bp::contiguous | bp::channels_last)
-      .supports(cudnn::has_library_for_weight)
+      .supports(cudnn::takes_gradient_by_weight)
       .deterministic()
       .capturable()
       .scratch();
