@@ -63,7 +63,8 @@ class Worker {
     {
       const std::unique_ptr<Scope> scope = lane_->scope(poison);
       // Rows that draw give the same each time that the script is run.
-      if (options_.lane == "core" && request.contains("seed")) scope->step({{"do", "host"}, {"seed", request["seed"]}});
+      if (options_.lane == "core" && request.contains("seed"))
+        scope->step({{"do", "host"}, {"seed", request["seed"]}});
       for (const Json& step : request.at("steps")) {
         Json result;
         try {
