@@ -6,8 +6,6 @@
 namespace reference {
 namespace {
 
-constexpr uint8_t mask = REFERENCE_MASK;
-
 // Of tables, counted from 1; so that one's handle is not taken for another's.
 std::atomic<uint32_t> num_tables{0};
 
@@ -93,12 +91,8 @@ bp::Handle Memory::handle_at(uint32_t index) const {
   return uint64_t{table_} << 56 | uint64_t{slots_[index].generation} << 32 | index;
 }
 
-void copy_masked(uint8_t* to, const uint8_t* from, uint64_t bytes) {
-  for (uint64_t i = 0; i < bytes; ++i) to[i] = from[i] ^ mask;
-}
-
 void fill_masked(uint8_t* to, uint64_t bytes, const uint8_t* pattern, uint32_t pattern_bytes) {
-  for (uint64_t i = 0; i < bytes; ++i) to[i] = pattern[i % pattern_bytes] ^ mask;
+  for (uint64_t i = 0; i < bytes; ++i) to[i] = pattern[i % pattern_bytes] ^ REFERENCE_MASK;
 }
 
 }  // namespace reference
