@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <backplane/plugin/compiler.hpp>
+
 #include "device.hpp"
 #include "module.hpp"
 #include "nvrtc.hpp"
@@ -62,53 +64,12 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
 
 // ---- The extension's table -----------------------------------------------------------------------------
 
-namespace {
-
-template <class T> bp_code store(bp::Result<std::unique_ptr<Module>> made, T** out) {
-  *out = reinterpret_cast<T*>(made.value().release());
-  return made.status().code();
-}
-
-constexpr bp_compiler make_compiler_functions() {
-  bp_compiler table{};
-  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
-  table.describe = [](bp_device* device, bp_compiler_info* info) {
-    return bp::guarded([=] { return Device::of(device).compiler().describe(*info); });
-  };
-  table.compile = [](bp_device* device, const bp_source* source, bp_module** out) {
-    return bp::guarded([=] {
-      return bp::Status::from_host(store(Module::compile(Device::of(device), *source), out));
+constexpr bp_compiler compiler_functions = bp::compiler_of<Device, Module, Function>(
+    [](bp_device* device, const bp_launch* launch, bp_stream* stream) {
+      return bp::guarded([=] {
+        return reinterpret_cast<Function*>(launch->function)
+            ->launch(*launch, Device::of(device).queue_of(stream));
+      });
     });
-  };
-  table.binary = [](bp_device*, bp_module* module, uint64_t* bytes, void* to) {
-    return bp::guarded([=] { return Module::of(module).binary(*bytes, to); });
-  };
-  table.load = [](bp_device* device, const char* name, const void* binary, uint64_t bytes,
-                  bp_module** out) {
-    return bp::guarded([=] {
-      return bp::Status::from_host(
-          store(Module::load(Device::of(device), name, binary, bytes), out));
-    });
-  };
-  table.release = [](bp_device*, bp_module* module) { delete &Module::of(module); };
-  table.find = [](bp_device*, bp_module* module, const char* kernel, bp_function** out) {
-    return bp::guarded([=] {
-      bp::Result<Function*> found = Module::of(module).find(kernel);
-      *out = reinterpret_cast<bp_function*>(found.value());
-      return found.status();
-    });
-  };
-  table.launch = [](bp_device* device, const bp_launch* launch, bp_stream* stream) {
-    return bp::guarded([=] {
-      return reinterpret_cast<Function*>(launch->function)
-          ->launch(*launch, Device::of(device).queue_of(stream));
-    });
-  };
-  return table;
-}
-
-}  // namespace
-
-constexpr bp_compiler compiler_functions = make_compiler_functions();
 
 }  // namespace cuda_backend
