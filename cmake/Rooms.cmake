@@ -46,12 +46,15 @@ function(bp_library name)
   add_dependencies(programs ${name})
 endfunction()
 
-# bp_program(NAME SOURCES FILE... [LIBS TARGET...] [INSTALL]) makes bin/NAME, an application like any other.
+# bp_program(NAME SOURCES FILE... [LIBS TARGET...] [INSTALL] [APART]) makes bin/NAME, an application like any other. What is
+# APART, `./dev build` leaves to those who measure or test.
 function(bp_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL;APART" "" "SOURCES;LIBS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE backplane ${arg_LIBS} bp_warnings Threads::Threads)
-  add_dependencies(programs ${name})
+  if(NOT arg_APART)
+    add_dependencies(programs ${name})
+  endif()
   if(arg_INSTALL)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT core)
   endif()
