@@ -10,7 +10,7 @@ class CudaNvrtc : public direct::CudaPlugin {
  protected:
   bp_code compile(const std::string& code, std::string& binary, uint32_t architecture = 90,
                   const char* options = "", const char* language = BP_LANGUAGE_CUDA_CXX) {
-    const bp_source source = source_of(code, options, language);
+    const bp_source source = direct::source_of(code, options, language);
     binary.resize(1 << 20);
     uint64_t bytes = binary.size();
     const bp_code code_of = extension<bp_cuda_hooks>(BP_CUDA_HOOKS)

@@ -3,34 +3,12 @@
 #include <numeric>
 #include <thread>
 
+#include "backends/compiler_checks.hpp"
 #include "backends/opencl/direct_device.hpp"
 
 namespace {
 
-class OpenClCompiler : public direct::OpenCl {
- protected:
-  std::vector<char> binary_of(bp_module* module) {
-    uint64_t bytes = 0;
-    EXPECT_EQ(compiler().binary(device.get(), module, &bytes, nullptr), BP_OK);
-    std::vector<char> binary(bytes);
-    EXPECT_EQ(compiler().binary(device.get(), module, &bytes, binary.data()), BP_OK);
-    return binary;
-  }
-  bp_code load(const std::vector<char>& binary, bp_module** out) {
-    return compiler().load(device.get(), "axpb", binary.data(), binary.size(), out);
-  }
-  void expect_axpb_works(bp_function* function) {
-    const bp_handle x = upload(std::vector<float>{9, 1, 2, 3}), y = device.allocate(32);
-    const direct::AxpbValues values{4, 16, 10, 0.5f};
-    ASSERT_EQ(launch(function, 3, {argument(x), argument(y), argument(&values)}), BP_OK)
-        << fake::Host::last_message();
-    const std::vector<float> got = download<float>(y, 7);
-    EXPECT_EQ(std::vector<float>(got.begin() + 4, got.end()),
-              (std::vector<float>{10.5f, 20.5f, 30.5f}));
-    device.release(x);
-    device.release(y);
-  }
-};
+using OpenClCompiler = direct::OpenCl;
 
 TEST_F(OpenClCompiler, describes_itself) {
   bp_compiler_info info{};
@@ -47,17 +25,12 @@ TEST_F(OpenClCompiler, describes_itself) {
 }
 
 TEST_F(OpenClCompiler, fills_no_more_than_the_caller_knows) {
-  bp_compiler_info info{};
-  info.h = {offsetof(bp_compiler_info, max_group), BP_COMPILER_INFO_TYPE, nullptr};
-  info.compute_units = 77;
-  ASSERT_EQ(compiler().describe(device.get(), &info), BP_OK);
-  EXPECT_NE(info.identity, nullptr);
-  EXPECT_EQ(info.compute_units, 77u);
+  direct::expect_no_more_described_than_the_caller_knows(*this);
 }
 
 TEST_F(OpenClCompiler, launches_with_memory_at_offsets_and_values) {
   bp_module* module = compile(direct::axpb);
-  expect_axpb_works(find(module, "axpb"));
+  direct::expect_axpb_works(*this, find(module, "axpb"));
   release(module);
 }
 
@@ -225,62 +198,15 @@ TEST_F(OpenClCompiler, a_missing_kernel_is_told_with_those_that_exist) {
 }
 
 TEST_F(OpenClCompiler, a_binary_runs_after_it_was_loaded) {
-  bp_module* compiled = compile(direct::axpb);
-  const std::vector<char> binary = binary_of(compiled);
-  release(compiled);
-  bp_module* loaded = nullptr;
-  ASSERT_EQ(load(binary, &loaded), BP_OK) << fake::Host::last_message();
-  expect_axpb_works(find(loaded, "axpb"));
-  EXPECT_FALSE(binary_of(loaded).empty());
-  release(loaded);
+  direct::expect_a_binary_runs_after_it_was_loaded(*this, compile(direct::axpb));
 }
 
 TEST_F(OpenClCompiler, a_broken_binary_is_refused_wherever_it_broke) {
-  bp_module* module = compile(direct::axpb);
-  const std::vector<char> whole = binary_of(module);
-  release(module);
-  for (const size_t length :
-       {size_t{0}, size_t{5}, size_t{24}, whole.size() / 2, whole.size() - 1}) {
-    std::vector<char> cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length));
-    bp_module* loaded = nullptr;
-    EXPECT_EQ(load(cut, &loaded), BP_BAD_ARGUMENT) << length;
-    EXPECT_EQ(loaded, nullptr);
-  }
-  for (const size_t place :
-       {size_t{0}, size_t{9}, size_t{20}, whole.size() / 2, whole.size() - 1}) {
-    std::vector<char> spoiled = whole;
-    spoiled[place] ^= 4;
-    bp_module* loaded = nullptr;
-    EXPECT_EQ(load(spoiled, &loaded), BP_BAD_ARGUMENT) << place;
-  }
+  direct::expect_a_broken_binary_is_refused_wherever_it_broke(*this, compile(direct::axpb));
 }
 
 TEST_F(OpenClCompiler, eight_threads_launch_one_function) {
-  bp_module* module = compile(direct::axpb);
-  bp_function* function = find(module, "axpb");
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t) {
-    threads.emplace_back([&, t] {
-      bp_stream* stream = make_stream();
-      const bp_handle x = upload(std::vector<float>(64, static_cast<float>(t))),
-                      y = device.allocate(256);
-      for (int i = 0; i < 200; ++i) {
-        const direct::AxpbValues values{0, 0, 100, static_cast<float>(i)};
-        ASSERT_EQ(launch(function, 64, {argument(x), argument(y), argument(&values)}, stream),
-                  BP_OK);
-        float got[64];
-        ASSERT_EQ(device.to_host(got, y, 256, stream), BP_OK);
-        ASSERT_EQ(device.synchronize(stream), BP_OK);
-        ASSERT_EQ(got[0], static_cast<float>(100 * t + i));
-        ASSERT_EQ(got[63], static_cast<float>(100 * t + i));
-      }
-      device.release(x);
-      device.release(y);
-      destroy(stream);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  release(module);
+  direct::expect_eight_threads_launch_one_function(*this, compile(direct::axpb));
 }
 
 TEST_F(OpenClCompiler, eight_threads_compile_at_once) {
