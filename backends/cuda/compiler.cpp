@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <backplane/plugin/binaries.hpp>
 #include <backplane/plugin/compiler.hpp>
 
 #include "device.hpp"
@@ -55,11 +56,7 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
   made.vector_bytes = 16;  // the widest load of one work-item
   made.subgroup_size = static_cast<uint32_t>(attribute_of(id_, CU_DEVICE_ATTRIBUTE_WARP_SIZE));
 
-  const size_t known = std::min<size_t>(info.h.size, sizeof made);
-  if (known < sizeof info.h) return bp::bad_argument("describe: the struct has %zu bytes", known);
-  std::memcpy(reinterpret_cast<char*>(&info) + sizeof info.h,
-              reinterpret_cast<const char*>(&made) + sizeof info.h, known - sizeof info.h);
-  return bp::ok;
+  return bp::fill_struct(info, made, "describe");
 }
 
 // ---- The extension's table -----------------------------------------------------------------------------

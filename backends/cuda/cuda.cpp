@@ -1,13 +1,9 @@
 #include "cuda.hpp"
 
-#include <atomic>
 #include <dlfcn.h>
-#include <pthread.h>
 
 namespace cuda_backend {
 namespace {
-
-std::atomic<uint32_t> generation{0};
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -122,21 +118,6 @@ int first_lost_card(int ordinal) {
 
 bp::Status failed(const char* what, int error) {
   return bp::error(class_of(error), "%s: %s", what, name_of(error).c_str());
-}
-
-uint32_t process_generation() {
-  // A counter is read in a nanosecond; getpid() is a system call, and every launch asks.
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-  (void)registered;
-  return generation.load(std::memory_order_relaxed);
-}
-
-bp::Status check_process(uint32_t born) {
-  if (generation.load(std::memory_order_relaxed) == born) [[likely]]
-    return bp::ok;
-  return bp::device_lost(
-      "the NVIDIA driver was started before fork() and cannot follow into the child");
 }
 
 }  // namespace cuda_backend

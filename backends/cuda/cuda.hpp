@@ -6,6 +6,7 @@
 #include <string>
 
 #include <backplane/plugin.hpp>
+#include <backplane/plugin/process.hpp>
 
 namespace cuda_backend {
 
@@ -110,10 +111,8 @@ inline unsigned long long number(uint64_t value) {
   return value;  // what %llu takes
 }
 
-// An error if this process was forked from the one in which `born` was process_generation(): nothing of the driver
-// works in such a child.
-uint32_t process_generation();
-bp::Status check_process(uint32_t born);
+using bp::check_process;
+using bp::process_generation;
 
 // Makes a context this thread's current one while it lives. A thread that had another one gets that back, since the
 // application may be using it; a thread that had none keeps ours, so that the next call has nothing to do.

@@ -1,6 +1,6 @@
 #include "module.hpp"
 
-#include <cstring>
+#include <backplane/plugin/binaries.hpp>
 
 #include "device.hpp"
 #include "nvrtc.hpp"
@@ -8,40 +8,7 @@
 namespace cuda_backend {
 namespace {
 
-// Before every binary that leaves us: the driver believes what it is given, and reads past the end of a cut one.
-struct Seal {
-  char magic[8];
-  uint64_t bytes;
-  uint64_t hash;
-};
-constexpr char magic[8] = {'b', 'p', '.', 'c', 'u', 'd', 'a', '1'};
-
-// FNV-1a, 64 bits.
-uint64_t hash_of(const char* bytes, size_t count) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < count; ++i)
-    hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 0x100000001b3;
-  return hash;
-}
-
-Seal seal_of(const char* bytes, size_t count) {
-  Seal seal;
-  std::memcpy(seal.magic, magic, sizeof magic);
-  seal.bytes = count;
-  seal.hash = hash_of(bytes, count);
-  return seal;
-}
-
-bool is_whole(const char* binary, uint64_t bytes) {
-  if (binary == nullptr || bytes <= sizeof(Seal)) return false;
-  const Seal expected = seal_of(binary + sizeof(Seal), bytes - sizeof(Seal));
-  return std::memcmp(binary, &expected, sizeof expected) == 0;
-}
-
-std::string sealed(const std::string& code) {
-  const Seal seal = seal_of(code.data(), code.size());
-  return std::string(reinterpret_cast<const char*>(&seal), sizeof seal) + code;
-}
+constexpr std::string_view maker = "bp.cuda1";
 
 }  // namespace
 
@@ -59,7 +26,8 @@ bp::Result<std::unique_ptr<Module>> Module::compile(Device& device, const bp_sou
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
   bp::Result<std::string> code = nvrtc::compile(source, device.found().architecture);
   if (!code.is_ok()) return code.status();
-  std::unique_ptr<Module> made(new Module(device, source.name, sealed(code.value())));
+  std::unique_ptr<Module> made(
+      new Module(device, source.name, bp::seal_binary(maker, code.value())));
   if (bp::Status status = made->put_on_card(); !status.is_ok()) return status;
   return made;
 }
@@ -67,12 +35,12 @@ bp::Result<std::unique_ptr<Module>> Module::compile(Device& device, const bp_sou
 bp::Result<std::unique_ptr<Module>> Module::load(Device& device, const char* name,
                                                  const void* binary, uint64_t bytes) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  const auto* given = static_cast<const char*>(binary);
-  if (!is_whole(given, bytes)) {
+  const std::string_view given(static_cast<const char*>(binary), binary == nullptr ? 0 : bytes);
+  if (bp::open_binary(maker, given).empty()) {
     return bp::bad_argument("%s: %llu bytes that are no binary of this backend, or not all of it",
                             name, number(bytes));
   }
-  std::unique_ptr<Module> made(new Module(device, name, std::string(given, bytes)));
+  std::unique_ptr<Module> made(new Module(device, name, std::string(given)));
   if (bp::Status status = made->put_on_card(); !status.is_ok()) return status;
   return made;
 }
@@ -80,7 +48,7 @@ bp::Result<std::unique_ptr<Module>> Module::load(Device& device, const char* nam
 bp::Status Module::put_on_card() {
   const Current current(device_.context());
   const OutsideCapture outside;
-  const CUresult error = driver.cuModuleLoadData(&module_, sealed_.data() + sizeof(Seal));
+  const CUresult error = driver.cuModuleLoadData(&module_, bp::open_binary(maker, sealed_).data());
   if (error == CUDA_SUCCESS) return bp::ok;
   module_ = nullptr;
   const bool unfit = error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_INVALID_IMAGE ||
@@ -91,16 +59,7 @@ bp::Status Module::put_on_card() {
 }
 
 bp::Status Module::binary(uint64_t& bytes, void* to) const {
-  if (to == nullptr) {
-    bytes = sealed_.size();
-    return bp::ok;
-  }
-  if (bytes != sealed_.size()) {
-    return bp::bad_argument("%s: its binary has %zu bytes, not %llu", name_.c_str(), sealed_.size(),
-                            number(bytes));
-  }
-  std::memcpy(to, sealed_.data(), sealed_.size());
-  return bp::ok;
+  return bp::give_binary(name_.c_str(), sealed_, bytes, to);
 }
 
 bp::Result<Function*> Module::find(const char* kernel) {

@@ -1,14 +1,10 @@
 #include "level_zero.hpp"
 
-#include <atomic>
 #include <cstdio>
 #include <dlfcn.h>
-#include <pthread.h>
 
 namespace level_zero {
 namespace {
-
-std::atomic<uint32_t> generation{0};
 
 template <class Function> bool find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
@@ -130,20 +126,6 @@ bp_code class_of(ze_result_t result) {
 
 bp::Status failed(const char* what, ze_result_t result) {
   return bp::error(class_of(result), "%s: %s", what, name_of(result).c_str());
-}
-
-uint32_t process_generation() {
-  // A counter is read in a nanosecond; getpid() is a system call, and every launch asks.
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-  (void)registered;
-  return generation.load(std::memory_order_relaxed);
-}
-
-bp::Status check_process(uint32_t born) {
-  if (generation.load(std::memory_order_relaxed) == born) [[likely]]
-    return bp::ok;
-  return bp::device_lost("the device was opened before fork() and cannot follow into the child");
 }
 
 }  // namespace level_zero

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <backplane/plugin.hpp>
+#include <backplane/plugin/process.hpp>
 
 namespace level_zero {
 
@@ -95,10 +96,8 @@ inline void require(const char* what, ze_result_t result) {
   if (result != ZE_RESULT_SUCCESS) throw bp::Failure{failed(what, result)};
 }
 
-// An error if this process was forked from the one in which `born` was process_generation(): a driver's threads
-// do not follow into a child, and what waits for them would wait for ever.
-uint32_t process_generation();
-bp::Status check_process(uint32_t born);
+using bp::check_process;
+using bp::process_generation;
 
 // A descriptor or a struct of properties that says what it is.
 template <class T> T describe(ze_structure_type_t type) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <backplane/plugin/binaries.hpp>
 #include <backplane/plugin/compiler.hpp>
 
 #include "device.hpp"
@@ -111,11 +112,7 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
   made.vector_bytes = width > 1 ? width * static_cast<uint32_t>(sizeof(float)) : 0;
   made.subgroup_size = subgroup_size(device_);
 
-  const size_t known = std::min<size_t>(info.h.size, sizeof made);
-  if (known < sizeof info.h) return bp::bad_argument("describe: the struct has %zu bytes", known);
-  std::memcpy(reinterpret_cast<char*>(&info) + sizeof info.h,
-              reinterpret_cast<const char*>(&made) + sizeof info.h, known - sizeof info.h);
-  return bp::ok;
+  return bp::fill_struct(info, made, "describe");
 }
 
 bool Compiler::takes(const char* language) const {

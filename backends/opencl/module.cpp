@@ -2,40 +2,14 @@
 
 #include <cstring>
 
+#include <backplane/plugin/binaries.hpp>
+
 #include "device.hpp"
 
 namespace opencl {
 namespace {
 
-// Before every binary that leaves us. Drivers believe what they are given, and crash on a truncated file.
-struct Seal {
-  char magic[8];
-  uint64_t bytes;
-  uint64_t hash;
-};
-constexpr char magic[8] = {'b', 'p', '.', 'o', 'c', 'l', '.', '1'};
-
-// FNV-1a, 64 bits.
-uint64_t hash_of(const char* bytes, size_t count) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < count; ++i)
-    hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 0x100000001b3;
-  return hash;
-}
-
-Seal seal_of(const char* bytes, size_t count) {
-  Seal seal;
-  std::memcpy(seal.magic, magic, sizeof magic);
-  seal.bytes = count;
-  seal.hash = hash_of(bytes, count);
-  return seal;
-}
-
-bool is_whole(const char* binary, uint64_t bytes) {
-  if (binary == nullptr || bytes <= sizeof(Seal)) return false;
-  const Seal expected = seal_of(binary + sizeof(Seal), bytes - sizeof(Seal));
-  return std::memcmp(binary, &expected, sizeof expected) == 0;
-}
+constexpr std::string_view maker = "bp.ocl.1";
 
 std::string build_log(cl_program program, cl_device_id device) {
   size_t bytes = 0;
@@ -62,29 +36,9 @@ bp::Status build(cl_program program, cl_device_id device, const std::string& opt
       host.set_error(&host, refused ? BP_BAD_ARGUMENT : class_of(error), message.c_str()));
 }
 
-// Whether the instructions fill the module exactly: a driver was seen to end the process over one that was cut.
-bool is_whole_spirv(const void* code, uint64_t bytes) {
-  constexpr uint64_t header_words = 5;
-  constexpr uint32_t spirv_magic = 0x07230203;
-  const auto word = [code](uint64_t index) {
-    uint32_t value;
-    std::memcpy(&value, static_cast<const char*>(code) + 4 * index, 4);
-    return value;
-  };
-  const uint64_t words = bytes / 4;
-  if (bytes % 4 != 0 || words < header_words || word(0) != spirv_magic) return false;
-  uint64_t at = header_words;
-  while (at < words) {
-    const uint32_t length = word(at) >> 16;
-    if (length == 0) return false;
-    at += length;
-  }
-  return at == words;
-}
-
 OwnedProgram make_program(Device& device, const bp_source& source, cl_int* error) {
   if (std::strcmp(source.language, BP_LANGUAGE_SPIRV) == 0) {
-    if (!is_whole_spirv(source.code, source.bytes)) {
+    if (!bp::is_whole_spirv(source.code, source.bytes)) {
       *error = CL_INVALID_VALUE;
       return nullptr;
     }
@@ -138,13 +92,14 @@ bp::Result<std::unique_ptr<Module>> Module::compile(Device& device, const bp_sou
 bp::Result<std::unique_ptr<Module>> Module::load(Device& device, const char* name,
                                                  const void* binary, uint64_t bytes) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  const auto* sealed = static_cast<const char*>(binary);
-  if (!is_whole(sealed, bytes)) {
+  const std::string_view given(static_cast<const char*>(binary), binary == nullptr ? 0 : bytes);
+  const std::string_view opened = bp::open_binary(maker, given);
+  if (opened.empty()) {
     return bp::bad_argument("%s: %llu bytes that are no binary of this backend, or not all of it",
                             name, number(bytes));
   }
-  const auto* code = reinterpret_cast<const unsigned char*>(sealed) + sizeof(Seal);
-  const size_t code_bytes = bytes - sizeof(Seal);
+  const auto* code = reinterpret_cast<const unsigned char*>(opened.data());
+  const size_t code_bytes = opened.size();
   const cl_device_id id = device.id();
   cl_int error = CL_SUCCESS, taken = CL_SUCCESS;
   OwnedProgram program(
@@ -163,16 +118,7 @@ bp::Status Module::binary(uint64_t& bytes, void* to) {
   if (binary_.empty()) {
     if (bp::Status status = read_binary(); !status.is_ok()) return status;
   }
-  if (to == nullptr) {
-    bytes = binary_.size();
-    return bp::ok;
-  }
-  if (bytes != binary_.size()) {
-    return bp::bad_argument("%s: its binary has %zu bytes, not %llu", name_.c_str(), binary_.size(),
-                            number(bytes));
-  }
-  std::memcpy(to, binary_.data(), binary_.size());
-  return bp::ok;
+  return bp::give_binary(name_.c_str(), binary_, bytes, to);
 }
 
 bp::Status Module::read_binary() {
@@ -181,14 +127,12 @@ bp::Status Module::read_binary() {
       clGetProgramInfo(program_.get(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr);
   if (error == CL_SUCCESS && bytes == 0)
     return bp::unsupported("%s: the driver gives no binary", name_.c_str());
-  std::string sealed(sizeof(Seal) + bytes, '\0');
-  auto* code = reinterpret_cast<unsigned char*>(sealed.data() + sizeof(Seal));
+  std::string native(bytes, '\0');
+  auto* code = reinterpret_cast<unsigned char*>(native.data());
   if (error == CL_SUCCESS)
     error = clGetProgramInfo(program_.get(), CL_PROGRAM_BINARIES, sizeof code, &code, nullptr);
   if (error != CL_SUCCESS) return failed("asking for a binary", error);
-  const Seal seal = seal_of(sealed.data() + sizeof seal, bytes);
-  std::memcpy(sealed.data(), &seal, sizeof seal);
-  binary_ = std::move(sealed);
+  binary_ = bp::seal_binary(maker, native);
   return bp::ok;
 }
 

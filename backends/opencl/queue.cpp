@@ -1,13 +1,9 @@
 #include "queue.hpp"
 
-#include <pthread.h>
-
 #include "discovery.hpp"
 
 namespace opencl {
 namespace {
-
-std::atomic<uint32_t> generation{0};
 
 cl_command_queue make_queue(cl_context context, cl_device_id device, int32_t priority) {
   cl_int error = CL_SUCCESS;
@@ -48,19 +44,6 @@ OwnedQueue shared(cl_command_queue queue) {
 }
 
 }  // namespace
-
-uint32_t process_generation() {
-  // A counter is read in a nanosecond; getpid() is a system call, and every launch asks.
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-  (void)registered;
-  return generation.load(std::memory_order_relaxed);
-}
-
-bp::Status check_process(uint32_t born) {
-  if (generation.load(std::memory_order_relaxed) == born) return bp::ok;
-  return bp::device_lost("the device was opened before fork() and cannot follow into the child");
-}
 
 // ---- Streams -----------------------------------------------------------------------------------------
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include <backplane/plugin/process.hpp>
+
 #include "opencl.hpp"
 #include "staging.hpp"
 
@@ -12,10 +14,8 @@ namespace opencl {
 
 class Recording;
 
-// An error if this process was forked from the one in which `born` was process_generation(): a driver's threads
-// do not follow into a child, and what waits for them would wait for ever.
-uint32_t process_generation();
-bp::Status check_process(uint32_t born);
+using bp::check_process;
+using bp::process_generation;
 
 // Threads: any, for every function but constructor and destructor.
 class Queue {
