@@ -160,6 +160,16 @@ bp_code run(const Candidate& candidate, Frame& frame, Launch& launch) {
   return code;
 }
 
+Tensor empty_result(const Candidate& candidate, Frame& frame, std::uint32_t index) {
+  const OutputSpec& spec = frame.inferred.outputs[index];
+  if (follows_channels_last(candidate, frame, index))
+    return empty_tensor(spec.shape, spec.dtype, frame.device(), MemoryFormat::channels_last);
+  IntList strides;
+  if (shared_dense_strides(frame, index, strides))
+    return empty_strided_tensor(spec.shape, strides, spec.dtype, frame.device());
+  return empty_tensor(spec.shape, spec.dtype, frame.device());
+}
+
 }  // namespace
 
 bool accepts(const Candidate& candidate, Frame& frame) {
@@ -197,13 +207,12 @@ bool accepts(const Candidate& candidate, Frame& frame) {
 }
 
 Tensor allocate_result(const Candidate& candidate, Frame& frame, std::uint32_t index) {
-  const OutputSpec& spec = frame.inferred.outputs[index];
-  if (follows_channels_last(candidate, frame, index))
-    return empty_tensor(spec.shape, spec.dtype, frame.device(), MemoryFormat::channels_last);
-  IntList strides;
-  if (shared_dense_strides(frame, index, strides))
-    return empty_strided_tensor(spec.shape, strides, spec.dtype, frame.device());
-  return empty_tensor(spec.shape, spec.dtype, frame.device());
+  try {
+    return empty_result(candidate, frame, index);
+  } catch (const Error& error) {
+    if (error.error_class() != ErrorClass::out_of_memory) throw;
+    throw_error(error.error_class(), fmt::format("{}: {}", frame.op().name(), error.what()));
+  }
 }
 
 bp_call make_abi_call(Frame& frame, Launch& launch) {
