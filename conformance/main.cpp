@@ -146,6 +146,8 @@ struct CommandLine {
         ->type_name("FOLDER");
     certify->add_option("--waivers", options.waivers, "What may fail, why, and until when")
         ->type_name("FILE");
+    certify->add_flag("--install", options.install,
+                      "For 'backplane devices' and applications to show, too");
     CLI::App* verify =
         add("verify", "Whether a certificate holds", bp::conform::verify_certificate);
     verify->add_option("certificate", options.files, "A certificate, beside its journal")

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <backplane/dispatcher/capture.hpp>
+#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "generated_kernels.hpp"
@@ -14,9 +15,9 @@ namespace {
 // The device's own recording, if it has the extension.
 bool find_api(Recording& recording) {
   const bp_header* found = find_extension(*recording.record().backend, BP_CAPTURE,
-                                          BP_CAPTURE_VERSION, sizeof(bp_capture));
+                                          BP_CAPTURE_VERSION, loading::abi_size("bp_capture", 1));
   if (!found) return false;
-  std::memcpy(&recording.api, found, sizeof(bp_capture));
+  std::memcpy(&recording.api, found, std::min<std::size_t>(found->size, sizeof(bp_capture)));
   const bp_capture& api = recording.api;
   return api.begin && api.end && api.replay && api.release;
 }

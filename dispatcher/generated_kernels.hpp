@@ -7,7 +7,7 @@
 
 namespace bp {
 
-// The backend's extension, or null; `least_bytes` is what the caller will read of it.
+// The backend's extension, or null; `least_bytes` is what it had in 1.0. What came later is asked for with BP_HAS.
 const bp_header* find_extension(const Backend& backend, const char* name, std::uint32_t version,
                                 std::size_t least_bytes);
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
+#include <backplane/dispatcher/loading/plugin_library.hpp>
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
@@ -128,7 +130,7 @@ std::uint32_t is_deterministic(const bp_host*) {
   return deterministic();
 }
 const bp_settings settings = {{sizeof(bp_settings), BP_TYPE_EXTENSION, nullptr},
-                              [] { return std::uint32_t{allow_tf32()}; }};
+                              [](const bp_host*) { return std::uint32_t{allow_tf32()}; }};
 
 const bp_header* extension(const bp_host*, const char* name, std::uint32_t min_version) {
   const bool known = std::strcmp(name, BP_SETTINGS) == 0 && min_version <= BP_SETTINGS_VERSION;
@@ -141,9 +143,9 @@ void fill_host_table(HostContext& context, std::string plugin_path) {
   context.plugin_path = std::move(plugin_path);
   context.plugin_name = context.plugin_path;
   bp_host& host = context.host;
-  host.h = {sizeof(bp_host), BP_TYPE_HOST, nullptr};
   host.abi_min = lowest_abi_level;
-  host.abi_max = BP_ABI_LEVEL;
+  host.abi_max = loading::offered_abi_level();
+  host.h = {loading::abi_size("bp_host", host.abi_max), BP_TYPE_HOST, nullptr};
   host.version = BP_VERSION;
   host.plugin_path = context.plugin_path.c_str();
   host.context = &context;

@@ -3,7 +3,9 @@
 #include <memory>
 #include <mutex>
 
+#include <backplane/dispatcher/certified.hpp>
 #include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/loading/certificate.hpp>
 #include <backplane/dispatcher/loading/check_candidate.hpp>
 #include <backplane/dispatcher/loading/discovery.hpp>
 #include <backplane/dispatcher/loading/plugin_check.hpp>
@@ -30,6 +32,7 @@ struct LoadedPlugin {
   loading::PluginLibrary library;
   std::string path;
   Backend* backend = nullptr;
+  std::map<std::string, CertifiedLevel> levels;  // of those devices that were asked about
 };
 
 // Never destroyed: a static destructor must not unmap code that other threads may run. The mutex
@@ -203,6 +206,15 @@ std::string known_devices() {
                           name, known_devices(), reasons));
 }
 
+CertifiedLevel look_for_level(const DeviceRecord& record) {
+  const Backend& backend = *record.backend;
+  loading::CertificateSearch found = loading::find_certificate(
+      {backend.path, backend.plugin->name, backend.vendor, backend.version, record.info.name},
+      loading::Environment::current());
+  return {std::move(found.profile), std::move(found.extent), std::move(found.device_name),
+          std::move(found.issued),  found.file.string(),     std::move(found.problems)};
+}
+
 }  // namespace
 
 // Waits for a load that is going on in another thread. In the child the lock is made anew: it knows
@@ -297,6 +309,21 @@ Device host_device() {
               fmt::format("no plugin offers the host's device 'cpu'; devices in use: {}; "
                           "'backplane doctor' shows where plugins are looked for",
                           known_devices()));
+}
+
+CertifiedLevel certified_level(Device device) {
+  Loader& l = loader();
+  std::lock_guard lock(l.mutex);
+  const DeviceRecord* record =
+      device.number < max_devices ? detail::device_records[device.number].load() : nullptr;
+  BP_CHECK(record, "certified_level: there is no device with the number {}", device.number);
+  const auto plugin = std::find_if(l.plugins.begin(), l.plugins.end(), [&](const auto& each) {
+    return each->backend == record->backend;
+  });
+  if (plugin == l.plugins.end()) return {};  // meta, and what did not come from a file
+  const auto known = (*plugin)->levels.find(record->name);
+  if (known != (*plugin)->levels.end()) return known->second;
+  return (*plugin)->levels[record->name] = look_for_level(*record);
 }
 
 void load_all_plugins() {

@@ -2,6 +2,7 @@
 
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/extensions/peer.h>
@@ -47,7 +48,7 @@ bool copy_between_peers(DeviceRecord& to, const Tensor& target, DeviceRecord& fr
                         const Tensor& source) {
   if (to.backend != from.backend || current_capture()) return false;
   const auto* peer = reinterpret_cast<const bp_peer*>(
-      find_extension(*to.backend, BP_PEER, BP_PEER_VERSION, sizeof(bp_peer)));
+      find_extension(*to.backend, BP_PEER, BP_PEER_VERSION, loading::abi_size("bp_peer", 1)));
   if (!peer || !peer->copy) return false;
   StreamImpl &to_stream = current_stream_impl(to), &from_stream = current_stream_impl(from);
   const bp_region to_region = region_of(target), from_region = region_of(source);

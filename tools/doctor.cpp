@@ -1,7 +1,9 @@
 // Takes every candidate along the way that loading would take, and says where each of them ended.
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <backplane/dispatcher/certified.hpp>
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/loading/check_candidate.hpp>
 #include <backplane/dispatcher/loading/file_trust.hpp>
@@ -21,6 +23,7 @@ struct DeviceFinding {
   std::string name;
   std::string description;
   std::string problem;  // empty: it opened
+  std::string level;    // as certified; empty: unknown
 };
 
 struct Examination {
@@ -51,7 +54,15 @@ std::string refusing_step(const Candidate& candidate, const Verdict& verdict,
 
 void open_devices(const Backend& backend, Examination& result) {
   for (const DeviceRecord* record : backend.devices) {
-    DeviceFinding finding{record->name, record->info.name, ""};
+    DeviceFinding finding{record->name, record->info.name, "", ""};
+    const CertifiedLevel level = certified_level(record->device);
+    finding.level = level.profile;
+    if (!level.profile.empty() && level.device_name != record->info.name)
+      finding.level += " (certified on " + level.device_name + ")";
+    for (const std::string& problem : level.problems)
+      if (std::find(result.warnings.begin(), result.warnings.end(), problem) ==
+          result.warnings.end())
+        result.warnings.push_back(problem);
     try {
       device_record(record->device);
     } catch (const Error& error) {
@@ -85,8 +96,10 @@ Examination examine(const Candidate& candidate, const Environment& environment) 
 nlohmann::ordered_json describe(const Examination& examined) {
   auto list = nlohmann::ordered_json::array();
   for (const DeviceFinding& device : examined.devices)
-    list.push_back(
-        {{"name", device.name}, {"description", device.description}, {"problem", device.problem}});
+    list.push_back({{"name", device.name},
+                    {"description", device.description},
+                    {"problem", device.problem},
+                    {"level", device.level}});
   const Candidate& candidate = examined.candidate;
   return {{"name", candidate.name()},
           {"library", candidate.library.string()},
@@ -111,7 +124,8 @@ void print_for_person(const Examination& examined) {
     fmt::print("  {} {}\n", paint("warning:", Color::warning), warning);
   for (const DeviceFinding& device : examined.devices)
     if (device.problem.empty())
-      fmt::print("  {} {}: {}\n", paint("used:", Color::good), device.name, device.description);
+      fmt::print("  {} {}: {}{}\n", paint("used:", Color::good), device.name, device.description,
+                 device.level.empty() ? "" : ", level " + device.level);
     else
       fmt::print("  {} {}: {}\n", paint("not used:", Color::bad), device.name, device.problem);
   if (!examined.devices.empty()) return;

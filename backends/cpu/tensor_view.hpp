@@ -71,7 +71,7 @@ template <class T> struct Tag { using type = T; };
 
 // Calls f(Tag<T>) with the C++ type of `dtype`; nothing for the 8-bit floats, which are storage alone.
 // A dtype outside `dtypes` makes no code.
-template <bp_dtype_set dtypes = ~0u, class F> bool visit_dtype(uint32_t dtype, F&& f) {
+template <bp_dtype_set dtypes = ~bp_dtype_set{0}, class F> bool visit_dtype(uint32_t dtype, F&& f) {
   const auto in_case = [&]<uint32_t code, class T>(Tag<T> tag) {
     if constexpr ((dtypes >> code) & 1u) {
       f(tag);
@@ -104,11 +104,11 @@ template <bp_dtype_set dtypes = ~0u, class F> bool visit_dtype(uint32_t dtype, F
 
 constexpr bp_dtype_set dtype_set(std::initializer_list<uint32_t> dtypes) {
   bp_dtype_set set = 0;
-  for (uint32_t dtype : dtypes) set |= 1u << dtype;
+  for (uint32_t dtype : dtypes) set |= bp_dtype_set{1} << dtype;
   return set;
 }
 
-inline constexpr bp_dtype_set all_dtypes = (1u << BP_NUM_DTYPES) - 1;
+inline constexpr bp_dtype_set all_dtypes = (bp_dtype_set{1} << BP_NUM_DTYPES) - 1;
 inline constexpr bp_dtype_set signed_dtypes = dtype_set({BP_I8, BP_I16, BP_I32, BP_I64});
 inline constexpr bp_dtype_set unsigned_dtypes = dtype_set({BP_U8, BP_U16, BP_U32, BP_U64});
 inline constexpr bp_dtype_set integral_dtypes = signed_dtypes | unsigned_dtypes;

@@ -26,7 +26,7 @@ class GeneratedKernel {
 };
 
 // The types that kernels handle.
-inline constexpr bp_dtype_set all_dtypes = (1u << BP_NUM_DTYPES) - 1;
+inline constexpr bp_dtype_set all_dtypes = (bp_dtype_set{1} << BP_NUM_DTYPES) - 1;
 
 // A place for a tensor of these dtypes, of any strides and rank; and one for anything else.
 bp_arg tensor_place(bp_dtype_set dtypes, bool scalar_ok = false);

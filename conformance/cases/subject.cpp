@@ -24,7 +24,7 @@ DeclaredKernel read_kernel(const nlohmann::json& json) {
   kernel.priority = json.at("priority").get<std::int32_t>();
   for (const nlohmann::json& each : json.at("args")) {
     bp_arg arg{};
-    arg.dtypes = each.at(0).get<std::uint32_t>();
+    arg.dtypes = each.at(0).get<bp_dtype_set>();
     arg.layouts = each.at(1).get<std::uint32_t>();
     arg.spaces = each.at(2).get<std::uint32_t>();
     arg.min_rank = each.at(3).get<std::uint8_t>();

@@ -1,12 +1,36 @@
 // backplane conform certify: a certificate, of a complete report only.
+#include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
+#include <backplane/dispatcher/loading/certificate.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "report/files.hpp"
 #include "report/report.hpp"
 #include "runner/commands.hpp"
 
 namespace bp::conform {
+namespace {
+
+// Where the core looks for the level of a device: see dispatcher/certified.hpp.
+void install_certificate(const Run& run, const std::string& certificate) {
+  const std::filesystem::path folder = loading::Environment::current().user_certificates;
+  if (folder.empty())
+    throw_error(
+        ErrorClass::bad_argument,
+        "certify: there is no folder of the user's to install the certificate in; set HOME");
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  std::string file =
+      fmt::format("{}-{}{}", run.subject.device, run.subject.library_sha256.substr(0, 16),
+                  loading::certificate_ending);
+  std::replace(file.begin(), file.end(), ':', '-');
+  write_whole_file(folder / file, read_whole_file(certificate));
+  fmt::print("installed: {}\n", (folder / file).string());
+}
+
+}  // namespace
 
 int certify_report(const Options& options) {
   if (options.files.size() > 1 && options.out.empty())
@@ -36,6 +60,7 @@ int certify_report(const Options& options) {
   if (options.files.size() > 1) write_reports(folder, options.waivers, nullptr);
   write_certificate(run, summary, journal, folder + "/certificate.json");
   fmt::print("certificate: {}/certificate.json\n", folder);
+  if (options.install) install_certificate(run, folder + "/certificate.json");
   return 0;
 }
 

@@ -34,7 +34,7 @@ struct Examination {
 };
 
 nlohmann::json read_certificate(const std::string& path) {
-  const nlohmann::json json =
+  nlohmann::json json =
       nlohmann::json::parse(read_whole_file(path), nullptr, /*allow_exceptions=*/false);
   const auto has = [&](const char* key) { return json.contains(key); };
   if (!json.is_object() || !has("certificate") || !has("journal") || !has("summary") ||

@@ -83,7 +83,7 @@ Waiver read_waiver(const std::string& path, int line, const nlohmann::json& entr
                                                          {"expires", &waiver.expires}};
   for (const auto& [key, value] : entry.items()) {
     const auto* field = std::find_if(std::begin(fields), std::end(fields),
-                                     [&](const auto& each) { return key == each.first; });
+                                     [&key = key](const auto& each) { return key == each.first; });
     if (field == std::end(fields))
       refuse(path, line,
              fmt::format(

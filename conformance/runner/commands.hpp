@@ -34,6 +34,7 @@ struct Options {
   std::vector<std::string> files;   // gaps, diff, certify, verify
   std::vector<std::string> models;  // gaps
   std::string rerun;                // verify: "5%"
+  bool install = false;             // certify
   bool count = false;               // list
   std::string faults, write;        // selftest
   int tenth = -1, seeds = 3;        // selftest

@@ -40,8 +40,11 @@ bool lost_its_device(const Json& answer) {
   const auto watch = answer.find("watch");
   if (watch == answer.end()) return false;
   const auto lost = watch->find("lost");
-  return lost != watch->end() && *lost != Json() && *lost != Json(false) && *lost != Json("");
+  return lost != watch->end() && !lost->is_null() && *lost != false && *lost != "";
 }
+
+// One may fail for a reason that passes, such as a device that another worker has just left.
+constexpr int most_starts = 3;
 
 struct Session {
   const Bench& bench;
@@ -56,13 +59,26 @@ struct Session {
     return false;
   }
 
-  // Its start is not on the first case's time.
-  bool greet(WorkerProcess& worker) {
-    worker.channel().post({{"case", ""}, {"poison", 0}, {"steps", Json::array()}});
-    Json answer;
-    const Channel::Got got = worker.channel().next(answer, Clock::now() + patience_at_start);
-    return got == Channel::Got::message ||
-           give_up(got, worker, static_cast<double>(patience_at_start.count()));
+  // A worker that answers, or null if interrupted. Its start is neither on the first case's time nor that case's fault.
+  WorkerProcess* started_worker() {
+    std::string why;
+    for (int i = 0; i < most_starts; ++i) {
+      WorkerProcess& worker = workers.of_lane(out.lane);
+      if (!worker.company.empty()) return &worker;
+      worker.channel().post({{"case", ""}, {"poison", 0}, {"steps", Json::array()}});
+      Json answer;
+      const Channel::Got got = worker.channel().next(answer, Clock::now() + patience_at_start);
+      if (got == Channel::Got::message) return &worker;
+      const double waited_s = static_cast<double>(patience_at_start.count());
+      if (got == Channel::Got::interrupted) return give_up(got, worker, waited_s), nullptr;
+      why = judge_silence(got, worker, waited_s).why;
+      workers.drop(out.lane);
+      if (got == Channel::Got::late) break;
+    }
+    throw StartFailure(fmt::format(
+        "conform: no worker of the {} lane starts any more: {}; what was recorded is kept, and "
+        "--resume goes on where workers start",
+        out.lane, why));
   }
 
   // False when there is a verdict already.
@@ -70,8 +86,9 @@ struct Session {
     const int num_scripts = trial.num_scripts();
     std::vector<Json> first = {trial.script(0)};
     out.lane = worker_lane(out.record.one, first[0]);
-    WorkerProcess& worker = workers.of_lane(out.lane);
-    if (worker.company.empty() && !greet(worker)) return false;
+    WorkerProcess* const started = started_worker();
+    if (!started) return false;
+    WorkerProcess& worker = *started;
     out.company = worker.company;
     worker.company.push_back(out.record.one);
     if (limit_s <= 0) limit_s = trial.timeout_seconds() * bench.patience;
@@ -135,6 +152,8 @@ Executed execute(const Bench& bench, Workers& workers, const Case& one, double l
   const auto start = Clock::now();
   try {
     Session{bench, workers, out, limit_s}.run();
+  } catch (const StartFailure&) {
+    throw;
   } catch (const std::exception& problem) {
     // The suite's own fault, or an answer that makes no sense: scripts may still be on their way.
     if (!out.lane.empty()) workers.drop(out.lane);

@@ -49,7 +49,7 @@ struct Executed {
   }
 };
 
-// Never throws. `limit_s`: 0 means the trial's own.
+// Throws StartFailure if no worker comes up, else nothing. `limit_s`: 0 means the trial's own.
 Executed execute(const Bench& bench, Workers& workers, const Case& one, double limit_s = 0);
 // The same in workers of its own, after the cases `before`; if one of them dies, that is what is returned.
 Executed execute_alone(const Bench& bench, const Case& one, double limit_s = 0,

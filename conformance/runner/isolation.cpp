@@ -67,7 +67,7 @@ Executed Isolation::settle(Executed seen) {
 }
 
 Executed Isolation::settle_failure(Executed seen) {
-  const Executed again = execute_alone(bench_, seen.record.one);
+  Executed again = execute_alone(bench_, seen.record.one);
   if (again.interrupted) return again;
   return is_bad(again) ? seen : flaky(std::move(seen), 1, 1);
 }
@@ -79,8 +79,7 @@ Executed Isolation::settle_death(Executed seen) {
     const double shortened = limit_of(seen.record.one);
     const double limit_s =
         hung ? std::min(rerun_of_a_hang_s * bench_.patience, seen.record.ms / 1e3) : 0;
-    const Executed again =
-        execute_alone(bench_, seen.record.one, shortened > 0 ? shortened : limit_s);
+    Executed again = execute_alone(bench_, seen.record.one, shortened > 0 ? shortened : limit_s);
     if (again.interrupted) return again;
     passed += !is_bad(again);
     if (again.record.verdict.outcome == Outcome::timeout) remember(again);

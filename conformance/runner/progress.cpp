@@ -1,6 +1,7 @@
 #include "runner/progress.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@ constexpr std::size_t most_shown_failures = 20;
 constexpr const char* clear_line = "\r\033[K";
 
 std::string text_of_seconds(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
+  const auto whole = std::lround(seconds);
   if (whole < 90) return fmt::format("{} s", whole);
   if (whole < 5400) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);

@@ -16,8 +16,6 @@
 
 #include <backplane/tensor/error.hpp>
 
-extern char** environ;
-
 namespace bp::conform {
 namespace {
 
@@ -151,8 +149,8 @@ WorkerProcess::WorkerProcess(const WorkerPlan& plan, const std::string& lane) {
   if (problem == 0) return;
   pid_ = -1;
   close(errors_);
-  throw_error(ErrorClass::internal, fmt::format("conform: cannot start the worker {}: {}", words[0],
-                                                std::strerror(problem)));
+  throw StartFailure(
+      fmt::format("conform: cannot start the worker {}: {}", words[0], std::strerror(problem)));
 }
 
 WorkerProcess::~WorkerProcess() {
@@ -223,7 +221,7 @@ Subject describe_subject(const WorkerPlan& plan) {
   if (answer.contains("failed")) fail(answer["failed"].get<std::string>());
   const Json& step = answer.at("steps").at(0);
   if (step.value("code", 0) != 0) fail(step.value("message", "no reason given"));
-  const Subject subject = read_subject(step.contains("subject") ? step["subject"] : step);
+  Subject subject = read_subject(step.contains("subject") ? step["subject"] : step);
   worker.finish();
   return subject;
 }

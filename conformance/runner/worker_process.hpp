@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -25,9 +26,14 @@ struct WorkerPlan {
   const std::atomic<bool>* stop = nullptr;
 };
 
+// A worker that does not come up is no case's fault: the run ends here, and can be resumed where workers start again.
+struct StartFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class WorkerProcess {
  public:
-  // Throws if the process cannot be started. `lane`: see worker/worker.hpp.
+  // Throws StartFailure if the process cannot be started. `lane`: see worker/worker.hpp.
   WorkerProcess(const WorkerPlan& plan, const std::string& lane);
   // Kills a worker that has not ended.
   ~WorkerProcess();

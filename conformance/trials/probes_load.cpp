@@ -5,6 +5,7 @@
 #include "trials/answers.hpp"
 #include "trials/probes.hpp"
 #include "trials/small_calls.hpp"
+#include "worker/skew.hpp"
 
 namespace bp::conform {
 namespace {
@@ -63,50 +64,56 @@ ProbePlan unload_by_core(const std::string&, const Subject&) {
   return cycles("core_cycle", 2000, true);
 }
 
+// A host of each level that there was, of a later one, and of the far future alone.
 std::vector<std::string> abi_variants(const Subject&, int) {
   std::vector<std::string> variants = {"newer", "only_future"};
-  for (std::uint32_t level = 1; level <= BP_ABI_LEVEL; ++level)
-    variants.push_back(fmt::format("level{}", level));
+  for (const std::string& skew : skew_names())
+    if (skew != "padded") variants.push_back(skew);
   return variants;
 }
 
-ProbePlan abi(const std::string& variant, const Subject& subject) {
-  const std::uint32_t level = variant.starts_with("level")
-                                  ? static_cast<std::uint32_t>(std::stoul(variant.substr(5)))
-                                  : BP_ABI_LEVEL;
-  if (variant == "only_future") {
-    ProbePlan plan = bare_plan({{"do", "abi"}, {"what", "only_future"}}, {});
-    plan.judge = [](const Json& answer) -> std::string {
-      const Json& result = result_of(answer, 0);
-      if (code_of(result) == BP_OK)
-        return "a host that speaks only levels of the far future was not refused";
-      return message_of(result).empty() ? "a host of the far future was refused without a message"
-                                        : "";
-    };
-    return plan;
+ProbePlan far_future() {
+  ProbePlan plan = bare_plan({{"do", "abi"}, {"what", "only_future"}, {"skew", "padded"}}, {});
+  plan.judge = [](const Json& answer) -> std::string {
+    const Json& result = result_of(answer, 0);
+    if (code_of(result) == BP_OK)
+      return "a host that speaks only levels of the far future was not refused";
+    return message_of(result).empty() ? "a host of the far future was refused without a message"
+                                      : "";
+  };
+  return plan;
+}
+
+std::string fault_in_abi(const Json& result) {
+  if (result["init"] != BP_OK)
+    return fmt::format("init fails with code {}", result["init"].get<int>());
+  if (result["devices_code"] != BP_OK) return "devices does not say how many there are";
+  for (const Json& info : result["infos"]) {
+    const auto bytes = info["bytes"].get<std::uint64_t>();
+    if (info["code"] != BP_OK)
+      return fmt::format("devices fails where a device info has {} bytes", bytes);
+    if (const std::string fault = info["fault"]; !fault.empty())
+      return fmt::format("devices, where infos of {} bytes lie in a row, {}", bytes, fault);
   }
-  const std::uint32_t own = subject.abi;
+  if (result["works"] != true) return "a copy there and back gives other bytes with this host";
+  const std::string fault = result["fault"];
+  return fault.empty() ? "" : "the plugin " + fault;
+}
+
+ProbePlan abi(const std::string& variant, const Subject& subject) {
+  if (variant == "only_future") return far_future();
+  const bool newer = variant == "newer";
+  const std::string skew = newer ? "padded" : variant;
   return bare_plan(
-      {{"do", "abi"}, {"what", variant == "newer" ? "newer" : "usual"}, {"level", level}},
-      [level, own, variant](const Json& result) -> std::string {
+      {{"do", "abi"}, {"what", newer ? "newer" : "older"}, {"skew", skew}},
+      [newer, own = subject.abi,
+       level = read_skew({{"skew", skew}}).level](const Json& result) -> std::string {
         const auto spoken = result["abi"].get<std::uint32_t>();
-        if (variant != "newer" && spoken > level)
+        if (!newer && spoken > level)
           return fmt::format("it speaks level {} with a host of level {}", spoken, level);
-        if (variant == "newer" && spoken < own)
+        if (newer && spoken < own)
           return fmt::format("it speaks level {} with a newer host, and {} with ours", spoken, own);
-        if (result["init"] != BP_OK)
-          return fmt::format("init fails with code {}", result["init"].get<int>());
-        if (result["devices_code"] != BP_OK)
-          return "devices fails where a device info is longer than it knows";
-        if (result["unknown_part_touched"] == true)
-          return "devices writes into the part of a device info that it does not know";
-        if (result["wrote_behind"] == true)
-          return "devices writes behind a device info that is shorter than its own: mind "
-                 "infos[0].h.size";
-        if (result["all_named"] != true)
-          return "a device info has no name, or lies where the host does not look: mind "
-                 "infos[0].h.size";
-        return {};
+        return fault_in_abi(result);
       });
 }
 
@@ -117,30 +124,62 @@ std::vector<std::string> some_calls(const Subject& subject, int) {
   return some;
 }
 
-// Calls and tensors of a newer host are longer: the same result comes.
-ProbePlan newer_call(const std::string& variant, const Subject& subject) {
-  const SmallCall small = small_call(variant, subject);
+// The call as this host gives it, and with the structs of another: the same result comes.
+ProbePlan call_of_another_host(const std::string& call_name, const std::string& skew,
+                               const Subject& subject) {
+  const SmallCall small = small_call(call_name, subject);
   ProbePlan plan;
   plan.steps = small.setup;
   std::vector<std::size_t> calls, reads[2];
-  for (const bool newer : {false, true}) {
+  for (const bool other : {false, true}) {
     Json call = small.call;
-    call["newer"] = newer;
+    if (other) call["skew"] = skew;
     calls.push_back(plan.add(call));
     for (const int object : small.outputs)
-      reads[newer].push_back(plan.add({{"do", "read"}, {"object", object}}));
+      reads[other].push_back(plan.add({{"do", "read"}, {"object", object}}));
   }
-  plan.judge = [steps = plan.steps, calls, usual = reads[0],
-                longer = reads[1]](const Json& answer) -> std::string {
+  plan.judge = [steps = plan.steps, calls, usual = reads[0], others = reads[1],
+                skew](const Json& answer) -> std::string {
     if (is_refused(result_of(answer, calls[0])) && is_refused(result_of(answer, calls[1])))
       return {};
     if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
     for (std::size_t i = 0; i < usual.size(); ++i)
-      if (result_of(answer, usual[i])["bytes"] != result_of(answer, longer[i])["bytes"])
-        return "with a newer host's longer structs the call gives another result";
+      if (result_of(answer, usual[i])["bytes"] != result_of(answer, others[i])["bytes"])
+        return fmt::format("with the structs of another host ({}) the call gives another result",
+                           skew);
     return {};
   };
   return plan;
+}
+
+ProbePlan newer_call(const std::string& variant, const Subject& subject) {
+  return call_of_another_host(variant, "padded", subject);
+}
+
+// "level1.exp[f32]"
+std::vector<std::string> older_calls(const Subject& subject, int profile) {
+  std::vector<std::string> variants;
+  for (const std::string& skew : skew_names())
+    for (const std::string& call : some_calls(subject, profile))
+      if (skew != "padded") variants.push_back(fmt::format("{}.{}", skew, call));
+  return variants;
+}
+
+ProbePlan older_call(const std::string& variant, const Subject& subject) {
+  const std::size_t dot = variant.find('.');
+  return call_of_another_host(variant.substr(dot + 1), variant.substr(0, dot), subject);
+}
+
+std::vector<std::string> compile_variants(const Subject& subject, int) {
+  return subject.compiles ? skew_names() : std::vector<std::string>();
+}
+
+ProbePlan compile(const std::string& variant, const Subject&) {
+  return bare_plan({{"do", "compile"}, {"skew", variant}}, [](const Json& result) -> std::string {
+    if (result["offered"] != true) return "bp.compiler is no longer offered";
+    const std::string fault = result["fault"];
+    return fault.empty() ? "" : "the plugin " + fault;
+  });
 }
 
 ProbePlan devices(const std::string&, const Subject&) {
@@ -173,12 +212,17 @@ ProbePlan probing(const std::string&, const Subject&) {
 }  // namespace
 
 const std::vector<Probe>& load_probes() {
-  static const std::vector<Probe> probes = {
-      {"lint", one_variant, lint},       {"exports", one_variant, exports},
-      {"unload", one_variant, unload},   {"unload_by_core", one_variant, unload_by_core},
-      {"abi", abi_variants, abi},        {"newer_call", some_calls, newer_call},
-      {"devices", one_variant, devices}, {"extensions", one_variant, extensions},
-      {"probe", one_variant, probing}};
+  static const std::vector<Probe> probes = {{"lint", one_variant, lint},
+                                            {"exports", one_variant, exports},
+                                            {"unload", one_variant, unload},
+                                            {"unload_by_core", one_variant, unload_by_core},
+                                            {"abi", abi_variants, abi},
+                                            {"newer_call", some_calls, newer_call},
+                                            {"older_call", older_calls, older_call},
+                                            {"compile", compile_variants, compile},
+                                            {"devices", one_variant, devices},
+                                            {"extensions", one_variant, extensions},
+                                            {"probe", one_variant, probing}};
   return probes;
 }
 

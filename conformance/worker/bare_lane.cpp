@@ -2,7 +2,8 @@
 //
 //   {"do":"lint"} -> "refused": [SENTENCE...], "warnings": {RULE: SENTENCE}
 //   {"do":"cycle", "times":T, "milliseconds":M, "at_least":A} -> "times", "growth" as of repeat: opened, used, closed
-//   {"do":"abi", "what":"usual"|"newer"|"only_future", "level":L?} -> "abi", "devices", "kernels", "calls"
+//   {"do":"abi", "what":"older"|"newer"|"only_future", "skew":WORD} -> "abi", "kernels", "init", "devices_code", "infos", "fault"
+//   {"do":"compile", "skew":WORD} -> "offered", "fault": an empty kernel through bp.compiler
 //   {"do":"extensions"} -> "unknown": [NAME...] that were answered though nobody knows them, "future": known ones in a
 //      version that does not exist, "known": [NAME...]
 //   {"do":"devices"} -> "same": both answers agree, "count", "infos": what is wrong with one, as sentences
@@ -17,12 +18,14 @@
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/loading/elf_lint.hpp>
+#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "worker/compile_nothing.hpp"
 #include "worker/direct_scope.hpp"
 
 namespace bp::conform {
@@ -33,12 +36,6 @@ using Clock = std::chrono::steady_clock;
 double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
-
-// A host that is newer than this one: its structs are longer, and what is behind the known part is noise.
-struct FutureHost {
-  bp_host known{};
-  std::uint8_t more[64];
-};
 
 // Values that all devices compute alike, however they round: small integers in f32.
 std::vector<std::uint8_t> compute_on(Device device) {
@@ -68,6 +65,7 @@ class BareScope : public Scope {
     if (what == "cycle") return cycle(step, false);
     if (what == "core_cycle") return cycle(step, true);
     if (what == "abi") return abi(step);
+    if (what == "compile") return compile(step);
     if (what == "extensions") return extensions();
     if (what == "devices") return devices();
     if (what == "probe") return probe();
@@ -141,68 +139,93 @@ class BareScope : public Scope {
     return {{"code", BP_OK}, {"times", done}, {"growth", growth}};
   }
 
-  // The library with another host than usual, up to its answer.
+  // The library with another host than usual: up to its answer, and then a copy there and back.
   Json abi(const Json& step) {
     const std::string what = step.at("what").get<std::string>();
+    const Skew skew = read_skew(step);
     DirectHost host(file());
-    FutureHost future;
-    std::memset(future.more, 0xAA, sizeof future.more);
-    const std::uint32_t level = step.value("level", BP_ABI_LEVEL);
-    if (what == "usual") host.set_levels(1, level);
-    if (what == "newer") host.set_levels(1, level + 7);
-    if (what == "only_future") host.set_levels(level + 1000, level + 1001);
-    future.known = host.table();
-    if (what != "usual") future.known.h.size = sizeof future;
+    if (what == "older") host.set_levels(1, skew.level);
+    if (what == "newer") host.set_levels(1, BP_ABI_LEVEL + 7);
+    if (what == "only_future") host.set_levels(BP_ABI_LEVEL + 1000, BP_ABI_LEVEL + 1001);
+    host.set_skew(skew);
     loading::PluginLibrary library;
     const loading::Outcome opened = loading::PluginLibrary::open(
-        file(), future.known, [](const bp_host&) { return std::string_view(told_error().message); },
+        file(), host.given(), [](const bp_host&) { return std::string_view(told_error().message); },
         &library);
     if (!opened.ok()) return {{"code", opened.code}, {"message", opened.message}};
     const bp_plugin& plugin = *library.plugin();
     Json result = {{"code", BP_OK}, {"abi", plugin.abi}, {"kernels", plugin.num_kernels}};
     result["init"] = plugin.init ? plugin.init(plugin.self) : BP_OK;
-    if (result["init"] == BP_OK) ask_long_infos(plugin, result);
+    if (result["init"] == BP_OK) ask_infos(plugin, result);
     if (plugin.shutdown) plugin.shutdown(plugin.self);
+    result["fault"] = host.fault_in_structs();
+    library.close();
+    if (result["init"] == BP_OK) use_with_host(skew, result);
     return result;
   }
 
-  // Infos of a newer host lie further apart, and their unknown part stays as it was; infos of this one are short for a
-  // plugin that is newer.
-  static void ask_long_infos(const bp_plugin& plugin, Json& result) {
-    struct LongInfo {
-      bp_device_info known{};
-      std::uint8_t of_later_levels[448];  // a plugin that is newer than this suite may know it
-      std::uint8_t more[64];
-    };
-    std::uint32_t count = 0;
-    result["devices_code"] = plugin.devices(plugin.self, &count, nullptr);
-    result["wrote_behind"] = ask_short_infos(plugin, count);
-    std::vector<LongInfo> infos(count);
-    for (LongInfo& info : infos) {
-      info.known.h = {sizeof(LongInfo), BP_TYPE_DEVICE_INFO, nullptr};
-      std::memset(info.more, 0xAA, sizeof info.more);
-    }
-    if (count != 0) result["devices_code"] = plugin.devices(plugin.self, &count, &infos[0].known);
-    bool touched = false, named = true;
-    for (const LongInfo& info : infos) {
-      named = named && info.known.name[0] != 0 && info.known.h.type == BP_TYPE_DEVICE_INFO;
-      for (const std::uint8_t byte : info.more) touched = touched || byte != 0xAA;
-    }
-    result["count"] = count;
-    result["unknown_part_touched"] = touched;
-    result["all_named"] = named;
+  void use_with_host(Skew skew, Json& result) {
+    DirectPlugin plugin(device_, file(), skew);
+    DirectScope scope(plugin, 0x33);
+    result["works"] = scope.step({{"do", "alive"}}).value("same", false);
+    scope.finish();
+    watch.merge(scope.watch);
+    if (result.value("fault", "").empty()) result["fault"] = plugin.host.fault_in_structs();
   }
 
-  // Does the plugin write more of an info than the host says that there is?
-  static bool ask_short_infos(const bp_plugin& plugin, std::uint32_t count) {
-    std::vector<bp_device_info> infos(count + 1);
-    for (bp_device_info& info : infos)
-      info.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
-    std::memset(&infos[count], 0xAA, sizeof infos[count]);
-    if (count != 0) plugin.devices(plugin.self, &count, infos.data());
-    const auto* behind = reinterpret_cast<const std::uint8_t*>(&infos.back());
-    return std::any_of(behind, behind + sizeof infos.back(),
-                       [](std::uint8_t byte) { return byte != 0xAA; });
+  // Infos of each level that there was, of this one and of a later one: they lie as far apart as they say that they are
+  // long, and what the plugin does not know stays as it was.
+  static void ask_infos(const bp_plugin& plugin, Json& result) {
+    std::uint32_t count = 0;
+    result["devices_code"] = plugin.devices(plugin.self, &count, nullptr);
+    result["infos"] = Json::array();
+    std::vector<std::size_t> sizes = {sizeof(bp_device_info), sizeof(bp_device_info) + 512};
+    for (const loading::AbiSize& each : loading::abi_sizes)
+      if (each.name == "bp_device_info") sizes.push_back(each.bytes);
+    for (const std::size_t size : sizes) {
+      if (count == 0) continue;
+      std::vector<std::uint64_t> words((count + 3) * size / 8, 0xAAAAAAAAAAAAAAAA);
+      auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
+      const auto info = [&](std::uint32_t i) {
+        return reinterpret_cast<bp_device_info*>(bytes + i * size);
+      };
+      for (std::uint32_t i = 0; i < count; ++i) {
+        std::memset(info(i), 0, std::min(size, sizeof(bp_device_info)));
+        info(i)->h = {static_cast<std::uint32_t>(size), BP_TYPE_DEVICE_INFO, nullptr};
+      }
+      std::uint32_t filled = count;
+      const bp_code code = plugin.devices(plugin.self, &filled, info(0));
+      result["infos"].push_back(
+          {{"bytes", size},
+           {"code", code},
+           {"fault", code == BP_OK ? fault_in_infos(bytes, size, count) : ""}});
+    }
+  }
+
+  static std::string fault_in_infos(const std::uint8_t* bytes, std::size_t size,
+                                    std::uint32_t count) {
+    const auto is_noise = [](std::uint8_t byte) { return byte == 0xAA; };
+    const std::uint8_t* const behind = bytes + count * size;
+    if (!std::all_of(behind, behind + 2 * size, is_noise)) return "writes behind the last one";
+    for (std::uint32_t i = 0; i < count; ++i) {
+      bp_device_info info{};
+      const std::uint8_t* const at = bytes + i * size;
+      std::memcpy(&info, at, std::min(size, sizeof info));
+      if (info.name[0] == 0 || info.h.type != BP_TYPE_DEVICE_INFO)
+        return "leaves one without a name, or where the host does not look: mind infos[0].h.size";
+      // A plugin that is newer than this suite may know some of what follows, not its end.
+      if (size > sizeof info + 448 && !std::all_of(at + sizeof info + 448, at + size, is_noise))
+        return "writes into the part that it cannot know";
+    }
+    return {};
+  }
+
+  // The structs of bp.compiler, as the host of another level gives them.
+  Json compile(const Json& step) {
+    const DirectPlugin plugin(device_, file());
+    const auto* api = reinterpret_cast<const bp_compiler*>(plugin.extension(BP_COMPILER, 1));
+    if (!api) return {{"code", BP_OK}, {"offered", false}};
+    return compile_nothing(plugin, *api, read_skew(step));
   }
 
   Json extensions() {

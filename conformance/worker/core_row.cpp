@@ -126,7 +126,8 @@ void CoreScope::look_at_slack(const Tensor& result) {
 }
 
 void CoreScope::look(const std::vector<Tensor>& written, const char* kind) {
-  for (auto& [number, each] : objects_) {
+  for (auto& object : objects_) {
+    Object& each = object.second;
     if (!each.is_given || each.picture.empty()) continue;
     const Storage& behind = *each.tensor.impl()->storage;
     bool is_output = false;
@@ -146,7 +147,7 @@ void CoreScope::look(const std::vector<Tensor>& written, const char* kind) {
     watch.add(kind        ? kind
               : is_output ? "gaps"
                           : "inputs",
-              {{"object", number},
+              {{"object", object.first},
                {"at", place},
                {"size", found.size()},
                {"found", found[static_cast<std::size_t>(place)]},

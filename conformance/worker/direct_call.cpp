@@ -12,8 +12,8 @@ namespace {
 class CallReader {
  public:
   CallReader(const DirectPlugin& plugin, const std::function<ObjectPlace(int)>& place_of,
-             bool newer, DirectCall& call)
-      : plugin_(plugin), place_of_(place_of), newer_(newer), call_(call) {}
+             DirectCall& call)
+      : plugin_(plugin), place_of_(place_of), call_(call) {}
 
   DirectTensor& tensor(const Json& json) {
     DirectTensor& made = call_.tensors.emplace_back();
@@ -42,8 +42,6 @@ class CallReader {
     abi.dtype = index(dtype);
     abi.itemsize = itemsize(dtype);
     update_layout(impl);
-    if (newer_)
-      abi.size += 48;  // what follows belongs to the TensorImpl: there, and unknown to the plugin
     return made;
   }
 
@@ -109,7 +107,6 @@ class CallReader {
 
   const DirectPlugin& plugin_;
   const std::function<ObjectPlace(int)>& place_of_;
-  const bool newer_;  // structs as a host of a later level would give them
   DirectCall& call_;
 };
 
@@ -182,7 +179,7 @@ std::unique_ptr<DirectCall> read_call(const Json& step, const DirectPlugin& plug
   call->op = find_operator(name);
   if (!call->op)
     throw_error(ErrorClass::bad_argument, fmt::format("script: there is no operator '{}'", name));
-  CallReader reader(plugin, place_of, step.value("newer", false), *call);
+  CallReader reader(plugin, place_of, *call);
   for (const Json& each : step.at("args")) call->args.push_back(reader.value(each));
   const auto& arguments = call->op->schema->arguments;
   for (std::size_t i = call->args.size(); i < arguments.size(); ++i)

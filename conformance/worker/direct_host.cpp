@@ -5,7 +5,10 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
+#include <backplane/dispatcher/loading/plugin_library.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/extensions/settings.h>
 
 namespace bp::conform {
 namespace {
@@ -41,19 +44,21 @@ bp_code host_workspace(const bp_host* host, const bp_call* call, std::uint64_t b
   return static_cast<CallContext*>(call->host_data)->workspace(bytes, alignment, *out);
 }
 
-const bp_operator* host_operator_at(const bp_host*, std::uint32_t index) {
+const bp_operator* host_operator_at(const bp_host* host, std::uint32_t index) {
   const std::vector<Operator*> all = registered_operators();
-  return index < all.size() ? &all[index]->abi : nullptr;
+  return host_of(host).show(index < all.size() ? all[index] : nullptr);
 }
-const bp_operator* host_find_operator(const bp_host*, const char* name) {
-  const Operator* op = name ? find_operator(name) : nullptr;
-  return op ? &op->abi : nullptr;
+const bp_operator* host_find_operator(const bp_host* host, const char* name) {
+  return host_of(host).show(name ? find_operator(name) : nullptr);
 }
 
+const bp_settings usual_settings = {{sizeof(bp_settings), BP_TYPE_EXTENSION, nullptr},
+                                    [](const bp_host*) { return std::uint32_t{0}; }};
+
 void fill_table(bp_host& table) {
-  table.h = {sizeof(bp_host), BP_TYPE_HOST, nullptr};
   table.abi_min = 1;
-  table.abi_max = BP_ABI_LEVEL;
+  table.abi_max = loading::offered_abi_level();
+  table.h = {loading::abi_size("bp_host", table.abi_max), BP_TYPE_HOST, nullptr};
   table.version = "conformance";
   table.set_error = host_set_error;
   table.log = [](const bp_host* host, std::uint32_t level, const char* message) {
@@ -72,9 +77,8 @@ void fill_table(bp_host& table) {
   };
   table.num_threads = [](const bp_host* host) { return host_of(host).num_threads.load(); };
   table.deterministic = [](const bp_host* host) { return host_of(host).deterministic.load(); };
-  // No extension of the host is required of any host: a plugin must do without.
-  table.extension = [](const bp_host*, const char*, std::uint32_t) -> const bp_header* {
-    return nullptr;
+  table.extension = [](const bp_host* host, const char* name, std::uint32_t min_version) {
+    return host_of(host).extension(name, min_version);
   };
 }
 
@@ -98,6 +102,38 @@ DirectHost::~DirectHost() {
 void DirectHost::set_levels(std::uint32_t lowest, std::uint32_t highest) {
   table_.abi_min = lowest;
   table_.abi_max = highest;
+}
+
+void DirectHost::set_skew(Skew skew) {
+  skew_ = skew;
+  if (!skew) return;
+  given_ = std::make_unique<SkewedStruct>("bp_host", &table_, sizeof table_, skew);
+  settings_ =
+      std::make_unique<SkewedStruct>("bp_settings", &usual_settings, sizeof usual_settings, skew);
+}
+
+std::string DirectHost::fault_in_structs() {
+  const std::lock_guard lock(mutex_);
+  std::string fault;
+  for (const SkewedStruct* each : {given_.get(), settings_.get()})
+    if (each && fault.empty()) fault = each->fault();
+  for (const auto& [op, each] : operators_)
+    if (fault.empty()) fault = each.fault();
+  return fault;
+}
+
+const bp_operator* DirectHost::show(const Operator* op, Skew skew) {
+  if (!op || !skew) return op ? &op->abi : nullptr;
+  const std::lock_guard lock(mutex_);
+  return operators_.try_emplace({op, skew.level}, "bp_operator", &op->abi, sizeof op->abi, skew)
+      .first->second.as<const bp_operator>();
+}
+
+// No extension of the host is required of any host: a plugin must do without. One of another level offers what it has.
+const bp_header* DirectHost::extension(const char* name, std::uint32_t min_version) {
+  const bool known =
+      name && std::strcmp(name, BP_SETTINGS) == 0 && min_version <= BP_SETTINGS_VERSION;
+  return known && settings_ ? settings_->as<const bp_header>() : nullptr;
 }
 
 void DirectHost::fail_from(std::int64_t nth) {

@@ -3,12 +3,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include <backplane/abi.h>
+#include <backplane/dispatcher/operator.hpp>
+
+#include "worker/skew.hpp"
 
 namespace bp::conform {
 
@@ -37,7 +41,12 @@ class DirectHost {
 
   const bp_host& table() const { return table_; }
   void set_levels(std::uint32_t lowest, std::uint32_t highest);
-  void set_size(std::uint32_t bytes) { table_.h.size = bytes; }
+  // From now on all structs that the host gives are those of another level; before the plugin is opened.
+  void set_skew(Skew skew);
+  // The table as the plugin sees it.
+  const bp_host& given() const { return given_ ? *given_->as<const bp_host>() : table_; }
+  // What was written into a struct of the host's behind the part that is known.
+  std::string fault_in_structs();
 
   std::atomic<std::uint32_t> num_threads{2}, deterministic{0};
   // The N-th allocate_host from now on, and all after it, fail; 0: none does.
@@ -56,15 +65,22 @@ class DirectHost {
   bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, void** out);
   void release(void* ptr);
   bp_code add_kernels(const bp_kernel* const* kernels, std::uint32_t count);
+  const bp_operator* show(const Operator* op) { return show(op, skew_); }
+  const bp_operator* show(const Operator* op, Skew skew);
+  const bp_header* extension(const char* name, std::uint32_t min_version);
 
  private:
   bp_host table_{};
   std::string plugin_path_;
+  Skew skew_;
+  std::unique_ptr<SkewedStruct> given_, settings_;
   std::atomic<std::int64_t> calls_{0}, live_{0}, fail_at_{0};
   std::mutex mutex_;  // guards what follows
   std::unordered_map<void*, std::uint64_t> blocks_;
   std::vector<std::string> faults_, log_;
   std::vector<const bp_kernel*> more_kernels_;
+  std::map<std::pair<const Operator*, std::uint32_t>, SkewedStruct>
+      operators_;  // by level; 0: padded
 };
 
 }  // namespace bp::conform

@@ -67,10 +67,13 @@ void throw_told(bp_code code, const char* what) {
               fmt::format("{}: {}", what, told(code)));
 }
 
-DirectPlugin::DirectPlugin(const std::string& wanted, const std::string& path)
+DirectPlugin::DirectPlugin(const std::string& wanted, const std::string& path, Skew skew)
     : host(path), file(path) {
+  if (skew.level != 0) host.set_levels(1, skew.level);
+  if (skew.padded) host.set_levels(1, BP_ABI_LEVEL + 7);
+  host.set_skew(skew);
   const loading::Outcome opened =
-      loading::PluginLibrary::open(path, host.table(), what_was_told, &library_);
+      loading::PluginLibrary::open(path, host.given(), what_was_told, &library_);
   if (!opened.ok()) throw_error(static_cast<ErrorClass>(opened.code), opened.message);
   plugin = library_.plugin();
   try {
@@ -191,9 +194,9 @@ std::uint8_t* DirectPlugin::staging(std::uint64_t bytes) {
       throw_error(ErrorClass::out_of_memory, "the worker has no memory for its copies");
     ring_ = static_cast<std::uint8_t*>(made);
   }
-  if (next_in_ring_ + bytes > ring_bytes) next_in_ring_ = 0;
-  std::uint8_t* const taken = ring_ + next_in_ring_;
-  next_in_ring_ += (bytes + 63) / 64 * 64;
+  if (staging_place + bytes > ring_bytes) staging_place = 0;
+  std::uint8_t* const taken = ring_ + staging_place;
+  staging_place += (bytes + 63) / 64 * 64;
   return taken;
 }
 

@@ -26,7 +26,7 @@ struct DirectKernel {
 // Throws bp::Error with what the plugin said, at whichever step fails.
 class DirectPlugin {
  public:
-  DirectPlugin(const std::string& device, const std::string& file);
+  DirectPlugin(const std::string& device, const std::string& file, Skew skew = {});
   ~DirectPlugin();
   DirectPlugin(const DirectPlugin&) = delete;
   DirectPlugin& operator=(const DirectPlugin&) = delete;
@@ -42,6 +42,7 @@ class DirectPlugin {
   std::uint32_t num_devices = 0;
   std::vector<DirectKernel> kernels;  // by falling priority, then as the plugin lists them
   std::mutex allocation;              // one allocate at a time
+  std::uint64_t staging_place = 0;    // in the ring from which host memory for copies comes
 
   bool synchronous() const { return (info.flags & BP_DEVICE_SYNCHRONOUS) != 0; }
   bool host_readable() const { return (info.flags & BP_DEVICE_HOST_READABLE) != 0; }
@@ -67,7 +68,6 @@ class DirectPlugin {
   loading::PluginLibrary library_;
   std::mutex staging_mutex_;
   std::uint8_t* ring_ = nullptr;  // mapped, so that the counters of malloc do not see it
-  std::uint64_t next_in_ring_ = 0;
 };
 
 // "BP_OUT_OF_MEMORY: 12 bytes asked for, ..." of this thread's last error.

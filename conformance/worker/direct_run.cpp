@@ -1,11 +1,11 @@
 // Calls of the direct lane: which kernel takes one, and what is watched while it runs.
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 
 #include <backplane/tensor/error.hpp>
 
 #include "worker/direct_scope.hpp"
+#include "worker/skew.hpp"
 
 namespace bp::conform {
 namespace {
@@ -32,8 +32,11 @@ class Context : public CallContext {
     }
     const bp_code code = scope_.add_output(*call_.outputs[index], ndim, shape);
     if (code == BP_OK) shown_[index] = &call_.outputs[index]->impl.abi;
+    if (code == BP_OK && skewed) skewed->show(index, *shown_[index]);
     return code;
   }
+
+  SkewedCall* skewed = nullptr;  // what the plugin sees of the call, if it is not the call itself
 
  private:
   DirectScope& scope_;
@@ -106,15 +109,8 @@ bp_code DirectScope::run_kernel(const DirectKernel& kernel, DirectCall& call, co
   bp_tensor* shown[max_results] = {};
   for (std::size_t i = 0; i < call.outputs.size() && i < max_results; ++i)
     shown[i] = allocates ? nullptr : &call.outputs[i]->impl.abi;
-  struct {
-    bp_call call{};
-    std::uint8_t more[64];  // what a newer host has at the end
-  } longer;
-  bp_call& abi = longer.call;
-  std::memset(longer.more, 0xAA, sizeof longer.more);
-  const bool is_newer = step.value("newer", false);
-  abi.h = {static_cast<std::uint32_t>(is_newer ? sizeof longer : sizeof(bp_call)), BP_TYPE_CALL,
-           nullptr};
+  bp_call abi{};
+  abi.h = {sizeof(bp_call), BP_TYPE_CALL, nullptr};
   abi.op = &call.op->abi;
   abi.args = call.args.data();
   abi.outputs = shown;
@@ -125,9 +121,20 @@ bp_code DirectScope::run_kernel(const DirectKernel& kernel, DirectCall& call, co
   Context context(*this, call, plugin_.host, shown,
                   (kernel.declared.flags & BP_KERNEL_SCRATCH) != 0);
   abi.host_data = static_cast<CallContext*>(&context);
+  const auto give = [&, skew = read_skew(step)](bp_code (*function)(void*, const bp_call*)) {
+    if (!skew) return function(kernel.declared.self, &abi);
+    SkewedCall given(abi, plugin_.host.show(call.op, skew), skew);
+    context.skewed = &given;
+    const bp_code code = function(kernel.declared.self, given.get());
+    context.skewed = nullptr;
+    std::string fault = given.fault();
+    if (fault.empty()) fault = plugin_.host.fault_in_structs();
+    if (!fault.empty()) plugin_.host.note_fault(fmt::format("{}: {}", call.op->name(), fault));
+    return code;
+  };
   bool promised = false;
   if (kernel.declared.supports) {
-    const bp_code says = kernel.declared.supports(kernel.declared.self, &abi);
+    const bp_code says = give(kernel.declared.supports);
     if (says != BP_OK) return says;
     promised = true;
   }
@@ -143,7 +150,7 @@ bp_code DirectScope::run_kernel(const DirectKernel& kernel, DirectCall& call, co
     abi.fault = &fault;
   }
   told_error() = {};
-  const bp_code code = kernel.declared.run(kernel.declared.self, &abi);
+  const bp_code code = give(kernel.declared.run);
   if (code == BP_UNSUPPORTED && promised)
     watch.add("promises", {{"op", call.op->name()}, {"kernel", kernel.place}});
   result["kernel"] = kernel.place;

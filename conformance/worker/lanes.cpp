@@ -73,6 +73,8 @@ class DirectLane : public LaneDriver {
     plugin_.host.fail_from(0);
     plugin_.host.take_log();
   }
+  std::uint64_t staging_place() const override { return plugin_.staging_place; }
+  void return_to(std::uint64_t place) override { plugin_.staging_place = place; }
   std::string alive() override {
     DirectScope scope(plugin_, 0x11);
     const Json says = scope.step({{"do", "alive"}});

@@ -92,6 +92,7 @@ class Runner {
   }
 
   void once(const Json& hashed) {
+    if (plan_.watches_growth) lane_.return_to(place_);
     for (const Json& each : steps_) {
       try {
         note(scope_->step(each), false);
@@ -126,6 +127,7 @@ class Runner {
   const Json& step_;
   const Plan plan_;
   std::vector<Json> steps_;
+  const std::uint64_t place_ = lane_.staging_place();
   std::unique_ptr<Scope> scope_;
   Tally& tally_;
   std::map<std::uint64_t, std::uint64_t> hashes_;

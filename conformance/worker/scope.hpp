@@ -71,6 +71,10 @@ class LaneDriver {
   virtual Counters counters() = 0;
   // Settings that a script changed are as usual again.
   virtual void reset() {}
+  // From where the instruments take host memory for their next copy, and back to there: a script that is run again then
+  // copies from the same addresses. Intel's OpenCL runtime keeps about 100 bytes for each address that it has not seen.
+  virtual std::uint64_t staging_place() const { return 0; }
+  virtual void return_to(std::uint64_t) {}
   // Does the device still answer? A sentence if not.
   virtual std::string alive() = 0;
 };

@@ -26,6 +26,7 @@ class Worker {
       reply["failed"] = error.what();
       return reply;
     }
+    const std::uint64_t place = lane_->staging_place();
     const Counters before = lane_->counters();
     Ran ran = run(request);
     const Counters after = lane_->counters();
@@ -34,7 +35,7 @@ class Worker {
     Counters settled = after;
     settled.heap -= process_counters().heap - after.heap;
     Json watch = ran.watch.json();
-    if (Json leaks = find_leaks(request, before, settled); !leaks.empty())
+    if (Json leaks = find_leaks(request, before, settled, place); !leaks.empty())
       watch["leaks"] = std::move(leaks);
     reply["watch"] = std::move(watch);
     return reply;
@@ -108,12 +109,14 @@ class Worker {
 
   // What is above its base after the script. Something that is made once, when first needed, is no leak: what grows again
   // and again while the same script is repeated is.
-  Json find_leaks(const Json& request, const Counters& before, const Counters& after) {
+  Json find_leaks(const Json& request, const Counters& before, const Counters& after,
+                  std::uint64_t place) {
     if (options_.lane == "bare" || request.value("once", false)) return Json::object();
     // malloc keeps up to 7 freed pieces of each size for a thread, and counts them as used: it may grow as often.
     constexpr int repetitions = 10;
     Json leaks = grown(before, after);
     for (int again = 0; again < repetitions && !leaks.empty(); ++again) {
+      lane_->return_to(place);
       const Counters now = lane_->counters();
       run(request);
       const Json more = grown(now, lane_->counters());

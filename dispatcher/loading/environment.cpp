@@ -71,7 +71,10 @@ Environment Environment::from(const Variables& variables, bool privileged,
   result.library_path = variables("LD_LIBRARY_PATH").value_or("");
   result.user_cache = user_folder(variables, "XDG_CACHE_HOME", ".cache");
   const fs::path data = user_folder(variables, "XDG_DATA_HOME", ".local/share");
-  if (!data.empty()) result.user_plugins = data / "plugins";
+  if (!data.empty()) {
+    result.user_plugins = data / "plugins";
+    result.user_certificates = data / "certificates";
+  }
   const fs::path probe = variables("BACKPLANE_PROBE").value_or("");
   if (probe.is_absolute()) result.probe_program = probe;
   return result;

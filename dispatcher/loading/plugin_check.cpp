@@ -2,13 +2,11 @@
 #include <cstring>
 #include <initializer_list>
 
+#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
 #include <backplane/dispatcher/loading/plugin_check.hpp>
 
 namespace bp::loading {
 namespace {
-
-// The size of the struct in 1.0: what its writer must have at the least.
-#define BP_FLOOR(T, last_field) (offsetof(T, last_field) + sizeof(((T*)nullptr)->last_field))
 
 // No struct of this interface is near it; a larger size is garbage.
 constexpr uint32_t max_size = 1 << 16;
@@ -26,7 +24,8 @@ std::string range(uint32_t from, uint32_t to) {
   return from == to ? number(from) : number(from) + " to " + number(to);
 }
 
-std::string check_header(const bp_header& h, const char* name, uint32_t type, size_t floor) {
+std::string check_header(const bp_header& h, const char* name, uint32_t type) {
+  const uint32_t floor = abi_size(name, 1);  // in 1.0: what its writer must have at the least
   if (h.size < floor || h.size > max_size)
     return std::string(name) + ".h.size is " + number(h.size) + ", but " + name + " has at least " +
            number(floor) + " bytes; set it to sizeof(" + name + ")";
@@ -91,9 +90,8 @@ std::string check_tables(const bp_plugin& p) {
   std::string fault = check_pointer(p.memory, "bp_plugin.memory");
   if (fault.empty()) fault = check_pointer(p.queue, "bp_plugin.queue");
   if (!fault.empty()) return fault + "; a backend needs bp_memory and bp_queue";
-  fault = check_header(p.memory->h, "bp_memory", BP_TYPE_MEMORY, BP_FLOOR(bp_memory, fill));
-  if (fault.empty())
-    fault = check_header(p.queue->h, "bp_queue", BP_TYPE_QUEUE, BP_FLOOR(bp_queue, elapsed));
+  fault = check_header(p.memory->h, "bp_memory", BP_TYPE_MEMORY);
+  if (fault.empty()) fault = check_header(p.queue->h, "bp_queue", BP_TYPE_QUEUE);
   return fault;
 }
 
@@ -114,7 +112,7 @@ std::string check_plugin(const bp_plugin* plugin, uint32_t level) {
   std::string fault = check_pointer(plugin, "the plugin that bp_get_plugin_v1 returned");
   if (!fault.empty()) return fault;
   const bp_plugin& p = *plugin;
-  fault = check_header(p.h, "bp_plugin", BP_TYPE_PLUGIN, BP_FLOOR(bp_plugin, extension));
+  fault = check_header(p.h, "bp_plugin", BP_TYPE_PLUGIN);
   if (!fault.empty()) return fault;
   if (p.abi != level)
     return "bp_plugin.abi is " + number(p.abi) + ", but bp_get_plugin_v1 answered level " +
@@ -137,8 +135,7 @@ std::string check_plugin(const bp_plugin* plugin, uint32_t level) {
 
 std::string check_kernel(const bp_kernel* kernel) {
   std::string fault = check_pointer(kernel, "the pointer");
-  if (fault.empty())
-    fault = check_header(kernel->h, "bp_kernel", BP_TYPE_KERNEL, BP_FLOOR(bp_kernel, run));
+  if (fault.empty()) fault = check_header(kernel->h, "bp_kernel", BP_TYPE_KERNEL);
   if (fault.empty()) fault = check_text(kernel->op, "bp_kernel.op", false);
   if (!fault.empty()) return fault;
   if (kernel->run == nullptr) return std::string("bp_kernel.run of ") + kernel->op + " is NULL";
@@ -150,9 +147,7 @@ std::string check_kernel(const bp_kernel* kernel) {
 
 std::string check_operator(const bp_custom_operator* op) {
   std::string fault = check_pointer(op, "the pointer");
-  if (fault.empty())
-    fault = check_header(op->h, "bp_custom_operator", BP_TYPE_CUSTOM_OPERATOR,
-                         BP_FLOOR(bp_custom_operator, saved_outputs));
+  if (fault.empty()) fault = check_header(op->h, "bp_custom_operator", BP_TYPE_CUSTOM_OPERATOR);
   if (fault.empty() && (op->schema == nullptr || op->schema[0] == 0))
     fault = "bp_custom_operator.schema is missing";
   return fault;

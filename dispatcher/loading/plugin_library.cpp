@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <dlfcn.h>
 #include <utility>
 
@@ -24,6 +25,13 @@ bool holds(const std::string& text, const char* part) {
 }
 
 }  // namespace
+
+uint32_t offered_abi_level() {
+  const char* const given = secure_getenv("BACKPLANE_ABI_LEVEL");
+  const uint32_t level =
+      given != nullptr ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : 0;
+  return level >= host_abi_min && level < host_abi_max ? level : host_abi_max;
+}
 
 std::string explain_dlerror(const std::string& text, const fs::path& file) {
   const std::string path = file.string();

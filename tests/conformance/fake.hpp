@@ -77,6 +77,26 @@ inline conform::Bench fake_bench() {
   return bench;
 }
 
+// A program that is a worker `times` times, then `failures` times ends at once (0: from then on), and then is one again.
+inline std::string worker_that_starts(const ConformFolder& folder, int times, int failures = 0) {
+  const int last = failures == 0 ? 1 << 30 : times + failures;
+  std::string program =
+      folder.write("worker",
+                   "#!/bin/sh\n"
+                   "echo >>\"$0.starts\"\n"
+                   "n=$(wc -l <\"$0.starts\")\n"
+                   "if [ $n -gt " +
+                       std::to_string(times) + " ] && [ $n -le " + std::to_string(last) +
+                       " ]; then\n"
+                       "  echo no more processes >&2\n"
+                       "  exit 9\n"
+                       "fi\n"
+                       "exec " +
+                       conform_program + " \"$@\"\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  return program;
+}
+
 // A header as `run` writes it.
 inline conform::Json fake_header(std::size_t cases) {
   conform::Subject subject;

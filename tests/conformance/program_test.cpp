@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <thread>
 
+#include <backplane/dispatcher/loading/certificate.hpp>
+
 #include "conformance/fake.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
@@ -237,10 +239,44 @@ TEST(ConformProgram, certifies_a_whole_report_and_only_where_nothing_fails) {
   EXPECT_THAT(certified.text, HasSubstr("native   L2"));
   EXPECT_EQ(run_program(folder, {"verify", folder.file("report/certificate.json")}).code, 0);
 
+  // The level of the device, for whoever asks at run time.
+  setenv("XDG_DATA_HOME", folder.path.c_str(), 1);
+  const Exited installed = run_program(folder, {"certify", "--install", folder.file("report")});
+  const auto environment = bp::loading::Environment::current();
+  unsetenv("XDG_DATA_HOME");
+  ASSERT_EQ(installed.code, 0) << installed.text;
+  const Subject of = read_journal(folder.file("report/journal.jsonl")).subject;
+  const bp::loading::CertificateSearch found = bp::loading::find_certificate(
+      {of.library, of.backend, of.vendor, of.version, of.device_name}, environment);
+  EXPECT_TRUE(found.profile.starts_with("L2:f32")) << found.profile;
+  EXPECT_EQ(found.extent, "quick");
+  EXPECT_THAT(found.problems, testing::IsEmpty());
+  EXPECT_THAT(installed.text, HasSubstr(found.file.string()));
+
   EXPECT_NE(run_program(folder, join(whole, faulty_device())).code, 0);
   const Exited refused = run_program(folder, {"certify", folder.file("report")});
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.text, HasSubstr("nothing to certify while cases fail"));
+}
+
+TEST(ConformProgram, ends_where_no_worker_starts_and_goes_on_with_resume) {
+  const ConformFolder folder;
+  std::vector<std::string> run = {"--device", "cpu:0",    "--quick", "--jobs",
+                                  "1",        "--filter", "relu*",   "--out"};
+  run.push_back(folder.file("report"));
+  // One describes the device, one takes the cases of a lane.
+  setenv("BACKPLANE_CONFORM_WORKER", bp::test::worker_that_starts(folder, 2).c_str(), 1);
+  const Exited stopped = run_program(folder, run);
+  unsetenv("BACKPLANE_CONFORM_WORKER");
+  EXPECT_EQ(stopped.code, 2);
+  EXPECT_THAT(stopped.text, HasSubstr("lane starts any more: the worker ended by exit code 9"));
+  const bp::conform::Run kept = read_journal(folder.file("report/journal.jsonl"));
+  EXPECT_GT(kept.records.size(), 0u);
+  for (const Record& record : kept.records) EXPECT_FALSE(is_failure(record)) << record.name;
+  run.emplace_back("--resume");
+  const Exited whole = run_program(folder, run);
+  EXPECT_EQ(whole.code, 0) << whole.text;
+  EXPECT_GT(read_journal(folder.file("report/journal.jsonl")).records.size(), kept.records.size());
 }
 
 TEST(ConformProgram, calls_a_filter_that_matches_nothing_an_error) {

@@ -100,6 +100,40 @@ TEST(ConformRunner, leaves_the_cases_of_a_row_to_one_thread) {
   for (const auto& [row, threads] : threads_of) EXPECT_EQ(threads.size(), 1u) << row;
 }
 
+// Every case would be called a crash that is none's fault.
+TEST(ConformRunner, ends_where_no_worker_starts_any_more) {
+  const ConformFolder folder;
+  Bench bench = fake_bench();
+  bench.plan.executable = bp::test::worker_that_starts(folder, 1);
+  std::vector<Case> cases = {fake_case("pass"), fake_case("exit")};
+  for (std::uint64_t seed = 2; seed <= 50; ++seed) cases.push_back(fake_case("pass", seed));
+  Progress progress(cases.size(), true);
+  std::vector<std::string> recorded;
+  const auto take = [&](const Record& record) {
+    recorded.push_back(record.name);
+    return true;
+  };
+  try {
+    run_pool(bench, cases, 1, progress, take);
+    FAIL() << "the pool ran to its end";
+  } catch (const StartFailure& failure) {
+    EXPECT_THAT(failure.what(), HasSubstr("exit code 9; it wrote: no more processes"));
+    EXPECT_THAT(failure.what(), HasSubstr("--resume goes on"));
+  }
+  EXPECT_THAT(recorded, testing::ElementsAre(name_of(cases[0])));
+
+  bench.plan.executable = folder.file("nothing is here");
+  EXPECT_THROW(run_pool(bench, cases, 2, progress, take), StartFailure);
+  EXPECT_EQ(recorded.size(), 1u);
+}
+
+TEST(ConformRunner, tries_again_where_a_start_fails_once) {
+  const ConformFolder folder;
+  Bench bench = fake_bench();
+  bench.plan.executable = bp::test::worker_that_starts(folder, 0, 1);
+  EXPECT_EQ(outcome_of(run_fakes(bench, {fake_case("pass")}), fake_case("pass")), Outcome::pass);
+}
+
 TEST(ConformRunner, renews_its_workers) {
   Bench bench = fake_bench();
   bench.renew_after = 3;

@@ -7,6 +7,7 @@
 
 #include "cases/subject.hpp"
 #include "conformance/child_worker.hpp"
+#include "worker/scope.hpp"
 
 namespace bp::conform {
 namespace {
@@ -158,18 +159,73 @@ TEST(Worker, loads_and_unloads_a_plugin_many_times) {
     ChildWorker worker(device, "bare");
     const Json answer = worker.ask({{{"do", "lint"}},
                                     {{"do", "cycle"}, {"times", 20}},
-                                    {{"do", "abi"}, {"what", "newer"}},
-                                    {{"do", "abi"}, {"what", "only_future"}},
+                                    {{"do", "abi"}, {"what", "newer"}, {"skew", "padded"}},
+                                    {{"do", "abi"}, {"what", "only_future"}, {"skew", "padded"}},
                                     {{"do", "extensions"}},
                                     {{"do", "devices"}},
                                     {{"do", "probe"}},
                                     {{"do", "core_cycle"}, {"times", 5}}});
     EXPECT_EQ(answer["steps"][1]["times"], 20) << answer.dump();
     EXPECT_EQ(answer["steps"][2]["code"], BP_OK);
+    EXPECT_EQ(answer["steps"][2]["works"], true);
+    EXPECT_EQ(answer["steps"][2]["fault"], "");
+    for (const Json& info : answer["steps"][2]["infos"]) EXPECT_EQ(info["fault"], "") << info;
     EXPECT_NE(answer["steps"][3]["code"], BP_OK);
     EXPECT_EQ(answer["steps"][4]["unknown"].size(), 0u);
     EXPECT_EQ(answer["steps"][5]["infos"].size(), 0u);
     EXPECT_EQ(answer["steps"][7]["code"], BP_OK) << answer.dump();
+  }
+}
+
+// A runtime that keeps something for each host address that it has not seen, as Intel's for OpenCL does: no leak of the
+// plugin's. One that keeps something for each copy is one.
+class RememberingLane : public LaneDriver {
+ public:
+  explicit RememberingLane(bool leaks) : leaks_(leaks) {}
+  std::unique_ptr<Scope> scope(std::uint8_t, Scope*) override {
+    return std::make_unique<Copying>(*this);
+  }
+  Json describe() override { return {}; }
+  Counters counters() override {
+    Counters now;
+    now.heap = 1000 * (static_cast<std::int64_t>(seen_.size()) + (leaks_ ? copies_ : 0));
+    return now;
+  }
+  std::uint64_t staging_place() const override { return place_; }
+  void return_to(std::uint64_t place) override { place_ = place; }
+  std::string alive() override { return ""; }
+
+ private:
+  struct Copying : Scope {
+    explicit Copying(RememberingLane& lane) : lane_(lane) {}
+    Json step(const Json&) override {
+      lane_.seen_.insert(lane_.place_++);
+      ++lane_.copies_;
+      return {{"code", BP_OK}};
+    }
+    std::uint64_t hash(int) override { return 0; }
+    void settle() override {}
+    void finish() override {}
+    RememberingLane& lane_;
+  };
+  const bool leaks_;
+  std::set<std::uint64_t> seen_;
+  std::int64_t copies_ = 0;
+  std::uint64_t place_ = 0;
+};
+
+TEST(Worker, repeats_copies_from_the_same_addresses) {
+  for (const bool leaks : {false, true}) {
+    RememberingLane lane(leaks);
+    const std::unique_ptr<Scope> within = lane.scope(0, nullptr);
+    Watch watch;
+    const Json step = {{"do", "repeat"},
+                       {"times", 100},
+                       {"growth", true},
+                       {"setup", Json::array()},
+                       {"steps", {{{"do", "write"}}, {{"do", "read"}}}}};
+    const Json result = run_repeat(lane, *within, step, 0, watch);
+    EXPECT_EQ(result["growth"]["heap"][3], leaks ? 200 * 1000 : 0) << result;
   }
 }
 

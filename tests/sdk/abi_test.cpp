@@ -36,7 +36,7 @@ static_assert(offsetof(bp_dl_tensor, strides) == 32 && offsetof(bp_dl_tensor, by
 
 // Frozen, since they are laid out in arrays and have no size of their own.
 static_assert(sizeof(bp_value) == 16 && sizeof(bp_region) == 24 && sizeof(bp_expr_node) == 16);
-static_assert(sizeof(bp_arg) == 20 && sizeof(bp_output_spec) == 8 + 8 * BP_MAX_RANK);
+static_assert(sizeof(bp_arg) == 24 && sizeof(bp_output_spec) == 8 + 8 * BP_MAX_RANK);
 
 TEST(Abi, has_is_false_for_a_field_beyond_the_writers_size) {
   bp_memory memory{};

@@ -1,5 +1,6 @@
 // The evil plugin: good unless told otherwise, and each kind of it is explained.
 #include <fstream>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iterator>
 #include <regex>

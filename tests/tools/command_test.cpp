@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "tools/run_program.hpp"
 
 namespace {

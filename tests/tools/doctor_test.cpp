@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include <backplane/dispatcher/loading/elf_lint.hpp>

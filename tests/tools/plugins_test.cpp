@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "tools/run_program.hpp"

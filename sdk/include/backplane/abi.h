@@ -3,9 +3,14 @@
  * A plugin exports one symbol, bp_get_plugin_v1, and imports none of ours: everything that it needs
  * comes in through `bp_host`. C11 without dependencies; also valid C++17.
  *
- * Rules that hold for every declaration below:
+ * Level 1 is ABI 1.0, and frozen: what stands below keeps its name, place, type and value for as long as the symbol
+ * is bp_get_plugin_v1, on 64-bit machines. `sdk/abi.lock` says it in numbers, and refuses anything but additions.
+ *
+ * Rules that hold for every declaration below, and for the extensions:
  *   - Structs only grow, at their end. A reader takes any `size` from the 1.0 floor up, treats what is
  *     missing as 0 (BP_HAS) and ignores what it does not know.
+ *   - Flags that a reader does not know it ignores; a code that it does not know counts as BP_INTERNAL. `reserved`
+ *     is written as 0 and not read.
  *   - Functions marked "optional" may be NULL; the host then does without them.
  *   - Every function returning bp_code sets a message through `host->set_error` when it fails.
  *   - Structs that do not begin with a bp_header (bp_value, bp_region, bp_arg, bp_output_spec,
@@ -23,7 +28,8 @@
 extern "C" {
 #endif
 
-/* The level of this header. It rises with every addition; `abi.lock` lists what each level holds. */
+/* The level of this header: 1 is ABI 1.0. It rises with every release that adds something; `snapshots/` holds the
+ * headers of each. */
 #define BP_ABI_LEVEL 1u
 
 /* The highest rank of a tensor that crosses the boundary. */
@@ -33,7 +39,7 @@ extern "C" {
 
 typedef struct bp_header {
   uint32_t size;                /* of the whole struct, as its writer knew it */
-  uint32_t type;                /* one of BP_TYPE_* */
+  uint32_t type;                /* one of BP_TYPE_*; makers' own begin at 0x10000 */
   const struct bp_header* next; /* a chain of additions, or NULL */
 } bp_header;
 
@@ -66,7 +72,7 @@ typedef int32_t bp_code;
 
 /* ---- Element types -------------------------------------------------------------------------- */
 
-/* Ours are small and dense, so that a set of them is one word: 1u << dtype. */
+/* Ours are small and dense, so that a set of them is one word: bit (bp_dtype_set)1 << dtype. */
 #define BP_BOOL 0u
 #define BP_U8 1u
 #define BP_I8 2u
@@ -86,7 +92,7 @@ typedef int32_t bp_code;
 #define BP_F8_E5M2 16u
 #define BP_NUM_DTYPES 17u
 
-typedef uint32_t bp_dtype_set;
+typedef uint64_t bp_dtype_set; /* of 64: PyTorch and DLPack name more than 32 types already */
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
@@ -308,12 +314,13 @@ typedef struct bp_expr_node {
 typedef struct bp_operator {
   bp_header h;
   const char* name;
-  const char* schema;        /* "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor" */
-  uint64_t schema_hash;      /* FNV-1a, 64 bits, of `schema` */
-  uint32_t kind;             /* BP_KIND_* */
-  uint32_t flags;            /* BP_OP_* */
-  bp_dtype_set dtypes;       /* of the computation, after promotion */
-  uint32_t num_nodes;        /* 0: no expression */
+  const char* schema;   /* "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor" */
+  uint64_t schema_hash; /* FNV-1a, 64 bits, of `schema` */
+  uint32_t kind;        /* BP_KIND_* */
+  uint32_t flags;       /* BP_OP_* */
+  bp_dtype_set dtypes;  /* of the computation, after promotion */
+  uint32_t num_nodes;   /* 0: no expression */
+  uint32_t reserved;
   const bp_expr_node* nodes; /* the last one is the result */
   /* For what accumulates (reductions, scans, scatters): the nodes join BP_X_ACC with the next element, and this
    * is what they begin with; an infinity is an integer's extreme. */

@@ -28,6 +28,7 @@ TEST(Environment, follows_xdg_unless_relative) {
   const Environment environment =
       made_from({{"HOME", "/home/ann"}, {"XDG_DATA_HOME", "/data"}, {"XDG_CACHE_HOME", "cache"}});
   EXPECT_EQ(environment.user_plugins, "/data/backplane/plugins");
+  EXPECT_EQ(environment.user_certificates, "/data/backplane/certificates");
   EXPECT_EQ(environment.user_cache, "/home/ann/.cache/backplane");
 }
 
@@ -48,6 +49,7 @@ TEST(Environment, of_a_privileged_process_ignores_what_a_user_can_set) {
   EXPECT_FALSE(environment.trust_any_file);
   EXPECT_EQ(environment.library_path, "");
   EXPECT_TRUE(environment.user_plugins.empty());
+  EXPECT_TRUE(environment.user_certificates.empty());
   EXPECT_TRUE(environment.user_cache.empty());
   EXPECT_EQ(environment.probe_program, "/opt/bp/bin/backplane-probe");
   EXPECT_FALSE(environment.system_plugins.empty());

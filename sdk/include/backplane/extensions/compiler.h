@@ -44,15 +44,14 @@ typedef struct bp_compiler_info {
   const char* languages; /* best first, separated by spaces */
   /* Device, driver and compiler with their versions: where two are equal, a binary of one runs on the other. */
   const char* identity;
-  uint32_t shape;              /* BP_SHAPE_* */
   bp_dtype_set compute_dtypes; /* that kernels may compute in; others (f16 often) are only stored */
   uint64_t max_group[3];       /* work-items of a group along each dimension */
   uint64_t max_group_items;    /* and in all */
   uint64_t local_memory;       /* bytes for a group; 0: none */
+  uint32_t shape;              /* BP_SHAPE_* */
   uint32_t compute_units;
   uint32_t vector_bytes;  /* a good width of vector loads; 0: no opinion */
   uint32_t subgroup_size; /* work-items that step together; 0: no subgroups */
-  uint32_t reserved;
 } bp_compiler_info;
 
 typedef struct bp_source {

@@ -17,7 +17,7 @@ typedef struct bp_settings {
 
   /* Required. 1 if products of f32 may read their factors with fewer bits of the fraction (TF32: 10 of 23), where the
    * device is faster that way. Sums stay f32. Asked at each call. Threads: any. */
-  uint32_t (*allow_tf32)(void); /* NOLINT(modernize-redundant-void-arg): this is C as well */
+  uint32_t (*allow_tf32)(const bp_host* host);
 } bp_settings;
 
 #ifdef __cplusplus

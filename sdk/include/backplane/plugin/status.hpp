@@ -109,7 +109,7 @@ inline bool deterministic() {
 // Whether products of f32 may read their factors with fewer bits; see extensions/settings.h.
 inline bool allow_tf32() {
   const bp_header* found = host().extension(&host(), BP_SETTINGS, BP_SETTINGS_VERSION);
-  return found != nullptr && reinterpret_cast<const bp_settings*>(found)->allow_tf32() != 0;
+  return found != nullptr && reinterpret_cast<const bp_settings*>(found)->allow_tf32(&host()) != 0;
 }
 
 namespace detail {

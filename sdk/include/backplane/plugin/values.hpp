@@ -26,7 +26,7 @@ inline constexpr Dtype f8_e4m3fn{BP_F8_E4M3FN}, f8_e5m2{BP_F8_E5M2};
 struct DtypeSet {
   bp_dtype_set bits;
 
-  constexpr DtypeSet(Dtype dtype) : bits(1u << static_cast<uint32_t>(dtype)) {}
+  constexpr DtypeSet(Dtype dtype) : bits(bp_dtype_set{1} << static_cast<uint32_t>(dtype)) {}
   constexpr explicit DtypeSet(bp_dtype_set set) : bits(set) {}
   constexpr bool holds(Dtype dtype) const { return (bits & DtypeSet(dtype).bits) != 0; }
 };
@@ -39,7 +39,7 @@ inline constexpr DtypeSet floating = DtypeSet(f16) | bf16 | f32 | f64;
 inline constexpr DtypeSet complex = DtypeSet(complex64) | complex128;
 inline constexpr DtypeSet real = integral | floating;
 inline constexpr DtypeSet numeric = real | complex;
-inline constexpr DtypeSet all{(1u << BP_NUM_DTYPES) - 1};
+inline constexpr DtypeSet all{(bp_dtype_set{1} << BP_NUM_DTYPES) - 1};
 
 struct Layouts {
   uint32_t bits;

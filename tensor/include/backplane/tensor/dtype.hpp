@@ -40,7 +40,7 @@ constexpr unsigned index(Dtype dtype) {
 // A set of dtypes is a word.
 using DtypeSet = bp_dtype_set;
 constexpr DtypeSet set_of(Dtype dtype) {
-  return 1u << index(dtype);
+  return DtypeSet{1} << index(dtype);
 }
 template <class... D> constexpr DtypeSet set_of(Dtype first, D... rest) {
   return set_of(first) | set_of(rest...);

@@ -21,10 +21,11 @@ struct Environment {
   std::string library_path;     // LD_LIBRARY_PATH
 
   // Each absolute, or empty if there is none.
-  std::filesystem::path user_plugins;    // ($XDG_DATA_HOME or ~/.local/share)/backplane/plugins
-  std::filesystem::path user_cache;      // ($XDG_CACHE_HOME or ~/.cache)/backplane
-  std::filesystem::path library_folder;  // where libbackplane lies
-  std::filesystem::path probe_program;   // BACKPLANE_PROBE, or backplane-probe in ../bin of it
+  std::filesystem::path user_plugins;       // ($XDG_DATA_HOME or ~/.local/share)/backplane/plugins
+  std::filesystem::path user_certificates;  // the same with /certificates
+  std::filesystem::path user_cache;         // ($XDG_CACHE_HOME or ~/.cache)/backplane
+  std::filesystem::path library_folder;     // where libbackplane lies
+  std::filesystem::path probe_program;      // BACKPLANE_PROBE, or backplane-probe in ../bin of it
 
   std::vector<std::filesystem::path> system_plugins;
 

@@ -11,6 +11,10 @@
 
 namespace bp::loading {
 
+// The highest level that this process offers to plugins: the header's, or a lower one by BACKPLANE_ABI_LEVEL, by which an
+// older host is tried.
+BP_API uint32_t offered_abi_level();
+
 // Owns the library, nothing of the plugin's state: init, shutdown and all between are the caller's,
 // and `shutdown` comes before `close`. Not to be held by a static object, whose destructor would
 // unmap code that other threads may still run.

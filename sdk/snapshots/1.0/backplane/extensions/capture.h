@@ -1,0 +1,36 @@
+/* The extension "bp.capture", version 1: work given to a stream is recorded instead of done, and replayed as one
+ * piece. The host guarantees that memory named by a graph lives as long as the graph does, at the same handles. Without
+ * this extension the host replays a list of kernel calls. */
+#ifndef BACKPLANE_EXTENSIONS_CAPTURE_H
+#define BACKPLANE_EXTENSIONS_CAPTURE_H
+
+#include <backplane/abi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BP_CAPTURE "bp.capture"
+#define BP_CAPTURE_VERSION 1u
+
+typedef struct bp_graph bp_graph; /* the plugin's */
+
+typedef struct bp_capture {
+  bp_header h; /* type BP_TYPE_EXTENSION */
+
+  /* Required. From here to `end`, kernels, launches, copies within the device and fills that are given to `stream` are
+   * recorded. What cannot be recorded fails with BP_UNSUPPORTED. One recording per stream. BP_UNSUPPORTED: this device
+   * has no graphs; the host keeps a list. */
+  bp_code (*begin)(bp_device* device, bp_stream* stream);
+  /* Required. With `out` NULL the recording is dropped. */
+  bp_code (*end)(bp_device* device, bp_stream* stream, bp_graph** out);
+  /* Required. Ordered on `stream`; a graph runs once at a time. */
+  bp_code (*replay)(bp_device* device, bp_graph* graph, bp_stream* stream);
+  void (*release)(bp_device* device, bp_graph* graph);
+} bp_capture;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BACKPLANE_EXTENSIONS_CAPTURE_H */

@@ -1,0 +1,52 @@
+"""What a released header holds cannot change: sdk/abi_lock.py refuses each edit below, tried on a copy, also with --write."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import pathlib
+
+import rule
+
+NEXT = [("abi.h", "#define BP_ABI_LEVEL 1u", "#define BP_ABI_LEVEL 2u")]
+GROWN = ("abi.h", "  uint64_t max_allocation;", "  uint32_t shade;\n  uint32_t tint;\n  uint64_t max_allocation;")
+AT_END = [("abi.h", "} bp_memory;", "  bp_code (*trim)(bp_device* device);\n} bp_memory;"), ("abi.h", "#define BP_INTERNAL 7", "#define BP_INTERNAL 7\n#define BP_CANCELLED 8")]
+REFUSED = {
+    "a changed type": NEXT + [("abi.h", "  uint64_t total_memory;", "  int64_t total_memory;")],
+    "fields in another order": NEXT + [("abi.h", "  uint32_t kind; ", "  uint32_t was_kind; "), ("abi.h", "  uint32_t flags;       /* BP_OP_* */", "  uint32_t kind;"), ("abi.h", "was_kind", "flags")],
+    "a field inserted": NEXT + [GROWN],
+    "a field removed": NEXT + [("abi.h", "  uint64_t max_allocation;", "")],
+    "a field renamed": NEXT + [("abi.h", "void* host_data;", "void* hosts_data;")],
+    "a changed signature": NEXT + [("abi.h", "(*release)(bp_device* device, bp_handle handle)", "(*release)(bp_device* device, bp_handle handle, uint64_t bytes)")],
+    "a changed constant": NEXT + [("abi.h", "#define BP_F32 11u", "#define BP_F32 12u")],
+    "a constant removed": NEXT + [("abi.h", "#define BP_RETRY 4", "#define BP_AGAIN 4")],
+    "a changed name of an extension": NEXT + [("extensions/peer.h", '#define BP_PEER "bp.peer"', '#define BP_PEER "bp.peers"')],
+    "a changed function of an extension": NEXT + [("extensions/program.h", "(*make)(void* self, ", "(*make)(")],
+    "a frozen struct that grows": NEXT + [("abi.h", "} bp_region;", "  uint64_t space;\n} bp_region;")],
+    "a typedef widened": NEXT + [("abi.h", "typedef int32_t bp_code;", "typedef int64_t bp_code;")],
+    "growth without a new level": AT_END,
+    "a new constant without a new level": AT_END[1:],
+    "a level that falls": [("abi.h", "#define BP_ABI_LEVEL 1u", "#define BP_ABI_LEVEL 0u")],
+    "a field that leaves padding": NEXT + [("abi.h", "} bp_memory;", "  uint32_t more;\n} bp_memory;")],
+    "a changed snapshot": [("../../snapshots/1.0/backplane/abi.h", "uint64_t total_memory;", "int64_t total_memory;")],
+}
+TAKEN = {"growth at the ends": NEXT + AT_END, "a change of comments": [("abi.h", "the plugin's own fault", "its own fault")]}
+
+broken = []
+for taken, table in ((False, REFUSED), (True, TAKEN)):
+    for name, edits in table.items():
+        with tempfile.TemporaryDirectory() as folder:
+            sdk = pathlib.Path(folder) / "sdk"
+            shutil.copytree(rule.source / "sdk", sdk)
+            for file, old, new in edits:
+                path = sdk / "include/backplane" / file
+                text = path.read_text()
+                if old not in text:
+                    broken.append(f"{name}: '{old}' is no longer in {file}; write this rule anew")
+                path.write_text(text.replace(old, new, 1))
+            run = subprocess.run([sys.executable, sdk / "abi_lock.py", "--write"], capture_output=True, text=True)
+            if (run.returncode == 0) != taken:
+                broken.append(f"{name} is {'refused: ' + run.stdout + run.stderr if taken else 'taken'}")
+            if not taken and (sdk / "abi.lock").read_text() != (rule.source / "sdk/abi.lock").read_text():
+                broken.append(f"{name} is refused, but abi.lock was written")
+rule.report(broken, f"{len(REFUSED)} forbidden edits and {len(TAKEN)} permitted ones")
