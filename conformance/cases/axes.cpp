@@ -6,6 +6,7 @@
 #include <backplane/dispatcher/registry.hpp>
 
 #include "inputs/draft_problem.hpp"
+#include "inputs/element.hpp"
 #include "inputs/layouts.hpp"
 
 namespace bp::conform {
@@ -71,6 +72,7 @@ Texts values_of_row(const Operator& op, const Texts& shapes) {
     if (op.kind == BP_KIND_VIEW) return {"own", "specials"};
     if (table == "norm") return {"own", "normal", "cancel", "exact"};
     if (table == "shape") return {"own", "specials", "big"};
+    if (table == "loss") return {"own", "normal", "positive"};  // small integers cancel
     if (table == "pooling") return {"own", "normal", "ties", "specials"};
     if (is_one_of_rows(table, {"convolution", "linear", "attention"}))
       return {"own", "normal", "exact", "cancel"};
@@ -82,7 +84,7 @@ Texts values_of_row(const Operator& op, const Texts& shapes) {
   if (is_one_of_rows(name, {"sort", "topk", "argmax", "argmin", "max", "min"}))
     return {"normal", "ties", "specials", "wide", "big"};
   // Of products of many numbers it depends on the order whether they leave the range.
-  if (name == "prod") return {"normal", "exact", "ties", "specials", "big"};
+  if (name == "prod") return {"normal", "exact", "specials", "big"};
   if (table == "reduction" || table == "statistics")
     return {"normal", "exact", "cancel", "wide", "specials", "big"};
   if (is_one_of_rows(name, {"softmax", "log_softmax", "cumsum"}))
@@ -195,6 +197,62 @@ void make_sensible(const Operator& op, Case& one) {
   if (std::string_view(op.name()) == "cast" && one.values == "wide" && !is_floating(one.dtype))
     one.values = "normal";
   keep_range_whole(op, one);
+  choose_telling_values(op, one);
+}
+
+namespace {
+
+bool is_vector_shape(std::string_view shape) {
+  return shape.find('x') == shape.npos && !shape.starts_with("sample:");
+}
+
+// Tensors of which many elements are one: their deviations are nothing but rounding.
+void choose_for_repeated(std::string_view name, Case& one) {
+  const bool is_repeated = one.layouts.find("expand") != std::string::npos;
+  const bool is_inner = one.layouts.find("inner") != std::string::npos;
+  if (!is_repeated && !is_inner) return;
+  const bool is_vector = is_vector_shape(one.shape);
+  const bool takes_deviations = name == "var" || name == "std";
+  if (takes_deviations && is_repeated && !is_vector) {
+    if (const std::size_t dim = one.shape.find("dim=0"); dim != std::string::npos)
+      one.shape.replace(dim, 5, "dim=1");
+    if (one.values == "cancel" || one.values == "big" || one.values == "wide")
+      one.values = "normal";
+  }
+  if (takes_deviations && (is_inner || is_vector)) one.layouts = "padded";
+  if (is_repeated && name.find("batch_norm") != std::string_view::npos) one.layouts = "padded";
+  // One number for all, where the function may have no value.
+  if (is_vector && one.values != "normal" && one.values != "ties") one.values = "positive";
+}
+
+// Sums over thousands, and differences of what was rounded, leave what 16 bits have.
+void choose_for_half(const Operator& op, Case& one) {
+  const std::string_view name = op.name();
+  const bool is_gradient = name.ends_with("_backward") || name.ends_with("_gradients");
+  if (one.values == "cancel" && is_gradient) one.values = "normal";
+  if (one.dtype != f16) return;
+  const bool is_long = one.shape == "sample:several_tiles";
+  if (one.values == "cancel" && (is_long || name == "einsum")) one.values = "normal";
+  if (const RowFacts* facts = find_row_facts(name);
+      facts && is_long && std::string_view(facts->table) == "loss")
+    one.shape = "sample:" + split_text(facts->samples, ' ')[0];
+}
+
+}  // namespace
+
+void choose_telling_values(const Operator& op, Case& one) {
+  const std::string_view name = op.name();
+  if (one.dtype == f16 || one.dtype == bf16) choose_for_half(op, one);
+  choose_for_repeated(name, one);
+  // Steps that float64 can still be told by move 2^53 by more than a row of exponentials or of deviations has.
+  const bool takes_differences =
+      name == "softmax" || name == "log_softmax" || name == "var" || name == "std";
+  if (one.values == "big" && one.dtype == f64 && takes_differences) one.values = "exact";
+  if (one.values == "big" && name == "prod" && !holds_whole_numbers(one.dtype))
+    one.values = "exact";
+  // Of nothing: two complex parts, each of which may be NaN.
+  if (name == "mean" && is_complex(one.dtype) && one.shape.starts_with("s0x"))
+    one.shape.replace(0, 3, "s1x");
 }
 
 void keep_range_whole(const Operator& op, Case& one) {

@@ -26,6 +26,9 @@ void make_sensible(const Operator& op, Case& one);
 // Fractions in a range of whole numbers are a matter of taste.
 void keep_range_whole(const Operator& op, Case& one);
 
+// Values of which any result would be right are others instead.
+void choose_telling_values(const Operator& op, Case& one);
+
 bool writes_where_told(const Operator& op);  // has a shape rule of its own: out= and in place
 std::string_view table_of(const Operator& op);
 

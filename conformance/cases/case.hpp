@@ -29,7 +29,8 @@ struct Case {
   std::string shape;    // "s2x3,1x3", "m17k65n3", "sample:RECIPE", or what a probe needs
   std::string layouts;  // for each tensor argument, joined by '.'; the last one holds for the rest
   std::string values;   // "normal", "specials", "exact", ... (inputs/values.hpp)
-  std::string form;     // "call", "out", "in_place", "grad", "stream", "recycled" ...
+  std::string
+      form;  // "call", "out", "in_place", "grad", "stream", "recycled", "batch", "round_trip" ...
   std::uint64_t seed = 1;
   // Not of the name: derived anew when a name is read.
   int level = 3;

@@ -8,6 +8,8 @@
 #include <backplane/dispatcher/registry.hpp>
 
 #include "cases/derive.hpp"
+#include "cases/kernels.hpp"
+#include "cases/special_cases.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {
@@ -83,9 +85,11 @@ bool is_plain_layout(std::string_view layouts) {
 std::string family_of(const Case& one) {
   if (one.form == "error") return "negative";
   if (one.form == "grad") return "gradient";
+  if (is_relation(one.form)) return "relation";
+  if (one.form.starts_with(form_of_kernel)) return "shadowed";
   if (is_one_of(one.form, {"repeat", "threads"})) return "stress";
   if (is_one_of(one.form, {"in_place", "aliased"})) return "alias";
-  const std::string of_values = family_of_values(one);
+  std::string of_values = family_of_values(one);
   if (of_values == "special") return of_values;
   if (!is_plain_layout(one.layouts)) return "layout";
   if (!of_values.empty()) return of_values;

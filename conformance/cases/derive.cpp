@@ -152,6 +152,7 @@ void add_row(const Operator& op, const Subject& subject, const Selection& select
     out.push_back(crossed(op, of_core, at));
   add_minor_dtypes(op, of_core, selection.profile, out);
   add_special_cases(op, axes, selection.profile, out);
+  add_relations(op, of_core, selection.profile, selection.seed, out);
   add_direct_cases(op, axes, selection.profile, subject, out);
 }
 
@@ -179,6 +180,8 @@ bool fits(const Subject& subject, const Case& one) {
   std::uint64_t count = 0;
   for (const SchemaArgument& argument : find_operator(one.op)->schema->arguments)
     if (argument.type == ArgumentType::tensor) ++count;
+  // A kernel's output lies as its argument does; the core puts its elements together.
+  if (one.lane == Lane::direct) count += find_operator(one.op)->schema->returns.size();
   const bool has_room = subject.total_memory == 0 || count * span <= subject.total_memory;
   return has_room && has_kernel(subject, one);
 }

@@ -1,4 +1,5 @@
-// What the direct lane asks: for each declared kernel, each dtype and layout that it takes, and its row's axes.
+// What the direct lane asks: for each declared kernel, each dtype and layout that it takes, and its row's axes; of several
+// kernels for one row also those that the core would not choose.
 #include <algorithm>
 #include <set>
 
@@ -60,6 +61,7 @@ class DirectAxes {
       one.values = axes_.values[static_cast<std::size_t>(row[3])];
       one.form = axes_.forms[static_cast<std::size_t>(row[4])];
       keep_range_whole(op_, one);
+      choose_telling_values(op_, one);
       if (is_taken(one, subject_) ||
           (one.form != "call" && (one.form = "call", is_taken(one, subject_))))
         out.push_back(one);
@@ -99,6 +101,28 @@ class DirectAxes {
   Case usual_;
 };
 
+// Kernels that another one of the row shadows, by its priority: each is called for itself where that one would be.
+void add_shadowed_kernels(const Operator& op, const Axes& axes, Profile profile,
+                          const Subject& subject, std::vector<Case>& out) {
+  const std::vector<const DeclaredKernel*> all = subject.kernels_of(op.name());
+  for (std::size_t i = 0; i < all.size() && all.size() > 1; ++i) {
+    Subject alone, preferred;
+    alone.kernels = {*all[i]};
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (all[k]->priority > all[i]->priority || (all[k]->priority == all[i]->priority && k < i))
+        preferred.kernels.push_back(*all[k]);
+    std::vector<Case> taken;
+    DirectAxes direct(op, axes, profile, alone);
+    if (preferred.kernels.empty() || direct.is_empty()) continue;
+    direct.add(profile, taken);
+    for (Case& one : taken) {
+      if (one.form != "call" || !is_taken(one, preferred)) continue;
+      one.form = std::string(form_of_kernel) + std::to_string(i + 1);
+      out.push_back(one);
+    }
+  }
+}
+
 }  // namespace
 
 void add_direct_cases(const Operator& op, const Axes& axes, Profile profile, const Subject& subject,
@@ -106,6 +130,7 @@ void add_direct_cases(const Operator& op, const Axes& axes, Profile profile, con
   if (subject.kernels_of(op.name()).empty() || axes.shapes.empty() || op.view || !op.infer) return;
   DirectAxes direct(op, axes, profile, subject);
   if (!direct.is_empty()) direct.add(profile, out);
+  add_shadowed_kernels(op, axes, profile, subject, out);
   std::vector<Case> special;
   add_special_cases(op, axes, profile, special);
   for (Case& one : special) {

@@ -1,6 +1,7 @@
 #include "cases/kernels.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include <backplane/tensor/shape.hpp>
 
@@ -92,6 +93,9 @@ void lay_out_outputs(const Case& one, DirectProblem& call) {
     call.outputs.push_back(example ? output_like(*example, spec.dtype)
                                    : lay_out(spec.dtype, IntList(spec.shape).to_vector(),
                                              one.form == "out" ? "step2" : "plain", one.seed));
+    // Room beside an output without elements is the suite's own; a kernel allocates none.
+    if (call.is_allocated_by_kernel() && numel_of(call.outputs.back().shape) == 0)
+      call.outputs.back().storage.clear();
   }
 }
 
@@ -119,23 +123,48 @@ bool declaration_takes(const DeclaredKernel& kernel, const DirectProblem& call) 
     if (!takes_argument(kernel, call, i)) return false;
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     const std::size_t place = call.problem.arguments.size() + i;
-    if (place < kernel.args.size() && !takes_laid(kernel.args[place], call.outputs[i]))
-      return false;
+    if (place >= kernel.args.size()) continue;
+    const bp_arg& arg = kernel.args[place];
+    const Dtype dtype = call.outputs[i].dtype;
+    const bool takes = call.is_allocated_by_kernel()  // in the host's layout, whatever is declared
+                           ? !arg.dtypes || contains(arg.dtypes, dtype)
+                           : takes_laid(arg, call.outputs[i]);
+    if (!takes) return false;
   }
   if (call.in_place_of >= 0 && !(kernel.flags & BP_KERNEL_IN_PLACE_SAFE)) return false;
   return dense_strides_agree(kernel, call);
+}
+
+bool DirectProblem::is_allocated_by_kernel() const {
+  return (problem.op->flags & BP_OP_SHAPE_DATA) != 0;
+}
+
+int place_of_kernel(const Case& one, const Subject& subject) {
+  const std::string_view form = one.form;
+  if (!form.starts_with(form_of_kernel)) return -1;
+  int wanted = 0;
+  const std::string_view number = form.substr(form_of_kernel.size());
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), wanted);
+  if (error != std::errc() || end != number.data() + number.size()) return -1;
+  for (std::size_t place = 0; place < subject.kernels.size(); ++place)
+    if (subject.kernels[place].op == one.op && --wanted == 0) return static_cast<int>(place);
+  return -1;
 }
 
 bool make_direct_call(const Case& one, const Problem& asked, const Subject& subject,
                       DirectProblem& out) {
   out = DirectProblem();
   if (!canonical(asked, out.problem)) return false;
+  if (out.is_allocated_by_kernel() && (one.form == "out" || one.form == "in_place")) return false;
   lay_out_outputs(one, out);
   const bool is_read_only = is_read_only_layout(one.layouts.substr(0, one.layouts.find('.')));
   if (one.form == "in_place" && (is_read_only || !put_in_place(out))) return false;
-  for (const DeclaredKernel& kernel : subject.kernels)
-    if (declaration_takes(kernel, out)) return true;
-  return false;
+  if (one.form.starts_with(form_of_kernel)) {
+    const int place = place_of_kernel(one, subject);
+    return place >= 0 && declaration_takes(subject.kernels[static_cast<std::size_t>(place)], out);
+  }
+  return std::any_of(subject.kernels.begin(), subject.kernels.end(),
+                     [&](const DeclaredKernel& kernel) { return declaration_takes(kernel, out); });
 }
 
 }  // namespace bp::conform

@@ -1,6 +1,8 @@
 // Which calls the plugin's kernels get: what a case is for them.
 #pragma once
 
+#include <string_view>
+
 #include "cases/case.hpp"
 #include "cases/subject.hpp"
 #include "inputs/problem.hpp"
@@ -12,7 +14,15 @@ struct DirectProblem {
   Problem problem;            // canonical
   std::vector<Laid> outputs;  // with room, without values
   int in_place_of = -1;       // the tensor that is the output as well
+
+  // The outputs' shapes are known after the call.
+  bool is_allocated_by_kernel() const;
 };
+
+// The form "kernel2" calls the row's second kernel, in the plugin's order, though another one may be preferred.
+inline constexpr std::string_view form_of_kernel = "kernel";
+// Its place among all of the plugin's; -1 if the form names none.
+int place_of_kernel(const Case& one, const Subject& subject);
 
 // Does the kernel's declaration take the call?
 bool declaration_takes(const DeclaredKernel& kernel, const DirectProblem& call);

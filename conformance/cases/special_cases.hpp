@@ -12,6 +12,11 @@ namespace bp::conform {
 void add_special_cases(const Operator& op, const Axes& axes, Profile profile,
                        std::vector<Case>& out);
 
+// What has to hold between several calls. `seed`: of the cases, whose values decide with it.
+void add_relations(const Operator& op, const Axes& axes, Profile profile, std::uint64_t seed,
+                   std::vector<Case>& out);
+bool is_relation(std::string_view form);
+
 // What the plugin's kernels get.
 void add_direct_cases(const Operator& op, const Axes& axes, Profile profile, const Subject& subject,
                       std::vector<Case>& out);

@@ -4,6 +4,7 @@
 #include "inputs/inferred.hpp"
 #include "inputs/layouts.hpp"
 #include "inputs/problem.hpp"
+#include "judge/evaluation.hpp"
 
 namespace bp::conform {
 namespace {
@@ -61,16 +62,26 @@ Argument canonical_argument(const bp_value& value, const InferredCall& call, Pro
   return argument;
 }
 
+// Of results whose shape only the values tell.
+void take_shapes_from_values(const Problem& problem, Problem& out) {
+  const std::vector<Tensor> results = call_as_given(problem, 1);
+  for (std::size_t i = 0; i < out.outputs.size(); ++i) {
+    out.outputs[i] = {results[i].dtype(), {}};
+    for (const std::int64_t size : results[i].shape()) out.outputs[i].shape.push_back(size);
+  }
+}
+
 }  // namespace
 
 bool canonical(const Problem& problem, Problem& out) {
   const Operator& op = *problem.op;
-  if (!has_rule(op) || op.view || (op.flags & BP_OP_SHAPE_DATA)) return false;
+  if (!has_rule(op) || op.view) return false;
+  const bool reads_values = (op.flags & BP_OP_SHAPE_DATA) != 0;
   InferredCall call;
   infer_call(problem, call);
   const std::size_t num_outputs = op.schema->returns.size();
-  if (call.inferred.fills || needs_a_cast(call, op) || gives_nothing(call, num_outputs))
-    return false;
+  if (call.inferred.fills || needs_a_cast(call, op)) return false;
+  if (!reads_values && gives_nothing(call, num_outputs)) return false;
   out = Problem();
   out.op = problem.op;
   for (const Laid& laid : problem.tensors)
@@ -79,6 +90,7 @@ bool canonical(const Problem& problem, Problem& out) {
   for (const bp_value& value : call.args)
     out.arguments.push_back(canonical_argument(value, call, out));
   for (std::size_t i = 0; i < num_outputs; ++i) out.outputs.push_back(call.inferred.outputs[i]);
+  if (reads_values) take_shapes_from_values(problem, out);
   return true;
 }
 

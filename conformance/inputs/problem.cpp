@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
@@ -27,6 +28,15 @@ std::string_view layout_of(const std::vector<std::string>& layouts, std::size_t 
 bool works_by_element(const Operator& op) {
   return op.kind == BP_KIND_POINTWISE || op.kind == BP_KIND_COPY || op.kind == BP_KIND_GATHER ||
          op.kind == BP_KIND_VIEW || op.kind == BP_KIND_SORT;
+}
+
+// Of its numbers, in what a row that adds up makes on the way.
+int power_of(const Operator& op) {
+  const RowFacts* facts = find_row_facts(op.name());
+  const std::string_view name = op.name();
+  const bool takes_powers = name == "norm" || name.ends_with("_backward") ||
+                            (facts && std::string_view(facts->table) == "norm");
+  return takes_powers ? 4 : 2;
 }
 
 class TensorMaker {
@@ -81,7 +91,8 @@ class TensorMaker {
     filling.seed = seed_;
     filling.tensor = static_cast<int>(place);
     filling.meets_all = works_by_element(*plan_.problem.op);
-    filling.halves_exponents = !filling.meets_all;
+    filling.power = filling.meets_all ? 1 : power_of(*plan_.problem.op);
+    filling.multiplies_all = std::string_view(plan_.problem.op->name()) == "prod";
     for_each_element(laid, [&](std::int64_t i, unsigned char* at) {
       if (one_.values == "every16" && itemsize(laid.dtype) == 2) {
         const auto code = static_cast<std::uint16_t>(i);

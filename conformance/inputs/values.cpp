@@ -49,9 +49,16 @@ double around_one(std::uint64_t word) {
   return fraction(word) * 4 - 2;
 }
 
-double log_uniform(std::uint64_t word, const Range& range, bool halves) {
-  const int least = halves ? range.smallest / 2 : range.smallest;
-  const int most = halves ? range.largest / 2 - 3 : range.largest;
+// The range whose numbers to this power can be added up 2^14 times.
+Range reduced(Range range, int power) {
+  if (power == 1) return range;
+  // Of 16 bits, which are added up in 32, less is taken off.
+  const int most = std::max((range.largest - 14) / power, 8 / power);
+  return {std::min(range.largest / 2 - 3, most), range.smallest / power, range.digits};
+}
+
+double log_uniform(std::uint64_t word, const Range& range) {
+  const int least = range.smallest, most = range.largest;
   const int exponent =
       least + static_cast<int>((word >> 1) % static_cast<std::uint64_t>(most - least + 1));
   const double magnitude = std::ldexp(1 + fraction(mix(word)) * 0.998, exponent);
@@ -108,21 +115,29 @@ double tie(std::uint64_t word) {
   return all[word % std::size(all)];
 }
 
+// Next to 1 or -1; among a thousand, few are twice as large: the product is about 1 whatever the order.
+double factor_near_one(const Filling& filling, std::uint64_t word) {
+  const double sign = word & 1 ? -1 : 1;
+  if (filling.values == "exact") return word % 127 == 0 ? 2 * sign : sign;
+  return sign * (1 + (fraction(mix(word)) - 0.5) / 32);
+}
+
 double one_real(const Filling& filling, std::int64_t element, int salt) {
   const std::uint64_t word = word_for(filling, element, salt);
-  const Range range = range_of(filling.dtype);
+  const Range range = range_of(filling.dtype), small = reduced(range, filling.power);
   const std::string_view values = filling.values;
   std::uint64_t which = 0;
+  if (values == "specials" && special_place(filling, element, word, which))
+    return special(which, filling.multiplies_all ? Range{1, -1, 0} : small);
+  if (filling.multiplies_all) return factor_near_one(filling, word);
   if (values == "exact") return static_cast<double>(word % 7) - 3;
-  if (values == "wide") return log_uniform(word, range, filling.halves_exponents);
+  if (values == "wide") return log_uniform(word, small);
   if (values == "near") return near_number(word, range);
   if (values == "ties") return tie(word);
   if (values == "zeros") return word & 1 ? 0.0 : -0.0;
   if (values == "positive") return std::exp2(fraction(word) * 6 - 3);
   if (values == "cancel") return std::ldexp(1.0, std::min(range.digits / 2, 10)) + around_one(word);
   if (values == "big") return std::ldexp(1.0, range.digits + 1) + static_cast<double>(word % 5) - 2;
-  if (values == "specials" && special_place(filling, element, word, which))
-    return special(which, range);
   return around_one(word);
 }
 
@@ -191,7 +206,9 @@ Number number_at(const Filling& filling, std::int64_t element) {
   if (is_complex(filling.dtype) && filling.values == "specials") chosen.values = "ties";
   const double real = one_real(chosen, element, 0);
   if (!is_complex(filling.dtype)) return {real, 0, 0};
-  return {real, one_real(chosen, element, 7), 0};
+  double imaginary = one_real(chosen, element, 7);
+  if (filling.multiplies_all) imaginary = filling.values == "exact" ? 0 : imaginary / 64;
+  return {real, imaginary, 0};
 }
 
 std::int64_t index_at(std::string_view values, std::uint64_t seed, std::int64_t element,

@@ -27,7 +27,9 @@ struct Filling {
   std::uint64_t seed = 1;
   int tensor = 0;          // which one of the call
   bool meets_all = false;  // specials: two tensors meet in all pairs, rather than few among many
-  bool halves_exponents = false;  // wide: products and sums shall stay finite
+  int power =
+      1;  // of the numbers that the row makes on the way, with sums over many: these shall stay finite
+  bool multiplies_all = false;  // hundreds of numbers into one: they stay next to 1
 };
 Number number_at(const Filling& filling, std::int64_t element);
 

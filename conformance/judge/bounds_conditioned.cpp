@@ -133,8 +133,10 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
   // As a sum of its own is allowed: one after the other, where all may round to one side.
   const double factor = roundings * (4 + std::log2(sizes.count)) + sizes.count;
   const double power = power_on_the_way(all);
+  // Of a function of one number nothing is added up, nor of its derivative.
+  const bool adds_up = all.op().kind != BP_KIND_POINTWISE || all.problem.tensors.size() > 1;
   const bool overflows =
-      power * std::log2(std::max(sizes.largest, 1e-300)) + std::log2(sizes.count) >
+      power * std::log2(std::max(sizes.largest, 1e-300)) + (adds_up ? std::log2(sizes.count) : 0) >
       (keeps_statistics_wide(all.name()) ? compute_format(out.dtype) : computed).highest_exponent;
   // A sum of powers below the smallest normal number is lost, and its root is taken.
   const double lost =
@@ -144,6 +146,11 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
                 (all.flushes(out.dtype) ? computed.smallest_normal() : computed.smallest());
   const double ground = floor_of(all.name());
   const std::vector<double> shifts = shifts_by_mean(all, out);
+  // What infinite and NaN inputs make is no rounding's: no step moves it.
+  std::vector<bool> is_settled(moves.wide.size());
+  for (std::size_t i = 0; i < is_settled.size(); ++i)
+    is_settled[i] = !std::isfinite(moves.wide[i]) && moves.most[i] == 0 &&
+                    (own.digits < 53 || !overflows) && !is_complex(out.dtype);
   share_along(all, out, moves.most);
   raise_lucky(moves.most, moves.wide);
   out.bound.assign(moves.wide.size(), 0);
@@ -155,7 +162,7 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
     if (i < shifts.size()) out.bound[i] += roundings * unit * shifts[i];
     if (overflows || size >= std::min(own.overflow(), computed.overflow() / 256) ||
         std::isnan(out.bound[i]) || is_lost(moves.most[i] * step, size, largest))
-      out.bound[i] = HUGE_VAL;
+      out.bound[i] = is_settled[i] ? 0 : HUGE_VAL;
   }
   out.rule =
       fmt::format("{:.3g} * {} * what the result moves by relative steps of its inputs", factor,

@@ -94,6 +94,15 @@ bool are_finite(const Evaluation& all) {
   return true;
 }
 
+// Do sums of products of the finite ones stay in the range of float64?
+bool are_small(const Evaluation& all) {
+  constexpr double most = 0x1p505;
+  for (const Tensor& input : all.inputs)
+    for (const double value : doubles_of(input))
+      if (std::isfinite(value) && std::fabs(value) > most) return false;
+  return true;
+}
+
 struct Accumulation {
   FloatingFormat result, accumulator;
   double unit = 0;        // unit roundoff of what is accumulated in
@@ -126,14 +135,23 @@ std::vector<bool> leaves_range(const Evaluation& all, const FloatingFormat& form
   const auto run = [&](auto size) {
     return doubles_of(call_row(all.problem, sized_inputs(all, size), all.options)[r]);
   };
+  // Zeros, infinities and NaN make the same of what is in range, whatever the order.
+  const auto size_of = [](double a, double b) {
+    const double size = std::hypot(a, b);
+    return size == 0 || !std::isfinite(size) ? 1.0 : size;
+  };
   const std::vector<double> up =
-      run([](double a, double b) { return std::max(1.0, std::hypot(a, b)); });
+      run([&](double a, double b) { return std::max(1.0, size_of(a, b)); });
   const std::vector<double> down =
-      run([](double a, double b) { return std::min(1.0, std::hypot(a, b)); });
+      run([&](double a, double b) { return std::min(1.0, size_of(a, b)); });
+  // A NaN among the factors is the product, whatever its size.
+  const std::vector<double> without_size =
+      run([](double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : 1.0; });
   std::vector<bool> leaves(up.size());
   for (std::size_t i = 0; i < up.size(); ++i)
-    leaves[i] = up[i] >= format.overflow() / 4 || std::isinf(up[i]) ||
-                down[i] < 4 * format.smallest_normal();
+    leaves[i] =
+        !std::isnan(without_size[i]) && (up[i] >= format.overflow() / 4 || std::isinf(up[i]) ||
+                                         down[i] < 4 * format.smallest_normal());
   return leaves;
 }
 
@@ -153,6 +171,7 @@ void bound_one(const Evaluation& all, ExpectedTensor& out, const std::vector<dou
   const double exact_below = std::ldexp(1.0, a.accumulator.digits);
   out.bound.assign(wide.size(), 0);
   out.typical.assign(wide.size(), 0);
+  const bool stays_in_float64 = a.result.digits < 53 || are_small(all);
   double most_terms = 0;
   for (std::size_t i = 0; i < wide.size(); ++i) {
     const double n = terms[i], sum = real_part(sums, i, parts) * (parts == 2 ? 2 : 1);
@@ -168,6 +187,10 @@ void bound_one(const Evaluation& all, ExpectedTensor& out, const std::vector<dou
     const double on_the_way = divides ? n * sum : sum;
     const double most = (all.is_composite ? a.result : a.accumulator).overflow();
     if (std::isfinite(wide[i]) ? !(on_the_way < most * 0.99) : parts == 2) out.bound[i] = HUGE_VAL;
+    // What infinite and NaN inputs make is no rounding's; float64 may have overflowed by itself, and of convolutions
+    // it depends on the padding.
+    const bool is_settled = !std::isfinite(wide[i]) && parts == 1 && stays_in_float64;
+    if (is_settled && !is_convolution(all.name())) out.bound[i] = 0;
     if (i < leaves.size() && leaves[i]) out.bound[i] = HUGE_VAL;
   }
   if (a.of_factors != 0 || a.of_steps != 0 || a.accumulator.digits < 24) out.typical.clear();

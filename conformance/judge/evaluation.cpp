@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/row_facts.hpp>
@@ -107,12 +108,22 @@ bool Evaluation::flushes(Dtype dtype) const {
   return numerics.flushes_denormals && (dtype == f32 || dtype == bf16 || dtype == complex64);
 }
 
-std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed) {
+std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed,
+                                  std::vector<std::size_t>* written) {
   std::vector<Tensor> tensors;
   for (const Laid& laid : problem.tensors) tensors.push_back(laid_out(laid));
   CallOptions options;
   options.seed = seed;
-  return call_row(problem, tensors, options);
+  std::vector<Tensor> results = call_row(problem, tensors, options);
+  for (std::size_t t = 0; written && t < tensors.size(); ++t) {
+    const Storage& storage = *tensors[t].impl()->storage;
+    const std::vector<unsigned char>& before = problem.tensors[t].storage;
+    if (!before.empty() &&
+        std::memcmp(reinterpret_cast<const void*>(storage.handle + storage.offset), before.data(),
+                    before.size()) != 0)
+      written->push_back(t);
+  }
+  return results;
 }
 
 Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics& numerics,

@@ -8,7 +8,9 @@
 namespace bp::conform {
 
 // The call in its own dtypes: the results' shapes and dtypes, and the values of exact rows. Throws what the row throws.
-std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed);
+// `written`: the tensors whose memory is another one after it.
+std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed,
+                                  std::vector<std::size_t>* written = nullptr);
 
 // Which rule holds for a call that gives `given`, and its wide inputs; the wide results are left open.
 Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics& numerics,

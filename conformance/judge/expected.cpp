@@ -79,14 +79,28 @@ void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
   for (std::size_t r = 0; r < out.size(); ++r) out[r].flushed = widened_values(results[r]);
 }
 
-void set_bounds(const Evaluation& all, std::vector<ExpectedTensor>& out) {
+// What is written into arguments is bounded as further results of the same call.
+void bound_with_written(const Evaluation& all, Expected& expected) {
+  std::vector<ExpectedTensor> together = std::move(expected.results);
+  const std::size_t num_results = together.size();
+  for (WrittenTensor& each : expected.written) together.push_back(std::move(each.after));
+  const Evaluate again = [&](const Change& change) {
+    const std::vector<Tensor> inputs = all.changed(change);
+    std::vector<Tensor> results = call_row(all.problem, inputs, all.options);
+    for (const WrittenTensor& each : expected.written) results.push_back(inputs[each.tensor]);
+    return results;
+  };
+  bound_by_conditioning(all, again, 4, together, 0);
+  for (std::size_t w = 0; w < expected.written.size(); ++w)
+    expected.written[w].after = std::move(together[num_results + w]);
+  together.resize(num_results);
+  expected.results = std::move(together);
+}
+
+void set_bounds(const Evaluation& all, Expected& expected) {
+  std::vector<ExpectedTensor>& out = expected.results;
   if (all.kind == RuleKind::products) return bound_by_products(all, out);
-  if (all.kind == RuleKind::conditioned) {
-    const Evaluate again = [&](const Change& change) {
-      return call_row(all.problem, all.changed(change), all.options);
-    };
-    return bound_by_conditioning(all, again, 4, out, 0);
-  }
+  if (all.kind == RuleKind::conditioned) return bound_with_written(all, expected);
   for (ExpectedTensor& each : out) {
     if (!has_fractions(each.dtype)) continue;
     if (all.kind == RuleKind::expression)
@@ -99,7 +113,8 @@ void set_bounds(const Evaluation& all, std::vector<ExpectedTensor>& out) {
 Expected evaluated(const Problem& problem, const Case& one, const Numerics& numerics,
                    bool gradients) {
   Expected expected;
-  const std::vector<Tensor> given = call_as_given(problem, one.seed);
+  std::vector<std::size_t> written;
+  const std::vector<Tensor> given = call_as_given(problem, one.seed, &written);
   Evaluation all = evaluation_of(problem, one, numerics, given);
   const bool is_wide = all.kind != RuleKind::exact && all.kind != RuleKind::shape;
   if (is_wide) all.results = call_row(problem, all.inputs, all.options);
@@ -115,7 +130,18 @@ Expected evaluated(const Problem& problem, const Case& one, const Numerics& nume
       out.wide = widened_values(all.results[r]);
     }
   }
-  if (is_wide) set_bounds(all, expected.results);
+  for (const std::size_t tensor : written) {
+    if (all.kind != RuleKind::conditioned || !has_fractions(problem.tensors[tensor].dtype))
+      throw_error(ErrorClass::internal,
+                  std::string(problem.op->name()) +
+                      ": writes an argument, and the suite has no bound for it");
+    ExpectedTensor after;
+    after.dtype = problem.tensors[tensor].dtype;
+    after.shape = problem.tensors[tensor].shape;
+    after.wide = contiguous(all.inputs[tensor]);  // as the wide call has left it
+    expected.written.push_back({tensor, std::move(after)});
+  }
+  if (is_wide) set_bounds(all, expected);
   allow_flushing(all, expected.results);
   if (one.values != "normal")
     for (ExpectedTensor& each : expected.results) each.typical.clear();

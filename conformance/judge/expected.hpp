@@ -34,8 +34,15 @@ struct ExpectedTensor {
       rule;  // the sentence that `explain` prints: "exact", "3 ulp", "gamma(65, f32) * sum |a||b|" ...
 };
 
+// A tensor of the problem that the call changes, as batch norm's running statistics are.
+struct WrittenTensor {
+  std::size_t tensor = 0;
+  ExpectedTensor after;
+};
+
 struct Expected {
   std::vector<ExpectedTensor> results;
+  std::vector<WrittenTensor> written;
   std::string error;  // the call must fail: a word that the error names; then results are empty
   int error_class = 0;
 };
@@ -52,6 +59,7 @@ struct Comparison {
   double worst_share = 0;  // the largest error as a share of its bound
   double bias = 0;  // mean of (error / bound) over all elements: near 0 unless rounding leans
   std::uint64_t wrong = 0, of = 0;
+  std::uint64_t unbounded = 0;  // elements of which anything is right: their bound is infinite
   std::string
       why;  // empty, or "element [1, 2]: 3.0000002, expected 3 (bound 1e-7: 3 ulp); 5 of 12 differ"
 };

@@ -9,6 +9,7 @@
 #include "cases/classify.hpp"
 #include "inputs/element.hpp"
 #include "inputs/layouts.hpp"
+#include "judge/numbers.hpp"
 
 namespace bp::conform {
 namespace {
@@ -148,6 +149,15 @@ void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
   verdict.worst_share = std::max(verdict.worst_share, comparison.worst_share);
   if (std::abs(comparison.bias) > std::abs(verdict.bias)) verdict.bias = comparison.bias;
   if (!comparison.ok) fail_with(verdict, what + ", " + comparison.why);
+  if (comparison.unbounded == 0 || verdict.outcome != Outcome::pass) return;
+  const std::uint64_t parts = comparison.of * parts_of(expected.dtype);
+  verdict.rule +=
+      fmt::format("; {} of {} elements are past any bound", comparison.unbounded, parts);
+  if (comparison.unbounded < parts) return;
+  verdict.outcome = Outcome::mistrusted;
+  verdict.why = what +
+                ": anything would be right, since the reference overflows on the way or "
+                "rounding may change all of it: other values would prove more";
 }
 
 bool proves_nothing(const ExpectedTensor& expected) {

@@ -1,4 +1,5 @@
 // A row called as an application calls it, twice with different poison, against what the oracle says.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <backplane/tensor/error.hpp>
@@ -35,7 +36,12 @@ class CoreTrial : public Trial {
     steps_ = {};
     for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
       add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
-    if (one_.form == "recycled") add_call_and_release(script);
+    if (one_.form == "recycled") {
+      add_call_and_release(script);
+      for (const int object : running_statistics())  // which that call has moved on
+        add_step(script,
+                 tensor_step(problem_.tensors[static_cast<std::size_t>(object)], object, false));
+    }
     if (draws_numbers(*problem_.op)) add_step(script, {{"do", "host"}, {"seed", one_.seed}});
     add_given(script, index);
     Json row = row_step();
@@ -51,6 +57,8 @@ class CoreTrial : public Trial {
       if (!given_.empty())
         steps_.storages.push_back(add_step(script, {{"do", "storage"}, {"object", object}}));
     }
+    for (const int object : running_statistics())
+      steps_.running.push_back(add_step(script, {{"do", "storage"}, {"object", object}}));
     return script;
   }
 
@@ -71,7 +79,7 @@ class CoreTrial : public Trial {
  private:
   struct Steps {
     std::size_t row = 0;
-    std::vector<std::size_t> values, storages;
+    std::vector<std::size_t> values, storages, running;
   };
 
   bool uses_stream() const { return one_.form == "stream" && subject_.has_streams; }
@@ -145,6 +153,38 @@ class CoreTrial : public Trial {
       judge_one(verdict, answer, run, i);
     for (std::size_t i = 0; i < steps_.storages.size() && verdict.outcome == Outcome::pass; ++i)
       judge_gaps(verdict, answer, run, i);
+    for (std::size_t i = 0; i < steps_.running.size() && verdict.outcome == Outcome::pass; ++i)
+      judge_running(verdict, answer, i);
+  }
+
+  // Statistics that the call brings up to date, or leaves as they were; and what lies between them.
+  void judge_running(Verdict& verdict, const Json& answer, std::size_t i) const {
+    const int tensor = running_statistics()[i];
+    Laid before = problem_.tensors[static_cast<std::size_t>(tensor)], after = before;
+    const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, steps_.running[i]));
+    if (!bytes || bytes->size() < before.storage.size())
+      return fail_with(verdict, fmt::format("tensor {} cannot be read after the call", tensor));
+    after.storage.assign(bytes->begin(),
+                         bytes->begin() + static_cast<std::ptrdiff_t>(before.storage.size()));
+    const std::vector<unsigned char> elements = packed_elements(after);
+    const auto written = std::find_if(
+        expected_.written.begin(), expected_.written.end(),
+        [&](const WrittenTensor& each) { return each.tensor == static_cast<std::size_t>(tensor); });
+    if (written == expected_.written.end() && elements != packed_elements(before))
+      fail_with(verdict, fmt::format("tensor {} was changed, which this call only reads", tensor));
+    if (written != expected_.written.end()) {
+      const std::string rule = verdict.rule;
+      judge_result(verdict, elements, written->after,
+                   fmt::format("running statistics in tensor {}", tensor));
+      verdict.rule = rule;
+    }
+    const std::size_t size = itemsize(before.dtype);
+    for_each_element(before, [&](std::int64_t k, unsigned char* at) {
+      std::copy_n(elements.begin() + k * static_cast<std::ptrdiff_t>(size), size, at);
+    });
+    if (before.storage != after.storage)
+      fail_with(verdict,
+                fmt::format("memory of tensor {}, between its elements, was written", tensor));
   }
 
   void judge_error(Verdict& verdict, const Json& row) const {

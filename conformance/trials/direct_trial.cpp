@@ -35,7 +35,7 @@ class DirectTrial : public Trial {
     for (std::size_t i = 0; i < call_.problem.tensors.size(); ++i)
       add_memory(script, call_.problem.tensors[i], static_cast<int>(i));
     for (std::size_t i = 0; i < call_.outputs.size(); ++i)
-      if (call_.in_place_of < 0 && !is_allocated_by_kernel()) {
+      if (call_.in_place_of < 0 && !call_.is_allocated_by_kernel()) {
         const std::uint64_t bytes = bytes_behind(call_.outputs[i]);
         add_step(script, {{"do", "allocate"},
                           {"object", output_object(i)},
@@ -64,7 +64,6 @@ class DirectTrial : public Trial {
 
  private:
   bool uses_stream() const { return one_.form == "stream" && subject_.has_streams; }
-  bool is_allocated_by_kernel() const { return (asked_.op->flags & BP_OP_SHAPE_DATA) != 0; }
   int output_object(std::size_t i) const {
     return call_.in_place_of >= 0 ? call_.in_place_of : first_direct_output + static_cast<int>(i);
   }
@@ -109,6 +108,7 @@ class DirectTrial : public Trial {
            {"strides", laid.strides}});
     }
     if (uses_stream()) step["stream"] = direct_stream;
+    if (const int kernel = place_of_kernel(one_, subject_); kernel >= 0) step["kernel"] = kernel;
     return step;
   }
 
@@ -117,7 +117,6 @@ class DirectTrial : public Trial {
     const Laid& laid = call_.outputs[i];
     std::vector<std::size_t>& reads = reads_.emplace_back();
     if (!laid.sparse_bytes) {
-      // How much the kernel allocates is not known before: expected() is, by the time that it is read.
       const std::uint64_t count = laid.storage.size();
       if (count != 0)
         reads.push_back(add_step(
@@ -151,8 +150,23 @@ class DirectTrial : public Trial {
       return fail_with(verdict, "reports a bad index among good ones");
     if (expected_.results.size() < call_.outputs.size())
       return fail_with(verdict, "the suite expects fewer results than the row has");
+    if (call_.is_allocated_by_kernel()) check_shapes(verdict, result);
     for (std::size_t i = 0; i < call_.outputs.size() && verdict.outcome == Outcome::pass; ++i)
       judge_output(verdict, answer, run, i);
+  }
+
+  // Of outputs that the kernel allocated.
+  void check_shapes(Verdict& verdict, const Json& result) const {
+    const auto outputs = result.find("outputs");
+    for (std::size_t i = 0; i < call_.outputs.size(); ++i) {
+      const Json wanted = expected_.results[i].shape;
+      const Json found = outputs != result.end() && outputs->size() > i
+                             ? (*outputs)[i].value("shape", Json())
+                             : Json();
+      if (found != wanted)
+        fail_with(verdict, fmt::format("output {} was allocated with shape {}, expected {}", i,
+                                       found.dump(), wanted.dump()));
+    }
   }
 
   void judge_output(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) {

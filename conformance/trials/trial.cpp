@@ -2,6 +2,7 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "cases/kernels.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
@@ -22,6 +23,11 @@ std::unique_ptr<Trial> make_trial(const Case& one, const Subject& subject) {
   if (one.form == "error") return make_refusal_trial(one, subject);
   if (one.form == "grad") return make_gradient_trial(one, subject);
   if (one.form == "repeat" || one.form == "threads") return make_repeat_trial(one, subject);
+  if (one.form == "forms" || one.form == "layouts") return make_same_values_trial(one, subject);
+  if (one.form == "batch" || one.form == "joined") return make_parts_trial(one, subject);
+  if (one.form == "round_trip") return make_round_trip_trial(one, subject);
+  if (one.form.starts_with(form_of_kernel) && one.lane == Lane::direct)
+    return make_direct_trial(one, subject);
   if (one.form != "call" && one.form != "out" && one.form != "in_place" && one.form != "aliased" &&
       one.form != "stream" && one.form != "recycled")
     throw_error(ErrorClass::bad_argument,

@@ -143,6 +143,15 @@ bp_code batch_ignored(const bp_kernel& inner, const bp_call& call) {
   return run(inner, changed.call());
 }
 
+// Of a product's right factor whose rows lie apart, though each is dense: as wide as they are.
+bp_code row_stride_ignored(const bp_kernel& inner, const bp_call& call) {
+  if (!is_row(call, "bmm")) return run(inner, call);
+  ChangedCall changed(call);
+  bp_tensor& b = *changed.tensor(1);
+  if (b.dl.strides[2] == 1 && b.dl.strides[1] > b.dl.shape[2]) b.dl.strides[1] = b.dl.shape[2];
+  return run(inner, changed.call());
+}
+
 }  // namespace
 
 const std::vector<KernelFault> shape_faults = {
@@ -158,6 +167,7 @@ const std::vector<KernelFault> shape_faults = {
     {"both_transposed", both_transposed},
     {"k_tail", k_tail},
     {"batch_ignored", batch_ignored},
+    {"row_stride_ignored", row_stride_ignored},
 };
 
 }  // namespace exam

@@ -1,0 +1,153 @@
+// Cases of relations: what has to hold between several calls, whatever the values are. One for each row and kind, in a
+// dtype and shape that take turns; and the round trips that there are.
+#include <algorithm>
+#include <optional>
+
+#include <backplane/tensor/error.hpp>
+
+#include "cases/round_trips.hpp"
+#include "cases/special_cases.hpp"
+#include "inputs/element.hpp"
+#include "inputs/layouts.hpp"
+#include "inputs/parts.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr std::size_t most_shapes_tried = 8;
+
+Case usual_case(const Operator& op, const Axes& axes, Dtype dtype, const std::string& shape) {
+  Case one;
+  one.op = op.name();
+  one.dtype = dtype;
+  one.shape = shape;
+  one.layouts = shape.starts_with("sample:") ? "own" : "plain";
+  one.values = axes.values[0] == "positive"   ? "positive"
+               : shape.starts_with("sample:") ? "own"
+                                              : "normal";
+  choose_telling_values(op, one);
+  return one;
+}
+
+// Calls that write into an argument, or draw numbers, are not the same a second time.
+bool may_be_repeated(const Operator& op) {
+  const std::string_view table = table_of(op);
+  for (const SchemaArgument& argument : op.schema->arguments)
+    if (argument.name.starts_with("running_") || argument.name == "dropout_p") return false;
+  return table != "random" && table != "draw" && std::string_view(op.name()).find("empty") != 0;
+}
+
+bool has_tensors(const Operator& op) {
+  return std::any_of(
+      op.schema->arguments.begin(), op.schema->arguments.end(), [](const SchemaArgument& argument) {
+        return argument.type == ArgumentType::tensor || argument.type == ArgumentType::tensor_list;
+      });
+}
+
+bool falls_apart(const Case& one) {
+  try {
+    return split_of(make_problem(one), one.seed, one.form == "joined").has_value();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+class Relations {
+ public:
+  Relations(const Operator& op, const Axes& axes, std::uint64_t seed, std::vector<Case>& out)
+      : op_(op), axes_(axes), seed_(seed), out_(out),
+        turn_(static_cast<std::size_t>(hash_text(op.name()) % 1024)) {}
+
+  void add_forms() {
+    if (axes_.shapes.empty() || op_.view) return;
+    add(usual_case(op_, axes_, dtype_in_turn(),
+                   axes_.shapes[turn_ % std::min<std::size_t>(axes_.shapes.size(), 3)]),
+        "forms");
+  }
+
+  void add_layouts() {
+    for (std::size_t i = 1; i < axes_.layouts.size(); ++i) {
+      const std::string& layouts = axes_.layouts[(turn_ + i) % axes_.layouts.size()];
+      // Values that lie in one place twice are other values.
+      const bool repeats = layouts.find("expand") != layouts.npos ||
+                           layouts.find("inner") != layouts.npos ||
+                           layouts.find("overlap") != layouts.npos;
+      if (repeats || layouts == "plain" || layouts == "own") continue;
+      Case one = usual_case(op_, axes_, dtype_in_turn(), axes_.shapes[0]);
+      one.layouts = layouts;
+      return add(one, "layouts");
+    }
+  }
+
+  // The first of the row's shapes that has pieces.
+  void add_parts(const char* form, std::size_t count) {
+    for (std::size_t i = 0; i < std::min(axes_.shapes.size(), most_shapes_tried); ++i) {
+      const std::string& shape = axes_.shapes[(turn_ + i) % axes_.shapes.size()];
+      Case one = usual_case(op_, axes_, dtype_in_turn(), shape);
+      one.form = form;
+      one.seed = seed_;
+      if (!falls_apart(one)) continue;
+      out_.push_back(one);
+      if (--count == 0) return;
+    }
+  }
+
+ private:
+  Dtype dtype_in_turn() { return axes_.dtypes[turn_++ % axes_.dtypes.size()]; }
+  void add(Case one, const char* form) {
+    one.form = form;
+    out_.push_back(std::move(one));
+  }
+
+  const Operator& op_;
+  const Axes& axes_;
+  const std::uint64_t seed_;
+  std::vector<Case>& out_;
+  std::size_t turn_;
+};
+
+// Each round trip in each dtype; the first one in other layouts as well. A quick run has one for each row.
+void add_round_trips(const Operator& op, const Axes& axes, Profile profile,
+                     std::vector<Case>& out) {
+  std::string shape;
+  for (const Case& one : round_trips_of(op)) {
+    if (profile == Profile::quick) {
+      if (std::find(axes.dtypes.begin(), axes.dtypes.end(), one.dtype) == axes.dtypes.end())
+        continue;
+      return out.push_back(one);
+    }
+    const bool is_first = one.shape != std::exchange(shape, one.shape);
+    out.push_back(one);
+    if (!is_first && profile != Profile::full) continue;
+    for (const char* layout : {"transpose", "step2", "offset"}) {
+      Case other = one;
+      other.layouts = layout;
+      out.push_back(other);
+    }
+  }
+}
+
+}  // namespace
+
+bool is_relation(std::string_view form) {
+  return form == "forms" || form == "layouts" || form == "batch" || form == "joined" ||
+         form == "round_trip";
+}
+
+void add_relations(const Operator& op, const Axes& axes, Profile profile, std::uint64_t seed,
+                   std::vector<Case>& out) {
+  add_round_trips(op, axes, profile, out);
+  if (!has_tensors(op) || !may_be_repeated(op) || (op.flags & BP_OP_SHAPE_DATA)) return;
+  const bool is_quick = profile == Profile::quick;
+  // A quick run asks each primitive row for one relation, in turn.
+  if (is_quick && !(op.flags & BP_OP_PRIMITIVE)) return;
+  const std::uint64_t turn = hash_text(op.name()) % 4;
+  Relations relations(op, axes, seed, out);
+  if (!is_quick || turn == 0) relations.add_forms();
+  if (!is_quick || turn == 1) relations.add_layouts();
+  const std::size_t count = profile == Profile::full ? 4 : 1;
+  if (!is_quick || turn == 2) relations.add_parts("batch", count);
+  if (!is_quick || turn == 3) relations.add_parts("joined", count);
+}
+
+}  // namespace bp::conform
