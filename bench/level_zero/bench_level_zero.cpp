@@ -52,8 +52,12 @@ void measure_memory(int rounds) {
   };
   using bp::Tensor;
   measure("add_64mib", 3, [](const Tensor& x, const Tensor& y) { return bp::add(x, y); });
+  measure("exp_64mib", 2, [](const Tensor& x, const Tensor&) { return bp::exp(x); });
+  measure("tanh_64mib", 2, [](const Tensor& x, const Tensor&) { return bp::tanh(x); });
   measure("sum_64mib", 1, [](const Tensor& x, const Tensor&) { return bp::sum(x); });
   measure("softmax_64mib", 2, [](const Tensor& x, const Tensor&) { return bp::softmax(x, -1); });
+  measure("transpose_copy_64mib", 2,
+          [](const Tensor& x, const Tensor&) { return bp::contiguous(bp::transpose(x, 0, 1)); });
 }
 
 void measure_matmul(int rounds) {
@@ -149,6 +153,7 @@ void measure_launch(int rounds) {
   }
   bench::report("ours", "launch", least_ours, "ns");
   bench::report("peer", "launch", least_bare, "ns");
+  bench::report("ours", "launch_beyond_bare", std::max(0.0, least_ours - least_bare), "ns");
 }
 
 }  // namespace

@@ -19,31 +19,36 @@ def rows():
 
 
 def figures(quick):
+    found = figures_of(PROGRAM, QUICK_ROUNDS if quick else ROUNDS)
+    add(found, starts())
+    return found
+
+
+def figures_of(program, rounds_of):
     """{side: {name: (value, unit)}}. A group that fails leaves its rows out, and says why."""
-    if not PROGRAM.exists():
-        raise BenchError(f"{PROGRAM.relative_to(ROOT)} is missing; it is built where OpenCL is")
+    if not program.exists():
+        raise BenchError(f"{program.relative_to(ROOT)} is missing; it is built where what it measures is")
     found = {"ours": {}, "peer": {}}
-    for group, rounds in (QUICK_ROUNDS if quick else ROUNDS).items():
+    for group, rounds in rounds_of.items():
         measure.say(f"{group}, {rounds} rounds")
         try:
-            add(found, run([group, str(rounds)]))
+            add(found, run(program, [group, str(rounds)]))
         except BenchError as error:
             measure.say(f"bench: {error}")
-    add(found, starts())
     return found
 
 
 def starts():
     """What two processes compile that start one after the other with an empty cache."""
     with tempfile.TemporaryDirectory() as folder:
-        first, second = (run(["start"], {"BACKPLANE_CACHE_DIR": folder})[0] for _ in range(2))
+        first, second = (run(PROGRAM, ["start"], {"BACKPLANE_CACHE_DIR": folder})[0] for _ in range(2))
     return [{**first, "side": "peer", "name": "compiled_at_first_start"},
             {**second, "side": "ours", "name": "compiled_at_second_start"}]
 
 
-def run(arguments, environment=None):
-    command = [str(PROGRAM), *arguments]
-    printed = measure.must_run(" ".join([PROGRAM.name, *arguments]), command, {**os.environ, **(environment or {})})
+def run(program, arguments, environment=None):
+    command = [str(program), *arguments]
+    printed = measure.must_run(" ".join([program.name, *arguments]), command, {**os.environ, **(environment or {})})
     return [json.loads(line) for line in printed.splitlines()]
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures Backplane and a peer in turn and prints one table: `./dev bench --peer pytorch` or `--peer opencl`.
+"""Measures Backplane and a peer in turn and prints one table: `./dev bench --peer pytorch`, `opencl` or `level_zero`.
 
 For PyTorch, rows.json says what is compared; backplane.py and pytorch.py measure one side each, under
-the same names. For OpenCL, ../opencl/rows.json does, and opencl.py measures both. The machine may be
+the same names. For OpenCL, ../opencl/rows.json does, and opencl.py measures both; so for Level Zero. The machine may be
 shared and noisy, so that the two sides take turns for several rounds and the median of each figure counts.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 
 import backplane
+import level_zero
 import opencl
 import picture
 import pytorch
@@ -31,7 +32,8 @@ def main():
     try:
         if options.install_only:
             return pytorch.install()
-        results = (against_opencl if options.peer == "opencl" else against_pytorch)(options)
+        one_program = {"opencl": opencl, "level_zero": level_zero}.get(options.peer)
+        results = by_one_program(one_program, options) if one_program else against_pytorch(options)
     except BenchError as error:
         sys.exit(f"bench: {error}")
     print_table(results)
@@ -50,16 +52,17 @@ def against_pytorch(options):
     return [judge(row, figures) for row in json.loads((PEERS / "rows.json").read_text())]
 
 
-def against_opencl(options):
-    figures = opencl.figures(options.quick)
+def by_one_program(peer, options):
+    """The peer's module starts a program that measures both sides in turns."""
+    figures = peer.figures(options.quick)
     if options.peer_only:
         del figures["ours"]
-    return [judge(row, figures) for row in opencl.rows()]
+    return [judge(row, figures) for row in peer.rows()]
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--peer", choices=["pytorch", "opencl"], default="pytorch", help="whom to compare with")
+    parser.add_argument("--peer", choices=["pytorch", "opencl", "level_zero"], default="pytorch", help="whom to compare with")
     parser.add_argument("--json", metavar="FILE", help="write the table there as well, and beside it a picture, .svg")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     parser.add_argument("--peer-only", action="store_true", help="measure the peer alone")

@@ -249,7 +249,7 @@ bp_function* DeviceCompiler::compile(const std::string& name, const std::string&
     auto build = std::make_shared<Build>();
     build->language = language_name();
     build->name = name;
-    build->code = through_spirv_ ? to_spirv(code, limit) : code;
+    build->code = through_spirv_ ? translated(code, limit) : code;
     build->api = api_;
     build->record = &record_;
     start(build);
@@ -260,6 +260,19 @@ bp_function* DeviceCompiler::compile(const std::string& name, const std::string&
   bp_function* function = find(name, module);
   keep(module, key);
   return function;
+}
+
+// To SPIR-V. That the programs for it are missing is said once: each operator then quietly takes another way.
+std::string DeviceCompiler::translated(const std::string& code, seconds limit) {
+  try {
+    return to_spirv(code, limit);
+  } catch (const Error& error) {
+    if (error.error_class() == ErrorClass::unsupported && !lacks_tools_.exchange(true))
+      log_warning(
+          fmt::format("{}: operators run by the plugin's own kernels and on the host alone: {}",
+                      record_.name, error.what()));
+    throw;
+  }
 }
 
 // The module of the kernel's build, if that ends within the limit.

@@ -95,12 +95,14 @@ class DeviceCompiler {
   bp_function* find(const std::string& name, bp_module* module);
   void keep(bp_module* module, const std::string& key);
   const char* language_name() const;
+  std::string translated(const std::string& code, std::chrono::seconds limit);
 
   DeviceRecord& record_;
   bp_compiler api_;
   bp_compiler_info info_{};
   Language language_ = Language::opencl_c;
   bool through_spirv_ = false;  // the device takes SPIR-V alone: OpenCL C goes through clang first
+  std::atomic<bool> lacks_tools_{false};
 
   mutable std::mutex mutex_;  // of what follows
   std::unordered_map<std::string, std::unique_ptr<Kernel>> kernels_;

@@ -14,6 +14,8 @@
 #include <backplane/dispatcher/loading/child_process.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "dialect/spirv_blocks.hpp"
+
 namespace bp::codegen {
 namespace {
 
@@ -169,7 +171,7 @@ std::string to_spirv(std::string_view opencl_c, std::chrono::seconds limit) {
   if (module.empty())
     throw_error(ErrorClass::internal,
                 "codegen: the SPIR-V translator wrote nothing; is there room for temporary files?");
-  return module;
+  return order_blocks(module);
 }
 
 }  // namespace bp::codegen

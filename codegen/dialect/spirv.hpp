@@ -11,7 +11,7 @@ namespace bp::codegen {
 
 // How it is done, for the keys of kept binaries; it changes whenever that changes.
 inline constexpr std::string_view spirv_recipe =
-    "clang without passes, inlining allowed, mad as fma";
+    "clang without passes, inlining allowed, mad as fma, blocks in order, loops free";
 
 // The module's bytes. Throws unsupported naming the program that is missing, or internal with the log of
 // the one that failed or did not end within the limit. Threads: any.

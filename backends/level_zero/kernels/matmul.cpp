@@ -1,14 +1,13 @@
 // matmul of pairs of f32 matrices by the module that was made when the plugin was built. The host measures it against the
 // generated kernel; where that cannot be made, for want of a tool chain, it is the only one on the device.
-#ifdef BP_LEVEL_ZERO_MODULE
-#  include <algorithm>
+#include <algorithm>
 
-#  include <backplane/extensions/compiler.h>
-#  include <backplane/plugin.hpp>
+#include <backplane/extensions/compiler.h>
+#include <backplane/plugin.hpp>
 
-#  include "device.hpp"
-#  include "kernels/modules.hpp"
-#  include "module.hpp"
+#include "device.hpp"
+#include "kernels/modules.hpp"
+#include "module.hpp"
 
 namespace level_zero {
 namespace {
@@ -107,10 +106,3 @@ BP_KERNELS(level_zero_matmul) {
       .measured()
       .supports(level_zero::takes_matmul);
 }
-#else
-#  include <backplane/plugin.hpp>
-
-BP_KERNELS(level_zero_matmul) {
-  (void)k;  // the build had no tool chain
-}
-#endif

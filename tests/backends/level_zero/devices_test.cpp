@@ -5,6 +5,7 @@
 #include <backplane/optim/sgd.hpp>
 
 #include "backends/level_zero/direct_device.hpp"
+#include "tools/run_program.hpp"
 
 namespace {
 
@@ -37,6 +38,13 @@ TEST_F(LevelZeroDevices, tensors_go_from_each_to_each) {
           << bp::device_record(from).name << " to " << bp::device_record(to).name;
     }
   }
+}
+
+TEST_F(LevelZeroDevices, are_listed_beside_those_of_other_makers) {
+  const auto listed = bp::test::run_backplane({"devices"});
+  ASSERT_EQ(listed.exit_code, 0) << listed.err;
+  for (const bp::Device device : devices_here())
+    EXPECT_THAT(listed.out, testing::HasSubstr(bp::device_record(device).name));
 }
 
 // Two layers on two devices learn what they learn on one.

@@ -27,7 +27,7 @@ void expect_products_agree() {
     const bp::Tensor a = bp::randn({m, k}), b = bp::randn({k, n});
     bp::reset_call_counts();
     const bp::Tensor c = bp::matmul(bp::to(a, device), bp::to(b, device));
-    if (native_products() == 0) GTEST_SKIP() << "the build had no tool chain";
+    EXPECT_EQ(native_products(), 1u);
     const bp::Tensor apart = bp::abs(bp::sub(bp::to(c, bp::device("cpu:0")), bp::matmul(a, b)));
     EXPECT_LT(bp::item<double>(bp::max(apart)), 1e-4) << m << "x" << k << "x" << n;
   }
