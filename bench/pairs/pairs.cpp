@@ -40,9 +40,9 @@ void measure_training_step() {
   const auto parameter = [](std::vector<std::int64_t> shape) {
     return bp::set_requires_grad(bp::mul(bp::randn(shape), 0.1));
   };
-  const bp::Tensor parameters[] = {parameter({64, 64}), parameter({64}), parameter({64, 10}),
-                                   parameter({10})};
-  const auto& [w1, b1, w2, b2] = parameters;
+  const bp::Tensor w1 = parameter({64, 64}), b1 = parameter({64});
+  const bp::Tensor w2 = parameter({64, 10}), b2 = parameter({10});
+  const bp::Tensor parameters[] = {w1, b1, w2, b2};
   const bp::Tensor x = bp::randn({32, 64}), y = bp::randint(0, 10, {32, 1});
   const double step = bench::median_ns([&] {
     for (const bp::Tensor& each : parameters) bp::set_grad(each, {});

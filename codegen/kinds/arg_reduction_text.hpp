@@ -24,7 +24,7 @@ struct ArgText {
   std::uint64_t variant() const {
     if (groups)
       return 1ull << 40 | ((groups->number() * 32 + index(dtype)) << 2) |
-             (form == ArgForm::join_parts) * 2u | to_parts * 1u;
+             (form == ArgForm::join_parts ? 2 : 0) | (to_parts ? 1 : 0);
     return ((index(dtype) * 8 + static_cast<unsigned>(form)) * 32 + lanes) * 2 + to_parts;
   }
 };

@@ -25,7 +25,7 @@ struct GroupText {
   // Below 2^24.
   std::uint64_t number() const {
     const std::uint64_t sizes = (static_cast<unsigned>(form) * 32u + pack) * 512 + team;
-    return (sizes * 16 + steps) * 4 + is_flat * 2u + small;
+    return (sizes * 16 + steps) * 4 + (is_flat ? 2 : 0) + small;
   }
 };
 

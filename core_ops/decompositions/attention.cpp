@@ -98,7 +98,7 @@ Tensor with_two_leading(const Tensor& a, const Dims& lead) {
   Dims wide(lead);
   wide.push_back(a.size(-2));
   wide.push_back(a.size(-1));
-  const Tensor all = a.shape() == IntList(wide) ? a : expand(a, wide);
+  Tensor all = a.shape() == IntList(wide) ? a : expand(a, wide);
   if (lead.size() == 2) return all;
   Dims shape{1, 1, a.size(-2), a.size(-1)};
   for (std::size_t i = 0; i < lead.size(); ++i) shape[i + 1 == lead.size() ? 1 : 0] *= lead[i];

@@ -60,7 +60,7 @@ Chosen choose(const Tensor& target, const Tensor& weight, std::int64_t ignore_in
 
 // The sum over what counts, and for 'mean' divided by its weight. Ignored ones are 0, whatever they hold.
 Tensor reduce_chosen(const Chosen& chosen, const Tensor& loss, std::string_view reduction) {
-  const Tensor counted = where(chosen.counts, loss, 0);
+  Tensor counted = where(chosen.counts, loss, 0);
   if (reduction == "none") return counted;
   if (reduction == "sum") return sum(counted);
   const Tensor weight = chosen.weight.defined() ? where(chosen.counts, chosen.weight, 0)
@@ -114,7 +114,7 @@ Tensor cross_entropy_by_logs(const Tensor& input, const Tensor& target, const Te
   const Tensor logs = log_softmax(input, dim);
   if (!has_classes) return loss_of_probabilities(logs, target, weight, reduction, label_smoothing);
   const Chosen chosen = choose(target, weight, ignore_index);
-  const Tensor loss = likelihood_loss(chosen, logs, reduction);
+  Tensor loss = likelihood_loss(chosen, logs, reduction);
   if (label_smoothing == 0) return loss;
   const Tensor terms = weight.defined() ? mul(logs, along_classes(weight, logs)) : logs;
   const Tensor smooth = reduce_chosen(chosen, neg(sum(terms, dim)), reduction);

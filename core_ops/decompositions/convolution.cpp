@@ -69,7 +69,7 @@ Tensor convolution_by_windows(const Tensor& a, const Tensor& weight, const Tenso
                             transposed, output_padding, groups),
                 a.dtype());
   }
-  const Tensor result =
+  Tensor result =
       transposed ? convolved_backwards(a, weight, stride, padding, dilation, output_padding, groups)
                  : convolved_forwards(a, weight, stride, padding, dilation, groups);
   if (!bias.defined()) return result;

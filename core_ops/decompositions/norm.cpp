@@ -185,7 +185,7 @@ Tensor group_norm_by_rows(const Tensor& a, std::int64_t num_groups, const Tensor
   for (std::int64_t dim = 2; dim < a.ndim(); ++dim)
     size *= a.shape()[static_cast<std::size_t>(dim)];
   const Tensor rows = reshape(a, {a.shape()[0] * num_groups, size});
-  const Tensor flat = reshape(native_layer_norm(rows, {size}, {}, {}, eps).result, a.shape());
+  Tensor flat = reshape(native_layer_norm(rows, {size}, {}, {}, eps).result, a.shape());
   if (!weight.defined() && !bias.defined()) return flat;
   return in_dtype(scaled_and_shifted_by_channel(widened(flat), weight, bias), a.dtype());
 }

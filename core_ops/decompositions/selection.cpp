@@ -26,7 +26,7 @@ bool is_one_number(const Tensor& a) {
 Tensor ends_of_runs(const Tensor& sorted, std::int64_t dim) {
   Dims edge(sorted.shape());
   edge[dim] = 1;
-  const Tensor last = full(edge, true, boolean, sorted.device());
+  Tensor last = full(edge, true, boolean, sorted.device());
   const std::int64_t size = sorted.size(dim);
   if (size == 1) return last;
   return cat({ne(narrow(sorted, dim, 0, size - 1), narrow(sorted, dim, 1, size - 1)), last}, dim);
@@ -123,9 +123,9 @@ Tensor scatter_by_sort(const Tensor& a, std::int64_t dim, const Tensor& index, c
   if (index.numel() == 0) return copy(a);
   const Tensor given = narrow(reached(src, index.shape(), dim), dim, 0, index.size(dim));
   const Tensor region = reached(a, index.shape(), dim);
-  const Tensor written = overwritten(region, dim, index, given);
+  Tensor written = overwritten(region, dim, index, given);
   if (region.is_same(a)) return written;
-  const Tensor result = copy(a);
+  Tensor result = copy(a);
   copy_(reached(result, index.shape(), dim), written);
   return result;
 }

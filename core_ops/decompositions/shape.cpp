@@ -92,7 +92,7 @@ Tensor pad_by_copy(const Tensor& a, IntList pad, const Scalar& value) {
         narrow(source, dim, std::min(start, a.size(dim)), std::max<std::int64_t>(end - start, 0));
     shape[dim] += before + behind;
   }
-  const Tensor out = full(shape, value, a.dtype(), a.device());
+  Tensor out = full(shape, value, a.dtype(), a.device());
   if (source.numel() == 0) return out;
   Tensor inside = out;
   for (std::int64_t i = 0; i < padded; ++i) {

@@ -17,7 +17,7 @@ Tensor spread_out(const Tensor& a, const Spread* spreads) {
     is_same = is_same && spreads[dim].size == a.shape()[dim + 2] && spreads[dim].offset == 0;
   }
   if (is_same) return a;
-  const Tensor all = zeros(shape, a.dtype(), a.device());
+  Tensor all = zeros(shape, a.dtype(), a.device());
   Tensor source = a, target = all;
   for (std::size_t dim = 0; dim < rank; ++dim) {
     const auto [size, offset, step] = spreads[dim];

@@ -10,7 +10,7 @@
 namespace bp::rules {
 namespace {
 
-Dtype dtype_or(const Call& call, std::uint32_t place, Dtype otherwise) {
+Dtype given_dtype_or(const Call& call, std::uint32_t place, Dtype otherwise) {
   const Dtype dtype = is_none(call, place) ? otherwise : dtype_arg(call, place);
   check_dtype(call.op, dtype);
   return dtype;
@@ -61,7 +61,7 @@ std::int64_t count_reals(double start, double end, double step) {
 }  // namespace
 
 void full(const Call& call, Inferred& out) {
-  out.compute_dtype = dtype_or(call, 2, dtype_of_number(scalar_arg(call, 1)));
+  out.compute_dtype = given_dtype_or(call, 2, dtype_of_number(scalar_arg(call, 1)));
   out.outputs[0].dtype = out.compute_dtype;
   shape_from_list(call, 0, out);
 }
@@ -74,7 +74,7 @@ void arange(const Call& call, Inferred& out) {
            "arange: complex numbers have no order; pass real ones");
   BP_CHECK(step.to_double() != 0, "arange: the step is 0; pass another");
   const bool is_real = start.is_floating() || end.is_floating() || step.is_floating();
-  out.compute_dtype = dtype_or(call, 3, is_real ? default_dtype() : i64);
+  out.compute_dtype = given_dtype_or(call, 3, is_real ? default_dtype() : i64);
   out.outputs[0].dtype = out.compute_dtype;
   out.outputs[0].shape = {is_real
                               ? count_reals(start.to_double(), end.to_double(), step.to_double())
@@ -88,7 +88,7 @@ void philox(const Call& call, Inferred& out) {
 }
 
 void philox_floating(const Call& call, Inferred& out) {
-  out.compute_dtype = dtype_or(call, 3, default_dtype());
+  out.compute_dtype = given_dtype_or(call, 3, default_dtype());
   out.outputs[0].dtype = out.compute_dtype;
   shape_from_list(call, 0, out);
 }

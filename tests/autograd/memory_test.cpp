@@ -32,16 +32,16 @@ double most_held(const char* where, const std::function<void()>& call) {
   return static_cast<double>(memory_statistics(there).peak_allocated_bytes - before) / bytes_of_one;
 }
 
-using Function = Tensor (*)(const Tensor&);
+using Unary = Tensor (*)(const Tensor&);
 
-double most_held_by_backward(const char* where, Function function) {
+double most_held_by_backward(const char* where, Unary function) {
   const Tensor x = random_on(where, true), gradient = random_on(where);
   const Tensor y = function(x);
   return most_held(where, [&] { autograd::backward({y}, {gradient}); });
 }
 
 // Each with a rule of several steps.
-const Function pointwise_functions[] = {
+const Unary pointwise_functions[] = {
     [](const Tensor& a) { return gelu(a); },
     [](const Tensor& a) { return gelu_tanh(a); },
     [](const Tensor& a) { return tanh(a); },
@@ -57,8 +57,8 @@ const Function pointwise_functions[] = {
     [](const Tensor& a) { return clamp(a, -0.5, 0.5); },
     [](const Tensor& a) { return maximum(a, 0.25); },
 };
-const Function gelu_alone = pointwise_functions[0];
-const Function functions_with_sums[] = {
+const Unary gelu_alone = pointwise_functions[0];
+const Unary functions_with_sums[] = {
     [](const Tensor& a) { return softmax(a, -1); },
     [](const Tensor& a) { return log_softmax(a, -1); },
     [](const Tensor& a) { return expand(logsumexp(a, 1, true), a.shape()); },
@@ -66,12 +66,12 @@ const Function functions_with_sums[] = {
 };
 
 TEST(BackwardMemory, a_pointwise_rule_holds_its_result_alone) {
-  for (const Function function : pointwise_functions)
+  for (const Unary function : pointwise_functions)
     EXPECT_LE(most_held_by_backward("cpu:0", function), 1 + small);
 }
 
 TEST(BackwardMemory, a_rule_with_a_sum_frees_what_the_sum_read) {
-  for (const Function function : functions_with_sums)
+  for (const Unary function : functions_with_sums)
     EXPECT_LE(most_held_by_backward("cpu:0", function), 1 + small);
 }
 
@@ -143,7 +143,7 @@ TEST(BackwardJoined, a_rule_of_many_steps_is_one_native_kernel) {
 }
 
 // With create_graph the same rule is recorded step by step.
-Tensor gradient_of(Function function, const Tensor& x, const Tensor& by, bool recorded) {
+Tensor gradient_of(Unary function, const Tensor& x, const Tensor& by, bool recorded) {
   const Tensor input = set_requires_grad(detach(x));
   return autograd::grad({function(input)}, {input}, {by}, {.create_graph = recorded})[0];
 }
@@ -153,7 +153,7 @@ Values in_f64(const Tensor& a) {
 }
 
 TEST(BackwardJoined, gives_what_its_steps_give_one_by_one) {
-  for (const Function function : pointwise_functions)
+  for (const Unary function : pointwise_functions)
     for (const Dtype dtype : {f32, f64}) {
       const Tensor x = cast(random_on("cpu:0"), dtype), by = cast(random_on("cpu:0"), dtype);
       const Tensor one = gradient_of(function, x, by, false),
@@ -180,7 +180,7 @@ TEST(BackwardJoined, is_nearer_to_the_derivative_in_16_bits) {
 TEST(BackwardJoined, follows_transposed_and_broadcast_tensors) {
   const Tensor x = detach(transpose(random_on("cpu:0"), 0, 1)),
                row = expand(randn({1, rows}), {columns, rows});
-  for (const Function function : {gelu_alone, functions_with_sums[0], functions_with_sums[2]})
+  for (const Unary function : {gelu_alone, functions_with_sums[0], functions_with_sums[2]})
     EXPECT_EQ(in_f64(gradient_of(function, x, row, false)),
               in_f64(gradient_of(function, x, row, true)));
 }

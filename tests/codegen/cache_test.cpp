@@ -1,6 +1,7 @@
 // needs: cpu reference_compiler
 // The compiled kernels on disk, from one process to the next.
 #include <fstream>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <span>

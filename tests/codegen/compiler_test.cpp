@@ -3,6 +3,7 @@
 // next call works.
 #include <chrono>
 #include <cstdlib>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -102,7 +103,7 @@ TEST_F(Compiler, a_kernel_that_does_not_compile_is_an_error_with_operator_and_lo
                            HasSubstr("kernel.c:7: error: nothing works today"), HasSubstr(name)));
   // It is not asked again for the same, and others go on.
   compiler.does("");
-  EXPECT_THAT(error_of([&] { bp::add(x, x); }), HasSubstr("nothing works today"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("nothing works today"));
   expect_multiplies();
 }
 

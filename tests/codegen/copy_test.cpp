@@ -67,7 +67,8 @@ TEST_P(Copies, cast_every_dtype_to_every_other) {
                             {complex128, complex64},
                             {complex128, u8},
                             {complex64, boolean}};
-  for (const auto& [from, to_dtype] : pairs) {
+  for (const auto& [from, wanted] : pairs) {
+    const Dtype to_dtype = wanted;
     const std::string what = fmt::format("{} to {} on {}", name(from), name(to_dtype), GetParam());
     const Tensor a = numbers_for(from);
     const Tensor there = to(a, on);

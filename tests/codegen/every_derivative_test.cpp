@@ -1,5 +1,7 @@
 // needs: cpu reference_compiler slow
 // The derivative of every row, taken on a device that compiles, against the same taken on cpu.
+#include <fmt/format.h>
+
 #include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>

@@ -3,6 +3,7 @@
 // another, and structs.
 #include "codegen/nvrtc.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "codegen/paper.hpp"

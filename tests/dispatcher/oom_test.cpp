@@ -177,7 +177,8 @@ TEST_P(Oom, an_impossible_size_says_how_much_is_held) {
 TEST_P(Oom, says_which_operator_asked) {
   const Tensor row = counted({1, 1 << 20}, device), column = counted({1 << 20, 1}, device);
   const std::string error = error_of([&] { add(row, column); });  // 4 TiB
-  EXPECT_EQ(error.find("add: "), 0u) << error;  // then whose memory it is: the device's, or the host's
+  EXPECT_EQ(error.find("add: "), 0u)
+      << error;  // then whose memory it is: the device's, or the host's
   EXPECT_NE(error.find("out of memory: asked 4.00 TiB"), std::string::npos) << error;
   EXPECT_EQ(values(add(row, row))[5], 10);
 }

@@ -1,4 +1,5 @@
 // needs: cpu reference
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "tools/run_program.hpp"

@@ -1,5 +1,6 @@
 // needs: cpu reference_primitives
 #include <csignal>
+#include <gmock/gmock.h>
 
 #include "tracing/programs.hpp"
 

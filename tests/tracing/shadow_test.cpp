@@ -1,5 +1,6 @@
 // needs: cpu reference
 #include <cstring>
+#include <gmock/gmock.h>
 #include <random>
 
 #include <backplane/tracing/saved_call.hpp>

@@ -1,5 +1,6 @@
 // needs: cuda
 // The extension bp.compiler of the CUDA backend.
+#include <gmock/gmock.h>
 #include <numeric>
 #include <thread>
 

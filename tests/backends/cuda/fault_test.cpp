@@ -1,6 +1,7 @@
 // needs: cuda
 // What becomes of a card after a kernel went astray, and of several processes and threads on one card. What ends the
 // card for a process runs in a process of its own.
+#include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>

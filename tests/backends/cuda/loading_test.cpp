@@ -1,6 +1,7 @@
 // needs: cuda
 // The CUDA plugin where there is no card, or no driver that it can use.
 #include <cstdlib>
+#include <gmock/gmock.h>
 
 #include "backends/cuda/direct_device.hpp"
 #include "tools/run_program.hpp"

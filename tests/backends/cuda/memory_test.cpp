@@ -1,5 +1,6 @@
 // needs: cuda
 // Memory of the CUDA backend: copies in all directions, fills, exhaustion.
+#include <gmock/gmock.h>
 #include <numeric>
 
 #include "backends/cuda/direct_device.hpp"

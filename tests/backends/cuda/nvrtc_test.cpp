@@ -1,5 +1,6 @@
 // needs: cuda
 // NVIDIA's compiler behind the CUDA backend; no card is needed.
+#include <gmock/gmock.h>
 #include <thread>
 
 #include "backends/cuda/direct_device.hpp"

@@ -2,6 +2,7 @@
 // The reference backend, reached directly through the ABI.
 #include <chrono>
 #include <cstring>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <sys/wait.h>

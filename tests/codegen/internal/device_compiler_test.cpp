@@ -1,6 +1,7 @@
 #include "device/device_compiler.hpp"
 
 #include <cstring>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <backplane/tensor/error.hpp>
