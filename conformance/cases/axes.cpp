@@ -220,7 +220,10 @@ void choose_for_repeated(std::string_view name, Case& one) {
       one.values = "normal";
   }
   if (takes_deviations && (is_inner || is_vector)) one.layouts = "padded";
-  if (is_repeated && name.find("batch_norm") != std::string_view::npos) one.layouts = "padded";
+  // Deviations from a mean that all of them are, and one number, a special one, for a whole loss.
+  const bool is_norm = name.find("batch_norm") != std::string_view::npos ||
+                       name.find("layer_norm") != std::string_view::npos;
+  if (is_repeated && (is_norm || one.shape == "sample:specials")) one.layouts = "padded";
   // One number for all, where the function may have no value.
   if (is_vector && one.values != "normal" && one.values != "ties") one.values = "positive";
 }
@@ -232,7 +235,10 @@ void choose_for_half(const Operator& op, Case& one) {
   if (one.values == "cancel" && is_gradient) one.values = "normal";
   if (one.dtype != f16) return;
   const bool is_long = one.shape == "sample:several_tiles";
-  if (one.values == "cancel" && (is_long || name == "einsum")) one.values = "normal";
+  if (one.values == "cancel" && (is_long || name == "einsum" || table_of(op) == "norm"))
+    one.values = "normal";
+  if (one.values == "exact" && is_long && is_gradient) one.values = "normal";
+  if (one.values == "big" && name == "norm") one.values = "exact";  // its squares
   if (const RowFacts* facts = find_row_facts(name);
       facts && is_long && std::string_view(facts->table) == "loss")
     one.shape = "sample:" + split_text(facts->samples, ' ')[0];
@@ -250,6 +256,9 @@ void choose_telling_values(const Operator& op, Case& one) {
   if (one.values == "big" && one.dtype == f64 && takes_differences) one.values = "exact";
   if (one.values == "big" && name == "prod" && !holds_whole_numbers(one.dtype))
     one.values = "exact";
+  // One product of four, of which two have no bound where they overflow.
+  if (one.values == "wide" && is_complex(one.dtype) && is_vector_shape(one.shape) && name == "mul")
+    one.values = "normal";
   // Of nothing: two complex parts, each of which may be NaN.
   if (name == "mean" && is_complex(one.dtype) && one.shape.starts_with("s0x"))
     one.shape.replace(0, 3, "s1x");
