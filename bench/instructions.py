@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What one call costs, function by function, in instructions: repeatable where nanoseconds are not.
 
-    ./dev build && python3 bench/instructions.py add_1_element
+    cmake --build build/release --target backplane_bench_pairs
+    python3 bench/instructions.py add_1_element
 
 Runs `backplane_bench_pairs repeat NAME` under callgrind with two counts; the difference is the calls alone.
 """

@@ -129,8 +129,10 @@ Tensor call_pointwise(Operator& op, bp_value* args, std::uint32_t num_args) {
   Common common;
   if (!find_common(op, state, args, num_args, common)) [[unlikely]]
     return call_one(op, args, num_args);
-  Tensor out = empty_like_contiguous(*common.first, common.entry->result_dtype, *common.record,
-                                     state.new_tensor_keys);
+  Tensor out = make_result_of(op, [&] {
+    return empty_like_contiguous(*common.first, common.entry->result_dtype, *common.record,
+                                 state.new_tensor_keys);
+  });
   if (!run_common(op, state, args, num_args, common, *out.impl())) [[unlikely]]
     return call_one(op, args, num_args);
   return out;

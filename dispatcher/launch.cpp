@@ -5,6 +5,7 @@
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "new_result.hpp"
 #include "recording.hpp"
 
 namespace bp {
@@ -206,13 +207,14 @@ bool accepts(const Candidate& candidate, Frame& frame) {
   return candidate.declared.supports(candidate.declared.self, &abi_call) == BP_OK;
 }
 
+void throw_for_result_of(const Operator& op, const Error& error) {
+  const bool is_memory = error.error_class() == ErrorClass::out_of_memory;
+  throw_error(error.error_class(),
+              is_memory ? fmt::format("{}: {}", op.name(), error.what()) : error.what());
+}
+
 Tensor allocate_result(const Candidate& candidate, Frame& frame, std::uint32_t index) {
-  try {
-    return empty_result(candidate, frame, index);
-  } catch (const Error& error) {
-    if (error.error_class() != ErrorClass::out_of_memory) throw;
-    throw_error(error.error_class(), fmt::format("{}: {}", frame.op().name(), error.what()));
-  }
+  return make_result_of(frame.op(), [&] { return empty_result(candidate, frame, index); });
 }
 
 bp_call make_abi_call(Frame& frame, Launch& launch) {

@@ -1,9 +1,23 @@
 // The one allocation of the call path.
 #pragma once
 
+#include <backplane/dispatcher/operator.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/tensor/error.hpp>
 
 namespace bp {
+
+// Throws `error` again; one of memory that ran out with the name of the operator whose result had no room.
+[[noreturn]] void throw_for_result_of(const Operator& op, const Error& error);
+
+// What `make()` gives.
+template <class Make> inline Tensor make_result_of(const Operator& op, const Make& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    throw_for_result_of(op, error);
+  }
+}
 
 // A contiguous tensor of `like`'s shape on its device: what a common pointwise call returns.
 // Everything that depends on the shape alone is copied.

@@ -256,9 +256,9 @@ void choose_telling_values(const Operator& op, Case& one) {
   if (one.values == "big" && one.dtype == f64 && takes_differences) one.values = "exact";
   if (one.values == "big" && name == "prod" && !holds_whole_numbers(one.dtype))
     one.values = "exact";
-  // One product of four, of which two have no bound where they overflow.
-  if (one.values == "wide" && is_complex(one.dtype) && is_vector_shape(one.shape) && name == "mul")
-    one.values = "normal";
+  // One complex number is made of two parts, neither of which has a bound where a product overflows on the way.
+  const bool is_single = one.shape == "s" || one.shape == "s1";
+  if (one.values == "wide" && is_complex(one.dtype) && is_single) one.values = "normal";
   // Of nothing: two complex parts, each of which may be NaN.
   if (name == "mean" && is_complex(one.dtype) && one.shape.starts_with("s0x"))
     one.shape.replace(0, 3, "s1x");
