@@ -17,7 +17,7 @@ def prepare():
     """Installs the release build, and builds the hello application against what was installed."""
     for needed in (PAIRS, HELLO):
         if not needed.exists():
-            raise BenchError(f"{needed.relative_to(ROOT)} is missing; run ./dev build first")
+            raise BenchError(f"{needed.relative_to(ROOT)} is missing; ./dev bench builds it")
     BUILD.mkdir(parents=True, exist_ok=True)
     measure.must_run("installing", ["cmake", "--install", str(RELEASE), "--prefix", str(INSTALLED)])
     flags = ["-O2", "-std=c++20", f"-I{INSTALLED}/include", f"-L{INSTALLED}/lib", "-lbackplane"]
