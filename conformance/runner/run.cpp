@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <optional>
 #include <sys/utsname.h>
 #include <thread>
 #include <unordered_set>
@@ -107,7 +108,6 @@ void write_aggregates(const std::string& path, Journal& journal) {
 
 // Every case of `going` into its journal; false if interrupted.
 bool run_cases(Going& going, Bench& bench, const Options& options) {
-  const InterruptGuard guard;
   bench.plan.journal = going.journal->file();
   bench.plan.stop = &InterruptGuard::requested();
   Progress progress(going.cases.size(), options.quiet);
@@ -130,6 +130,7 @@ bool has_journal(const std::string& path) {
 
 int run_conform(const Options& options) {
   if (!options.waivers.empty()) read_waivers(options.waivers);  // a bad one is better known now
+  std::optional<InterruptGuard> guard(std::in_place);  // finding the cases takes a while, too
   const Selection selection = selection_of(options);
   Bench bench = bench_of(options);
   Going going;
@@ -152,6 +153,7 @@ int run_conform(const Options& options) {
                done, going.num_cases, going.path);
     return exit_interrupted;
   }
+  guard.reset();
   going.journal.reset();
   return write_reports(going.folder, options.waivers, stdout);
 }
