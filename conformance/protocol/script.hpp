@@ -63,6 +63,8 @@ using Json = nlohmann::json;
 Json core_arguments(const Problem& problem, int first);
 Json direct_arguments(const Problem& problem, int first);
 Json tensor_step(const Laid& laid, int object, bool wants_gradient);
+// A call of the problem's row, whose tensors are the objects 0 and up; its results become `first_result` and up.
+Json row_step(const Problem& problem, int first_result);
 // "f32", "complex64": a dtype in scripts and names; dtype_from_name reads it.
 const char* dtype_word(Dtype dtype);
 

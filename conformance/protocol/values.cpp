@@ -76,6 +76,16 @@ Json direct_arguments(const Problem& problem, int first) {
   });
 }
 
+Json row_step(const Problem& problem, int first_result) {
+  Json results = Json::array();
+  for (std::size_t i = 0; i < problem.op->schema->returns.size(); ++i)
+    results.push_back(first_result + static_cast<int>(i));
+  return {{"do", "row"},
+          {"op", problem.op->name()},
+          {"args", core_arguments(problem, 0)},
+          {"results", std::move(results)}};
+}
+
 Json tensor_step(const Laid& laid, int object, bool wants_gradient) {
   Json step = {
       {"do", "tensor"},        {"object", object},        {"dtype", dtype_word(laid.dtype)},

@@ -15,13 +15,7 @@ Json Chain::script(int index) {
   next_object_ = 1000;
   for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
     add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
-  Json row = {{"do", "row"},
-              {"op", one_.op},
-              {"args", core_arguments(problem_, 0)},
-              {"results", Json::array()}};
-  for (std::size_t i = 0; i < num_results(); ++i)
-    row["results"].push_back(first_result + static_cast<int>(i));
-  row_ = add_step(script, std::move(row));
+  row_ = add_step(script, row_step(problem_, first_result));
   build(script);
   return script;
 }

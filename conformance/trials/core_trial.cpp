@@ -44,7 +44,7 @@ class CoreTrial : public Trial {
     }
     if (draws_numbers(*problem_.op)) add_step(script, {{"do", "host"}, {"seed", one_.seed}});
     add_given(script, index);
-    Json row = row_step();
+    Json row = own_row_step();
     if (uses_stream()) {
       add_step(script, {{"do", "stream"}, {"object", stream_object}});
       row["stream"] = stream_object;
@@ -103,7 +103,7 @@ class CoreTrial : public Trial {
   // Memory that a call before has used, and left full of its own numbers.
   void add_call_and_release(Json& script) const {
     add_step(script, {{"do", "host"}, {"recycle", true}});
-    add_step(script, row_step());
+    add_step(script, own_row_step());
     for (std::size_t i = 0; i < num_results(); ++i)
       add_step(script, {{"do", "release"}, {"object", first_result + static_cast<int>(i)}});
   }
@@ -118,13 +118,8 @@ class CoreTrial : public Trial {
     }
   }
 
-  Json row_step() const {
-    Json row = {{"do", "row"},
-                {"op", one_.op},
-                {"args", core_arguments(problem_, 0)},
-                {"results", Json::array()}};
-    for (std::size_t i = 0; i < num_results(); ++i)
-      row["results"].push_back(first_result + static_cast<int>(i));
+  Json own_row_step() const {
+    Json row = row_step(problem_, first_result);
     if (one_.form != "out" && one_.form != "in_place") return row;
     row["into"] = Json::array();
     for (std::size_t i = 0; i < num_results(); ++i) row["into"].push_back(result_object(i));

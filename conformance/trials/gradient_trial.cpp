@@ -37,14 +37,8 @@ class GradientTrial : public Trial {
     for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
       add_step(script,
                tensor_step(problem_.tensors[i], static_cast<int>(i), takes_part(problem_, i)));
-    Json row = {{"do", "row"},
-                {"op", one_.op},
-                {"args", core_arguments(problem_, 0)},
-                {"results", Json::array()}};
     const std::size_t num_results = problem_.op->schema->returns.size();
-    for (std::size_t i = 0; i < num_results; ++i)
-      row["results"].push_back(first_row_result + static_cast<int>(i));
-    steps_.row = add_step(script, std::move(row));
+    steps_.row = add_step(script, row_step(problem_, first_row_result));
     Json backward = {{"do", "backward"},
                      {"results", Json::array()},
                      {"cotangents", Json::array()},

@@ -71,13 +71,8 @@ class RefusalTrial : public Trial {
   void add_core(Json& script) {
     for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
       add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
-    Json row = {{"do", "row"},
-                {"op", one_.op},
-                {"args", core_arguments(problem_, 0)},
-                {"results", Json::array()},
-                {"undefined", is_bad_index(one_)}};
-    for (std::size_t i = 0; i < problem_.op->schema->returns.size(); ++i)
-      row["results"].push_back(refused_result + static_cast<int>(i));
+    Json row = row_step(problem_, refused_result);
+    row["undefined"] = is_bad_index(one_);
     if (writes_into_itself()) {
       row["into"] = {0};
       row["in_place"] = true;

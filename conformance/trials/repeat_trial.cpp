@@ -28,24 +28,17 @@ class RepeatTrial : public Trial {
     Json script = new_script(one_, index);
     for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
       add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
-    Json row = {{"do", "row"},
-                {"op", one_.op},
-                {"args", core_arguments(problem_, 0)},
-                {"results", Json::array()}};
-    Json results = Json::array();
-    for (std::size_t i = 0; i < problem_.op->schema->returns.size(); ++i)
-      results.push_back(repeated_result + static_cast<int>(i));
-    row["results"] = results;
+    const Json row = row_step(problem_, repeated_result);
     first_ = add_step(script, row);
     values_.clear();
-    for (const Json& object : results)
+    for (const Json& object : row["results"])
       values_.push_back(add_step(script, {{"do", "values"}, {"object", object}}));
     const int threads = one_.form == "threads" ? threads_at_stress : 1;
     repeat_ = add_step(script, {{"do", "repeat"},
                                 {"times", index == 0 ? times_at_stress / threads : 10},
                                 {"threads", threads},
                                 {"steps", Json::array({row})},
-                                {"hash", results}});
+                                {"hash", row["results"]}});
     return script;
   }
 
