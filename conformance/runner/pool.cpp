@@ -5,6 +5,9 @@
 #include <exception>
 #include <thread>
 
+#include <backplane/runtime/stream.hpp>
+
+#include "judge/expected.hpp"
 #include "runner/isolation.hpp"
 
 namespace bp::conform {
@@ -58,6 +61,7 @@ struct PoolState {
 
   void work() {
     try {
+      const StreamGuard own{Stream(oracle())};  // what goes wrong there is this thread's
       Workers workers(bench);
       std::size_t first = 0;
       while (const std::size_t count = done ? 0 : take_run(first))
