@@ -93,6 +93,7 @@ class TensorMaker {
     filling.meets_all = works_by_element(*plan_.problem.op);
     filling.power = filling.meets_all ? 1 : power_of(*plan_.problem.op);
     filling.multiplies_all = std::string_view(plan_.problem.op->name()) == "prod";
+    filling.meets_many = numel_of(laid.shape) == 1 && plan_.tensors.size() > 1;
     for_each_element(laid, [&](std::int64_t i, unsigned char* at) {
       if (one_.values == "every16" && itemsize(laid.dtype) == 2) {
         const auto code = static_cast<std::uint16_t>(i);

@@ -200,11 +200,17 @@ bool is_values_name(std::string_view name) {
 }
 
 Number number_at(const Filling& filling, std::int64_t element) {
-  if (holds_whole_numbers(filling.dtype)) return Number::of_whole(one_whole(filling, element));
+  const bool shuns_zero =
+      filling.meets_many && (filling.values == "exact" || filling.values == "ties");
+  if (holds_whole_numbers(filling.dtype)) {
+    const std::int64_t whole = one_whole(filling, element);
+    return Number::of_whole(shuns_zero && whole == 0 && filling.dtype != boolean ? 2 : whole);
+  }
   // Products of complex infinities are a matter of taste; only real numbers are asked for those.
   Filling chosen = filling;
   if (is_complex(filling.dtype) && filling.values == "specials") chosen.values = "ties";
-  const double real = one_real(chosen, element, 0);
+  const double drawn = one_real(chosen, element, 0);
+  const double real = shuns_zero && drawn == 0 ? 2 : drawn;
   if (!is_complex(filling.dtype)) return {real, 0, 0};
   double imaginary = one_real(chosen, element, 7);
   if (filling.multiplies_all) imaginary = filling.values == "exact" ? 0 : imaginary / 64;

@@ -30,6 +30,7 @@ struct Filling {
   int power =
       1;  // of the numbers that the row makes on the way, with sums over many: these shall stay finite
   bool multiplies_all = false;  // hundreds of numbers into one: they stay next to 1
+  bool meets_many = false;      // a single number beside a whole tensor: 0 would make all alike
 };
 Number number_at(const Filling& filling, std::int64_t element);
 

@@ -93,7 +93,8 @@ std::vector<Tensor> wide_inputs(const Problem& problem, std::optional<Dtype> thr
 
 }  // namespace
 
-std::vector<Tensor> Evaluation::changed(const Change& change) const {
+std::vector<Tensor> changed_inputs(const Problem& problem, std::optional<Dtype> through,
+                                   const Change& change) {
   std::vector<Tensor> fresh = wide_inputs(problem, through);
   for (std::size_t t = 0; t < fresh.size(); ++t) {
     // Elements that share a place are rounded each for itself: a mean of equal numbers need not be that number.
@@ -101,6 +102,10 @@ std::vector<Tensor> Evaluation::changed(const Change& change) const {
     change_elements(fresh[t], t, change);
   }
   return fresh;
+}
+
+std::vector<Tensor> Evaluation::changed(const Change& change) const {
+  return changed_inputs(problem, through, change);
 }
 
 bool Evaluation::flushes(Dtype dtype) const {

@@ -16,6 +16,10 @@ std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed,
 Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics& numerics,
                          const std::vector<Tensor>& given);
 
+// Fresh wide inputs with each element changed; `through` as in Evaluation.
+std::vector<Tensor> changed_inputs(const Problem& problem, std::optional<Dtype> through,
+                                   const Change& change);
+
 // Rows that choose among equal numbers: which zero they give is left open.
 bool leaves_zero_open(const Operator& op);
 

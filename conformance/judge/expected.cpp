@@ -79,14 +79,31 @@ void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
   for (std::size_t r = 0; r < out.size(); ++r) out[r].flushed = widened_values(results[r]);
 }
 
-// What is written into arguments is bounded as further results of the same call.
+// The same call with a tensor for each argument: one that two arguments name moves for each of them by itself, as what a
+// kernel rounds of the one is not what it rounds of the other.
+Problem with_tensors_apart(const Problem& problem) {
+  Problem apart;
+  apart.op = problem.op;
+  apart.arguments = problem.arguments;
+  for (Argument& argument : apart.arguments)
+    for (int& place : argument.tensors) {
+      apart.tensors.push_back(problem.tensors[static_cast<std::size_t>(place)]);
+      place = static_cast<int>(apart.tensors.size()) - 1;
+    }
+  return apart;
+}
+
+// Runs of the call with changed inputs. What is written into arguments comes as further results.
 void bound_with_written(const Evaluation& all, Expected& expected) {
   std::vector<ExpectedTensor> together = std::move(expected.results);
   const std::size_t num_results = together.size();
   for (WrittenTensor& each : expected.written) together.push_back(std::move(each.after));
+  const bool writes = !expected.written.empty();
+  const Problem apart = writes ? Problem() : with_tensors_apart(all.problem);
+  const Problem& moved = writes ? all.problem : apart;
   const Evaluate again = [&](const Change& change) {
-    const std::vector<Tensor> inputs = all.changed(change);
-    std::vector<Tensor> results = call_row(all.problem, inputs, all.options);
+    const std::vector<Tensor> inputs = changed_inputs(moved, all.through, change);
+    std::vector<Tensor> results = call_row(moved, inputs, all.options);
     for (const WrittenTensor& each : expected.written) results.push_back(inputs[each.tensor]);
     return results;
   };
