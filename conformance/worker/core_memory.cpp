@@ -64,9 +64,7 @@ void CoreMemory::paint(const Block& block) {
     for (std::uint64_t i = begin; i < until; ++i) bytes[i - begin] = zone_byte(block.poison, i);
   };
   const auto send = [&](std::uint64_t at, const std::vector<std::uint8_t>& bytes) {
-    if (!bytes.empty())
-      copy({block.raw, at, bytes.size()},
-           {reinterpret_cast<std::uintptr_t>(bytes.data()), 0, bytes.size()}, BP_COPY_FROM_HOST);
+    write_raw(block.raw, at, bytes.data(), bytes.size());
   };
   std::vector<std::uint8_t> front(block.front), back(zone_bytes);
   zone(0, block.front, front);
@@ -90,10 +88,23 @@ void CoreMemory::copy(const bp_region& to, const bp_region& from, std::uint32_t 
 
 void CoreMemory::read_raw(bp_handle raw, std::uint64_t offset, void* to, std::uint64_t bytes) {
   if (bytes == 0) return;
-  if (record_.host_readable)
+  if (record_.host_readable) {
     std::memcpy(to, reinterpret_cast<const void*>(raw + offset), bytes);
-  else
-    copy({reinterpret_cast<std::uintptr_t>(to), 0, bytes}, {raw, offset, bytes}, BP_COPY_TO_HOST);
+    return;
+  }
+  const HostPieces::Piece piece(pieces_, bytes);
+  copy({reinterpret_cast<std::uintptr_t>(piece.data()), 0, bytes}, {raw, offset, bytes},
+       BP_COPY_TO_HOST);
+  std::memcpy(to, piece.data(), bytes);
+}
+
+void CoreMemory::write_raw(bp_handle raw, std::uint64_t offset, const void* from,
+                           std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const HostPieces::Piece piece(pieces_, bytes);
+  std::memcpy(piece.data(), from, bytes);
+  copy({raw, offset, bytes}, {reinterpret_cast<std::uintptr_t>(piece.data()), 0, bytes},
+       BP_COPY_FROM_HOST);
 }
 
 void CoreMemory::look_at_zone(const Block& block, std::uint64_t begin, std::uint64_t end,
@@ -145,9 +156,7 @@ void CoreMemory::read(const Storage& storage, std::uint64_t offset, void* to, st
 
 void CoreMemory::write(const Storage& storage, std::uint64_t offset, const void* from,
                        std::uint64_t bytes) {
-  if (bytes == 0) return;
-  copy({storage.handle, storage.offset + offset, bytes},
-       {reinterpret_cast<std::uintptr_t>(from), 0, bytes}, BP_COPY_FROM_HOST);
+  write_raw(storage.handle, storage.offset + offset, from, bytes);
 }
 
 std::int64_t CoreMemory::num_live() {

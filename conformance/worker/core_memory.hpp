@@ -10,6 +10,7 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
+#include "worker/host_pieces.hpp"
 #include "worker/scope.hpp"
 
 namespace bp::conform {
@@ -48,6 +49,7 @@ class CoreMemory {
   void look_at_zone(const Block& block, std::uint64_t begin, std::uint64_t end, Watch& watch);
   void copy(const bp_region& to, const bp_region& from, std::uint32_t direction);
   void read_raw(bp_handle raw, std::uint64_t offset, void* to, std::uint64_t bytes);
+  void write_raw(bp_handle raw, std::uint64_t offset, const void* from, std::uint64_t bytes);
 
   DeviceRecord& record_;
   const bool shifts_;  // handles are addresses: a zone before the first byte is possible
@@ -55,6 +57,7 @@ class CoreMemory {
   std::mutex mutex_;
   std::unordered_map<bp_handle, Block> blocks_;
   Watch findings_;
+  HostPieces pieces_;
 };
 
 }  // namespace bp::conform

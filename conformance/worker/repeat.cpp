@@ -6,15 +6,14 @@
 // Each thread has objects of its own, made by "setup", and reads those of the script. With "milliseconds" it stops after at least A repetitions once
 // that time has passed. "settle": the device is waited for before each hash (asynchronous ones in one thread too).
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include <backplane/tensor/error.hpp>
 
+#include "worker/crew.hpp"
 #include "worker/scope.hpp"
 
 namespace bp::conform {
@@ -162,15 +161,12 @@ Json run_repeat(LaneDriver& lane, Scope& within, const Json& step, std::uint8_t 
     watch.merge(runners[0]->run());
     return tally_json(tally);
   }
+  static Crew crew;
   std::vector<Watch> seen(runners.size());
-  std::vector<std::thread> threads;
-  std::atomic<int> waiting{num_threads};
-  for (std::size_t i = 0; i < runners.size(); ++i)
-    threads.emplace_back([&, i] {
-      for (--waiting; waiting > 0;) std::this_thread::yield();  // all at once
-      seen[i] = runners[i]->run();
-    });
-  for (std::thread& each : threads) each.join();
+  crew.run(num_threads, [&](int i) {
+    const auto place = static_cast<std::size_t>(i);
+    seen[place] = runners[place]->run();
+  });
   for (const Watch& each : seen) watch.merge(each);
   return tally_json(tally);
 }

@@ -2,11 +2,15 @@
 // The worker: scripts in, bytes and observations out. Each test runs one in a child of its own, as the runner does.
 #include "worker/worker.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <thread>
 
 #include "cases/subject.hpp"
 #include "conformance/child_worker.hpp"
+#include "worker/crew.hpp"
+#include "worker/host_pieces.hpp"
 #include "worker/scope.hpp"
 
 namespace bp::conform {
@@ -227,6 +231,40 @@ TEST(Worker, repeats_copies_from_the_same_addresses) {
     const Json result = run_repeat(lane, *within, step, 0, watch);
     EXPECT_EQ(result["growth"]["heap"][3], leaks ? 200 * 1000 : 0) << result;
   }
+}
+
+TEST(Crew, begins_all_at_once_and_keeps_its_threads) {
+  Crew crew;
+  std::set<std::thread::id> seen;
+  std::mutex mutex;
+  for (const int count : {3, 1, 3}) {
+    std::atomic<int> begun{0};
+    crew.run(count, [&](int) {
+      for (++begun; begun < count;) std::this_thread::yield();  // ends only if all run together
+      const std::lock_guard lock(mutex);
+      seen.insert(std::this_thread::get_id());
+    });
+    EXPECT_EQ(begun, count);
+  }
+  EXPECT_EQ(seen.size(), 3u);
+}
+
+TEST(HostPieces, lends_the_same_addresses_again) {
+  HostPieces pieces;
+  std::set<std::uint8_t*> seen;
+  for (int i = 0; i < 100; ++i) {
+    const HostPieces::Piece one(pieces, 64), other(pieces, 1000);
+    EXPECT_NE(one.data(), other.data());
+    seen.insert({one.data(), other.data()});
+  }
+  EXPECT_EQ(seen.size(), 2u);
+  std::vector<std::unique_ptr<HostPieces::Piece>> many;  // more than it has of its own
+  for (int i = 0; i < 40; ++i) {
+    many.push_back(std::make_unique<HostPieces::Piece>(pieces, 1 << 20));
+    std::memset(many.back()->data(), i, 1 << 20);
+  }
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(many[static_cast<std::size_t>(i)]->data()[(1 << 20) - 1], i);
 }
 
 }  // namespace
