@@ -78,7 +78,7 @@ bp::Status constant_pad_nd(bp::Stream, bp::In a, bp::Ints pad, bp::Scalar value,
     Index rest = static_cast<Index>(i), to = 0;
     bool is_inside = true;
     for (std::int32_t d = a.ndim() - 1; d >= 0; --d) {
-      const auto pair = static_cast<std::size_t>(2 * (a.ndim() - 1 - d));
+      const auto pair = 2 * static_cast<std::size_t>(a.ndim() - 1 - d);
       const Index at = rest % a.size(d) + (pair < pad.size() ? pad[pair] : 0);
       rest /= a.size(d);
       is_inside &= at >= 0 && at < out.size(d);

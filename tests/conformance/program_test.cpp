@@ -184,9 +184,8 @@ TEST(ConformProgram, says_that_the_disk_is_full) {
 
 // A plugin with a fault: rows of odd width end with the wrong element.
 std::vector<std::string> faulty_device() {
-  return {"--device", "exam:0",
-          "--plugin", BP_TEST_PLUGIN_DIR "/libbackplane_exam.so",
-          "--env",    "BACKPLANE_EXAM_FAULT=vector_tail"};
+  const std::string plugin = BP_TEST_PLUGIN_DIR "/libbackplane_exam.so";
+  return {"--device", "exam:0", "--plugin", plugin, "--env", "BACKPLANE_EXAM_FAULT=vector_tail"};
 }
 std::vector<std::string> join(std::vector<std::string> words,
                               const std::vector<std::string>& more) {

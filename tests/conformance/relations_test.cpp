@@ -102,9 +102,8 @@ TEST(relations, rows_of_each_kind_have_them) {
         std::pair("native_layer_norm", "batch"), std::pair("sort", "round_trip"),
         std::pair("cast", "round_trip"), std::pair("transpose", "round_trip")}) {
     const std::vector<Case> cases = relations_of(Profile::normal, row);
-    EXPECT_TRUE(
-        std::any_of(cases.begin(), cases.end(), [&](const Case& one) { return one.form == form; }))
-        << row << " " << form;
+    const auto has_form = [wanted = form](const Case& one) { return one.form == wanted; };
+    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), has_form)) << row << " " << form;
   }
 }
 

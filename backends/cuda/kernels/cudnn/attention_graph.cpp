@@ -78,8 +78,6 @@ class Making {
 
   Graph graph;
   const cudnnDataType_t type;
-
- private:
   const Attention& a;
 };
 
