@@ -13,9 +13,14 @@
 namespace bp::test {
 namespace {
 
+// Goes on from a number that the device computed; this one computes none.
+bool looks_at_a_result(const Operator& op, const Sample& sample) {
+  return op.name() == std::string_view("multinomial") || sample.recipe == "inferred_classes";
+}
+
 void run_samples(Operator& op, Dtype dtype, Device device) {
   for (const Sample& sample : samples_of(op, dtype, device)) {
-    if (sample.recipe == "inferred_classes") continue;  // looks at a result, and there is none
+    if (looks_at_a_result(op, sample)) continue;
     try {
       call_boxed(op, sample.args);
     } catch (const std::exception& error) {
