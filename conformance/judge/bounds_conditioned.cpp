@@ -117,10 +117,9 @@ struct Moves {
   std::vector<double> wide, most;
 };
 
-// Where a step changes the result by as much as it has, rounding may make anything of it. Results that are all 0 have no
-// size to compare with: the step says how far they may be from that.
+// Where a step changes the result by as much as it has, rounding may make anything of it.
 bool is_lost(double move, double size, double largest) {
-  return largest > 0 && move > 0.25 * size && move > 1e-3 * largest;
+  return move > 0.25 * size && move > 1e-3 * largest;
 }
 
 void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double roundings,

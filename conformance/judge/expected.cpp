@@ -79,8 +79,7 @@ void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
   for (std::size_t r = 0; r < out.size(); ++r) out[r].flushed = widened_values(results[r]);
 }
 
-// The same call with a tensor for each argument: one that two arguments name moves for each of them by itself, as what a
-// kernel rounds of the one is not what it rounds of the other.
+// The same call with a tensor for each argument.
 Problem with_tensors_apart(const Problem& problem) {
   Problem apart;
   apart.op = problem.op;
@@ -93,21 +92,35 @@ Problem with_tensors_apart(const Problem& problem) {
   return apart;
 }
 
-// Runs of the call with changed inputs. What is written into arguments comes as further results.
+// Where two arguments are one tensor, what a kernel rounds of the one is not what it rounds of the other: the bound is also
+// that of two tensors, each moved by steps of its own, where that is one.
+void bound_apart(const Evaluation& all, std::vector<ExpectedTensor>& out) {
+  const Problem apart = with_tensors_apart(all.problem);
+  if (apart.tensors.size() <= all.problem.tensors.size()) return;
+  const Evaluate again = [&](const Change& change) {
+    return call_row(apart, changed_inputs(apart, all.through, change), all.options);
+  };
+  std::vector<ExpectedTensor> moved_apart = out;
+  bound_by_conditioning(all, again, 4, moved_apart, 0);
+  for (std::size_t r = 0; r < out.size(); ++r)
+    for (std::size_t i = 0; i < out[r].bound.size(); ++i)
+      if (const double bound = moved_apart[r].bound[i]; std::isfinite(bound))
+        out[r].bound[i] = std::max(out[r].bound[i], bound);
+}
+
+// What is written into arguments is bounded as further results of the same call.
 void bound_with_written(const Evaluation& all, Expected& expected) {
   std::vector<ExpectedTensor> together = std::move(expected.results);
   const std::size_t num_results = together.size();
   for (WrittenTensor& each : expected.written) together.push_back(std::move(each.after));
-  const bool writes = !expected.written.empty();
-  const Problem apart = writes ? Problem() : with_tensors_apart(all.problem);
-  const Problem& moved = writes ? all.problem : apart;
   const Evaluate again = [&](const Change& change) {
-    const std::vector<Tensor> inputs = changed_inputs(moved, all.through, change);
-    std::vector<Tensor> results = call_row(moved, inputs, all.options);
+    const std::vector<Tensor> inputs = all.changed(change);
+    std::vector<Tensor> results = call_row(all.problem, inputs, all.options);
     for (const WrittenTensor& each : expected.written) results.push_back(inputs[each.tensor]);
     return results;
   };
   bound_by_conditioning(all, again, 4, together, 0);
+  if (expected.written.empty()) bound_apart(all, together);
   for (std::size_t w = 0; w < expected.written.size(); ++w)
     expected.written[w].after = std::move(together[num_results + w]);
   together.resize(num_results);
