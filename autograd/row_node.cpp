@@ -30,10 +30,16 @@ std::size_t num_edges_of(const Call& call, const Derivative& derivative) {
   return count;
 }
 
-// Lists, strings, and the two parts of complex numbers lie behind pointers that die with the call.
+// Lists, strings, and the two parts of complex numbers: the pointers die with the call.
+bool lies_behind_a_pointer(const bp_value& value) {
+  constexpr std::uint32_t tags = 1u << BP_TENSOR_LIST | 1u << BP_INT_LIST | 1u << BP_DOUBLE_LIST |
+                                 1u << BP_COMPLEX | 1u << BP_STRING;
+  return tags >> value.tag & 1u;
+}
 std::size_t num_bytes_of(const bp_value& value) {
   switch (value.tag) {
     case BP_INT_LIST: return value.aux * sizeof(std::int64_t);
+    case BP_DOUBLE_LIST: return value.aux * sizeof(double);
     case BP_COMPLEX: return 2 * sizeof(double);
     case BP_STRING: return value.aux;
     default: return 0;
@@ -72,7 +78,8 @@ NodeRef RowNode::make(const Call& call, const Derivative& derivative, const Tens
                 sizeof(Argument) % 8 == 0 && sizeof(Saved) % 8 == 0 && sizeof(Edge) % 8 == 0);
   const std::size_t num_edges = num_edges_of(call, derivative);
   std::size_t num_words = 0;
-  for (std::uint32_t i = 0; i < call.num_args; ++i) num_words += num_words_of(call.args[i]);
+  for (std::uint32_t i = 0; i < call.num_args; ++i)
+    if (lies_behind_a_pointer(call.args[i])) num_words += num_words_of(call.args[i]);
   const Sizes sizes{sizeof(RowNode) + call.num_args * sizeof(Argument) +
                         call.num_results * sizeof(Saved) + num_edges * sizeof(Edge) +
                         num_words * sizeof(std::uint64_t),
@@ -83,7 +90,13 @@ NodeRef RowNode::make(const Call& call, const Derivative& derivative, const Tens
                 (derivative.fit == Derivative::Fit::if_unlike && !all_alike(call));
   node->find_edges(call);
   node->take_order();
-  for (std::uint32_t i = 0; i < call.num_args; ++i) node->keep_argument(i, call.args[i], target);
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    node->arguments_[i].value = call.args[i];
+    if (call.args[i].tag == BP_TENSOR)
+      node->keep_tensor(i, *TensorImpl::of(call.args[i].u.tensor), target);
+    else if (lies_behind_a_pointer(call.args[i]))
+      node->keep_pointed_to(i, target);
+  }
   return ref;
 }
 
@@ -119,39 +132,50 @@ void RowNode::find_edges(const Call& call) {
   for (std::uint32_t i = 0; i < derivative_.num_inputs; ++i) {
     const Derivative::Input& input = derivative_.inputs[i];
     const bp_value& value = call.args[input.place];
-    const Edge* const first = edge;
-    if (value.tag == BP_TENSOR_LIST)
-      for (const bp_tensor* tensor : tensors_of(value)) *edge++ = edge_of(*TensorImpl::of(tensor));
-    else if (value.tag == BP_TENSOR)
-      *edge++ = edge_of(*TensorImpl::of(value.u.tensor));
+    bool leads_on = false;
+    const auto add_edge = [&](const bp_tensor* tensor) {
+      *edge = edge_of(*TensorImpl::of(tensor));
+      leads_on |= bool(edge->node);
+      ++edge;
+    };
+    if (value.tag == BP_TENSOR)
+      add_edge(value.u.tensor);
+    else if (value.tag == BP_TENSOR_LIST)
+      for (const bp_tensor* tensor : tensors_of(value)) add_edge(tensor);
     else
       ++edge;
-    if (!any_leads_on({first, edge})) continue;
+    if (!leads_on) continue;
     needs_.reads |= input.reads;
     needs_.shapes |= input.shapes;
     needs_.results |= input.results;
   }
 }
 
-void RowNode::keep_argument(std::uint32_t place, const bp_value& value, const TensorImpl* target) {
+void RowNode::keep_tensor(std::uint32_t place, TensorImpl& impl, const TensorImpl* target) {
+  check_no_inference(name(), op_.schema->arguments[place].name, impl);
+  if (fits_ || (needs_.reads | needs_.shapes) >> place & 1u)
+    arguments_[place].saved = keep(impl, place, target);
+}
+
+// What lies behind a pointer that dies with the call.
+void RowNode::keep_pointed_to(std::uint32_t place, const TensorImpl* target) {
   Argument& argument = arguments_[place];
-  argument.value = value;
-  if (value.tag == BP_TENSOR) {
-    argument.saved = keep(*TensorImpl::of(value.u.tensor), place, target);
-  } else if (value.tag == BP_TENSOR_LIST) {
+  if (argument.value.tag == BP_TENSOR_LIST) {
     argument.list = std::make_unique<KeptList>();
-    for (const bp_tensor* tensor : tensors_of(value))
-      argument.list->push_back(keep(*TensorImpl::of(tensor), place, target).like());
-  } else if (const std::size_t num_bytes = num_bytes_of(value)) {
-    std::memcpy(words_, value.u.ptr, num_bytes);
+    for (const bp_tensor* tensor : tensors_of(argument.value)) {
+      TensorImpl& impl = *TensorImpl::of(tensor);
+      check_no_inference(name(), op_.schema->arguments[place].name, impl);
+      argument.list->push_back(keep(impl, place, target).like());
+    }
+  } else if (const std::size_t num_bytes = num_bytes_of(argument.value)) {
+    std::memcpy(words_, argument.value.u.ptr, num_bytes);
     argument.value.u.ptr = words_;
-    words_ += num_words_of(value);
+    words_ += num_words_of(argument.value);
   }
 }
 
 // What is written in place keeps its old values' handle, with the edge that they had.
 Saved RowNode::keep(TensorImpl& impl, std::uint32_t place, const TensorImpl* target) const {
-  check_no_inference(name(), op_.schema->arguments[place].name, impl);
   if (needs_.reads >> place & 1u) {
     if (&impl != target) return Saved::argument(Tensor::share(&impl));
     const Tensor before = alias_of(Tensor::share(&impl));

@@ -40,7 +40,8 @@ class RowNode final : public Node, private Recorded {
   ~RowNode() override;
   void destroy() override;
   void find_edges(const Call& call);
-  void keep_argument(std::uint32_t place, const bp_value& value, const TensorImpl* target);
+  void keep_tensor(std::uint32_t place, TensorImpl& impl, const TensorImpl* target);
+  void keep_pointed_to(std::uint32_t place, const TensorImpl* target);
   Saved keep(TensorImpl& impl, std::uint32_t place, const TensorImpl* target) const;
   Tensor apply_rule(Derivative::Rule rule, std::span<Tensor> gradients, bool others_come) const;
   Tensor fitted(Tensor gradient, const Tensor& like) const;

@@ -117,9 +117,10 @@ void measure_products() {
 // Calls whose instructions are worth counting, by the names above.
 void repeat(const std::string& name, int count) {
   const bp::Tensor a = bp::ones({1}), b = bp::ones({1});
-  const bp::Tensor square = bp::ones({64, 64});
+  const bp::Tensor square = bp::ones({64, 64}), w = bp::set_requires_grad(bp::ones({1}));
   const std::map<std::string, std::function<void()>> calls = {
       {"add_1_element", [&] { bp::Tensor x = bp::add(a, b); }},
+      {"add_1_element_recorded", [&] { bp::Tensor x = bp::add(w, b); }},
       {"empty", [] { bp::Tensor x = bp::empty({1}); }},
       {"view", [&] { bp::Tensor x = bp::view(square, {4096}); }},
       {"transpose", [&] { bp::Tensor x = bp::transpose(square, 0, 1); }},
