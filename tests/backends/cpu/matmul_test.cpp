@@ -123,6 +123,10 @@ TEST(CpuMatmul, multiplies_every_dtype_at_sizes_around_its_blocks) {
   }
 }
 
+TEST(CpuMatmul, multiplies_large_matrices_of_16_bits) {
+  expect_product<uint16_t, float>({BP_BF16, {512, 530}}, {BP_BF16, {530, 520}}, BP_BF16);
+}
+
 TEST(CpuMatmul, broadcasts_batches_of_either_side) {
   expect_product_of_every_dtype({3, 4, 5}, {5, 6});
   expect_product_of_every_dtype({4, 5}, {3, 5, 6});
