@@ -135,8 +135,8 @@ std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& 
     default_generator(oracle()).set_state({options.seed, 0});
   }
   std::vector<Tensor> results = call_boxed(*problem.op, boxed.values);
-  Stream::current(oracle())
-      .synchronize();  // an index out of range comes out here, not in a later call
+  // An index out of range comes out here, not in a later call.
+  Stream::current(oracle()).synchronize();
   return results;
 }
 

@@ -193,10 +193,8 @@ bp_code pack(const bp_call* call, uint32_t itemsize, int64_t batch, int64_t rows
              Matrix& matrix) {
   const int64_t copies = matrix.batch_stride == 0 ? 1 : batch;
   const uint64_t bytes = static_cast<uint64_t>(copies * rows * columns) * itemsize;
-  bp_region region{};
-  const bp_code code = host()->workspace(host(), call, bytes, 64, &region);
-  if (code != BP_OK) return code;
-  char* const to = reinterpret_cast<char*>(region.handle + region.offset);
+  char* to = nullptr;
+  if (const bp_code code = take_workspace(call, bytes, to); code != BP_OK) return code;
   const int64_t shape[3] = {copies, rows, columns};
   const int64_t strides[3] = {matrix.batch_stride, matrix.row_stride, matrix.column_stride};
   const int64_t packed[3] = {rows * columns, columns, 1};
