@@ -4,6 +4,8 @@
 
 #include <backplane/abi.h>
 
+#include "convolution_plan.hpp"
+
 namespace bp::cpu {
 namespace {
 
@@ -49,48 +51,12 @@ struct WindowDims {
   }
 };
 
-// What decides in which order a primitive takes its pictures.
-struct Traits {
-  bool is_product = true;  // of matrices: the kernel is a point, and no element is left out
-  bool is_point = true;    // of which it may leave some out
-  bool has_many_channels;  // so that reordering the weight takes about as long as the work
-  int64_t plane = 1, weights;
-
-  explicit Traits(const ConvolutionKey& key) : weights(key.weight[0] * key.weight[1]) {
-    for (int64_t dim = 0; dim < key.rank; ++dim) {
-      is_point = is_point && key.weight[dim + 2] == 1 && key.padding[dim] == 0;
-      is_product = is_product && key.stride[dim] == 1;
-      plane *= key.small[dim + 2];
-    }
-    is_point = is_point && key.groups == 1;
-    is_product = is_product && is_point;
-    has_many_channels = weights >= 1 << 18;
-  }
-};
-
-// Do the pictures go to oneDNN as they lie, rather than in blocks of channels of its choice? Reordering pictures
-// is cheap, reordering weights is not. Measured on Zen 5, layer by layer (bench/pairs/convolutions.cpp).
-bool takes_as_given(const ConvolutionKey& key) {
-  if (key.large_order != key.small_order) return false;
-  const Traits traits(key);
-  if (key.large_order == channels_last) {
-    if (key.way == to_weight) return !traits.is_point;
-    if (key.way == to_input) return !traits.has_many_channels;
-    return !traits.is_point || !traits.has_many_channels;
-  }
-  if (key.way == to_weight && traits.has_many_channels && traits.plane <= 64)
-    return key.groups == 1;
-  if (!traits.is_product) return false;
-  if (key.way == to_weight) return traits.weights > 4096;
-  return traits.plane >= (key.way == forwards ? 128 : 512);
-}
-
 struct Descriptions {
   Description large, small, weight, bias;        // as the caller has them
   Description large_any, small_any, weight_any;  // as oneDNN may choose
 };
 
-Descriptions describe_all(const ConvolutionKey& key) {
+Descriptions describe_all(const ConvolutionKey& key, Pictures pictures) {
   const auto type =
       key.dtype == BP_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
   const int64_t ndim = key.rank + 2;
@@ -102,20 +68,25 @@ Descriptions describe_all(const ConvolutionKey& key) {
   const auto any = [&](const Description& own) {
     return Description(own.dims(), type, dnnl::memory::format_tag::any);
   };
-  const bool as_given = takes_as_given(key);
-  all.large_any = as_given ? all.large : any(all.large);
-  all.small_any = as_given ? all.small : any(all.small);
+  const auto chosen = [&](const Description& own, const int64_t* sizes) {
+    if (pictures == Pictures::by_rows) return describe_in_order(sizes, ndim, row_major, type);
+    if (pictures == Pictures::by_channels_last)
+      return describe_in_order(sizes, ndim, channels_last, type);
+    return pictures == Pictures::as_they_lie ? own : any(own);
+  };
+  all.large_any = chosen(all.large, key.large);
+  all.small_any = chosen(all.small, key.small);
   all.weight_any = any(all.weight);
   return all;
 }
 
 dnnl::convolution_forward::primitive_desc forward_description(const ConvolutionKey& key,
                                                               const Descriptions& all,
+                                                              dnnl::algorithm algorithm,
                                                               const dnnl::primitive_attr& attr) {
   using Forward = dnnl::convolution_forward;
   const WindowDims w(key);
   const auto kind = dnnl::prop_kind::forward_training;
-  const auto algorithm = dnnl::algorithm::convolution_direct;
   if (key.has_bias)
     return {Forward::desc(kind, algorithm, all.large_any, all.weight_any, all.bias, all.small_any,
                           w.stride, w.dilation, w.before, w.behind),
@@ -141,14 +112,14 @@ bool is_slow(const char* implementation) {
   return std::string_view(implementation).starts_with("ref");
 }
 
-ConvolutionPrimitive make_fast(const ConvolutionKey& key) {
-  const Descriptions all = describe_all(key);
+ConvolutionPrimitive make_fast(const ConvolutionKey& key, dnnl::algorithm algorithm,
+                               Pictures pictures) {
+  const Descriptions all = describe_all(key, pictures);
   const WindowDims w(key);
-  const auto algorithm = dnnl::algorithm::convolution_direct;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the host counts it
   ConvolutionPrimitive made;
-  const auto forward = forward_description(key, all, attr);
+  const auto forward = forward_description(key, all, algorithm, attr);
   if (key.way == forwards) {
     if (is_slow(forward.impl_info_str())) return made;
     set_common(made, key, all, forward, forward.src_desc(), forward.weights_desc(),
@@ -178,15 +149,26 @@ ConvolutionPrimitive make_fast(const ConvolutionKey& key) {
   return made;
 }
 
-}  // namespace
-
-ConvolutionPrimitive make_convolution(const ConvolutionKey& key) {
+// Empty where oneDNN has no such way.
+ConvolutionPrimitive try_to_make(const ConvolutionKey& key, dnnl::algorithm algorithm,
+                                 Pictures pictures) {
   try {
-    return make_fast(key);
+    return make_fast(key, algorithm, pictures);
   } catch (const dnnl::error& error) {
     if (error.status != dnnl_unimplemented && error.status != dnnl_invalid_arguments) throw;
     return {};
   }
+}
+
+}  // namespace
+
+ConvolutionPrimitive make_convolution(const ConvolutionKey& key) {
+  if (pays_by_winograd(key)) {
+    ConvolutionPrimitive made =
+        try_to_make(key, dnnl::algorithm::convolution_winograd, Pictures::in_blocks);
+    if (made.run && made.scratch_bytes <= most_winograd_scratch) return made;
+  }
+  return try_to_make(key, dnnl::algorithm::convolution_direct, choose_pictures(key));
 }
 
 }  // namespace bp::cpu

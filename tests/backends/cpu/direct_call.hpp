@@ -130,6 +130,12 @@ class Data {
     tensor_.itemsize = itemsize_of(dtype_);
     tensor_.flags = BP_LAYOUT_STRIDED;
     if (is_contiguous()) tensor_.flags |= BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_DENSE;
+    if (is_channels_last()) tensor_.flags |= BP_LAYOUT_CHANNELS_LAST | BP_LAYOUT_DENSE;
+  }
+  bool is_channels_last() const {
+    if (shape_.size() != 4) return false;
+    const int64_t c = shape_[1], h = shape_[2], w = shape_[3];
+    return strides_ == Sizes{h * w * c, 1, w * c, c};
   }
   bool is_contiguous() const {
     const Sizes wanted = strides_for(shape_);
@@ -194,11 +200,19 @@ class CpuPlugin {
 
   CpuPlugin() {
     self_ = this;
-    for (const char* name :
-         {"matmul",       "bmm",     "gather", "index_select", "scatter_add", "one_hot",
-          "cat",          "nonzero", "cumsum", "sort",         "philox",      "rand_philox",
-          "randn_philox", "full",    "arange", "copy",         "cast",        "sum",
-          "mean",         "max",     "min",    "argmax",       "softmax",     "log_softmax"}) {
+    for (const char* name : {"matmul",       "bmm",
+                             "gather",       "index_select",
+                             "scatter_add",  "one_hot",
+                             "cat",          "nonzero",
+                             "cumsum",       "sort",
+                             "philox",       "rand_philox",
+                             "randn_philox", "full",
+                             "arange",       "copy",
+                             "cast",         "sum",
+                             "mean",         "max",
+                             "min",          "argmax",
+                             "softmax",      "log_softmax",
+                             "convolution",  "convolution_backward_weight"}) {
       bp_operator& op = operators_[name];
       op.h = {sizeof op, BP_TYPE_OPERATOR, nullptr};
       op.name = operators_.find(name)->first.c_str();

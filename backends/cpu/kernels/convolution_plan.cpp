@@ -1,0 +1,85 @@
+#include "convolution_plan.hpp"
+
+#include <algorithm>
+
+#include <backplane/abi.h>
+
+namespace bp::cpu {
+namespace {
+
+struct Traits {
+  bool is_product = true;  // of matrices: the kernel is a point, and no element is left out
+  bool is_point = true;    // of which it may leave some out
+  bool has_many_channels;  // so that reordering the weight takes about as long as the work
+  int64_t plane = 1, weights;
+
+  explicit Traits(const ConvolutionKey& key) : weights(key.weight[0] * key.weight[1]) {
+    for (int64_t dim = 0; dim < key.rank; ++dim) {
+      is_point = is_point && key.weight[dim + 2] == 1 && key.padding[dim] == 0;
+      is_product = is_product && key.stride[dim] == 1;
+      plane *= key.small[dim + 2];
+    }
+    is_point = is_point && key.groups == 1;
+    is_product = is_product && is_point;
+    has_many_channels = weights >= 1 << 18;
+  }
+};
+
+Pictures unless(bool in_blocks) {
+  return in_blocks ? Pictures::in_blocks : Pictures::as_they_lie;
+}
+
+// Zen 5.
+Pictures choose_anywhere(const ConvolutionKey& key) {
+  const Traits traits(key);
+  if (key.large_order == channels_last) {
+    if (key.way == to_weight) return unless(traits.is_point);
+    if (key.way == to_input) return unless(traits.has_many_channels);
+    return unless(traits.is_point && traits.has_many_channels);
+  }
+  if (key.way == to_weight && traits.has_many_channels && traits.plane <= 64)
+    return unless(key.groups != 1);
+  if (!traits.is_product) return Pictures::in_blocks;
+  if (key.way == to_weight) return unless(traits.weights <= 4096);
+  return unless(traits.plane < (key.way == forwards ? 128 : 512));
+}
+
+// Xeons with AMX, f32 in one group: small planes in blocks, large ones as they lie.
+Pictures choose_on_xeon(const ConvolutionKey& key) {
+  constexpr int64_t large_plane = 128, larger_plane = 512, many_channels = 1024;
+  const Traits traits(key);
+  if (key.large_order == channels_last) {
+    // A large gradient to a kernel of points: oneDNN's own reorder of it takes as long as the work.
+    if (key.way == to_weight && traits.is_point && key.weight[1] >= many_channels &&
+        traits.weights >= 1 << 19)
+      return Pictures::by_rows;
+    return unless(traits.plane < large_plane);
+  }
+  if (key.way == to_weight) return unless(!traits.is_point);
+  if (traits.is_product) return unless(traits.plane < larger_plane);
+  const bool has_window = key.way == forwards && !traits.is_point && key.weight[1] >= 128;
+  return has_window && traits.plane >= large_plane ? Pictures::by_channels_last
+                                                   : Pictures::in_blocks;
+}
+
+}  // namespace
+
+Pictures choose_pictures(const ConvolutionKey& key) {
+  if (key.large_order != key.small_order) return Pictures::in_blocks;
+  const bool on_xeon = dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+  const bool was_measured = key.dtype == BP_F32 && key.groups == 1;
+  return on_xeon && was_measured ? choose_on_xeon(key) : choose_anywhere(key);
+}
+
+bool pays_by_winograd(const ConvolutionKey& key) {
+  constexpr int64_t fewest_channels = 64, smallest_plane = 14 * 14;
+  const auto is_each = [](const int64_t* values, int64_t value) {
+    return values[0] == value && values[1] == value;
+  };
+  return key.way == to_weight && key.dtype == BP_F32 && key.groups == 1 && key.rank == 2 &&
+         is_each(key.weight + 2, 3) && is_each(key.stride, 1) && is_each(key.dilation, 1) &&
+         std::min(key.weight[0], key.weight[1]) >= fewest_channels &&
+         key.small[2] * key.small[3] >= smallest_plane;
+}
+
+}  // namespace bp::cpu

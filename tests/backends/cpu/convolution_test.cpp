@@ -1,0 +1,214 @@
+// needs: cpu
+// Convolutions and both gradients against sums in float64, at sizes that reach every order of pictures and every algorithm
+// that the plugin chooses from (kernels/convolution_plan.hpp), in both orders of the pictures.
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "direct_call.hpp"
+
+namespace {
+
+using namespace bp_test;
+
+struct Layer {
+  int64_t batch, from, to, size, kernel, stride;
+
+  int64_t padding() const { return kernel / 2; }
+  int64_t result_size() const { return (size + 2 * padding() - kernel) / stride + 1; }
+  Sizes input() const { return {batch, from, size, size}; }
+  Sizes result() const { return {batch, to, result_size(), result_size()}; }
+  Sizes weight() const { return {to, from, kernel, kernel}; }
+};
+
+std::ostream& operator<<(std::ostream& out, const Layer& layer) {
+  return out << layer.from << " to " << layer.to << " channels, " << layer.size << "x" << layer.size
+             << ", kernel " << layer.kernel << ", stride " << layer.stride;
+}
+
+// Row-major, or the channels of a point together.
+Data picture(const Sizes& shape, bool channels_last) {
+  if (!channels_last) return {BP_F32, shape};
+  return Data(BP_F32, {shape[0], shape[2], shape[3], shape[1]}).permuted({0, 3, 1, 2});
+}
+
+void fill_with_noise(Data& data, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < data.numel(); ++i) data.at<float>(i) = normal(random);
+}
+
+// Sums of products, and of their sizes.
+struct Sums {
+  std::vector<double> value, size;
+  explicit Sums(const Sizes& shape) {
+    int64_t count = 1;
+    for (int64_t s : shape) count *= s;
+    value.resize(static_cast<size_t>(count));
+    size = value;
+  }
+  void add(int64_t at, double product) {
+    value[static_cast<size_t>(at)] += product;
+    size[static_cast<size_t>(at)] += std::fabs(product);
+  }
+};
+
+// Calls visit(input, weight, result), all in logical order, for each product of the layer.
+template <class Visit> void each_product(const Layer& layer, const Visit& visit) {
+  const int64_t out = layer.result_size(), k = layer.kernel;
+  for (int64_t n = 0; n < layer.batch; ++n)
+    for (int64_t o = 0; o < layer.to; ++o)
+      for (int64_t i = 0; i < layer.from; ++i)
+        for (int64_t tap = 0; tap < k * k; ++tap)
+          for (int64_t point = 0; point < out * out; ++point) {
+            const int64_t row = point / out * layer.stride + tap / k - layer.padding();
+            const int64_t column = point % out * layer.stride + tap % k - layer.padding();
+            if (row < 0 || column < 0 || row >= layer.size || column >= layer.size) continue;
+            visit(((n * layer.from + i) * layer.size + row) * layer.size + column,
+                  (o * layer.from + i) * k * k + tap, (n * layer.to + o) * out * out + point);
+          }
+}
+
+struct Tensors {
+  Data input, weight, result;
+  Tensors(const Layer& layer, bool channels_last)
+      : input(picture(layer.input(), channels_last)), weight(BP_F32, layer.weight()),
+        result(picture(layer.result(), channels_last)) {
+    fill_with_noise(input, 1);
+    fill_with_noise(weight, 2);
+    fill_with_noise(result, 3);
+  }
+};
+
+void run_weight_gradient(const Layer& layer, Tensors& t, Data& out) {
+  const Sizes shape = layer.weight(), stride = {layer.stride}, padding = {layer.padding()},
+              dilation = {1};
+  run("convolution_backward_weight",
+      {value(t.result), value(t.input), value(shape), value(stride), value(padding),
+       value(dilation), value(1)},
+      {&out});
+}
+
+// transposed: the gradient to the input, from that of the result.
+void run_convolution(const Layer& layer, Data& from, Data& weight, bool transposed, Data& out) {
+  const int64_t beyond =
+      (layer.size + 2 * layer.padding() - layer.kernel) % layer.stride * (transposed ? 1 : 0);
+  const Sizes stride = {layer.stride}, padding = {layer.padding()}, dilation = {1},
+              output_padding = {beyond};
+  run("convolution",
+      {value(from), value(weight), none(), value(stride), value(padding), value(dilation),
+       value(transposed), value(output_padding), value(1)},
+      {&out});
+}
+
+void expect_near(Data& out, const Sums& wanted, const std::string& what, const Layer& layer,
+                 bool channels_last) {
+  // Plain sums of this many products of noise stay within 5 units, Winograd's within 10.
+  constexpr double allowed = 16 * 0x1p-24;
+  double worst = 0;
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const double error = std::fabs(out.at<float>(i) - wanted.value[at]);
+    // A comparison that a NaN fails.
+    if (!(error <= allowed * wanted.size[at]))
+      worst = std::max(worst, std::isnan(error) ? INFINITY : error / wanted.size[at]);
+  }
+  EXPECT_EQ(worst, 0) << what << " of " << layer << (channels_last ? ", channels last" : "")
+                      << ": the error allowed is " << allowed << " of the sum of sizes";
+}
+
+const std::vector<Layer>& layers() {
+  static const std::vector<Layer> all = {
+      {2, 3, 16, 20, 7, 2},     // few channels
+      {1, 64, 32, 24, 1, 1},    // a product of a larger plane
+      {2, 64, 64, 14, 1, 1},    // of a large one
+      {2, 64, 64, 7, 1, 1},     // of a small one
+      {1, 64, 64, 14, 1, 2},    // points, some left out
+      {1, 1024, 512, 3, 1, 1},  // a large gradient to points
+      {1, 64, 64, 14, 3, 1},    // Winograd's, just
+      {2, 64, 80, 17, 3, 1},    // and with edges
+      {1, 128, 16, 12, 3, 1},   // a window on many channels
+      {1, 128, 32, 14, 3, 2},   // and with a stride
+      {1, 512, 512, 2, 3, 1},   // a small plane of many
+  };
+  return all;
+}
+
+TEST(CpuConvolution, agrees_with_float64_in_every_order_and_by_every_algorithm) {
+  for (const Layer& layer : layers())
+    for (const bool channels_last : {false, true}) {
+      Tensors t(layer, channels_last);
+      Sums forward(layer.result()), to_input(layer.input()), to_weight(layer.weight());
+      const auto input = t.input.values<float>(), weight = t.weight.values<float>(),
+                 result = t.result.values<float>();
+      each_product(layer, [&](int64_t in, int64_t w, int64_t out) {
+        const auto at = [](const std::vector<float>& values, int64_t i) {
+          return static_cast<double>(values[static_cast<size_t>(i)]);
+        };
+        forward.add(out, at(input, in) * at(weight, w));
+        to_input.add(in, at(result, out) * at(weight, w));
+        to_weight.add(w, at(result, out) * at(input, in));
+      });
+      Data made = picture(layer.result(), channels_last);
+      run_convolution(layer, t.input, t.weight, false, made);
+      expect_near(made, forward, "the convolution", layer, channels_last);
+      made = picture(layer.input(), channels_last);
+      run_convolution(layer, t.result, t.weight, true, made);
+      expect_near(made, to_input, "the gradient to the input", layer, channels_last);
+      made = Data(BP_F32, layer.weight());
+      run_weight_gradient(layer, t, made);
+      expect_near(made, to_weight, "the gradient to the weight", layer, channels_last);
+    }
+}
+
+TEST(CpuConvolution, gives_the_same_bits_every_time) {
+  for (const Layer& layer : layers()) {
+    Tensors t(layer, false);
+    Data first(BP_F32, layer.weight()), second(BP_F32, layer.weight());
+    run_weight_gradient(layer, t, first);
+    run_weight_gradient(layer, t, second);
+    EXPECT_EQ(first.values<float>(), second.values<float>()) << layer;
+  }
+}
+
+// A NaN in one channel of the pictures reaches the kernels of that channel, and no others.
+TEST(CpuConvolution, keeps_a_nan_to_the_kernels_of_its_channel) {
+  for (const Layer& layer : layers()) {
+    Tensors t(layer, false);
+    const int64_t plane = layer.size * layer.size, channel = layer.from / 2;
+    t.input.at<float>(channel * plane + plane / 2) = NAN;
+    Data made(BP_F32, layer.weight());
+    run_weight_gradient(layer, t, made);
+    int64_t wrong = 0, reached = 0;
+    const int64_t taps = layer.kernel * layer.kernel;
+    for (int64_t i = 0; i < made.numel(); ++i) {
+      const bool is_here = i / taps % layer.from == channel, is_nan = std::isnan(made.at<float>(i));
+      wrong += is_nan && !is_here;
+      reached += is_nan;
+    }
+    EXPECT_EQ(wrong, 0) << layer;
+    EXPECT_GE(reached, layer.stride == 1 ? layer.to : 0) << layer;
+  }
+}
+
+TEST(CpuConvolution, is_right_from_several_threads_at_once) {
+  const Layer& layer = layers()[6];
+  Tensors t(layer, false);
+  Data wanted(BP_F32, layer.weight());
+  run_weight_gradient(layer, t, wanted);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 5; ++turn) {
+        Tensors own(layer, turn % 2 != 0);
+        Data made(BP_F32, layer.weight());
+        run_weight_gradient(layer, own, made);
+        if (turn % 2 == 0) wrong += made.values<float>() != wanted.values<float>();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
