@@ -31,10 +31,16 @@ std::size_t num_edges_of(const Call& call, const Derivative& derivative) {
 }
 
 // Lists, strings, and the two parts of complex numbers: the pointers die with the call.
+constexpr std::uint32_t tags_behind_a_pointer = 1u << BP_TENSOR_LIST | 1u << BP_INT_LIST |
+                                                1u << BP_DOUBLE_LIST | 1u << BP_COMPLEX |
+                                                1u << BP_STRING;
 bool lies_behind_a_pointer(const bp_value& value) {
-  constexpr std::uint32_t tags = 1u << BP_TENSOR_LIST | 1u << BP_INT_LIST | 1u << BP_DOUBLE_LIST |
-                                 1u << BP_COMPLEX | 1u << BP_STRING;
-  return tags >> value.tag & 1u;
+  return tags_behind_a_pointer >> value.tag & 1u;
+}
+bool any_behind_a_pointer(const Call& call) {
+  std::uint32_t tags = 0;
+  for (std::uint32_t i = 0; i < call.num_args; ++i) tags |= 1u << call.args[i].tag;
+  return tags & tags_behind_a_pointer;
 }
 std::size_t num_bytes_of(const bp_value& value) {
   switch (value.tag) {
@@ -73,17 +79,22 @@ bool any_leads_on(std::span<const Edge> edges) {
 
 }  // namespace
 
-NodeRef RowNode::make(const Call& call, const Derivative& derivative, const TensorImpl* target) {
+RowNode::Sizes RowNode::sizes_of(const Call& call, const Derivative& derivative) {
   static_assert(alignof(RowNode) <= alignof(std::max_align_t) && sizeof(RowNode) % 8 == 0 &&
                 sizeof(Argument) % 8 == 0 && sizeof(Saved) % 8 == 0 && sizeof(Edge) % 8 == 0);
-  const std::size_t num_edges = num_edges_of(call, derivative);
-  std::size_t num_words = 0;
-  for (std::uint32_t i = 0; i < call.num_args; ++i)
-    if (lies_behind_a_pointer(call.args[i])) num_words += num_words_of(call.args[i]);
-  const Sizes sizes{sizeof(RowNode) + call.num_args * sizeof(Argument) +
-                        call.num_results * sizeof(Saved) + num_edges * sizeof(Edge) +
-                        num_words * sizeof(std::uint64_t),
-                    static_cast<std::uint32_t>(num_edges)};
+  std::size_t num_edges = derivative.num_inputs, num_words = 0;
+  if (any_behind_a_pointer(call)) [[unlikely]] {
+    num_edges = num_edges_of(call, derivative);
+    for (std::uint32_t i = 0; i < call.num_args; ++i)
+      if (lies_behind_a_pointer(call.args[i])) num_words += num_words_of(call.args[i]);
+  }
+  return {sizeof(RowNode) + call.num_args * sizeof(Argument) + call.num_results * sizeof(Saved) +
+              num_edges * sizeof(Edge) + num_words * sizeof(std::uint64_t),
+          static_cast<std::uint32_t>(num_edges)};
+}
+
+NodeRef RowNode::make(const Call& call, const Derivative& derivative, const TensorImpl* target) {
+  const Sizes sizes = sizes_of(call, derivative);
   auto* node = new (take_block(sizes.bytes)) RowNode(call, derivative, sizes);
   NodeRef ref = NodeRef::adopt(node);
   node->fits_ = derivative.fit == Derivative::Fit::always ||
@@ -91,7 +102,6 @@ NodeRef RowNode::make(const Call& call, const Derivative& derivative, const Tens
   node->find_edges(call);
   node->take_order();
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
-    node->arguments_[i].value = call.args[i];
     if (call.args[i].tag == BP_TENSOR)
       node->keep_tensor(i, *TensorImpl::of(call.args[i].u.tensor), target);
     else if (lies_behind_a_pointer(call.args[i]))
@@ -105,7 +115,8 @@ RowNode::RowNode(const Call& call, const Derivative& derivative, Sizes sizes)
       num_arguments_(call.num_args) {
   auto* place = reinterpret_cast<char*>(this + 1);
   arguments_ = reinterpret_cast<Argument*>(place);
-  std::uninitialized_value_construct_n(arguments_, num_arguments_);
+  for (std::uint32_t i = 0; i < num_arguments_; ++i)
+    new (&arguments_[i]) Argument{call.args[i], {}, {}};
   place += num_arguments_ * sizeof(Argument);
   results_ = reinterpret_cast<Saved*>(place);
   std::uninitialized_value_construct_n(results_, num_results());
@@ -117,6 +128,7 @@ RowNode::RowNode(const Call& call, const Derivative& derivative, Sizes sizes)
 
 RowNode::~RowNode() {
   std::destroy_n(edges_, sizes_.num_edges);
+  if (!keeps_) return;  // the rest is empty, and has nothing to destroy
   std::destroy_n(results_, num_results());
   std::destroy_n(arguments_, num_arguments_);
 }
@@ -153,14 +165,16 @@ void RowNode::find_edges(const Call& call) {
 
 void RowNode::keep_tensor(std::uint32_t place, TensorImpl& impl, const TensorImpl* target) {
   check_no_inference(name(), op_.schema->arguments[place].name, impl);
-  if (fits_ || (needs_.reads | needs_.shapes) >> place & 1u)
-    arguments_[place].saved = keep(impl, place, target);
+  if (!fits_ && !((needs_.reads | needs_.shapes) >> place & 1u)) return;
+  keeps_ = true;
+  arguments_[place].saved = keep(impl, place, target);
 }
 
 // What lies behind a pointer that dies with the call.
 void RowNode::keep_pointed_to(std::uint32_t place, const TensorImpl* target) {
   Argument& argument = arguments_[place];
   if (argument.value.tag == BP_TENSOR_LIST) {
+    keeps_ = true;
     argument.list = std::make_unique<KeptList>();
     for (const bp_tensor* tensor : tensors_of(argument.value)) {
       TensorImpl& impl = *TensorImpl::of(tensor);
@@ -188,7 +202,10 @@ Saved RowNode::keep(TensorImpl& impl, std::uint32_t place, const TensorImpl* tar
 
 void RowNode::keep_results(const Call& call) {
   for (std::uint32_t i = 0; needs_.results >> i; ++i)
-    if (needs_.results >> i & 1u) results_[i] = Saved::result(call.results[i]);
+    if (needs_.results >> i & 1u) {
+      keeps_ = true;
+      results_[i] = Saved::result(call.results[i]);
+    }
 }
 
 // A call that saved no values can be gone through again.

@@ -36,6 +36,7 @@ class RowNode final : public Node, private Recorded {
     std::uint32_t num_edges;
   };
 
+  static Sizes sizes_of(const Call& call, const Derivative& derivative);
   RowNode(const Call& call, const Derivative& derivative, Sizes sizes);
   ~RowNode() override;
   void destroy() override;
@@ -61,7 +62,8 @@ class RowNode final : public Node, private Recorded {
   Sizes sizes_;
   std::uint32_t num_arguments_;
   Needs needs_;
-  bool fits_ = false;  // gradients may have to be summed or cast to their input's shape and dtype
+  bool fits_ = false;   // gradients may have to be summed or cast to their input's shape and dtype
+  bool keeps_ = false;  // a tensor of the call
   bool released_ = false;
   Argument* arguments_;
   Saved* results_;

@@ -56,6 +56,7 @@ inline bool find_common(const Operator& op, const ThreadState& state, const bp_v
   const TensorImpl* first = TensorImpl::of(args[0].u.tensor);
   const std::uint32_t dtype = first->abi.dtype;
   std::uint64_t keys = state.included_layers | first->keys;
+  if (keys & ~state.excluded_layers) return false;  // soon, since recorded calls come here as well
   std::uint32_t flags = first->abi.flags;
   for (std::uint32_t i = 1; i < num_args; ++i) {
     if (args[i].tag == BP_TENSOR) {
