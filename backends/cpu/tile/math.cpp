@@ -3,6 +3,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/math.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -70,6 +71,14 @@ struct Gelu {
   }
 };
 
+// Each vector's chain of steps fills so much of the window in which a core looks ahead that too few reads are under way,
+// and the hardware's own prefetching ends with each page. So the page ahead is asked for here, which is no
+// fault beyond the tensor's end (tanh of 64 MiB, two cores of a Xeon: 46 against 24 GB/s, exp 54 against 41).
+template <class T> HWY_INLINE void ask_ahead(const T* from) {
+  constexpr int64_t page = 4096;
+  hwy::Prefetch(reinterpret_cast<const char*>(from) + page);
+}
+
 // Two vectors at a time: each alone is one long chain of dependent steps. To write past the caches from
 // here, and not from a register afterwards, lets the writes overlap with the next computations (tanh of 64
 // MiB, one core: 22 against 16 GB/s).
@@ -88,6 +97,8 @@ void unary(void* dst, const void* a, const void*, const void*, int64_t count) {
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
     const auto first = hn::LoadU(d, from + i), second = hn::LoadU(d, from + i + lanes);
     if constexpr (streams) {
+      ask_ahead(from + i);
+      ask_ahead(from + i + lanes);
       hn::Stream(Op::apply(d, first), d, to + i);
       hn::Stream(Op::apply(d, second), d, to + i + lanes);
     } else {
