@@ -105,7 +105,7 @@ double room_of(Dtype dtype) {
 TEST(Attention, of_many_sizes_is_what_loops_say) {
   const Sizes all[] = {{1, 1, 1, 1, 1, 1, 1},      {2, 3, 3, 5, 7, 4, 6},
                        {1, 2, 2, 64, 64, 16, 64},  {1, 2, 2, 65, 129, 33, 17},
-                       {1, 1, 1, 70, 300, 20, 16}, {1, 1, 1, 3, 513, 40, 128}};
+                       {1, 1, 1, 80, 300, 20, 16}, {1, 1, 1, 3, 513, 40, 128}};
   for (const Sizes& n : all) {
     for (Dtype dtype : {f32, f64, f16, bf16}) {
       const Inputs in = inputs_of(n, dtype);
@@ -119,19 +119,19 @@ TEST(Attention, of_many_sizes_is_what_loops_say) {
 }
 
 TEST(Attention, of_grouped_heads_shares_keys) {
-  const Sizes n{2, 6, 2, 9, 70, 16, 16};
+  const Sizes n{2, 6, 2, 9, 80, 16, 16};
   const Inputs in = inputs_of(n, f32);
   expect_near(scaled_dot_product_attention(in.query, in.key, in.value, {}, 0, false, {}, true),
               in.by_loops(n, 0.25, no_mask), 2e-6);
 }
 
 TEST(Attention, takes_masks_of_both_kinds_that_broadcast) {
-  const Sizes n{2, 2, 2, 70, 130, 8, 8};
+  const Sizes n{2, 2, 2, 80, 130, 8, 8};
   const Inputs in = inputs_of(n, f32);
-  const Tensor added = randn({2, 1, 70, 130});
+  const Tensor added = randn({2, 1, 80, 130});
   const Numbers numbers = to_vector<double>(to(added, f64));
   const auto at = [](std::int64_t b, std::int64_t l, std::int64_t s) {
-    return static_cast<std::size_t>((b * 70 + l) * 130 + s);
+    return static_cast<std::size_t>((b * 80 + l) * 130 + s);
   };
   expect_near(
       scaled_dot_product_attention(in.query, in.key, in.value, added, 0, false, 0.5),
@@ -212,7 +212,7 @@ TEST(Attention, has_the_gradients_of_softmax_between_two_products) {
                        {2, 3, 3, 5, 7, 4, 6},
                        {1, 2, 2, 64, 64, 16, 64},
                        {1, 2, 2, 65, 129, 33, 17},
-                       {1, 1, 1, 70, 300, 20, 16}};
+                       {1, 1, 1, 80, 300, 20, 16}};
   for (const Sizes& n : all) {
     for (const bool is_causal : {false, true}) {
       expect_gradients_of_softmax(n, f64, is_causal, 1e-12);

@@ -14,7 +14,7 @@
 namespace bp::cpu {
 
 // A block of scores has so many queries and keys; together with its factors it fits into the L2 cache.
-inline constexpr int64_t block_queries = 64;
+inline constexpr int64_t block_queries = tile::most_block_rows;
 inline constexpr int64_t block_keys = 128;
 
 template <class T> inline int64_t padded(int64_t size) {

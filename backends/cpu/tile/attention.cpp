@@ -108,34 +108,74 @@ HWY_INLINE BlockVector<T> score_at(const ScoreBlock<T>& block, int64_t row, int6
   return hn::Add(score, load_lanes(block.bias + row * block.bias_row + i, size));
 }
 
-template <class T> void softmax_row(const SoftmaxStep<T>& step, int64_t row) {
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
-  const BlockLanes<T> d;
-  const ScoreBlock<T>& block = step.block;
-  T* weights = block.scores + row * block.row;
-  auto best = hn::Set(d, step.largest[row]);
-  over_row<T>(block.columns, [&](int64_t i, size_t size) HWY_ATTR {
-    const auto score = score_at(block, row, i, size);
-    store_lanes(score, weights + i, size);
-    best = hn::Max(best, first_lanes(score, size, lowest));
-  });
-  const T largest = hn::GetLane(hn::MaxOfLanes(d, best));
-  // Nothing but -inf so far: their exponentials are 0, which -inf - -inf would not give.
-  const T shift = largest == lowest ? T(0) : largest;
-  auto sum = hn::Zero(d);
-  over_row<T>(block.columns, [&](int64_t i, size_t size) HWY_ATTR {
-    const auto e = exp_bounded(d, hn::Sub(load_lanes(weights + i, size), hn::Set(d, shift)));
-    store_lanes(e, weights + i, size);
-    sum = hn::Add(sum, first_lanes(e, size, T(0)));
-  });
-  const T factor = std::exp(step.largest[row] - shift);
-  step.total[row] = step.total[row] * factor + hn::GetLane(hn::SumOfLanes(d, sum));
-  step.largest[row] = largest;
-  if (factor == 1) return;
-  T* sums = step.sums + row * step.sums_row;
-  over_row<T>(step.size, [&](int64_t i, size_t size) HWY_ATTR {
-    store_lanes(hn::Mul(load_lanes(sums + i, size), hn::Set(d, factor)), sums + i, size);
-  });
+// Each step goes over all rows before the next one begins: within a row every step waits for the one before, and between
+// rows nothing waits (8 heads of 2048: 36 against 32 ms, with the larger blocks).
+template <class T> struct SoftmaxPasses {
+  explicit SoftmaxPasses(const SoftmaxStep<T>& of) : step(of), block(of.block) {}
+
+  const SoftmaxStep<T>& step;
+  const ScoreBlock<T>& block;
+  T shift[most_block_rows], sum[most_block_rows], factor[most_block_rows];
+
+  // Scores are scaled, and `largest` is that of all blocks so far.
+  HWY_INLINE void find_largest(int64_t row) {
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    const BlockLanes<T> d;
+    T* weights = block.scores + row * block.row;
+    auto best = hn::Set(d, step.largest[row]);
+    over_row<T>(block.columns, [&](int64_t i, size_t size) HWY_ATTR {
+      const auto score = score_at(block, row, i, size);
+      store_lanes(score, weights + i, size);
+      best = hn::Max(best, first_lanes(score, size, lowest));
+    });
+    const T largest = hn::GetLane(hn::MaxOfLanes(d, best));
+    // Nothing but -inf so far: their exponentials are 0, which -inf - -inf would not give.
+    shift[row] = largest == lowest ? T(0) : largest;
+    factor[row] = step.largest[row] - shift[row];
+    step.largest[row] = largest;
+  }
+
+  HWY_INLINE void find_weights(int64_t row) {
+    const BlockLanes<T> d;
+    T* weights = block.scores + row * block.row;
+    auto total = hn::Zero(d);
+    const auto by = hn::Set(d, shift[row]);
+    over_row<T>(block.columns, [&](int64_t i, size_t size) HWY_ATTR {
+      const auto e = exp_bounded(d, hn::Sub(load_lanes(weights + i, size), by));
+      store_lanes(e, weights + i, size);
+      total = hn::Add(total, first_lanes(e, size, T(0)));
+    });
+    sum[row] = hn::GetLane(hn::SumOfLanes(d, total));
+  }
+
+  HWY_INLINE void find_factors() {
+    over_row<T>(block.rows, [&](int64_t i, size_t size) HWY_ATTR {
+      const BlockLanes<T> d;
+      const auto by = exp_bounded(d, load_lanes(factor + i, size));
+      store_lanes(by, factor + i, size);
+      store_lanes(hn::MulAdd(load_lanes(step.total + i, size), by, load_lanes(sum + i, size)),
+                  step.total + i, size);
+    });
+  }
+
+  HWY_INLINE void shrink_sums(int64_t row) {
+    if (factor[row] == 1) return;
+    const BlockLanes<T> d;
+    const auto by = hn::Set(d, factor[row]);
+    T* sums = step.sums + row * step.sums_row;
+    over_row<T>(step.size, [&](int64_t i, size_t size) HWY_ATTR {
+      store_lanes(hn::Mul(load_lanes(sums + i, size), by), sums + i, size);
+    });
+  }
+};
+
+template <class T> void softmax(const SoftmaxStep<T>& step) {
+  SoftmaxPasses<T> passes(step);
+  const int64_t rows = step.block.rows;
+  for (int64_t row = 0; row < rows; ++row) passes.find_largest(row);
+  for (int64_t row = 0; row < rows; ++row) passes.find_weights(row);
+  passes.find_factors();
+  for (int64_t row = 0; row < rows; ++row) passes.shrink_sums(row);
 }
 
 template <class T> void softmax_back_row(const SoftmaxBackStep<T>& step, int64_t row) {
@@ -173,10 +213,10 @@ void multiply_block_f64(const BlockProduct<double>& product) {
   multiply(product);
 }
 void softmax_step_f32(const SoftmaxStep<float>& step) {
-  for (int64_t row = 0; row < step.block.rows; ++row) softmax_row(step, row);
+  softmax(step);
 }
 void softmax_step_f64(const SoftmaxStep<double>& step) {
-  for (int64_t row = 0; row < step.block.rows; ++row) softmax_row(step, row);
+  softmax(step);
 }
 void softmax_back_f32(const SoftmaxBackStep<float>& step) {
   for (int64_t row = 0; row < step.block.rows; ++row) softmax_back_row(step, row);

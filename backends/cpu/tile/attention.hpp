@@ -11,6 +11,9 @@ template <class T> inline constexpr int64_t panel_columns = 256 / static_cast<in
 // Rows of blocks are this much apart from a whole number of vectors, for every instruction set.
 template <class T> inline constexpr int64_t row_multiple = 64 / static_cast<int64_t>(sizeof(T));
 
+// A block of scores has no more rows.
+inline constexpr int64_t most_block_rows = 72;
+
 // c = a * b, or c += a * b. Whole vectors of b's rows are read and of c's written: both have room up to the
 // next multiple of row_multiple columns.
 template <class T> struct BlockProduct {
