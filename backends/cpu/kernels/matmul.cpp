@@ -1,17 +1,17 @@
 // matmul and bmm. Batches are reduced to at most one dimension, then oneDNN multiplies where it knows
-// the dtype and the matrices are worth its call; else our loops do.
+// the dtype and the matrices are worth its call; else our loops do. Large bf16 ones go to AMX where there is one.
 #include "matmul.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
 #include "kernels.hpp"
+#include "matmul_amx.hpp"
 #include "onednn.hpp"
 #include "strided.hpp"
 
@@ -30,10 +30,6 @@ struct Primitive {
   dnnl::matmul multiply;  // empty: oneDNN cannot do this one
   dnnl::memory a, b, out, scratch;
   uint64_t scratch_bytes = 0;
-  // b in another order first, where that pays.
-  dnnl::reorder arrange;
-  dnnl::memory arranged;
-  uint64_t arranged_bytes = 0;
 };
 
 dnnl::memory::desc describe(dnnl::memory::data_type type, int64_t batch, int64_t rows,
@@ -46,23 +42,6 @@ dnnl::memory::desc describe(dnnl::memory::data_type type, int64_t batch, int64_t
   return {{own_batch, rows, columns}, type, {stride, matrix.row_stride, matrix.column_stride}};
 }
 
-using Description = dnnl::matmul::primitive_desc;
-
-// AMX multiplies blocks of b. Given b by rows, oneDNN 2.6 makes them again for each part of a; one reorder before takes a
-// fifth off the time of 2048 (1.7 against 1.3 TFLOP/s on two cores of a Xeon).
-Description describe_arranged(const Product& p, const dnnl::memory::desc& a,
-                              const dnnl::memory::desc& out,
-                              const dnnl::primitive_attr& attributes) {
-  constexpr int64_t large = 512;
-  if (p.dtype != BP_BF16 || p.batch != 1 || std::min({p.m, p.n, p.k}) < large) return {};
-  const dnnl::memory::desc any({p.k, p.n}, dnnl::memory::data_type::bf16,
-                               dnnl::memory::format_tag::any);
-  const Description description({a, any, out}, attributes, onednn_engine());
-  const bool by_amx =
-      std::string_view(description.impl_info_str()).find("amx") != std::string::npos;
-  return by_amx ? description : Description();
-}
-
 Primitive make_primitive(const Product& p) {
   const auto type =
       p.dtype == BP_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
@@ -73,19 +52,13 @@ Primitive make_primitive(const Product& p) {
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the host counts it
   Primitive made;
   try {
-    Description description = describe_arranged(p, a, out, attributes);
-    if (!description) description = Description({a, b, out}, attributes, onednn_engine());
+    const dnnl::matmul::primitive_desc description({a, b, out}, attributes, onednn_engine());
     made.multiply = dnnl::matmul(description);
     made.a = dnnl::memory(a, onednn_engine(), nullptr);
     made.b = dnnl::memory(b, onednn_engine(), nullptr);
     made.out = dnnl::memory(out, onednn_engine(), nullptr);
     made.scratch = dnnl::memory(description.scratchpad_desc(), onednn_engine(), nullptr);
     made.scratch_bytes = description.scratchpad_desc().get_size();
-    if (description.weights_desc() != b) {
-      made.arranged = dnnl::memory(description.weights_desc(), onednn_engine(), nullptr);
-      made.arranged_bytes = description.weights_desc().get_size();
-      made.arrange = dnnl::reorder(made.b, made.arranged);
-    }
   } catch (const dnnl::error& error) {
     if (error.status != dnnl_unimplemented) throw;
     made = Primitive();
@@ -120,22 +93,12 @@ bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code) {
     if (code != BP_OK) return true;
     primitive.scratch.set_data_handle(memory);
   }
-  if (primitive.arrange) {
-    code = take_workspace(call, primitive.arranged_bytes, memory);
-    if (code != BP_OK) return true;
-    primitive.arranged.set_data_handle(memory);
-  }
   primitive.a.set_data_handle(const_cast<char*>(p.a.data));
   primitive.b.set_data_handle(const_cast<char*>(p.b.data));
   primitive.out.set_data_handle(p.out);
-  if (primitive.arrange)
-    execute(primitive.arrange, cache.stream(),
-            {{DNNL_ARG_FROM, primitive.b.get()}, {DNNL_ARG_TO, primitive.arranged.get()}},
-            "oneDNN could not arrange a factor of a matmul");
-  const dnnl::memory& b = primitive.arrange ? primitive.arranged : primitive.b;
   // The C function: the C++ one builds a map for each call.
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, primitive.a.get()},
-                                  {DNNL_ARG_WEIGHTS, b.get()},
+                                  {DNNL_ARG_WEIGHTS, primitive.b.get()},
                                   {DNNL_ARG_DST, primitive.out.get()},
                                   {DNNL_ARG_SCRATCHPAD, primitive.scratch.get()}};
   const int num_args = primitive.scratch_bytes != 0 ? 4 : 3;
@@ -236,6 +199,7 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   if (code != BP_OK) return code;
   if (!fits_onednn(p.b, p.batch, p.k, p.n)) code = pack(call, itemsize, p.batch, p.k, p.n, p.b);
   if (code != BP_OK) return code;
+  if (suits_amx(p)) return multiply_by_amx(call, p);
   if (multiply_large(p)) return BP_OK;
   if (!multiply_by_onednn(call, p, code)) multiply_by_loops(p);
   return code;
