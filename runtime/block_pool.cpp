@@ -128,6 +128,13 @@ void BlockPool::split(PoolBlock& block, std::uint64_t bytes) {
 }
 
 PoolBlock* BlockPool::take(StreamImpl* stream, PoolKind kind, std::uint64_t bytes) {
+  if (last_ && last_->bytes == bytes && last_->segment->kind == kind &&
+      last_->segment->stream == stream) {
+    free_bytes_ -= bytes;
+    last_->taken = true;
+    return std::exchange(last_, nullptr);
+  }
+  join_last();
   FreeBlocks& free = free_blocks(stream, kind);
   const bool whole = kind == PoolKind::whole;
   PoolBlock* block = free.find(bytes, whole ? bytes + bytes / 4 : ~std::uint64_t{0});
@@ -175,12 +182,18 @@ void BlockPool::absorb_upper(PoolBlock& block) {
   drop_block(upper);
 }
 
-void BlockPool::give_back(PoolBlock& given) {
-  PoolBlock* block = &given;
+void BlockPool::give_back(PoolBlock& block) {
+  join_last();  // while `block` is still taken, so that it is not joined
+  free_bytes_ += block.bytes;
+  block.taken = false;
+  block.for_core = false;
+  last_ = &block;
+}
+
+void BlockPool::join_last() {
+  PoolBlock* block = std::exchange(last_, nullptr);
+  if (!block) return;
   FreeBlocks& free = free_blocks(block->segment->stream, block->segment->kind);
-  free_bytes_ += block->bytes;
-  block->taken = false;
-  block->for_core = false;
   // A waiting neighbour is not free yet, though nobody holds it: it counts as taken.
   if (block->upper && !block->upper->taken) {
     free.remove(*block->upper);
@@ -205,6 +218,7 @@ void BlockPool::prepare_hand_over(StreamImpl* from, StreamImpl* to) {
 }
 
 void BlockPool::hand_over(StreamImpl* from, StreamImpl* to) {
+  join_last();
   for (Segment* segment = segments_; segment; segment = segment->after) {
     if (segment->stream != from) continue;
     FreeBlocks& source = free_blocks(from, segment->kind);
@@ -221,6 +235,7 @@ void BlockPool::hand_over(StreamImpl* from, StreamImpl* to) {
 }
 
 std::vector<std::unique_ptr<Segment>> BlockPool::remove_free_segments() {
+  join_last();
   std::size_t count = 0;
   const auto is_free = [](const Segment& segment) {
     return !segment.is_of_graph && !segment.first->taken && !segment.first->upper;

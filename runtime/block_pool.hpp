@@ -87,7 +87,8 @@ class BlockPool {
   };
   Prepared prepare(StreamImpl* stream);
   PoolBlock* add_segment(Prepared prepared, std::uint64_t bytes);
-  // Makes a block free and joins it with free neighbours. Cannot fail.
+  // Makes a block free. Cannot fail. It joins its free neighbours only with the next call that does not take it again:
+  // the next result is often as large as the one that has just gone.
   void give_back(PoolBlock& block);
 
   // Makes sure that hand_over cannot fail.
@@ -98,7 +99,10 @@ class BlockPool {
   // Takes all segments without a taken block out of the pool, of every stream but those of graphs.
   std::vector<std::unique_ptr<Segment>> remove_free_segments();
   // All segments, newest first.
-  const Segment* segments() const { return segments_; }
+  const Segment* segments() {
+    join_last();
+    return segments_;
+  }
   std::uint64_t free_bytes() const { return free_bytes_; }
 
  private:
@@ -111,6 +115,7 @@ class BlockPool {
   PoolBlock* new_block() noexcept;
   void drop_block(PoolBlock* block) noexcept;
   void split(PoolBlock& block, std::uint64_t bytes);
+  void join_last();
   void absorb_upper(PoolBlock& block);
   void unlink(Segment& segment);
 
@@ -118,6 +123,7 @@ class BlockPool {
   const Storage& prototype_;
   std::vector<std::unique_ptr<StreamPool>> streams_;
   Segment* segments_ = nullptr;
+  PoolBlock* last_ = nullptr;   // given back, but in no list and not joined
   PoolBlock* spare_ = nullptr;  // PoolBlocks without memory, to be used again
   std::uint64_t free_bytes_ = 0;
 };

@@ -44,6 +44,37 @@ TEST_F(Pool, blocks_are_cut_off_and_joined_again) {
   EXPECT_EQ(pool.segments(), nullptr);
 }
 
+TEST_F(Pool, the_block_given_back_last_is_taken_again_as_it_is) {
+  PoolBlock* first = add(4096, 1024);
+  pool.give_back(*first);
+  EXPECT_EQ(pool.free_bytes(), 4096u);
+  EXPECT_EQ(pool.take(nullptr, PoolKind::small, 1024), first);
+  EXPECT_EQ(pool.free_bytes(), 3072u);
+  PoolBlock* second = pool.take(nullptr, PoolKind::small, 1024);
+  EXPECT_EQ(second->offset, 1024u);
+  pool.give_back(*second);
+  // The sizes differ: it is joined with what lies behind it.
+  EXPECT_EQ(pool.take(nullptr, PoolKind::small, 3072)->offset, 1024u);
+}
+
+TEST_F(Pool, the_block_given_back_last_serves_its_own_stream_and_kind) {
+  pool.give_back(*add(4096, 1024));
+  int other = 0;
+  EXPECT_EQ(pool.take(reinterpret_cast<StreamImpl*>(&other), PoolKind::small, 1024), nullptr);
+  pool.give_back(*pool.take(nullptr, PoolKind::small, 1024));
+  EXPECT_EQ(pool.take(nullptr, PoolKind::large, 1024), nullptr);
+}
+
+TEST_F(Pool, the_block_given_back_last_goes_with_its_stream) {
+  pool.give_back(*add(4096, 1024));
+  int other = 0;
+  auto* heir = reinterpret_cast<StreamImpl*>(&other);
+  pool.prepare_hand_over(nullptr, heir);
+  pool.hand_over(nullptr, heir);
+  EXPECT_EQ(pool.take(nullptr, PoolKind::small, 1024), nullptr);
+  EXPECT_NE(pool.take(heir, PoolKind::small, 4096), nullptr);
+}
+
 TEST_F(Pool, the_best_fit_is_taken) {
   PoolBlock* large = add(1 << 20, 1 << 20);
   PoolBlock* fitting = add(64 << 10, 64 << 10);
