@@ -14,13 +14,9 @@
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_space.hpp"
 #include "kinds/reduction_text.hpp"
-#include "kinds/sharing.hpp"
 
 namespace bp::codegen {
 namespace {
-
-// The exponentials of a line up to so long stay aside, in the first cache, when its results go past the caches.
-constexpr std::int64_t most_kept_bytes = 32 << 10;
 
 // A piece of columns is 4 KiB of f32: memory likes long runs.
 constexpr int vectors_of_columns = 64;
@@ -31,10 +27,9 @@ struct Text {
   Dtype dtype = Dtype::f32;
   Form form = Form::lines;
   unsigned lanes = 1;
-  bool streams = false;  // of `lines`
 
   std::uint64_t variant() const {
-    return ((index(dtype) * 4 + static_cast<unsigned>(form)) * 2 + streams) * 32 + lanes;
+    return (index(dtype) * 4 + static_cast<unsigned>(form)) * 32 + lanes;
   }
 };
 
@@ -93,7 +88,6 @@ DEVICE acc_t largest_of(GLOBAL u8* in, i64 stride, i64 count) {
 }
 DEVICE void softmax_line(GLOBAL u8* in, i64 stride, GLOBAL u8* out, i64 out_stride, i64 count,
                          GLOBAL const u8* next) {
-  DECLARE_KEPT
   const acc_t largest = largest_of(in, stride, count);
   vec sums = SPLAT(0), lost_of = SPLAT(0);
   i64 i = 0;
@@ -125,9 +119,7 @@ DEVICE void softmax_line(GLOBAL u8* in, i64 stride, GLOBAL u8* out, i64 out_stri
   }
   const acc_t sum = sum_lanes(sums), lost = sum_lanes(lost_of);
   FACTOR(acc_t, factor, largest, sum, lost)
-  i = 0;
-  STREAM_RUNS
-  for (; count - i >= LANES; i += LANES) PUT_RUN(out, i, RESULT_RUN(i))
+  for (i = 0; count - i >= LANES; i += LANES) PUT_RUN(out, i, RESULT_RUN(i))
   if (i < count) scatter(out, i, out_stride, count - i, RESULT_REST(i));
 }
 )";
@@ -214,40 +206,16 @@ constexpr const char* log_softmax_macros = R"(
 
 // Exponentials that the output can hold as they are computed once.
 constexpr const char* kept_exponentials = R"(
-#define DECLARE_KEPT
 #define KEEP_RUN(i, e) PUT_RUN(out, i, e)
 #define KEEP_REST(i, e) scatter(out, i, out_stride, count - (i), e);
 #define RESULT_RUN(i) (TAKE_OWN(out, i) * factor)
 #define RESULT_REST(i) (gather(out, i, out_stride, count - (i)) * factor)
 )";
-constexpr const char* exponentials_kept_aside = R"(
-#define DECLARE_KEPT vec kept[MOST_KEPT];
-#define KEEP_RUN(i, e) kept[(i) / LANES] = e;
-#define KEEP_REST(i, e) kept[(i) / LANES] = e;
-#define RESULT_RUN(i) (kept[(i) / LANES] * factor)
-#define RESULT_REST(i) (kept[(i) / LANES] * factor)
-)";
 constexpr const char* no_kept_exponentials = R"(
-#define DECLARE_KEPT
 #define KEEP_RUN(i, e)
 #define KEEP_REST(i, e)
 #define RESULT_RUN(i) RESULT_OF(TAKE_RUN(in, i) - largest, factor)
 #define RESULT_REST(i) RESULT_OF(gather(in, i, stride, count - (i)) - largest, factor)
-)";
-
-// A buffer of the application's may begin anywhere.
-constexpr const char* streamed_runs = R"(
-#ifdef __clang__
-#define STREAM_RUNS \
-  if ((size_t)out % sizeof(vec) == 0) \
-    for (; count - i >= LANES; i += LANES) \
-      __builtin_nontemporal_store(RESULT_RUN(i), (GLOBAL vec*)(out + i * OUT_BYTES));
-#else
-#define STREAM_RUNS
-#endif
-)";
-constexpr const char* no_streamed_runs = R"(
-#define STREAM_RUNS
 )";
 
 constexpr const char* neighbours = R"(
@@ -277,8 +245,7 @@ KernelText make_text(const Operator& op, bool log, const Text& text) {
   const Elements elements{text.dtype, text.dtype, accumulator, text.lanes};
   KernelText kernel;
   constexpr const char* names[] = {"lines", "strided_lines", "columns"};
-  kernel.name = kernel_name(
-      op, text.dtype, text.streams ? "streamed_lines" : names[static_cast<unsigned>(text.form)]);
+  kernel.name = kernel_name(op, text.dtype, names[static_cast<unsigned>(text.form)]);
   kernel.num_memory = 2;
   kernel.values = plan_fields();
   kernel.values.push_back({"out_stride"});
@@ -297,15 +264,7 @@ KernelText make_text(const Operator& op, bool log, const Text& text) {
     return kernel;
   }
   kernel.helpers += text.form == Form::lines ? neighbours : with_strides;
-  if (log || text.dtype != accumulator) {
-    kernel.helpers += no_kept_exponentials;
-  } else if (text.streams) {
-    kernel.helpers += fmt::format("#define MOST_KEPT ({} / ACC_BYTES / LANES)\n", most_kept_bytes);
-    kernel.helpers += exponentials_kept_aside;
-  } else {
-    kernel.helpers += kept_exponentials;
-  }
-  kernel.helpers += text.streams ? streamed_runs : no_streamed_runs;
+  kernel.helpers += !log && text.dtype == accumulator ? kept_exponentials : no_kept_exponentials;
   kernel.helpers += text.form == Form::lines && text.lanes > 1 ? fetches : no_fetches;
   kernel.helpers += line_functions;
   kernel.body = lines_body;
@@ -333,8 +292,6 @@ class Softmax final : public GeneratedKernel {
     std::int64_t units = kept.numel;
     if (line.strides[0][0] == 1 && line.strides[1][0] == 1) {
       text.lanes = lanes;
-      text.streams = lanes > 1 && dtype == accumulator_of(dtype) && is_streamed(out) &&
-                     line.numel * out.itemsize <= most_kept_bytes;
     } else if (lanes > 1 && kept.inner_stride(0) == 1 && kept.inner_stride(1) == 1 &&
                kept.inner() >= lanes) {
       text.form = Form::columns;
