@@ -119,7 +119,7 @@ template <class T> class Forward {
   Bias<T> bias_;
   T scale_;
   int64_t sums_row_;
-  std::vector<T> panels_, scores_, sums_;
+  Lines<T> panels_, scores_, sums_;
   T largest_[block_queries], total_[block_queries];
   int64_t head_ = -1, shared_head_ = -1;
   RowsOfHead<T> queries_{}, values_{};
@@ -236,8 +236,8 @@ template <class T> class Backward {
   }
 
   // Rows by keys or values, as columns.
-  void multiply_by_panels(T* to, const RowsOfHead<T>& rows, const std::vector<T>& panels,
-                          int64_t size, const BlockAt& at) {
+  void multiply_by_panels(T* to, const RowsOfHead<T>& rows, const Lines<T>& panels, int64_t size,
+                          const BlockAt& at) {
     tile::multiply_block({to, scores_row, rows[at.query], rows.row, 1, panels.data(), width,
                           width * size, at.rows, at.columns, size, false});
   }
@@ -252,7 +252,7 @@ template <class T> class Backward {
   Heads<T> grad_, query_, key_, value_, result_, by_query_, by_key_, by_value_;
   Bias<T> bias_;
   T scale_;
-  std::vector<T> shift_, key_panels_, value_panels_, weights_, by_scores_;
+  Lines<T> shift_, key_panels_, value_panels_, weights_, by_scores_;
   RowsOfHead<T> keys_{}, values_{}, queries_{}, grads_{}, by_queries_{}, by_keys_{}, by_values_{};
 };
 
