@@ -25,23 +25,23 @@ struct Traits {
   }
 };
 
-Pictures unless(bool in_blocks) {
+Pictures in_blocks_if(bool in_blocks) {
   return in_blocks ? Pictures::in_blocks : Pictures::as_they_lie;
 }
 
-// Zen 5.
-Pictures choose_anywhere(const ConvolutionKey& key) {
+// Any other processor, as measured on Zen 5.
+Pictures choose_elsewhere(const ConvolutionKey& key) {
   const Traits traits(key);
   if (key.large_order == channels_last) {
-    if (key.way == to_weight) return unless(traits.is_point);
-    if (key.way == to_input) return unless(traits.has_many_channels);
-    return unless(traits.is_point && traits.has_many_channels);
+    if (key.way == to_weight) return in_blocks_if(traits.is_point);
+    if (key.way == to_input) return in_blocks_if(traits.has_many_channels);
+    return in_blocks_if(traits.is_point && traits.has_many_channels);
   }
   if (key.way == to_weight && traits.has_many_channels && traits.plane <= 64)
-    return unless(key.groups != 1);
+    return in_blocks_if(key.groups != 1);
   if (!traits.is_product) return Pictures::in_blocks;
-  if (key.way == to_weight) return unless(traits.weights <= 4096);
-  return unless(traits.plane < (key.way == forwards ? 128 : 512));
+  if (key.way == to_weight) return in_blocks_if(traits.weights <= 4096);
+  return in_blocks_if(traits.plane < (key.way == forwards ? 128 : 512));
 }
 
 // Xeons with AMX, f32 in one group: small planes in blocks, large ones as they lie.
@@ -53,10 +53,10 @@ Pictures choose_on_xeon(const ConvolutionKey& key) {
     if (key.way == to_weight && traits.is_point && key.weight[1] >= many_channels &&
         traits.weights >= 1 << 19)
       return Pictures::by_rows;
-    return unless(traits.plane < large_plane);
+    return in_blocks_if(traits.plane < large_plane);
   }
-  if (key.way == to_weight) return unless(!traits.is_point);
-  if (traits.is_product) return unless(traits.plane < larger_plane);
+  if (key.way == to_weight) return in_blocks_if(!traits.is_point);
+  if (traits.is_product) return in_blocks_if(traits.plane < larger_plane);
   const bool has_window = key.way == forwards && !traits.is_point && key.weight[1] >= 128;
   return has_window && traits.plane >= large_plane ? Pictures::by_channels_last
                                                    : Pictures::in_blocks;
@@ -68,7 +68,7 @@ Pictures choose_pictures(const ConvolutionKey& key) {
   if (key.large_order != key.small_order) return Pictures::in_blocks;
   const bool on_xeon = dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
   const bool was_measured = key.dtype == BP_F32 && key.groups == 1;
-  return on_xeon && was_measured ? choose_on_xeon(key) : choose_anywhere(key);
+  return on_xeon && was_measured ? choose_on_xeon(key) : choose_elsewhere(key);
 }
 
 bool pays_by_winograd(const ConvolutionKey& key) {
