@@ -1,5 +1,5 @@
 // matmul and bmm. Batches are reduced to at most one dimension, then oneDNN multiplies where it knows
-// the dtype and the matrices are worth its call; else our loops do. Large bf16 ones go to AMX where there is one.
+// the dtype and the matrices are worth its call; else our loops do. Large ones of bf16 and f32 go to AMX where there is one.
 #include "matmul.hpp"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "../threads.hpp"
 #include "kernels.hpp"
 #include "matmul_amx.hpp"
+#include "matmul_split.hpp"
 #include "onednn.hpp"
 #include "strided.hpp"
 
@@ -200,6 +201,7 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   if (!fits_onednn(p.b, p.batch, p.k, p.n)) code = pack(call, itemsize, p.batch, p.k, p.n, p.b);
   if (code != BP_OK) return code;
   if (suits_amx(p)) return multiply_by_amx(call, p);
+  if (suits_split(p) && multiply_split(call, p, code)) return code;
   if (multiply_large(p)) return BP_OK;
   if (!multiply_by_onednn(call, p, code)) multiply_by_loops(p);
   return code;

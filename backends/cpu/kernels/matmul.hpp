@@ -1,4 +1,5 @@
-// What the two ways to multiply matrices share: oneDNN (matmul.cpp) and loops (matmul_loops.cpp).
+// What the ways to multiply matrices share: oneDNN (matmul.cpp), loops (matmul_loops.cpp), and AMX (matmul_amx.cpp,
+// matmul_split.cpp).
 #pragma once
 
 #include <cstdint>

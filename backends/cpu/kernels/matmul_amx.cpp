@@ -8,12 +8,10 @@
 #if defined(__x86_64__)
 #  include <algorithm>
 #  include <atomic>
-#  include <cpuid.h>
-#  include <sys/syscall.h>
-#  include <unistd.h>
 #  include <utility>
 
 #  include "../threads.hpp"
+#  include "amx.hpp"
 #  include "matmul_packing.hpp"
 #  include "onednn.hpp"
 
@@ -31,17 +29,6 @@ int64_t divide_up(int64_t a, int64_t b) {
 }
 int64_t round_up(int64_t a, int64_t b) {
   return divide_up(a, b) * b;
-}
-
-bool ask_for_amx() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned bf16 = 1u << 22, tiles = 1u << 24;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & bf16) == 0 || (d & tiles) == 0)
-    return false;
-  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512bf16")) return false;
-  // arch_prctl's, newer than some headers.
-  constexpr int request_permission = 0x1023, tile_data = 18;
-  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
 // How a product is cut: into tasks of one panel of columns and one part of the rows, and k into cuts.
@@ -113,23 +100,6 @@ HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512bf16,amx-tile,amx-bf16")
 
 namespace bp::cpu {
 namespace {
-
-// What ldtilecfg reads: eight tiles of 16 rows of 64 bytes. Constant, since GCC 12 does not know that the instruction
-// reads all of it.
-struct alignas(64) TileSizes {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-constinit const TileSizes tile_sizes;
-
-// This thread's tiles. Released, they cost nothing at a switch of threads; oneDNN sets them up for itself.
-struct Tiles {
-  Tiles() { _tile_loadconfig(&tile_sizes); }
-  ~Tiles() { _tile_release(); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
-};
 
 // A square of sums that are to be written as bf16.
 struct Finished {
@@ -324,8 +294,7 @@ bool suits_amx(const Product& p) {
   // Below it oneDNN is ahead where a is by columns (448: 1.2 times as fast), and level where not.
   constexpr int64_t worthwhile = 480;
   if (p.dtype != BP_BF16 || std::min({p.m, p.n, p.k}) < worthwhile) return false;
-  static const bool allowed = ask_for_amx();
-  return allowed;
+  return has_amx_bf16();
 }
 
 bp_code multiply_by_amx(const bp_call* call, const Product& product) {

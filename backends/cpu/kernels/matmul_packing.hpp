@@ -35,23 +35,30 @@ inline Interleaved interleave(__m512i even, __m512i odd) {
 }
 
 // Rows and columns of 32 bits change places: one tile by columns becomes one by rows.
-inline void transpose(__m512i (&rows)[16]) {
+HWY_INLINE void transpose(__m512i (&rows)[16]) {
   __m512i other[16];
+#pragma GCC unroll 16
   for (int i = 0; i < 16; i += 2) {
     other[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
     other[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
   }
+#pragma GCC unroll 16
   for (int i = 0; i < 16; i += 4)
+#pragma GCC unroll 16
     for (int j = 0; j < 2; ++j) {
       rows[i + 2 * j] = _mm512_unpacklo_epi64(other[i + j], other[i + j + 2]);
       rows[i + 2 * j + 1] = _mm512_unpackhi_epi64(other[i + j], other[i + j + 2]);
     }
+#pragma GCC unroll 16
   for (int i = 0; i < 4; ++i)
+#pragma GCC unroll 16
     for (int j = 0; j < 2; ++j) {
       other[8 * j + i] = _mm512_shuffle_i32x4(rows[8 * j + i], rows[8 * j + 4 + i], 0x88);
       other[8 * j + 4 + i] = _mm512_shuffle_i32x4(rows[8 * j + i], rows[8 * j + 4 + i], 0xdd);
     }
+#pragma GCC unroll 16
   for (int i = 0; i < 4; ++i)
+#pragma GCC unroll 16
     for (int j = 0; j < 2; ++j) {
       rows[4 * j + i] = _mm512_shuffle_i32x4(other[4 * j + i], other[8 + 4 * j + i], 0x88);
       rows[8 + 4 * j + i] = _mm512_shuffle_i32x4(other[4 * j + i], other[8 + 4 * j + i], 0xdd);

@@ -105,6 +105,7 @@ class Data {
     for (int64_t size : shape_) count *= size;
     return count;
   }
+  uint32_t dtype() const { return dtype_; }
   const Sizes& shape() const { return shape_; }
   char* bytes() { return memory_->data(); }
 
