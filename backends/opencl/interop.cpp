@@ -104,7 +104,7 @@ bp::Status adopt_stream(Device& device, const bp_native& given, bp_stream** out)
         "interop: the command queue runs its work in any order, and a stream has one; make it "
         "without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE");
   }
-  *out = reinterpret_cast<bp_stream*>(new Queue(queue));
+  *out = reinterpret_cast<bp_stream*>(new Queue(queue, device.id()));
   return bp::ok;
 }
 

@@ -22,8 +22,8 @@ class Queue {
  public:
   // Throws bp::Failure.
   Queue(cl_context context, cl_device_id device, int32_t priority);
-  // Over a queue of the application's, which may give it work as well.
-  explicit Queue(cl_command_queue adopted);
+  // Over a queue of the application's, which is of `device` and which it may give work as well.
+  Queue(cl_command_queue adopted, cl_device_id device);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
@@ -48,10 +48,13 @@ class Queue {
   Staging& staging(cl_context context);
 
   cl_command_queue get() const { return queue_.get(); }
+  // Events note the host's time when they are reached: true for all queues of a device, or for none.
+  bool has_host_clock() const { return has_host_clock_; }
 
  private:
   const uint32_t born_ = process_generation();
   OwnedQueue queue_;
+  const bool has_host_clock_;
   const bool is_adopted_ = false;
   std::atomic<uint64_t> given_{0};
   std::atomic<Recording*> recording_{nullptr};
@@ -69,17 +72,27 @@ class Event {
   bp::Status make_wait(Queue& queue);
   bp::Status query();
   bp::Status synchronize();
-  // On the device's clock.
+  // On the device's clock, or the host's: one of them for all events of a device.
   static bp::Result<double> elapsed(Event& start, Event& end);
 
   // The marker recorded last, with a reference of the caller's own; null before the first.
   OwnedEvent marker();
 
  private:
+  // When a marker was reached, by the host's clock.
+  struct Stamp {
+    std::atomic<int64_t> ns{0};
+    std::shared_ptr<Stamp> self;  // until it is written: the event may be gone by then
+  };
+
+  static cl_int enqueue_stamp(cl_command_queue to, const std::shared_ptr<Stamp>& stamp,
+                              cl_event* event);
+  static void CL_CALLBACK write_stamp(void* arguments);
   bp::Result<double> reached_ns();
 
   std::mutex mutex_;
   OwnedEvent marker_;
+  std::shared_ptr<Stamp> stamp_;  // null where the queue measures
 };
 
 }  // namespace opencl

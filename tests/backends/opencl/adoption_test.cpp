@@ -3,6 +3,9 @@
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
 
 #include "backends/adopting.hpp"
 #include "backends/opencl/driver_faults.hpp"
@@ -93,6 +96,22 @@ struct OpenClMaker {
   static void destroy_foreign_queue(const NativeHandle& queue) { destroy_queue(queue); }
   static void finish(const NativeHandle& queue) { must(clFinish(queue_of(queue))); }
 
+  // Functions of the host among a queue's commands, which is how events note its time.
+  bool runs_functions() const {
+    cl_device_type type = 0;
+    cl_device_exec_capabilities can = 0;
+    must(clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, nullptr));
+    must(clGetDeviceInfo(id, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof can, &can, nullptr));
+    return (type & CL_DEVICE_TYPE_CPU) != 0 && (can & CL_EXEC_NATIVE_KERNEL) != 0;
+  }
+  // When the driver says that an event of a queue that measures was reached.
+  static double end_ms(const bp::Event& event) {
+    cl_ulong ns = 0;
+    must(clGetEventProfilingInfo(reinterpret_cast<cl_event>(bp::native_handle(event).value),
+                                 CL_PROFILING_COMMAND_END, sizeof ns, &ns, nullptr));
+    return static_cast<double>(ns) / 1e6;
+  }
+
   void hold(const NativeHandle& queue) {
     cl_int error = CL_SUCCESS;
     gate = clCreateUserEvent(context, &error);
@@ -139,7 +158,7 @@ TEST_F(OpenClAdoption, a_queue_without_an_order_is_refused) {
   OpenClMaker::destroy_queue(queue);
 }
 
-TEST_F(OpenClAdoption, times_need_a_queue_that_measures) {
+TEST_F(OpenClAdoption, times_need_a_queue_that_measures_unless_events_note_the_hosts) {
   const NativeHandle silent = maker.make_queue();
   const NativeHandle timed = maker.make_queue_in(maker.context, CL_QUEUE_PROFILING_ENABLE);
   for (const NativeHandle& queue : {silent, timed}) {
@@ -148,13 +167,57 @@ TEST_F(OpenClAdoption, times_need_a_queue_that_measures) {
     start.record(stream);
     end.record(stream);
     stream.synchronize();
-    if (queue.value == timed.value)
+    if (queue.value == timed.value || maker.runs_functions())
       EXPECT_GE(start.elapsed_ms(end), 0);
     else
       EXPECT_THAT(bp::test::error_of([&] { start.elapsed_ms(end); }),
                   testing::HasSubstr("CL_QUEUE_PROFILING_ENABLE"));
   }
   OpenClMaker::destroy_queue(silent);
+  OpenClMaker::destroy_queue(timed);
+}
+
+// Whichever of them measures: an own stream's, and those of two queues of the application's.
+TEST_F(OpenClAdoption, times_of_two_queues_are_of_one_clock) {
+  if (!maker.runs_functions()) GTEST_SKIP() << "queues that measure nothing have no times there";
+  const NativeHandle silent = maker.make_queue();
+  const NativeHandle timed = maker.make_queue_in(maker.context, CL_QUEUE_PROFILING_ENABLE);
+  {
+    const bp::Stream streams[] = {bp::Stream::current(device), bp::adopt_stream(device, silent),
+                                  bp::adopt_stream(device, timed)};
+    for (const bp::Stream& first : streams) {
+      for (const bp::Stream& second : streams) {
+        bp::Event start(device), end(device);
+        start.record(first);
+        start.synchronize();
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        end.record(second);
+        end.synchronize();
+        EXPECT_GE(start.elapsed_ms(end), 2);
+        EXPECT_LT(start.elapsed_ms(end), 10'000);
+        EXPECT_LE(end.elapsed_ms(start), -2);
+      }
+    }
+  }
+  OpenClMaker::destroy_queue(silent);
+  OpenClMaker::destroy_queue(timed);
+}
+
+TEST_F(OpenClAdoption, times_are_those_that_the_driver_measures) {
+  const NativeHandle timed = maker.make_queue_in(maker.context, CL_QUEUE_PROFILING_ENABLE);
+  double least_difference_ms = 1e9;  // of many, since other programs run as well
+  for (int i = 0; i < 20; ++i) {
+    const bp::Stream stream = bp::adopt_stream(device, timed);
+    bp::Event start(device), end(device);
+    start.record(stream);
+    stream.synchronize();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    end.record(stream);
+    stream.synchronize();
+    const double measured = OpenClMaker::end_ms(end) - OpenClMaker::end_ms(start);
+    least_difference_ms = std::min(least_difference_ms, std::abs(start.elapsed_ms(end) - measured));
+  }
+  EXPECT_LT(least_difference_ms, 0.05);
   OpenClMaker::destroy_queue(timed);
 }
 
