@@ -46,11 +46,21 @@ std::uint64_t ElementwiseCall::flat(const Invocation& invocation, std::int64_t g
     values.add(numel);
     for (std::size_t k = 0; k < count_; ++k) values.add(offset_of(*tensors_[k]));
   }
-  if (invocation.for_cpu()) return share(invocation, numel, grain, unit_of_share).items;
+  if (invocation.for_cpu()) {
+    const std::uint64_t items = share(invocation, numel, grain, unit_of_share).items;
+    form.has_one_block = form.is_narrow && items == 1 && lie_in_one_block();
+    return items;
+  }
   const Tile each = tile(invocation);
   const auto units =
       (static_cast<std::uint64_t>(numel) + each.width - 1) >> std::countr_zero(each.width);
   return items_of_units(units, each.unroll);
+}
+
+bool ElementwiseCall::lie_in_one_block() const {
+  for (std::size_t k = 1; k < count_; ++k)
+    if (handle_of(*tensors_[k]) != handle_of(*tensors_[0])) return false;
+  return count_ > 1;
 }
 
 std::uint64_t ElementwiseCall::strided(const Invocation& invocation, std::int64_t grain,

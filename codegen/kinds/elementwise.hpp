@@ -30,11 +30,14 @@ struct Form {
   // Of `strided`, on devices of GPU shape: all places have 31 bits, and the kernel goes by units (kinds/units.hpp).
   bool is_narrow = false;
   bool has_wide_units = false;  // with is_narrow, of `strided`: of more than one element
+  // Of `flat` that is_narrow, for one work-item of a processor: all tensors lie in one allocation, which is given once.
+  // Each argument more is a tenth to a fifth of a launch on PoCL 3.1.
+  bool has_one_block = false;
 
   // In form_bits bits.
   std::uint64_t variant() const {
     return std::uint64_t(reach) | std::uint64_t{is_narrow} << 1 |
-           std::uint64_t{has_wide_units} << 2 | std::uint64_t(rank_class) << 3;
+           std::uint64_t{has_wide_units || has_one_block} << 2 | std::uint64_t(rank_class) << 3;
   }
 };
 inline constexpr int form_bits = 8;
@@ -62,7 +65,8 @@ struct ElementwiseText {
       step;
 };
 
-// Memory: the output, then the inputs that are tensors. Values: as ElementwiseCall::launch adds them.
+// Memory: the output, then the inputs that are tensors; or the one block of all. Values: as ElementwiseCall::launch adds
+// them.
 KernelText elementwise_text(const ElementwiseText& text);
 
 // `name` as a function's, whatever an operator's name holds.
@@ -99,8 +103,9 @@ class ElementwiseCall {
       grid.items[0] = strided(invocation, grain, values, form);
     add_numbers(values);
     bp_handle memory[StridedSpace::max_operands];
-    for (std::size_t k = 0; k < count_; ++k) memory[k] = handle_of(*tensors_[k]);
-    invocation.launch(function_for(form), grid, memory, count_, values);
+    const std::size_t num_memory = form.has_one_block ? 1 : count_;
+    for (std::size_t k = 0; k < num_memory; ++k) memory[k] = handle_of(*tensors_[k]);
+    invocation.launch(function_for(form), grid, memory, num_memory, values);
   }
 
  private:
@@ -111,6 +116,7 @@ class ElementwiseCall {
                         Form& form) const;
   std::uint64_t units(const Invocation& invocation, const StridedSpace& space, Values& values,
                       Form& form) const;
+  bool lie_in_one_block() const;
   Tile tile(const Invocation& invocation) const {
     return tile_of(invocation.device.language(), largest_, smallest_, count_ - 1);
   }

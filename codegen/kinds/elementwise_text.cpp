@@ -14,6 +14,7 @@ class Writer {
   KernelText write() {
     text_.name = function_name(of_.name + (is_flat_ ? "_flat" : "_strided"));
     declare();
+    text_.num_memory = of_.form.has_one_block ? 1 : num_tensors_;
     if (is_flat_)
       write_flat();
     else if (of_.for_cpu)
@@ -51,8 +52,9 @@ class Writer {
                       {"share"}, {"outer"}, {"by_vectors"}, {"size", false, outer()}};
     for (std::size_t k = 0; k < num_operands(); ++k) {
       if (is_number(k)) continue;
-      line(fmt::format("GLOBAL u8* const p{} = m{} + {};", k, text_.num_memory, start_of(k)));
-      ++text_.num_memory;
+      line(fmt::format("GLOBAL u8* const p{} = m{} + {};", k,
+                       of_.form.has_one_block ? 0 : num_tensors_, start_of(k)));
+      ++num_tensors_;
       if (is_flat_) continue;
       text_.values.push_back({fmt::format("step{}", k)});
       text_.values.push_back({fmt::format("stride{}", k), false, outer()});
@@ -69,7 +71,7 @@ class Writer {
 
   // Where the operand's tensor begins, in bytes.
   std::string start_of(std::size_t operand) {
-    const unsigned tensor = text_.num_memory;
+    const unsigned tensor = num_tensors_;
     if (!is_flat_) {
       text_.values.push_back({fmt::format("start{}", operand)});
       return fmt::format("v.start{}", operand);
@@ -184,6 +186,7 @@ class Writer {
 
   const ElementwiseText& of_;
   const bool is_flat_;
+  unsigned num_tensors_ = 0;  // declared so far
   KernelText text_;
 };
 

@@ -232,6 +232,21 @@ TEST_F(OpenClAdoption, an_event_is_the_marker_that_was_recorded) {
   EXPECT_EQ(clWaitForEvents(1, &marker), CL_SUCCESS);
 }
 
+// Kernels of few elements take an allocation once where all their tensors lie in it.
+TEST_F(OpenClAdoption, tensors_of_one_allocation_and_of_several_are_computed_with) {
+  const NativeHandle buffer = maker.make_buffer({1, 2, 3, 4, 5, 6});
+  {
+    const bp::Tensor theirs = over(buffer);
+    const bp::Tensor ours = bp::mul(bp::ones(theirs.shape(), bp::f32, device), 10);
+    const bp::Tensor both = bp::add(ours, theirs);
+    EXPECT_EQ(bp::test::values(bp::add(ours, both)), (adopting::Floats{21, 22, 23, 24, 25, 26}));
+    EXPECT_EQ(bp::test::values(bp::add(both, theirs)), (adopting::Floats{12, 14, 16, 18, 20, 22}));
+    EXPECT_EQ(bp::test::values(bp::add(theirs, theirs)), (adopting::Floats{2, 4, 6, 8, 10, 12}));
+  }
+  bp::synchronize(device);
+  OpenClMaker::destroy_buffer(buffer);
+}
+
 TEST_F(OpenClAdoption, nothing_is_copied_between_the_two) {
   const NativeHandle buffer = maker.make_buffer({1, 2, 3, 4, 5, 6});
   {
