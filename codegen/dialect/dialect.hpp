@@ -25,6 +25,8 @@
 // In OpenCL C alone, names of real types and dtypes (the f8 left out) may end in a width, 2, 4, 8 or 16:
 //   f32x16 is float16; load_f16x8(p, i) gives elements i .. i + 7 as f32x8; so do store_, cast_S_Dx8 (of
 //   cast_f32_i8x8), max_f32x8 and the other functions of one type. Comparisons of vectors are -1 or 0.
+//   stream_f32x16(p, i, x)   and for all that store_ takes with a width: past the caches where the compiler can.
+//              The address is a multiple of the vector's bytes.
 // In OpenCL C and CUDA C++:
 //   loads_D_N(p, i, x), stores_D_N(p, i, x)   elements i .. i + N - 1 to and from x, an array of N of the
 //              computing type, in as few and wide accesses as there are: one of 16 bytes for loads_f32_4,

@@ -54,6 +54,29 @@ std::string define_store(std::string_view word, Dtype dtype, unsigned width) {
   return fmt::format("DEVICE void {}(GLOBAL u8* p, i64 i, {} x) {{ {}; }}\n", word, type, write);
 }
 
+// Only compilers that are made of clang have a word for it. What a thread stored so, another sees once both were at a lock
+// or a barrier of the host, as for every kernel's end: on x86 their locked instructions wait for such stores too.
+std::string define_stream(std::string_view word, Dtype dtype, unsigned width) {
+  const std::string_view stored = storage_type(dtype), computed = compute_type(dtype);
+  const std::string bits = opencl_type(stored, width);
+  std::string value;
+  if (dtype == Dtype::f16)
+    value = fmt::format(
+        "  {0} halves[{1}];\n  vstore_half{1}_rte(x, 0, (half*)halves);\n"
+        "  const {2} value = vload{1}(0, halves);\n",
+        stored, width, bits);
+  else
+    value = fmt::format(
+        "  const {} value = {};\n", bits,
+        is_converted(dtype) ? fmt::format("{}_of_{}x{}(x)", suffix(dtype), computed, width) : "x");
+  return fmt::format(
+      "#ifdef __clang__\n"
+      "DEVICE void {0}(GLOBAL u8* p, i64 i, {1}x{2} x) {{\n{3}"
+      "  __builtin_nontemporal_store(value, (GLOBAL {4}*)((GLOBAL {5}*)p + i));\n}}\n"
+      "#else\n#define {0} store_{6}x{2}\n#endif\n",
+      word, computed, width, value, bits, stored, suffix(dtype));
+}
+
 // "loads_f16_8": the dtype and how many.
 struct Pack {
   std::string_view word;
@@ -144,12 +167,13 @@ std::string define_pack(Language language, std::string_view word) {
 }
 
 std::string define_memory(Language language, std::string_view word) {
-  constexpr std::string_view load = "load_", store = "store_";
-  const bool loads = word.starts_with(load);
-  if (!loads && !word.starts_with(store)) return {};
-  const auto [element, width] = split_width(word.substr(loads ? load.size() : store.size()));
+  constexpr std::string_view load = "load_", store = "store_", stream = "stream_";
+  const bool loads = word.starts_with(load), streams = word.starts_with(stream);
+  if (!loads && !streams && !word.starts_with(store)) return {};
+  const auto [element, width] = split_width(word.substr(word.find('_') + 1));
   const std::optional<Dtype> dtype = dtype_of_suffix(element);
   if (!dtype || (width > 1 && (language != Language::opencl_c || !has_vectors(*dtype)))) return {};
+  if (streams) return width > 1 ? define_stream(word, *dtype, width) : std::string();
   if (language == Language::opencl_c && *dtype == Dtype::f16)
     return define_half(word, width, loads);
   return loads ? define_load(word, *dtype, width) : define_store(word, *dtype, width);

@@ -33,6 +33,7 @@ std::uint64_t ElementwiseCall::flat(const Invocation& invocation, std::int64_t g
   std::uint64_t all = static_cast<std::uint64_t>(numel);
   for (std::size_t k = 0; k < count_; ++k) all |= tensors_[k]->dl.byte_offset;
   form.is_narrow = all >> 32 == 0;
+  form.streams = is_streamed(invocation, *tensors_[0]) && !is_in_place();
   if (form.is_narrow) {
     std::int64_t low = numel;
     for (std::size_t k = 0; k < count_; ++k) {

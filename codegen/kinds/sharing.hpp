@@ -17,6 +17,14 @@ struct Sharing {
 inline constexpr std::uint64_t items_per_unit = 4;       // of a processor's cores
 inline constexpr std::uint64_t most_items = 1ull << 22;  // elsewhere: beyond it, each takes several
 
+// From so many bytes on, a processor writes a result past the cache where it can: nobody finds it there.
+inline constexpr std::int64_t streamed_bytes = std::int64_t{8} << 20;
+
+inline bool is_streamed(const Invocation& invocation, const bp_tensor& out) {
+  return out.numel * out.itemsize >= streamed_bytes && invocation.for_cpu() &&
+         invocation.device.language() == Language::opencl_c;
+}
+
 // `grain`: elements that are worth a work-item. `each` is a multiple of `unit`.
 inline Sharing share(const Invocation& invocation, std::int64_t count, std::int64_t grain,
                      std::int64_t unit) {

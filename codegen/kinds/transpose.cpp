@@ -15,9 +15,6 @@ constexpr int tile = 256;       // rows and columns that share the cache's lines
 constexpr int least_rows = 16;  // below it there is nothing to win
 constexpr int max_planes_rank = 2;
 
-// Beyond it, a result is written past the cache: nobody finds it there.
-constexpr std::int64_t streamed_bytes = std::int64_t{8} << 20;
-
 // Rows and columns that are turned in registers.
 int block_of_size(std::uint32_t itemsize) {
   return itemsize == 8 ? 8 : 16;
@@ -202,7 +199,7 @@ bool transpose(Invocation& invocation, const std::string& name, const bp_tensor&
   values.add(offset_of(out)).add(offset_of(from)).add(turn.rows).add(turn.columns);
   values.add(turn.to_stride).add(turn.from_stride);
   values.add(down).add(across).add(tiles).add(sharing.each).add(turn.sizes[1]);
-  values.add(std::int64_t{out.numel * out.itemsize >= streamed_bytes});
+  values.add(std::int64_t{is_streamed(invocation, out)});
   values.add_all(turn.to_plane).add_all(turn.from_plane);
   bp_function* function = invocation.function(turn_variant | out.itemsize, [&] {
     return make_text(name, out.itemsize, invocation.device.language() == Language::opencl_c);

@@ -164,6 +164,54 @@ TEST_P(Pointwise, computes_small_elements_beside_huge_ones) {
   }
 }
 
+// Of 8 MiB and more, which processors write past their caches: with an end that fills no vector, where vectors begin and
+// where they do not, and in place.
+class LargePointwise : public testing::TestWithParam<const char*> {};
+
+TEST_P(LargePointwise, covers_every_element) {
+  BP_SKIP_WITHOUT(GetParam());
+  const Device on = device(GetParam());
+  for (Dtype dtype : {f32, f64, f16, bf16, i64, u8}) {
+    const std::int64_t length = (8 << 20) / itemsize(dtype) + 4'133, space = 64;
+    const Tensor wave = sin(arange(0, static_cast<double>(length), 1, f32, host_device()));
+    const Tensor a = cast(wave * 50 + 100, dtype), b = flip(a, {0});
+    const Tensor here[] = {a, contiguous(b)};
+    const Tensor there[] = {to(here[0], on), to(here[1], on)};
+    const std::string what = std::string(name(dtype)) + " on " + GetParam();
+    const Tensor expected = maximum(here[0], here[1]);
+    expect_stays_on(GetParam(), what,
+                    [&] { expect_agrees(maximum(there[0], there[1]), expected, "exact", what); });
+    for (const std::int64_t start : {std::int64_t{1}, space}) {
+      const Tensor whole = full({length + 2 * space}, 7, dtype, on);
+      maximum_out(views::narrow(whole, 0, start, length), there[0], there[1]);
+      const Tensor before = full({start}, 7, dtype, host_device());
+      const Tensor after = full({2 * space - start}, 7, dtype, host_device());
+      expect_agrees(whole, cat({before, expected, after}), "exact", what + " into a view");
+    }
+    maximum_out(there[0], there[0], there[1]);
+    expect_agrees(there[0], expected, "exact", what + " in place");
+  }
+}
+
+TEST_P(LargePointwise, agrees_with_cpu) {
+  BP_SKIP_WITHOUT(GetParam());
+  const Tensor x = arange(-100, 100, 2e-5, f32, host_device());
+  const Tensor there = to(x, device(GetParam()));
+  expect_agrees(exp(there), exp(x), "3 ulp", GetParam());
+  expect_agrees(tanh(there), tanh(x), "5 ulp", GetParam());
+  expect_agrees(there < 3, x < 3, "exact", GetParam());
+  expect_agrees(where(there < 3, there, 5), where(x < 3, x, 5), "exact", GetParam());
+  expect_agrees(cast(there, f16), cast(x, f16), "exact", GetParam());
+  expect_agrees(cast(there, i16), cast(x, i16), "exact", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(all, LargePointwise,
+                         testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
+                         [](const testing::TestParamInfo<const char*>& each) {
+                           const std::string device = each.param;
+                           return device.substr(0, device.find(':'));
+                         });
+
 INSTANTIATE_TEST_SUITE_P(all, Pointwise,
                          testing::Values("reference_compiler:0", "opencl:0", "cuda:0"),
                          [](const testing::TestParamInfo<const char*>& each) {
