@@ -14,14 +14,18 @@
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_space.hpp"
 #include "kinds/reduction_text.hpp"
+#include "kinds/sharing.hpp"
 
 namespace bp::codegen {
 namespace {
 
+// Lines up to so long, in the accumulator's type, stay in the first caches while the next one is seen through.
+constexpr std::int64_t most_kept_bytes = 32 << 10;
+
 // A piece of columns is 4 KiB of f32: memory likes long runs.
 constexpr int vectors_of_columns = 64;
 
-enum class Form : unsigned { lines, strided_lines, columns };
+enum class Form : unsigned { lines, strided_lines, columns, streamed_lines };
 
 struct Text {
   Dtype dtype = Dtype::f32;
@@ -72,7 +76,7 @@ DEVICE void scatter(GLOBAL u8* p, i64 i, i64 stride, i64 count, vec x) {
 // A NaN is lost in fmax but not in the sum, which makes it of every result. What is left of a line after
 // whole vectors is one more, filled up with -infinity: one exponential of a vector costs as much as that of
 // an element.
-constexpr const char* line_functions = R"(
+constexpr const char* largest_function = R"(
 DEVICE acc_t largest_of(GLOBAL u8* in, i64 stride, i64 count) {
   vec a0 = SPLAT(-INFINITY), a1 = a0, a2 = a0, a3 = a0;
   i64 i = 0;
@@ -86,6 +90,9 @@ DEVICE acc_t largest_of(GLOBAL u8* in, i64 stride, i64 count) {
   if (i < count) a1 = larger(a1, gather(in, i, stride, count - i));
   return max_lanes(larger(larger(a0, a1), larger(a2, a3)));
 }
+)";
+
+constexpr const char* line_functions = R"(
 DEVICE void softmax_line(GLOBAL u8* in, i64 stride, GLOBAL u8* out, i64 out_stride, i64 count,
                          GLOBAL const u8* next) {
   const acc_t largest = largest_of(in, stride, count);
@@ -136,6 +143,75 @@ constexpr const char* lines_body = R"(
     softmax_line(in, stride, m1 + v.to + OUT_BYTES * place(line, v.kept, v.kept_out, v.kept_rank),
                  out_stride, v.count, v.count * IN_BYTES <= FETCHED_BYTES ? next : in);
   }
+)";
+
+// For large results, which go past the caches. What a line's results come from stays aside, and they are written while the
+// next line's exponentials are computed and the largest element of the line after it is looked for, since such stores
+// alone take as long as all of that; in two halves, since a processor fetches ahead within a page alone. PoCL 3.1, two
+// cores of a Xeon, OpenCL C and SPIR-V: 33 and 33 GB/s; by whole lines 29 and 28; pass after pass, with what the next line
+// needs fetched meanwhile, 34 and 23. A buffer of the application's may begin anywhere.
+constexpr const char* streamed_functions = R"(
+#define TAKE_AND_WRITE(i, e, a) \
+  const vec x_##e = take_vec(in, i) - largest, next_##e = take_vec(next, i), e = exponential(x_##e); \
+  if (is_aligned) { \
+    STREAM_VEC(out, i, RESULT_OF_KEPT(kept[(i) / LANES], factor)); \
+  } else if (has_kept) { \
+    put_vec(out, i, RESULT_OF_KEPT(kept[(i) / LANES], factor)); \
+  } \
+  kept[(i) / LANES] = KEPT_OF(x_##e, e); \
+  a = larger(a, next_##e);
+)";
+constexpr const char* streamed_body = R"(
+  const i64 end = v.units * (item0 + 1) / items0, count = v.count;
+  const i64 middle = count / (2 * LANES) * LANES;
+  i64 line = v.units * item0 / items0;
+  if (line >= end) return;
+  vec kept[MOST_KEPT];
+  GLOBAL u8 *out = m1, *next = m0 + v.from + IN_BYTES * place(line, v.kept, v.kept_in, v.kept_rank);
+  acc_t next_largest = largest_of(next, 1, count), factor = 0;
+  int has_kept = 0, is_aligned = 0;
+  for (; line < end; ++line) {
+    GLOBAL u8* const in = next;
+    if (line + 1 < end)
+      next = m0 + v.from + IN_BYTES * place(line + 1, v.kept, v.kept_in, v.kept_rank);
+    const acc_t largest = next_largest;
+    vec sums = SPLAT(0), lost_of = SPLAT(0), a0 = SPLAT(-INFINITY), a1 = a0;
+    i64 i = 0;
+    while (i < middle) {
+      vec terms = SPLAT(0);
+      i64 steps = (middle - i) / LANES;
+      if (steps > 4) steps = 4;
+      for (; steps > 0; --steps, i += LANES) {
+        TAKE_AND_WRITE(i, e0, a0)
+        TAKE_AND_WRITE(i + middle, e1, a1)
+        terms += e0 + e1;
+      }
+      ADD_EXACTLY(vec, sums, lost_of, terms)
+    }
+    i += middle;
+    if (count - i >= LANES) {
+      TAKE_AND_WRITE(i, e, a0)
+      ADD_EXACTLY(vec, sums, lost_of, e)
+      i += LANES;
+    }
+    if (i < count) {
+      const vec x = gather(in, i, 1, count - i) - largest, e = exponential(x);
+      if (has_kept) scatter(out, i, 1, count - i, RESULT_OF_KEPT(kept[i / LANES], factor));
+      kept[i / LANES] = KEPT_OF(x, e);
+      a0 = larger(a0, gather(next, i, 1, count - i));
+      ADD_EXACTLY(vec, sums, lost_of, e)
+    }
+    const acc_t sum = sum_lanes(sums), lost = sum_lanes(lost_of);
+    FACTOR(acc_t, of_line, largest, sum, lost)
+    factor = of_line;
+    next_largest = max_lanes(larger(a0, a1));
+    out = m1 + v.to + OUT_BYTES * place(line, v.kept, v.kept_out, v.kept_rank);
+    has_kept = 1;
+    is_aligned = (size_t)out % (LANES * OUT_BYTES) == 0;
+  }
+  i64 i = 0;
+  for (; count - i >= LANES; i += LANES) put_vec(out, i, RESULT_OF_KEPT(kept[i / LANES], factor));
+  if (i < count) scatter(out, i, 1, count - i, RESULT_OF_KEPT(kept[i / LANES], factor));
 )";
 
 // Longer lines leave the cache before their turn comes. Modules of SPIR-V have no word for it that PoCL listens to: a load
@@ -198,10 +274,14 @@ constexpr const char* columns_body = R"(
 constexpr const char* softmax_macros = R"(
 #define FACTOR(T, name, largest, sum, lost) const T name = 1 / (sum + lost);
 #define RESULT_OF(x, factor) (exponential(x) * (factor))
+#define KEPT_OF(x, exponential) (exponential)
+#define RESULT_OF_KEPT(kept, factor) ((kept) * (factor))
 )";
 constexpr const char* log_softmax_macros = R"(
 #define FACTOR(T, name, largest, sum, lost) const T name = log(sum) + lost / sum;
 #define RESULT_OF(x, factor) ((x) - (factor))
+#define KEPT_OF(x, exponential) (x)
+#define RESULT_OF_KEPT(kept, factor) ((kept) - (factor))
 )";
 
 // Exponentials that the output can hold as they are computed once.
@@ -244,7 +324,7 @@ KernelText make_text(const Operator& op, bool log, const Text& text) {
   const Dtype accumulator = accumulator_of(text.dtype);
   const Elements elements{text.dtype, text.dtype, accumulator, text.lanes};
   KernelText kernel;
-  constexpr const char* names[] = {"lines", "strided_lines", "columns"};
+  constexpr const char* names[] = {"lines", "strided_lines", "columns", "streamed_lines"};
   kernel.name = kernel_name(op, text.dtype, names[static_cast<unsigned>(text.form)]);
   kernel.num_memory = 2;
   kernel.values = plan_fields();
@@ -263,7 +343,16 @@ KernelText make_text(const Operator& op, bool log, const Text& text) {
     kernel.body = columns_body;
     return kernel;
   }
-  kernel.helpers += text.form == Form::lines ? neighbours : with_strides;
+  kernel.helpers += text.form == Form::strided_lines ? with_strides : neighbours;
+  kernel.helpers += largest_function;
+  if (text.form == Form::streamed_lines) {
+    kernel.helpers += fmt::format("#define MOST_KEPT {}\n#define STREAM_VEC stream_{}x{}\n",
+                                  most_kept_bytes / (text.lanes * itemsize(accumulator)),
+                                  suffix(text.dtype), text.lanes);
+    kernel.helpers += streamed_functions;
+    kernel.body = streamed_body;
+    return kernel;
+  }
   kernel.helpers += !log && text.dtype == accumulator ? kept_exponentials : no_kept_exponentials;
   kernel.helpers += text.form == Form::lines && text.lanes > 1 ? fetches : no_fetches;
   kernel.helpers += line_functions;
@@ -292,6 +381,9 @@ class Softmax final : public GeneratedKernel {
     std::int64_t units = kept.numel;
     if (line.strides[0][0] == 1 && line.strides[1][0] == 1) {
       text.lanes = lanes;
+      if (lanes > 1 && line.numel >= 2 * lanes && is_streamed(invocation, out) &&
+          line.numel * std::int64_t{itemsize(accumulator_of(dtype))} <= most_kept_bytes)
+        text.form = Form::streamed_lines;
     } else if (lanes > 1 && kept.inner_stride(0) == 1 && kept.inner_stride(1) == 1 &&
                kept.inner() >= lanes) {
       text.form = Form::columns;

@@ -50,6 +50,27 @@ TEST_P(Softmax, keeps_its_accuracy_along_long_lines) {
   }
 }
 
+// Of 8 MiB and more, which processors write past their caches: lines that begin where vectors do or not, lines with a
+// rest, the longest whose exponentials are kept, and one that is longer.
+TEST_P(Softmax, gives_large_results) {
+  std::mt19937 random(13);
+  for (const Dims& shape : {Dims{2100, 1024}, Dims{2100, 1001}, Dims{257, 8192}, Dims{257, 8193},
+                            Dims{1 << 16, 33}, Dims{1 << 20, 5}}) {
+    const Tensor values = fractions(shape, random);
+    for (Dtype dtype : dtypes_for(GetParam())) {
+      if (dtype != f32 && dtype != f64 && (dtype != f16 || shape[1] != 1001)) continue;
+      const Twin whole = twin(cast(values, dtype), GetParam());
+      const Twin shifted =
+          whole.viewed([](const Tensor& a) { return views::narrow(a, 1, 1, a.shape()[1] - 1); });
+      for (const Twin& a : {whole, shifted}) {
+        const std::string what = fmt::format("{} {}", name(dtype), to_string(a.host.shape()));
+        expect_agrees(softmax(a.device, 1), softmax(a.host, 1), "8 ulp", what);
+        expect_agrees(log_softmax(a.device, 1), log_softmax(a.host, 1), log_tolerance, what);
+      }
+    }
+  }
+}
+
 TEST_P(Softmax, gives_nan_along_a_line_with_nan_or_infinity_and_nowhere_else) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> values(5 * 100, 0.5f);

@@ -28,6 +28,15 @@ void run_samples(bp::Operator& op, bp::Device device) {
       for (const bp::Sample& sample : samples_of(op, dtype, device)) call_boxed(op, sample.args);
 }
 
+// What processors write past their caches.
+void run_large(bp::Device device) {
+  for (const bp::Dtype dtype : {bp::f32, bp::f16, bp::i64, bp::u8}) {
+    const bp::Tensor x = bp::full({4096, 2100}, 1, dtype, device);
+    const bp::Tensor sum = bp::add(x, x);
+    if (is_floating(dtype)) const bp::Tensor y = bp::softmax(x, 1), z = bp::log_softmax(x, 1);
+  }
+}
+
 class GeneratedSpirvOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(GeneratedSpirvOf, every_row_is_valid) {
@@ -35,6 +44,7 @@ TEST_P(GeneratedSpirvOf, every_row_is_valid) {
   if (std::system("command -v spirv-val >/dev/null") != 0) GTEST_SKIP() << "no spirv-val";
   const bp::Device device = bp::device(GetParam());
   for (bp::Operator* op : bp::registered_operators()) run_samples(*op, device);
+  run_large(device);
   const std::vector<bp::codegen::GeneratedSource> sources = bp::codegen::generated_sources(device);
   EXPECT_GT(sources.size(), 100u);
 
