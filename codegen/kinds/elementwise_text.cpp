@@ -107,7 +107,7 @@ class Writer {
     };
     if (is_number(operand)) return repeated(fmt::format("n{}", operand));
     if (is_taken_) return taken(operand);
-    const std::string load = load_of(operand, width);
+    std::string load = load_of(operand, width);
     if (width == 1 || is_flat_) return load;
     const std::string one = fmt::format("load_{0}(p{1}, a{1})", suffix(dtype), operand);
     return fmt::format("(v.step{} ? {} : {})", operand, load, repeated(one));

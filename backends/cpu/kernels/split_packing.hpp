@@ -13,7 +13,7 @@ HWY_PUSH_ATTRIBUTES("avx512f,avx512bw")
 
 namespace bp::cpu {
 
-constexpr int num_parts = 3;
+constexpr int64_t num_parts = 3;
 constexpr int64_t tile_bytes = tile_rows * 64;
 // 32 lines (rows of a, columns of b) and 32 steps of k: the tiles of the largest parts of the first and the last 16 lines,
 // then those of the middle parts and of the smallest.
@@ -99,10 +99,10 @@ inline void read_tiles(const Factor& factor, int64_t line, int64_t k, char* to) 
 inline void turn_tile(const char* from, char* to) {
   __m512i rows[16];
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) rows[i] = _mm512_load_si512(from + i * 64);
+  for (int64_t i = 0; i < 16; ++i) rows[i] = _mm512_load_si512(from + i * 64);
   transpose(rows);
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) _mm512_store_si512(to + i * 64, rows[i]);
+  for (int64_t i = 0; i < 16; ++i) _mm512_store_si512(to + i * 64, rows[i]);
 }
 
 }  // namespace split
