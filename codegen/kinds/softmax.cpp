@@ -346,9 +346,10 @@ KernelText make_text(const Operator& op, bool log, const Text& text) {
   kernel.helpers += text.form == Form::strided_lines ? with_strides : neighbours;
   kernel.helpers += largest_function;
   if (text.form == Form::streamed_lines) {
-    kernel.helpers += fmt::format("#define MOST_KEPT {}\n#define STREAM_VEC stream_{}x{}\n",
-                                  most_kept_bytes / (text.lanes * itemsize(accumulator)),
-                                  suffix(text.dtype), text.lanes);
+    kernel.helpers +=
+        fmt::format("#define MOST_KEPT {}\n#define STREAM_VEC stream_{}x{}\n",
+                    most_kept_bytes / (std::int64_t{text.lanes} * itemsize(accumulator)),
+                    suffix(text.dtype), text.lanes);
     kernel.helpers += streamed_functions;
     kernel.body = streamed_body;
     return kernel;
@@ -381,7 +382,7 @@ class Softmax final : public GeneratedKernel {
     std::int64_t units = kept.numel;
     if (line.strides[0][0] == 1 && line.strides[1][0] == 1) {
       text.lanes = lanes;
-      if (lanes > 1 && line.numel >= 2 * lanes && is_streamed(invocation, out) &&
+      if (lanes > 1 && line.numel >= std::int64_t{2} * lanes && is_streamed(invocation, out) &&
           line.numel * std::int64_t{itemsize(accumulator_of(dtype))} <= most_kept_bytes)
         text.form = Form::streamed_lines;
     } else if (lanes > 1 && kept.inner_stride(0) == 1 && kept.inner_stride(1) == 1 &&
