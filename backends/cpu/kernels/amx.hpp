@@ -1,5 +1,5 @@
-// AMX, the matrix unit of newer Xeons: whether it is here, and a thread's tiles. `Tiles` is code for a processor that has
-// it, for files that have asked.
+// AMX, the matrix unit of newer Xeons: whether it is here, and a thread's tiles, four of which hold the sums of a square of
+// 32 x 32. All but the question is code for a processor that has it, for files that have asked.
 #pragma once
 
 namespace bp::cpu {
@@ -34,6 +34,26 @@ struct Tiles {
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
 };
+
+// A square in tiles 0 to 3. Its rows are `row` numbers apart.
+inline void load_sums(const float* from, int64_t row) {
+  _tile_loadd(0, from, row * 4);
+  _tile_loadd(1, from + 16, row * 4);
+  _tile_loadd(2, from + 16 * row, row * 4);
+  _tile_loadd(3, from + 16 * row + 16, row * 4);
+}
+inline void store_sums(float* to, int64_t row) {
+  _tile_stored(0, to, row * 4);
+  _tile_stored(1, to + 16, row * 4);
+  _tile_stored(2, to + 16 * row, row * 4);
+  _tile_stored(3, to + 16 * row + 16, row * 4);
+}
+inline void clear_sums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
 
 }  // namespace bp::cpu
 

@@ -12,6 +12,7 @@
 
 #  include "../threads.hpp"
 #  include "amx.hpp"
+#  include "amx_plan.hpp"
 #  include "matmul_packing.hpp"
 #  include "onednn.hpp"
 
@@ -19,40 +20,14 @@ namespace bp::cpu {
 namespace {
 
 // 128 columns of at most 2048 rows, twice, are half of a second cache of 2 MiB; 192 and 256 columns were slower.
-constexpr int64_t block_panels = 4;
-constexpr int64_t max_depth = 2048;
-// Sums of one block lie in memory between two cuts of k.
-constexpr int64_t max_part_rows = 4096;
+constexpr AmxLimits limits{4, 2048, 4096};
 
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+int64_t block_bytes(const AmxPlan& plan) {
+  return limits.block_panels * square * plan.depth * 2;
 }
-int64_t round_up(int64_t a, int64_t b) {
-  return divide_up(a, b) * b;
+int64_t thread_bytes(const AmxPlan& plan) {
+  return 2 * block_bytes(plan) + plan.sums_bytes;
 }
-
-// How a product is cut: into tasks of one panel of columns and one part of the rows, and k into cuts.
-struct Plan {
-  explicit Plan(const Product& p)
-      : depth(round_up(divide_up(p.k, divide_up(p.k, max_depth)), tile_depth)),
-        num_panels(divide_up(p.n, square)), threads(num_threads()) {
-    // Each thread a block at least, if the rows allow.
-    const int64_t for_threads =
-        std::min(divide_up(threads * block_panels, num_panels), std::max<int64_t>(p.m / 256, 1));
-    const int64_t parts = std::max(for_threads, divide_up(p.m, max_part_rows));
-    part_rows = round_up(divide_up(p.m, parts), square);
-    num_parts = divide_up(p.m, part_rows);
-    sums_bytes = p.k > depth ? part_rows * block_panels * square * 4 : 0;
-  }
-
-  int64_t depth;  // of a cut, but for the last
-  int64_t num_panels;
-  int64_t threads;
-  int64_t part_rows = 0, num_parts = 0;
-  int64_t sums_bytes = 0;
-  int64_t block_bytes() const { return block_panels * square * depth * 2; }
-  int64_t thread_bytes() const { return 2 * block_bytes() + sums_bytes; }
-};
 
 // a with whole tiles in each row.
 struct Rows {
@@ -134,25 +109,6 @@ struct Square {
   int64_t num_rows, num_columns;
 };
 
-void load_sums(const float* from) {
-  _tile_loadd(0, from, square * 4);
-  _tile_loadd(1, from + 16, square * 4);
-  _tile_loadd(2, from + 16 * square, square * 4);
-  _tile_loadd(3, from + 16 * square + 16, square * 4);
-}
-void store_sums(float* to) {
-  _tile_stored(0, to, square * 4);
-  _tile_stored(1, to + 16, square * 4);
-  _tile_stored(2, to + 16 * square, square * 4);
-  _tile_stored(3, to + 16 * square + 16, square * 4);
-}
-void clear_sums() {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
-
 // Meanwhile packs `units` for each step, writes the square before, and asks for the memory that comes next.
 void multiply_square(const Square& s, PanelPacker& packer, int64_t units, Finished& finished) {
   // The tiles' instructions do not tell GCC 12 what they read.
@@ -160,7 +116,7 @@ void multiply_square(const Square& s, PanelPacker& packer, int64_t units, Finish
   if (s.first)
     clear_sums();
   else
-    load_sums(s.sums);
+    load_sums(s.sums, square);
   const int64_t a_bytes = s.a_stride * 2;
   const int64_t rows_per_step = divide_up(square, s.depth / tile_depth);
   int64_t row = 0;
@@ -183,8 +139,8 @@ void multiply_square(const Square& s, PanelPacker& packer, int64_t units, Finish
     packer.pack(units);
   }
   finished.write_rows(square);
-  if (!s.last) return store_sums(s.sums);
-  store_sums(finished.sums);
+  if (!s.last) return store_sums(s.sums, square);
+  store_sums(finished.sums, square);
   finished.out = s.out;
   finished.out_stride = s.out_stride;
   finished.row = 0;
@@ -195,14 +151,14 @@ void multiply_square(const Square& s, PanelPacker& packer, int64_t units, Finish
 // What one thread does: the tasks of a range, a block at a time.
 class Worker {
  public:
-  Worker(const Product& p, const Plan& plan, const Rows& a, char* memory)
+  Worker(const Product& p, const AmxPlan& plan, const Rows& a, char* memory)
       : p_(p), plan_(plan), a_(a), current_(reinterpret_cast<uint16_t*>(memory)),
-        next_(reinterpret_cast<uint16_t*>(memory + plan.block_bytes())),
-        sums_(reinterpret_cast<float*>(memory + 2 * plan.block_bytes())) {}
+        next_(reinterpret_cast<uint16_t*>(memory + block_bytes(plan))),
+        sums_(reinterpret_cast<float*>(memory + 2 * block_bytes(plan))) {}
 
   void run(int64_t begin, int64_t end) {
     end_ = end;
-    Block block{begin, 0};
+    AmxBlock block{begin, 0};
     PanelPacker packer = packer_of(block, current_);
     packer.pack(packer.units_left());
     for (; block.task < end; block = after(block)) {
@@ -215,37 +171,22 @@ class Worker {
   }
 
  private:
-  // Some tasks of one part of the rows, and one cut of k.
-  struct Block {
-    int64_t task, k;
-  };
+  AmxBlock after(const AmxBlock& block) const { return plan_.after(block, end_); }
+  int64_t num_panels(const AmxBlock& block) const { return plan_.panels(block, end_); }
 
-  int64_t num_panels(const Block& block) const {
-    const int64_t in_part = plan_.num_panels - block.task % plan_.num_panels;
-    return std::min({block_panels, in_part, end_ - block.task});
-  }
-  int64_t depth(const Block& block) const {
-    return std::min(plan_.depth, round_up(p_.k - block.k, tile_depth));
-  }
-  Block after(const Block& block) const {
-    if (block.k + plan_.depth < p_.k) return {block.task, block.k + plan_.depth};
-    return {block.task + num_panels(block), 0};
-  }
-
-  PanelPacker packer_of(const Block& block, uint16_t* to) const {
+  PanelPacker packer_of(const AmxBlock& block, uint16_t* to) const {
     if (block.task >= end_) return {};
-    const int64_t panel = block.task % plan_.num_panels;
-    return {p_.b, p_.k, p_.n, {block.k, depth(block), panel, num_panels(block)}, to};
+    const Cut cut{block.k, plan_.depth_of(block), plan_.first_panel(block), num_panels(block)};
+    return {p_.b, p_.k, p_.n, cut, to};
   }
 
-  void multiply_block(const Block& block, PanelPacker& packer) {
-    const int64_t first_row = block.task / plan_.num_panels * plan_.part_rows;
-    const int64_t last_row = std::min(first_row + plan_.part_rows, p_.m);
+  void multiply_block(const AmxBlock& block, PanelPacker& packer) {
+    const int64_t first_row = plan_.first_row(block), last_row = first_row + plan_.rows(block);
     const int64_t panels = num_panels(block);
     Square s{};
-    s.depth = depth(block);
+    s.depth = plan_.depth_of(block);
     s.first = block.k == 0;
-    s.last = block.k + s.depth >= p_.k;
+    s.last = plan_.is_last_cut(block);
     s.out_stride = p_.n;
     const int64_t steps = divide_up(last_row - first_row, square) * panels * (s.depth / tile_depth);
     const int64_t units = divide_up(packer.units_left(), steps);
@@ -256,9 +197,9 @@ class Worker {
       s.num_rows = std::min(square, last_row - row);
       const bool followed = row + square < last_row && row + square < a_.rest_from;
       for (int64_t i = 0; i < panels; ++i) {
-        const int64_t column = (block.task % plan_.num_panels + i) * square;
+        const int64_t column = (plan_.first_panel(block) + i) * square;
         s.panel = current_ + i * square * s.depth;
-        s.sums = sums_ + ((row - first_row) * block_panels + i * square) * square;
+        s.sums = sums_ + ((row - first_row) * limits.block_panels + i * square) * square;
         s.ahead = s.a + (square + square * i / panels) * stride;
         s.num_ahead = followed ? square * (i + 1) / panels - square * i / panels : 0;
         s.out = reinterpret_cast<uint16_t*>(p_.out) + row * p_.n + column;
@@ -269,7 +210,7 @@ class Worker {
   }
 
   const Product& p_;
-  const Plan& plan_;
+  const AmxPlan& plan_;
   const Rows& a_;
   uint16_t *current_, *next_;  // packed blocks
   float* sums_;
@@ -277,14 +218,14 @@ class Worker {
   Finished finished_;
 };
 
-void multiply_one(const Product& p, const Plan& plan, char* packed_a, char* memory) {
+void multiply_one(const Product& p, const AmxPlan& plan, char* packed_a, char* memory) {
   const Rows a = pack_a(p, reinterpret_cast<uint16_t*>(packed_a));
   std::atomic<int64_t> workers{0};
-  const int64_t tasks = plan.num_panels * plan.num_parts;
+  const int64_t tasks = plan.num_tasks();
   // The grain lets no more threads in than there is memory for, should their number change meanwhile.
   parallel_for(tasks, divide_up(tasks, plan.threads), [&](int64_t begin, int64_t end) {
     const Tiles tiles;
-    Worker(p, plan, a, memory + workers++ * plan.thread_bytes()).run(begin, end);
+    Worker(p, plan, a, memory + workers++ * thread_bytes(plan)).run(begin, end);
   });
 }
 
@@ -298,12 +239,12 @@ bool suits_amx(const Product& p) {
 }
 
 bp_code multiply_by_amx(const bp_call* call, const Product& product) {
-  const Plan plan(product);
+  const AmxPlan plan(product, limits);
   const auto a_bytes =
       static_cast<uint64_t>(round_up(packed_rows(product) * packed_stride(product.k) * 2, 4096));
   char* memory = nullptr;
   const bp_code code = take_workspace(
-      call, a_bytes + static_cast<uint64_t>(plan.threads * plan.thread_bytes()), memory);
+      call, a_bytes + static_cast<uint64_t>(plan.threads * thread_bytes(plan)), memory);
   if (code != BP_OK) return code;
   Product p = product;
   p.batch = 1;

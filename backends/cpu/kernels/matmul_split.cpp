@@ -11,52 +11,27 @@
 
 #  include "../threads.hpp"
 #  include "amx.hpp"
+#  include "amx_plan.hpp"
 #  include "onednn.hpp"
 #  include "split_packing.hpp"
+#  include "split_squares.hpp"
 
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,amx-tile,amx-bf16")
 
 namespace bp::cpu {
 namespace {
 
-// Of 32 columns. In these blocks, 768 KiB, b stays in a second cache of 2 MiB while rows of a pass.
-constexpr int64_t block_panels = 8;
-constexpr int64_t max_depth = 512;
-// Sums of one block lie in memory between two cuts of k.
-constexpr int64_t max_part_rows = 2048;
-constexpr int64_t square_bytes = square * square * 4;
+// In these blocks, 768 KiB, b stays in a second cache of 2 MiB while rows of a pass.
+constexpr AmxLimits limits{8, 512, 2048};
 
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+// 32 lines of one cut.
+int64_t packed_bytes(const AmxPlan& plan) {
+  return plan.depth / tile_depth * step_bytes;
 }
-int64_t round_up(int64_t a, int64_t b) {
-  return divide_up(a, b) * b;
+// One panel more, for the first of the next block, and two times 32 rows.
+int64_t thread_bytes(const AmxPlan& plan) {
+  return (limits.block_panels + 1 + 2) * packed_bytes(plan) + plan.sums_bytes;
 }
-
-// How a product is cut: into tasks of one panel of columns and one part of the rows, and k into cuts.
-struct Plan {
-  explicit Plan(const Product& p)
-      : depth(round_up(divide_up(p.k, divide_up(p.k, max_depth)), tile_depth)),
-        num_panels(divide_up(p.n, square)), threads(num_threads()) {
-    // Each thread a block at least, if the rows allow.
-    const int64_t for_threads =
-        std::min(divide_up(threads * block_panels, num_panels), std::max<int64_t>(p.m / 256, 1));
-    const int64_t parts = std::max(for_threads, divide_up(p.m, max_part_rows));
-    part_rows = round_up(divide_up(p.m, parts), square);
-    num_parts = divide_up(p.m, part_rows);
-    sums_bytes = p.k > depth ? part_rows / square * block_panels * square_bytes : 0;
-  }
-
-  int64_t depth;  // of a cut, but for the last
-  int64_t num_panels;
-  int64_t threads;
-  int64_t part_rows = 0, num_parts = 0;
-  int64_t sums_bytes = 0;
-  // 32 lines of one cut.
-  int64_t packed_bytes() const { return depth / tile_depth * step_bytes; }
-  // One panel more, for the first of the next block, and two times 32 rows.
-  int64_t thread_bytes() const { return (block_panels + 1 + 2) * packed_bytes() + sums_bytes; }
-};
 
 // A square of sums that are to be written.
 struct Finished {
@@ -82,25 +57,6 @@ struct Finished {
   unsigned overflowed = 0;  // something did, in any square
 };
 
-void load_sums(const float* from) {
-  _tile_loadd(0, from, square * 4);
-  _tile_loadd(1, from + 16, square * 4);
-  _tile_loadd(2, from + 16 * square, square * 4);
-  _tile_loadd(3, from + 16 * square + 16, square * 4);
-}
-void store_sums(float* to) {
-  _tile_stored(0, to, square * 4);
-  _tile_stored(1, to + 16, square * 4);
-  _tile_stored(2, to + 16 * square, square * 4);
-  _tile_stored(3, to + 16 * square + 16, square * 4);
-}
-void clear_sums() {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
-
 // One square of the result, or what one cut of k adds to it.
 struct Square {
   // Where a row of this square will be written, and where the next one's sums are.
@@ -125,50 +81,6 @@ struct Square {
   int64_t out_stride;
   int64_t num_rows, num_columns;
 };
-
-// 32 of k. Small products come first. A tile is loaded as soon as the products that need what was in it are under way, two
-// products before its own.
-void multiply_step(const char* a, const char* b) {
-  constexpr int64_t last_lines = tile_bytes, middle = 2 * tile_bytes, small = 4 * tile_bytes;
-  _tile_loadd(4, a, 64);
-  _tile_loadd(6, b + small, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_loadd(5, a + last_lines, 64);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_loadd(7, b + small + last_lines, 64);
-  _tile_loadd(6, b + middle, 64);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_dpbf16ps(3, 5, 7);
-  _tile_loadd(7, b + middle + last_lines, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_loadd(6, b, 64);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_dpbf16ps(3, 5, 7);
-  _tile_loadd(7, b + last_lines, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_loadd(4, a + small, 64);
-  _tile_dpbf16ps(3, 5, 7);
-  _tile_loadd(5, a + small + last_lines, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_loadd(4, a + middle, 64);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_dpbf16ps(3, 5, 7);
-  _tile_loadd(5, a + middle + last_lines, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_loadd(6, b + middle, 64);
-  _tile_dpbf16ps(3, 5, 7);
-  _tile_loadd(7, b + middle + last_lines, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_dpbf16ps(3, 5, 7);
-}
 
 // 32 lines of a factor that are packed a step at a time, while others are multiplied.
 class Packing {
@@ -207,16 +119,16 @@ class Packing {
 // What one thread does: the tasks of a range, a block at a time.
 class Worker {
  public:
-  Worker(const Product& p, const Plan& plan, char* memory)
+  Worker(const Product& p, const AmxPlan& plan, char* memory)
       : p_(p), plan_(plan), a_{reinterpret_cast<const float*>(p.a.data), p.m, p.a.row_stride, p.k,
                                p.a.column_stride},
         b_{reinterpret_cast<const float*>(p.b.data), p.n, p.b.column_stride, p.k, p.b.row_stride},
-        rows_{memory, memory + plan.packed_bytes()}, panels_(memory + 2 * plan.packed_bytes()),
-        sums_(reinterpret_cast<float*>(panels_ + (block_panels + 1) * plan.packed_bytes())) {}
+        rows_{memory, memory + packed_bytes(plan)}, panels_(memory + 2 * packed_bytes(plan)),
+        sums_(reinterpret_cast<float*>(panels_ + (limits.block_panels + 1) * packed_bytes(plan))) {}
 
   void run(int64_t begin, int64_t end) {
     end_ = end;
-    Block block{begin, 0};
+    AmxBlock block{begin, 0};
     begin_rows(block, 0);
     begin_panel(block, 0);
     for (; block.task < end && finished_.overflowed == 0; block = after(block))
@@ -227,51 +139,35 @@ class Worker {
   bool overflowed() const { return finished_.overflowed != 0; }
 
  private:
-  // Some tasks of one part of the rows, and one cut of k.
-  struct Block {
-    int64_t task, k;
-  };
-
-  int64_t num_panels(const Block& block) const {
-    const int64_t in_part = plan_.num_panels - block.task % plan_.num_panels;
-    return std::min({block_panels, in_part, end_ - block.task});
-  }
-  int64_t depth(const Block& block) const {
-    return std::min(plan_.depth, round_up(p_.k - block.k, tile_depth));
-  }
-  int64_t first_row(const Block& block) const {
-    return block.task / plan_.num_panels * plan_.part_rows;
-  }
-  Block after(const Block& block) const {
-    if (block.k + plan_.depth < p_.k) return {block.task, block.k + plan_.depth};
-    return {block.task + num_panels(block), 0};
-  }
+  AmxBlock after(const AmxBlock& block) const { return plan_.after(block, end_); }
 
   // The first panel of a block has two places in turn, since the block before may have no other.
   char* panel_at(int64_t panel) const {
-    return panels_ + (panel == 0 ? first_panel_ : panel) * plan_.packed_bytes();
+    return panels_ + (panel == 0 ? first_panel_ : panel) * packed_bytes(plan_);
   }
-  void begin_rows(const Block& block, int64_t row) {
+  void begin_rows(const AmxBlock& block, int64_t row) {
     std::swap(rows_[0], rows_[1]);
     row_packing_ = {};
     if (block.task < end_)
-      row_packing_ = {a_, TileRows::lines, first_row(block) + row, block.k, depth(block), rows_[1]};
+      row_packing_ = {a_,      TileRows::lines,       plan_.first_row(block) + row,
+                      block.k, plan_.depth_of(block), rows_[1]};
   }
-  void begin_panel(const Block& block, int64_t panel) {
-    if (panel == 0) first_panel_ = block_panels - first_panel_;
+  void begin_panel(const AmxBlock& block, int64_t panel) {
+    if (panel == 0) first_panel_ = limits.block_panels - first_panel_;
     panel_packing_ = {};
-    const int64_t column = (block.task % plan_.num_panels + panel) * square;
+    const int64_t column = (plan_.first_panel(block) + panel) * square;
     if (block.task < end_)
-      panel_packing_ = {b_, TileRows::pairs, column, block.k, depth(block), panel_at(panel)};
+      panel_packing_ = {b_,      TileRows::pairs,       column,
+                        block.k, plan_.depth_of(block), panel_at(panel)};
   }
 
-  void multiply_block(const Block& block) {
-    const int64_t from = first_row(block), rows = std::min(plan_.part_rows, p_.m - from);
-    const int64_t panels = num_panels(block);
+  void multiply_block(const AmxBlock& block) {
+    const int64_t from = plan_.first_row(block), rows = plan_.rows(block);
+    const int64_t panels = plan_.panels(block, end_);
     Square s{};
-    s.steps = depth(block) / tile_depth;
+    s.steps = plan_.depth_of(block) / tile_depth;
     s.first = block.k == 0;
-    s.last = block.k + plan_.depth >= p_.k;
+    s.last = plan_.is_last_cut(block);
     s.out_stride = p_.n;
     for (int64_t row = 0; row < rows; row += square) {
       const bool last_rows = row + square >= rows;
@@ -286,11 +182,11 @@ class Worker {
         if (row == 0 && i + 1 < panels) begin_panel(block, i + 1);
         if (last_rows && i + 1 == panels) begin_panel(after(block), 0);
         panel_packing_.set_pace(s.steps);
-        const int64_t column = (block.task % plan_.num_panels + i) * square;
+        const int64_t column = (plan_.first_panel(block) + i) * square;
         s.out = reinterpret_cast<float*>(p_.out) + (from + row) * p_.n + column;
         s.num_columns = p_.n - column;
         if (plan_.sums_bytes != 0)
-          s.sums = sums_ + (row / square * block_panels + i) * square * square;
+          s.sums = sums_ + (row / square * limits.block_panels + i) * square * square;
         multiply_square(s);
       }
     }
@@ -303,7 +199,7 @@ class Worker {
     if (s.first)
       clear_sums();
     else
-      load_sums(s.sums);
+      load_sums(s.sums, square);
     const int64_t rows_per_step = divide_up(square, s.steps);
     for (int64_t step = 0; step < s.steps; ++step) {
       multiply_step(s.rows + step * step_bytes, s.panel + step * step_bytes);
@@ -314,8 +210,8 @@ class Worker {
     }
     finished_.write_rows(square);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (!s.last) return store_sums(s.sums);
-    store_sums(finished_.sums);
+    if (!s.last) return store_sums(s.sums, square);
+    store_sums(finished_.sums, square);
     finished_.out = s.out;
     finished_.out_stride = s.out_stride;
     finished_.row = 0;
@@ -324,7 +220,7 @@ class Worker {
   }
 
   const Product& p_;
-  const Plan& plan_;
+  const AmxPlan& plan_;
   const Factor a_, b_;
   char* rows_[2];  // packed: those in use, and the next
   char* panels_;
@@ -335,14 +231,14 @@ class Worker {
   Finished finished_;
 };
 
-bool multiply_one(const Product& p, const Plan& plan, char* memory) {
+bool multiply_one(const Product& p, const AmxPlan& plan, char* memory) {
   std::atomic<int64_t> workers{0};
   std::atomic<bool> overflowed{false};
-  const int64_t tasks = plan.num_panels * plan.num_parts;
+  const int64_t tasks = plan.num_tasks();
   // The grain lets no more threads in than there is memory for, should their number change meanwhile.
   parallel_for(tasks, divide_up(tasks, plan.threads), [&](int64_t begin, int64_t end) {
     const Tiles tiles;
-    Worker worker(p, plan, memory + workers++ * plan.thread_bytes());
+    Worker worker(p, plan, memory + workers++ * thread_bytes(plan));
     worker.run(begin, end);
     if (worker.overflowed()) overflowed = true;
   });
@@ -359,9 +255,9 @@ bool suits_split(const Product& p) {
 }
 
 bool multiply_split(const bp_call* call, const Product& product, bp_code& code) {
-  const Plan plan(product);
+  const AmxPlan plan(product, limits);
   char* memory = nullptr;
-  code = take_workspace(call, static_cast<uint64_t>(plan.threads * plan.thread_bytes()), memory);
+  code = take_workspace(call, static_cast<uint64_t>(plan.threads * thread_bytes(plan)), memory);
   if (code != BP_OK) return true;
   Product p = product;
   p.batch = 1;
