@@ -51,48 +51,46 @@ struct Factor {
   int64_t k, k_stride;
 };
 
-// How a tile lies: a row for each line (a), or for each pair of k (b).
+// How a tile lies: a row for each line (a), or for each pair of k (b). Pairs are k and k + 16, in both.
 enum class TileRows { lines, pairs };
 
 namespace split {
 
+// Pairs of one bf16 of each: no shuffle, which is what would hold up the matrix unit.
+inline __m512i pair_up(__m512i first, __m512i last) {
+  constexpr int a_or_b_and_c = 0xf8;
+  return _mm512_ternarylogic_epi32(_mm512_srli_epi32(first, 16), last, _mm512_set1_epi32(-1 << 16),
+                                   a_or_b_and_c);
+}
+
+inline void store_row(__m512 first, __m512 last, char* row) {
+  const Parts x(first), y(last);
+  _mm512_store_si512(row, pair_up(x.large, y.large));
+  _mm512_store_si512(row + 2 * tile_bytes, pair_up(x.middle, y.middle));
+  _mm512_store_si512(row + 4 * tile_bytes, pair_up(x.small, y.small));
+}
+
 // The tiles of 32 lines as memory has them: rows are lines where numbers of one line are neighbours, else pairs of k.
 inline void read_tiles(const Factor& factor, int64_t line, int64_t k, char* to) {
-  // Upper halves: all of the first 16 and then all of the last, or in turn.
-  alignas(64) static constexpr uint16_t one_after_the_other[32] = {
-      1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
-      33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
-  alignas(64) static constexpr uint16_t in_turn[32] = {1,  33, 3,  35, 5,  37, 7,  39, 9,  41, 11,
-                                                       43, 13, 45, 15, 47, 17, 49, 19, 51, 21, 53,
-                                                       23, 55, 25, 57, 27, 59, 29, 61, 31, 63};
-  const auto split_row = [](__m512 first, __m512 last, __m512i order, char* row) {
-    const Parts x(first), y(last);
-    _mm512_store_si512(row, _mm512_permutex2var_epi16(x.large, order, y.large));
-    _mm512_store_si512(row + 2 * tile_bytes, _mm512_permutex2var_epi16(x.middle, order, y.middle));
-    _mm512_store_si512(row + 4 * tile_bytes, _mm512_permutex2var_epi16(x.small, order, y.small));
-  };
   const float* from = factor.data + line * factor.line_stride + k * factor.k_stride;
   const int64_t lines_left = factor.lines - line, k_left = factor.k - k;
   if (factor.k_stride == 1) {
-    const __m512i order = _mm512_load_si512(one_after_the_other);
     const __mmask16 first = first_of_16(k_left), last = first_of_16(k_left - 16);
     for (int64_t i = 0; i < square; ++i, from += factor.line_stride, to += 64) {
       const bool inside = i < lines_left;
-      split_row(_mm512_maskz_loadu_ps(inside ? first : __mmask16{0}, from),
-                _mm512_maskz_loadu_ps(inside ? last : __mmask16{0}, from + 16), order, to);
+      store_row(_mm512_maskz_loadu_ps(inside ? first : __mmask16{0}, from),
+                _mm512_maskz_loadu_ps(inside ? last : __mmask16{0}, from + 16), to);
     }
     return;
   }
-  const __m512i order = _mm512_load_si512(in_turn);
   const __mmask16 first = first_of_16(lines_left), last = first_of_16(lines_left - 16);
-  for (int64_t i = 0; i < tile_depth; i += 2, from += 2 * factor.k_stride, to += 64) {
-    const float* const odd = from + factor.k_stride;
-    const bool has_even = i < k_left, has_odd = i + 1 < k_left;
-    split_row(_mm512_maskz_loadu_ps(has_even ? first : __mmask16{0}, from),
-              _mm512_maskz_loadu_ps(has_odd ? first : __mmask16{0}, odd), order, to);
-    split_row(_mm512_maskz_loadu_ps(has_even ? last : __mmask16{0}, from + 16),
-              _mm512_maskz_loadu_ps(has_odd ? last : __mmask16{0}, odd + 16), order,
-              to + tile_bytes);
+  for (int64_t i = 0; i < 16; ++i, from += factor.k_stride, to += 64) {
+    const float* const other = from + 16 * factor.k_stride;
+    const bool has_one = i < k_left, has_other = i + 16 < k_left;
+    store_row(_mm512_maskz_loadu_ps(has_one ? first : __mmask16{0}, from),
+              _mm512_maskz_loadu_ps(has_other ? first : __mmask16{0}, other), to);
+    store_row(_mm512_maskz_loadu_ps(has_one ? last : __mmask16{0}, from + 16),
+              _mm512_maskz_loadu_ps(has_other ? last : __mmask16{0}, other + 16), to + tile_bytes);
   }
 }
 
