@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "attention_products.hpp"
 #include "tensor_view.hpp"
 #include "tile/attention.hpp"
 #include "tile/convert.hpp"
@@ -13,10 +14,6 @@
 #include "tile/transpose.hpp"
 
 namespace bp::cpu {
-
-// A block of scores has so many queries and keys; together with its factors it fits into the L2 cache.
-inline constexpr int64_t block_queries = tile::most_block_rows;
-inline constexpr int64_t block_keys = 128;
 
 // Memory that begins with a cache line, so that no vector lies in two of them: each would be loaded twice, which
 // took 6 % of the time of attention by AVX-512.
@@ -36,13 +33,6 @@ template <class T> inline int64_t padded(int64_t size) {
   constexpr int64_t multiple = tile::row_multiple<T>;
   return (size + multiple - 1) / multiple * multiple;
 }
-
-// Rows of one head, each one without gaps and with room up to padded(size).
-template <class T> struct RowsOfHead {
-  T* data;
-  int64_t row;
-  T* operator[](int64_t i) const { return data + i * row; }
-};
 
 // A tensor [b, h, count, size] of any strides and floating dtype, whose heads are seen as such rows: as they
 // lie, or copied.
@@ -125,16 +115,12 @@ void transpose_to_panels(T* to, const RowsOfHead<T>& from, int64_t begin, int64_
   }
 }
 
-// Which part of the scores a step works on.
-struct BlockAt {
-  int64_t b, h, query, key, rows, columns;
-};
-
 // What is added to scores: a mask, and the end of causal rows.
 template <class T> class Bias {
  public:
-  Bias(const bp_value& mask, bool is_causal)
-      : mask_(mask.tag == BP_TENSOR ? mask.u.tensor : nullptr), is_causal_(is_causal) {
+  Bias(const bp_value& mask, bool is_causal, const BlockSizes& block)
+      : mask_(mask.tag == BP_TENSOR ? mask.u.tensor : nullptr), is_causal_(is_causal),
+        block_(block) {
     if (mask_ != nullptr && mask_->dtype != BP_BOOL && mask_->itemsize != sizeof(T))
       load_ = tile::find_convert(mask_->dtype, sizeof(T) == 8 ? BP_F64 : BP_F32);
   }
@@ -153,10 +139,10 @@ template <class T> class Bias {
       block.bias_row = mask_->dl.strides[2];
       return;
     }
-    numbers_.resize(static_cast<size_t>(block_queries * block_keys));
-    for (int64_t i = 0; i < at.rows; ++i) fill_row(at, i, numbers_.data() + i * block_keys, ends);
+    numbers_.resize(static_cast<size_t>(block_.queries * block_.keys));
+    for (int64_t i = 0; i < at.rows; ++i) fill_row(at, i, numbers_.data() + i * block_.keys, ends);
     block.bias = numbers_.data();
-    block.bias_row = block_keys;
+    block.bias_row = block_.keys;
   }
 
  private:
@@ -179,7 +165,7 @@ template <class T> class Bias {
       std::fill(to + std::max<int64_t>(0, visible), to + at.columns, none);
   }
   void read_row(const BlockAt& at, int64_t i, T* to) {
-    raw_.resize(static_cast<size_t>(block_keys) * sizeof(double));
+    raw_.resize(static_cast<size_t>(block_.keys) * sizeof(double));
     const bool is_bool = mask_->dtype == BP_BOOL;
     char* const raw = is_bool || load_ ? raw_.data() : reinterpret_cast<char*>(to);
     tile::gather(raw, row_of(at, i), mask_->itemsize, mask_->dl.strides[3], at.columns);
@@ -190,6 +176,7 @@ template <class T> class Bias {
 
   const bp_tensor* mask_;
   bool is_causal_;
+  BlockSizes block_;
   tile::Convert load_;
   Lines<T> numbers_;
   std::vector<char> raw_;

@@ -2,6 +2,8 @@
 // has Tiles.
 #pragma once
 
+#include <atomic>
+
 #include "amx.hpp"
 #include "split_packing.hpp"
 
@@ -51,6 +53,34 @@ inline void multiply_step(const char* a, const char* b) {
   _tile_dpbf16ps(2, 5, 6);
   _tile_dpbf16ps(1, 4, 7);
   _tile_dpbf16ps(3, 5, 7);
+}
+
+// Packed lines in groups of 32, each of some steps, as pack_step leaves them.
+struct PackedLines {
+  const char* data;
+  int64_t group_bytes;  // from one group to the next
+  int64_t groups;
+};
+
+// c = a * b, or c += a * b, times up * up: whole squares of c, whose rows are `c_row` numbers apart.
+inline void multiply_packed(float* c, int64_t c_row, const PackedLines& a, const PackedLines& b,
+                            int64_t steps, bool adds) {
+  // The tiles' instructions do not tell GCC 12 what they read.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  for (int64_t panel = 0; panel < b.groups; ++panel)
+    for (int64_t group = 0; group < a.groups; ++group) {
+      float* const sums = c + group * square * c_row + panel * square;
+      if (adds)
+        load_sums(sums, c_row);
+      else
+        clear_sums();
+      const char* const lines = a.data + group * a.group_bytes;
+      const char* const columns = b.data + panel * b.group_bytes;
+      for (int64_t step = 0; step < steps; ++step)
+        multiply_step(lines + step * step_bytes, columns + step * step_bytes);
+      store_sums(sums, c_row);
+    }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
 }  // namespace bp::cpu
