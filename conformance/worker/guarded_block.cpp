@@ -47,12 +47,15 @@ void GuardedBlock::expect(std::uint64_t offset, const std::uint8_t* data, std::u
 void GuardedBlock::forget(std::uint64_t offset, std::uint64_t count) {
   if (!is_watched() || count == 0) return;
   // Never of a zone: what lies there no call may change, whatever its tensors say.
-  const std::uint64_t begin = front_ + offset, end = std::min(begin + count, front_ + bytes_);
-  if (begin >= end) return;
-  if (!unknown_.empty() && unknown_.back().end == begin)
-    unknown_.back().end = end;
-  else
-    unknown_.push_back({begin, end});
+  Span span{front_ + offset, std::min(front_ + offset + count, front_ + bytes_)};
+  if (span.begin >= span.end) return;
+  const auto first =
+      std::lower_bound(unknown_.begin(), unknown_.end(), span.begin,
+                       [](const Span& known, std::uint64_t at) { return known.end < at; });
+  auto last = first;
+  for (; last != unknown_.end() && last->begin <= span.end; ++last)
+    span = {std::min(span.begin, last->begin), std::max(span.end, last->end)};
+  unknown_.insert(unknown_.erase(first, last), span);
 }
 
 void GuardedBlock::copy_expectation(std::uint64_t offset, const GuardedBlock& from,

@@ -152,6 +152,29 @@ TEST(Worker, hashes_repetitions_on_several_threads) {
   }
 }
 
+// What the suite itself remembers of a call it would take for the plugin's growth. The output has gaps: its rows are pieces.
+TEST(Worker, remembers_no_more_of_a_thousand_calls_than_of_one) {
+  ChildWorker worker("cpu:0", "direct");
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
+  Json call = {{"do", "call"},
+               {"op", "add"},
+               {"args",
+                {{{"tensor", tensor_json(1, {3, 2}, {2, 1})}},
+                 {{"tensor", tensor_json(1, {3, 2}, {2, 1})}}}},
+               {"outputs", {tensor_json(2, {3, 2}, {4, 1})}}};
+  const Json answer = worker.ask(
+      Json::array({{{"do", "repeat"},
+                    {"times", 2000},
+                    {"threads", 1},
+                    {"growth", true},
+                    {"setup", {allocate_json(1, 24), write_json(1, numbers), allocate_json(2, 40)}},
+                    {"steps", Json::array({call})}}}));
+  const Json& result = answer["steps"][0];
+  EXPECT_EQ(result["times"], 2000) << answer.dump();
+  EXPECT_LT(result["growth"]["heap"][3], 2000) << result["growth"].dump();
+  EXPECT_TRUE(answer["watch"].empty()) << answer["watch"].dump();
+}
+
 TEST(Worker, says_why_a_device_cannot_be_opened) {
   ChildWorker worker("no_such:0", "direct");
   const Json answer = worker.ask({{{"do", "describe"}}});
