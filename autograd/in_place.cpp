@@ -1,5 +1,8 @@
 #include "in_place.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/tensor/check.hpp>
@@ -10,87 +13,104 @@
 namespace bp::autograd {
 namespace {
 
-// Where a view lies within a storage.
-struct Geometry {
-  Dims shape, strides;
-  std::int64_t offset;
+// A view's place in its base, both by shape and strides alone.
+class Place {
+ public:
+  Place(const Tensor& base, const Tensor& view)
+      : base_(shape_only(base)), view_(shape_only(view)),
+        from_(view.storage_offset() - base.storage_offset()) {}
 
-  explicit Geometry(const Tensor& tensor)
-      : shape(tensor.shape()), strides(tensor.strides()), offset(tensor.storage_offset()) {}
-  Tensor of(const Tensor& memory, std::int64_t origin) const {
-    return make_view(memory, shape, strides, offset - origin + memory.storage_offset());
+  // Zeros of the base's shape, laid out so that the view's strides are right in them.
+  Tensor zeros_for(const Tensor& gradient) const {
+    const std::int64_t start = std::min<std::int64_t>(from_, 0);
+    const std::int64_t end = std::max(from_ + extent_of(view_.shape(), view_.strides()),
+                                      extent_of(base_.shape(), base_.strides()));
+    if (fits_a_dense_base()) return zeros(base_.shape(), gradient.dtype(), gradient.device());
+    const Tensor line = zeros({end - start}, gradient.dtype(), gradient.device());
+    return as_strided(line, base_.shape(), base_.strides(), -start);
   }
-};
+  // A copy of the base's gradient, laid out likewise.
+  Tensor copy_of(const Tensor& gradient) const {
+    if (gradient.is_contiguous() && fits_a_dense_base()) return copy(gradient);
+    const Tensor all = zeros_for(gradient);
+    copy_into(all, gradient);
+    return all;
+  }
+  // What the view shows of such a tensor.
+  Tensor part_of(const Tensor& all) const {
+    return as_strided(all, view_.shape(), view_.strides(), all.storage_offset() + from_);
+  }
+  bool can_show_part_of(const Tensor& gradient) const {
+    return gradient.is_contiguous() && fits_a_dense_base();
+  }
+  // The base's gradient that comes of the view's. An element that the view shows several times has the sum.
+  Tensor embedded(const Tensor& gradient) const {
+    if (!names_each_once(base_) || !names_each_once(view_))
+      return embed_strided(gradient, base_, view_.shape(), view_.strides(),
+                           base_.storage_offset() + from_);
+    const Tensor all = zeros_for(gradient);
+    copy_into(part_of(all), gradient);
+    return all;
+  }
 
-Tensor zeros_laid_out(const Geometry& geometry, const Tensor& like) {
-  return autograd::zeros_laid_out(geometry.shape, geometry.strides, like.dtype(), like.device());
-}
+ private:
+  bool fits_a_dense_base() const {
+    return base_.is_contiguous() && from_ >= 0 &&
+           from_ + extent_of(view_.shape(), view_.strides()) <= base_.numel();
+  }
+
+  Tensor base_, view_;
+  std::int64_t from_;
+};
 
 // A view of a base, by its place in memory alone.
 class ViewNode final : public Node, public Pooled {
  public:
   ViewNode(const Tensor& base, const Tensor& view)
-      : Node(1), base_(base), view_(view), edge_(edge_of(base)) {
+      : Node(1), place_(base, view), edge_(edge_of(base)) {
     take_order();
   }
   const char* name() const override { return "as_strided"; }
   std::span<Edge> edges() override { return {&edge_, 1}; }
   void apply(std::span<Tensor> gradients, std::span<Tensor> out) override {
-    if (!gradients[0].defined()) return;
-    const Tensor all = zeros_laid_out(base_, gradients[0]);
-    copy_into(view_.of(all, base_.offset), gradients[0]);
+    if (gradients[0].defined()) out[0] = place_.embedded(gradients[0]);
+  }
+
+ private:
+  void destroy() override { delete this; }
+  Place place_;
+  Edge edge_;
+};
+
+// A base of which a view was written: that part came from the write, the rest from where the base came
+// from. All that it does are calls that can be recorded, for second derivatives.
+class WrittenPart final : public Node, public Pooled {
+ public:
+  WrittenPart(const Tensor& base, const Tensor& view, Edge written)
+      : Node(1), place_(base, view), edges_{edge_of(base), std::move(written)} {
+    take_order();
+  }
+  const char* name() const override { return "copy_slices"; }
+  std::span<Edge> edges() override { return edges_; }
+  void apply(std::span<Tensor> gradients, std::span<Tensor> out) override {
+    const Tensor& gradient = gradients[0];
+    if (!gradient.defined()) return;
+    if (!edges_[0].node && place_.can_show_part_of(gradient)) {
+      out[1] = copy(place_.part_of(gradient));
+      return;
+    }
+    const Tensor all = place_.copy_of(gradient), part = place_.part_of(all);
+    out[1] = copy(part);
+    if (!edges_[0].node) return;
+    fill_(part, 0);
     out[0] = all;
   }
 
  private:
   void destroy() override { delete this; }
-  Geometry base_, view_;
-  Edge edge_;
+  Place place_;
+  std::array<Edge, 2> edges_;
 };
-
-// A base of which a view was written by `call`: the gradient of what the call wrote goes through it,
-// and the rest to where the base came from.
-class WrittenPart final : public Node, public Pooled {
- public:
-  WrittenPart(const Tensor& base, const Tensor& view, NodeRef call, std::uint32_t place,
-              int target_edge)
-      : Node(1), base_(base), view_(view), call_(std::move(call)), place_(place),
-        target_edge_(target_edge) {
-    edges_.push_back(edge_of(base));
-    for (const Edge& edge : call_->edges()) edges_.push_back(edge);
-    // The gradient by the target's old values is part of the base's.
-    if (target_edge >= 0) edges_[static_cast<std::size_t>(target_edge) + 1] = {};
-    take_order();
-  }
-  const char* name() const override { return call_->name(); }
-  std::span<Edge> edges() override { return edges_; }
-  void apply(std::span<Tensor> gradients, std::span<Tensor> out) override;
-  void release_saved() override { call_->release_saved(); }
-
- private:
-  void destroy() override { delete this; }
-  Geometry base_, view_;
-  NodeRef call_;
-  std::uint32_t place_;
-  int target_edge_;
-  std::vector<Edge> edges_;
-};
-
-void WrittenPart::apply(std::span<Tensor> gradients, std::span<Tensor> out) {
-  if (!gradients[0].defined()) return;
-  const Tensor all = zeros_laid_out(base_, gradients[0]);
-  copy_into(all, gradients[0]);
-  const Tensor part = view_.of(all, base_.offset);
-  std::vector<Tensor> of_results(call_->num_results());
-  of_results[place_] = clone(part);
-  const std::span<Tensor> of_inputs = out.subspan(1);
-  call_->apply(of_results, of_inputs);
-  Tensor before;
-  if (target_edge_ >= 0)
-    before = std::exchange(of_inputs[static_cast<std::size_t>(target_edge_)], {});
-  copy_into(part, before.defined() ? before : zeros_like(part));
-  out[0] = all;
-}
 
 bool wants_gradient_as_leaf(const TensorImpl& impl) {
   const Variable* variable = variable_of(impl);
@@ -121,6 +141,11 @@ void check_writable(const char* op, const Tensor& target) {
            "inference "
            "mode; clone() it outside of inference mode, or write under NoGrad",
            op, to_string(target.shape()));
+  BP_CHECK(!base || !variable_of(*base) || variable_of(impl),
+           "{}: a view, shape {}, that was made under NoGrad is written in place while derivatives "
+           "are recorded, and its base takes part in them; make the view outside of NoGrad, or "
+           "write under NoGrad",
+           op, to_string(target.shape()));
   const std::uint32_t num_others = num_unaware(impl);
   BP_CHECK(
       num_others == 0,
@@ -131,21 +156,20 @@ void check_writable(const char* op, const Tensor& target) {
       num_others == 1 ? "it" : "those");
 }
 
-void set_written(const Tensor& target, NodeRef node, std::uint32_t place, int target_edge) {
-  TensorImpl* base = target.impl()->view_base;
-  if (!base) return set_edge(*target.impl(), {std::move(node), place});
-  const Tensor whole = Tensor::share(base);
-  NodeRef written =
-      NodeRef::adopt(new WrittenPart(whole, target, std::move(node), place, target_edge));
-  set_edge(*base, {std::move(written), 0});
-  set_edge(*target.impl(), {NodeRef::adopt(new ViewNode(whole, target)), 0});
+void set_written(const Tensor& target, NodeRef node, std::uint32_t place) {
+  const Edge written{std::move(node), place};
+  if (TensorImpl* base = target.impl()->view_base) {
+    const Tensor whole = Tensor::share(base);
+    move_edge(*base, {NodeRef::adopt(new WrittenPart(whole, target, written)), 0});
+  }
+  move_edge(*target.impl(), written);
 }
 
 // A view that was made a leaf of its own stays one.
 void find_way_through_base(const Tensor& view, Variable& variable) {
   const Tensor base = Tensor::share(view.impl()->view_base);
   if (edge_of(base).node && !variable.edge.node->is_leaf())
-    variable.edge = {NodeRef::adopt(new ViewNode(base, view)), 0};
+    move_edge(*view.impl(), {NodeRef::adopt(new ViewNode(base, view)), 0});
   variable.version = view.version();
 }
 

@@ -76,13 +76,6 @@ const Tensor* written_in_place(const Call& call) {
   return &call.results[0];
 }
 
-int edge_of_target(const Call& call, const Derivative& derivative) {
-  for (std::uint32_t i = 0; i < derivative.num_inputs; ++i)
-    if (derivative.inputs[i].place == 0 && is_first_argument(call, call.results[0]))
-      return static_cast<int>(i);
-  return -1;
-}
-
 bool is_differentiable(const TensorImpl& impl) {
   const auto dtype = static_cast<Dtype>(impl.abi.dtype);
   return is_floating(dtype) || is_complex(dtype);
@@ -103,13 +96,12 @@ void set_results(const Call& call, NodeRef node) {
 
 void record_with(const Call& call, const Derivative& derivative) {
   const Tensor* target = written_in_place(call);
-  const int target_edge = target ? edge_of_target(call, derivative) : -1;
   NodeRef node = RowNode::make(call, derivative, target ? target->impl() : nullptr);
   if (modes.anomaly_depth) [[unlikely]]
     node->extras().forward_call = describe_call(call);
   run_below(call);
   static_cast<RowNode&>(*node.get()).keep_results(call);
-  if (target) return set_written(*target, std::move(node), 0, target_edge);
+  if (target) return set_written(*target, std::move(node), 0);
   set_results(call, std::move(node));
 }
 
@@ -125,7 +117,7 @@ void record_custom(const Call& call) {
     node->extras().forward_call = describe_call(call);
   run_below(call);
   keep_plugin_results(*node.get(), call);
-  if (target) return set_written(*target, std::move(node), 0, -1);
+  if (target) return set_written(*target, std::move(node), 0);
   set_results(call, std::move(node));
 }
 
@@ -137,7 +129,7 @@ void record(const Call& call) {
     else
       run_unrecorded(call);
   } else if (call.op.decompose) {
-    call.op.decompose(call);
+    run_decomposition(call.op, call);
   } else {
     record_custom(call);
   }

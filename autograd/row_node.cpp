@@ -73,6 +73,11 @@ bool all_alike(const Call& call) {
   return true;
 }
 
+Tensor copy_of(const Tensor& tensor) {
+  const NoGrad not_recorded;
+  return copy(tensor);
+}
+
 bool any_leads_on(std::span<const Edge> edges) {
   return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return bool(edge.node); });
 }
@@ -188,11 +193,12 @@ void RowNode::keep_pointed_to(std::uint32_t place, const TensorImpl* target) {
   }
 }
 
-// What is written in place keeps its old values' handle, with the edge that they had.
+// What the call is about to write over is kept as a copy, with the edge that the old values had.
 Saved RowNode::keep(TensorImpl& impl, std::uint32_t place, const TensorImpl* target) const {
   if (needs_.reads >> place & 1u) {
-    if (&impl != target) return Saved::argument(Tensor::share(&impl));
-    const Tensor before = alias_of(Tensor::share(&impl));
+    const Tensor argument = Tensor::share(&impl);
+    if (!target || impl.storage != target->storage) return Saved::argument(argument);
+    const Tensor before = copy_of(argument);
     if (Edge edge = edge_of(impl); edge.node) set_edge(*before.impl(), std::move(edge));
     return Saved::argument(before);
   }

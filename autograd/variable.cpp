@@ -26,6 +26,20 @@ std::uint32_t version_of(const TensorImpl& impl) {
   return impl.storage ? impl.storage->version.load(std::memory_order_relaxed) : 0;
 }
 
+// Hooks stay where they were registered, since they belong to the old values.
+void move_retained(const Edge& from, const Edge& to) {
+  NodeExtras* old = from.node->extras_or_null();
+  if (!old || from.place >= old->retains.size() || !old->retains[from.place]) return;
+  NodeExtras& extras = to.node->extras();
+  if (extras.retained.size() <= to.place) {
+    extras.retained.resize(to.place + 1);
+    extras.retains.resize(to.place + 1);
+  }
+  extras.retains[to.place] = true;
+  extras.retained[to.place] = std::move(old->retained[from.place]);
+  old->retains[from.place] = false;
+}
+
 }  // namespace
 
 void set_edge(TensorImpl& impl, Edge edge) {
@@ -38,6 +52,12 @@ void set_edge(TensorImpl& impl, Edge edge) {
   }
   variable->edge = std::move(edge);
   variable->version = version_of(impl);
+}
+
+void move_edge(TensorImpl& impl, Edge edge) {
+  if (const Variable* variable = variable_of(impl); variable && variable->edge.node) [[likely]]
+    move_retained(variable->edge, edge);
+  set_edge(impl, std::move(edge));
 }
 
 void forget_edge(TensorImpl& impl) {

@@ -25,6 +25,9 @@ inline Variable* variable_of(const TensorImpl& impl) {
 
 // The gradient of this tensor goes to `edge` from now on.
 void set_edge(TensorImpl& impl, Edge edge);
+// The same for a tensor whose values are new, as after a write in place: what retain_grad asked for
+// follows it.
+void move_edge(TensorImpl& impl, Edge edge);
 // It goes nowhere.
 void forget_edge(TensorImpl& impl);
 // Where it goes; an edge without a node if nowhere. Of a view whose base was written since, the way

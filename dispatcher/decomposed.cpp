@@ -54,7 +54,7 @@ bool decomposed(const Operator& op, const Call& call) {
   // go to the host, the whole goes there once.
   const PolicyScope on_the_device(Rung::host, Policy::forbid);
   try {
-    op.decompose(call);
+    run_decomposition(op, call);
     return true;
   } catch (const Error& error) {
     if (error.error_class() != ErrorClass::unsupported) throw;
@@ -80,6 +80,14 @@ bool try_widened(Frame& frame, Dtype from) {
 }
 
 }  // namespace
+
+// The last step of many is a view of what the step before made. As a result that would be a view of a tensor
+// that no layer has ever seen.
+void run_decomposition(const Operator& op, const Call& call) {
+  op.decompose(call);
+  for (std::uint32_t i = 0; i < call.num_results; ++i)
+    if (call.results[i].defined()) forget_lone_base(*call.results[i].impl());
+}
 
 bool try_decomposed(Frame& frame) {
   if (!frame.op().decompose) return false;

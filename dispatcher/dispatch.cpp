@@ -178,7 +178,7 @@ void check_defined(const Operator& op, const Tensor& out) {
 
 void dispatch_below_layers(const Call& call) {
   if (call.op.view) return make_view_result(call);
-  if (!call.op.infer) return call.op.decompose(call);
+  if (!call.op.infer) return run_decomposition(call.op, call);
   execute(call);
 }
 
@@ -208,7 +208,7 @@ void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor
 
 void dispatch(const Call& call) {
   check_arguments_defined(call);
-  if (decomposes_above_layers(call.op)) return call.op.decompose(call);
+  if (decomposes_above_layers(call.op)) return run_decomposition(call.op, call);
   const std::uint64_t keys = visible_layers(call);
   if (keys) [[unlikely]] {
     if (handle_by_layer(keys, call)) return;

@@ -83,6 +83,14 @@ Tensor make_view(const Tensor& base, IntList shape, IntList strides, std::int64_
   return Tensor::adopt(impl);
 }
 
+void forget_lone_base(TensorImpl& impl) {
+  TensorImpl* base = impl.view_base;
+  if (!base || base->refs.load(std::memory_order_acquire) != TensorImpl::one_view) return;
+  if (impl.storage) impl.storage->retain();
+  impl.view_base = nullptr;
+  destroy_impl(base);
+}
+
 std::int64_t Tensor::size(std::int64_t dim) const {
   BP_CHECK(ndim() > 0, "size: dimension {} of a 0-dim tensor, which has none", dim);
   return impl_->shape[wrap_dim("size", dim, ndim())];

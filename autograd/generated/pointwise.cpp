@@ -674,13 +674,14 @@ Tensor log1p_by_a(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input log1p_inputs[] = {{0, log1p_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative log1p_derivative{log1p_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * (sigmoid(a) + result * (1 - sigmoid(a)))
+// grad * (sigmoid(a) * (1 + a * (1 - sigmoid(a))))
 constexpr JointStep silu_by_a_joint_steps[] = {
     {&ops::sigmoid, {input(1)}, 1},
     {&ops::sub, {number(1), earlier(0)}, 2},
-    {&ops::mul, {input(2), earlier(1)}, 2},
-    {&ops::add, {earlier(0), earlier(2)}, 2},
-    {&ops::mul, {input(0), earlier(3)}, 2},
+    {&ops::mul, {input(1), earlier(1)}, 2},
+    {&ops::add, {number(1), earlier(2)}, 2},
+    {&ops::mul, {earlier(0), earlier(3)}, 2},
+    {&ops::mul, {input(0), earlier(4)}, 2},
 };
 constinit Joint silu_by_a_joint(silu_by_a_joint_steps);
 
@@ -688,11 +689,10 @@ Tensor silu_by_a(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  const Tensor result = call.result(0);
-  return silu_by_a_joint(spent(grad), a, result);
+  return silu_by_a_joint(spent(grad), a);
 }
 
-constexpr Derivative::Input silu_inputs[] = {{0, silu_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative::Input silu_inputs[] = {{0, silu_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative silu_derivative{silu_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (0.5 + 0.5 * erf(a * 0.7071067811865476) + a * (0.3989422804014327 * exp(a * a * -0.5)))
@@ -721,7 +721,7 @@ Tensor gelu_by_a(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input gelu_inputs[] = {{0, gelu_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative gelu_derivative{gelu_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * (sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) + result * sigmoid(-1.5957691216057308 * (a + 0.044715 * (a * a * a))) * (1.5957691216057308 + 0.21406444881780073 * (a * a)))
+// grad * (sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) + a * sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) * sigmoid(-1.5957691216057308 * (a + 0.044715 * (a * a * a))) * (1.5957691216057308 + 0.21406444881780073 * (a * a)))
 constexpr JointStep gelu_tanh_by_a_joint_steps[] = {
     {&ops::mul, {input(1), input(1)}, 2},
     {&ops::mul, {earlier(0), input(1)}, 2},
@@ -729,14 +729,15 @@ constexpr JointStep gelu_tanh_by_a_joint_steps[] = {
     {&ops::add, {input(1), earlier(2)}, 2},
     {&ops::mul, {number(1.5957691216057308), earlier(3)}, 2},
     {&ops::sigmoid, {earlier(4)}, 1},
+    {&ops::mul, {input(1), earlier(5)}, 2},
     {&ops::mul, {number(-1.5957691216057308), earlier(3)}, 2},
-    {&ops::sigmoid, {earlier(6)}, 1},
-    {&ops::mul, {input(2), earlier(7)}, 2},
+    {&ops::sigmoid, {earlier(7)}, 1},
+    {&ops::mul, {earlier(6), earlier(8)}, 2},
     {&ops::mul, {number(0.21406444881780073), earlier(0)}, 2},
-    {&ops::add, {number(1.5957691216057308), earlier(9)}, 2},
-    {&ops::mul, {earlier(8), earlier(10)}, 2},
-    {&ops::add, {earlier(5), earlier(11)}, 2},
-    {&ops::mul, {input(0), earlier(12)}, 2},
+    {&ops::add, {number(1.5957691216057308), earlier(10)}, 2},
+    {&ops::mul, {earlier(9), earlier(11)}, 2},
+    {&ops::add, {earlier(5), earlier(12)}, 2},
+    {&ops::mul, {input(0), earlier(13)}, 2},
 };
 constinit Joint gelu_tanh_by_a_joint(gelu_tanh_by_a_joint_steps);
 
@@ -744,11 +745,10 @@ Tensor gelu_tanh_by_a(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor a = call.tensor(0);
-  const Tensor result = call.result(0);
-  return gelu_tanh_by_a_joint(spent(grad), a, result);
+  return gelu_tanh_by_a_joint(spent(grad), a);
 }
 
-constexpr Derivative::Input gelu_tanh_inputs[] = {{0, gelu_tanh_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative::Input gelu_tanh_inputs[] = {{0, gelu_tanh_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative gelu_tanh_derivative{gelu_tanh_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(a > 0, grad, grad * alpha * exp(minimum(a, 0)))

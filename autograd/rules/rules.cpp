@@ -1,6 +1,7 @@
 #include "rules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include <backplane/autograd/autograd.hpp>
@@ -26,16 +27,6 @@ Dims kept_shape(const Tensor& a, const DimList& dim) {
   for (std::int64_t d : *dims)
     if (a.ndim() != 0) shape[static_cast<std::size_t>(wrapped(d, a))] = 1;
   return shape;
-}
-
-// How many elements of memory a tensor reaches over.
-std::int64_t extent_of(IntList shape, IntList strides) {
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 0) return 0;
-    last += strides[i] * (shape[i] - 1);
-  }
-  return last + 1;
 }
 
 // The imaginary parts of a complex tensor, as a view of real numbers.
@@ -136,8 +127,28 @@ Tensor embed_overlapping(const Tensor& gradient, const Tensor& a,
   return reshape(summed, a.shape());
 }
 
-Tensor zeros_laid_out(IntList shape, IntList strides, Dtype dtype, Device device) {
-  return as_strided(zeros({extent_of(shape, strides)}, dtype, device), shape, strides, 0);
+std::int64_t extent_of(IntList shape, IntList strides) {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return 0;
+    last += strides[i] * (shape[i] - 1);
+  }
+  return last + 1;
+}
+
+// From the smallest stride up, each dimension must step past all that those before it reach.
+bool names_each_once(const Tensor& tensor) {
+  std::array<std::pair<std::int64_t, std::int64_t>, max_rank> steps;  // stride and size
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < tensor.shape().size(); ++i)
+    if (tensor.shape()[i] > 1) steps[count++] = {tensor.strides()[i], tensor.shape()[i]};
+  std::sort(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(count));
+  std::int64_t reached = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (steps[i].first <= reached) return false;
+    reached += steps[i].first * (steps[i].second - 1);
+  }
+  return true;
 }
 
 // In a line of memory that reaches over both tensors. An element that several indices name has the sum of

@@ -54,8 +54,10 @@ Tensor embed(const Tensor& gradient, const Tensor& a,
 // The same for views that show an element several times: it gets the sum.
 Tensor embed_overlapping(const Tensor& gradient, const Tensor& a,
                          const std::function<Tensor(const Tensor&)>& view);
-// Zeros whose memory is laid out like this, even where nothing could make such strides.
-Tensor zeros_laid_out(IntList shape, IntList strides, Dtype dtype, Device device);
+// How many elements of memory a tensor reaches over.
+std::int64_t extent_of(IntList shape, IntList strides);
+// Is each element of memory named by one index alone? False when in doubt.
+bool names_each_once(const Tensor& tensor);
 // The same for as_strided, whose offset counts from the start of the memory.
 Tensor embed_strided(const Tensor& gradient, const Tensor& a, IntList size, IntList strides,
                      std::optional<std::int64_t> offset);

@@ -6,6 +6,15 @@
 #include "rules.hpp"
 
 namespace bp::rules {
+namespace {
+
+Tensor shown_copy(const Tensor& a, IntList shape) {
+  Tensor result = views::view(make_contiguous(a), shape);
+  forget_lone_base(*result.impl());
+  return result;
+}
+
+}  // namespace
 
 Tensor view_view(const Call& call) {
   return views::view(tensor_arg(call, 0), list_arg(call, 1));
@@ -15,15 +24,14 @@ Tensor reshape_view(const Call& call) {
   const BorrowedTensor a = tensor_arg(call, 0);
   std::optional<Tensor> view = views::reshape(a, list_arg(call, 1));
   if (view) return std::move(*view);
-  return views::view(make_contiguous(a), list_arg(call, 1));
+  return shown_copy(a, list_arg(call, 1));
 }
 
 Tensor flatten_view(const Call& call) {
   const BorrowedTensor a = tensor_arg(call, 0);
   std::optional<Tensor> view = views::flatten(a, int_arg(call, 1), int_arg(call, 2));
   if (view) return std::move(*view);
-  return views::view(make_contiguous(a),
-                     views::flattened_shape(a->shape(), int_arg(call, 1), int_arg(call, 2)));
+  return shown_copy(a, views::flattened_shape(a->shape(), int_arg(call, 1), int_arg(call, 2)));
 }
 
 Tensor transpose_view(const Call& call) {

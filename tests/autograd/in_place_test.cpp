@@ -1,11 +1,16 @@
 // needs: cpu
 // Writing in place, through views and not, under autograd.
+#include <cmath>
+#include <numeric>
+
 #include <backplane/dispatcher/transfer.hpp>
 
 #include "autograd/tensors.hpp"
 
 namespace bp::test {
 namespace {
+
+using testing::DoubleNear;
 
 TEST(InPlace, goes_on_from_the_new_values) {
   const Tensor x = leaf({1, 2}), y = x * 3;
@@ -148,6 +153,145 @@ TEST(Views, keep_their_memory_when_the_base_is_gone) {
   EXPECT_THAT(values_of(view), ElementsAre(2, 3));
   EXPECT_TRUE(requires_grad(view));
   backward(sum(view * view));
+}
+
+// What a convolution without a bias, a copying reshape or a decomposed row gives is a view of memory that only
+// they know of.
+TEST(Results, that_are_views_inside_keep_their_way_when_written) {
+  const Tensor x = leaf({1, 2, 3, 4}), w = leaf({2});
+  const Tensor picture = reshape(x, {1, 1, 2, 2}), kernel = reshape(w, {1, 1, 1, 1});
+  const Tensor y = conv2d(picture, kernel), again = y * 1;
+  relu_(y);
+  const std::vector<Tensor> found = autograd::grad({sum(y) + sum(again)}, {x, w});
+  EXPECT_THAT(values_of(found[0]), ElementsAre(4, 4, 4, 4));
+  EXPECT_THAT(values_of(found[1]), ElementsAre(20));
+  const Tensor z = conv2d(picture, kernel);
+  mul_(select(z, 2, 0), 3);
+  EXPECT_THAT(values_of(derivative(z, x)), ElementsAre(6, 6, 2, 2));
+}
+
+TEST(Results, of_reshape_that_copied_keep_their_way_when_written) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  for (const Tensor& y : {reshape(transpose(reshape(x, {2, 2}), 0, 1), {4}),
+                          flatten(transpose(reshape(x, {2, 2}), 0, 1)), roll(x, {1}, {0})}) {
+    const Values before = values_of(y);
+    mul_(narrow(y, 0, 0, 2), 5);
+    mul_(y, y);
+    const Values by_x = values_of(derivative(y, x));
+    EXPECT_EQ(std::accumulate(by_x.begin(), by_x.end(), 0.0),
+              50 * (before[0] + before[1]) + 2 * (before[2] + before[3]));
+  }
+}
+
+TEST(Results, that_are_views_inside_take_recorded_writes_later) {
+  const Tensor x = leaf({3}), y = reshape(transpose(ones({2, 2}, f64), 0, 1), {4});
+  const Tensor early = select(ones({2}, f64), 0, 0);
+  mul_(narrow(y, 0, 1, 1), x);
+  mul_(early, select(x, 0, 0));
+  EXPECT_THAT(values_of(derivative(y * y, x)), ElementsAre(6));
+  EXPECT_THAT(values_of(derivative(early, x)), ElementsAre(1));
+}
+
+TEST(SecondDerivatives, go_through_written_views) {
+  const Tensor x = leaf({1, 1}), y = x * 1;
+  mul_(select(y, 0, 0), 0.5);
+  const Tensor first = autograd::grad({sum(y * y)}, {x}, {}, {.create_graph = true})[0];
+  EXPECT_THAT(values_of(first), ElementsAre(0.5, 2));
+  EXPECT_THAT(values_of(derivative(first, x)), ElementsAre(0.5, 2));
+}
+
+TEST(SecondDerivatives, go_through_results_that_written_views_kept) {
+  const Tensor x = leaf({1, 2}), y = x * 1;
+  exp_(select(y, 0, 0));
+  const Tensor first = autograd::grad({sum(y * y)}, {x}, {}, {.create_graph = true})[0];
+  EXPECT_THAT(values_of(first), ElementsAre(DoubleNear(2 * std::exp(2), 1e-12), 4));
+  EXPECT_THAT(values_of(derivative(first, x)), ElementsAre(DoubleNear(4 * std::exp(2), 1e-12), 2));
+}
+
+TEST(Views, that_overlap_get_the_sum_after_a_write_to_their_base) {
+  const Tensor x = leaf({1, 2, 3}), y = x * 1.0;
+  const Tensor windows = unfold(y, 0, 2, 1), strided = as_strided(y, {2, 2}, {1, 1}),
+               repeated = expand(y, {2, 3});
+  mul_(y, 1.0);
+  for (const Tensor& view : {windows, strided}) {
+    EXPECT_THAT(values_of(derivative(view, x)), ElementsAre(1, 2, 1));
+  }
+  EXPECT_THAT(values_of(derivative(repeated, x)), ElementsAre(2, 2, 2));
+}
+
+TEST(Views, made_under_no_grad_are_not_written_in_a_record) {
+  const Tensor x = leaf({1, 2}), y = x * 2;
+  Tensor view;
+  {
+    const NoGrad not_recorded;
+    view = select(y, 0, 0);
+  }
+  EXPECT_EQ(sentence_of([&] { mul_(view, 3); }),
+            "mul: a view, shape [], that was made under NoGrad is written in place while "
+            "derivatives are recorded, and its base takes part in them; make the view outside of "
+            "NoGrad, or write under NoGrad");
+  mul_(select(y, 0, 0), 3);
+  EXPECT_THAT(values_of(derivative(y, x)), ElementsAre(6, 2));
+}
+
+TEST(InPlace, keeps_the_gradient_that_was_asked_for) {
+  const Tensor x = leaf({1, 2}), y = x * 3;
+  retain_grad(y);
+  mul_(y, 4);
+  mul_(select(y, 0, 0), 5);
+  backward(sum(y * 2));
+  EXPECT_THAT(values_of(grad(y)), ElementsAre(2, 2));
+  EXPECT_THAT(values_of(grad(x)), ElementsAre(120, 24));
+}
+
+TEST(InPlace, of_views_keeps_the_gradient_that_was_asked_for) {
+  const Tensor x = leaf({1, 2}), y = x * 3, view = select(y, 0, 0);
+  retain_grad(view);
+  mul_(y, 4);
+  mul_(view, 5);
+  backward(sum(view * 2));
+  EXPECT_THAT(values_of(grad(view)), ElementsAre(2));
+  EXPECT_THAT(values_of(grad(x)), ElementsAre(120, 0));
+}
+
+TEST(InPlace, keeps_old_values_that_its_own_rule_reads) {
+  const Tensor w = leaf({2, 3});
+  const auto by_x = [&](const auto& write) {
+    const Tensor x = leaf({0.5, 2}), y = x * 1;
+    write(y);
+    return values_of(derivative(y, x));
+  };
+  const auto near = [](double a, double b) {
+    return ElementsAre(DoubleNear(a, 1e-12), DoubleNear(b, 1e-12));
+  };
+  EXPECT_THAT(by_x([](const Tensor& y) { sin_(y); }), near(std::cos(0.5), std::cos(2)));
+  EXPECT_THAT(by_x([](const Tensor& y) { clamp_(y, 0.0, 1.0); }), near(1, 0));
+  EXPECT_THAT(by_x([](const Tensor& y) { square_(y); }), near(1, 4));
+  EXPECT_THAT(by_x([](const Tensor& y) { pow_(y, 3); }), near(0.75, 12));
+  EXPECT_THAT(by_x([](const Tensor& y) { log_(y); }), near(2, 0.5));
+  EXPECT_THAT(by_x([](const Tensor& y) { abs_(y); }), near(1, 1));
+  EXPECT_THAT(by_x([&](const Tensor& y) { mul_(y, w); }), near(2, 3));
+  EXPECT_THAT(by_x([&](const Tensor& y) { div_(y, w); }), near(0.5, 1.0 / 3));
+  EXPECT_THAT(by_x([&](const Tensor& y) { mul_(y, y); }), near(1, 4));
+  const Tensor y = ones({2}, f64) * 4;
+  mul_(y, w);
+  EXPECT_THAT(values_of(derivative(y, w)), near(4, 4));
+}
+
+TEST(InPlace, on_results_that_no_rule_needs_is_fine) {
+  const Tensor x = leaf({1, 2});
+  const auto silu_at = [](double a) {
+    const double s = 1 / (1 + std::exp(-a));
+    return 3 * s * (1 + a * (1 - s));
+  };
+  const Tensor y = silu(x);
+  mul_(y, 3);
+  EXPECT_THAT(values_of(derivative(y, x)),
+              ElementsAre(DoubleNear(silu_at(1), 1e-12), DoubleNear(silu_at(2), 1e-12)));
+  const Tensor z = gelu_tanh(x), plain = derivative(gelu_tanh(x), x);
+  mul_(z, 3);
+  EXPECT_THAT(values_of(derivative(z, x)), ElementsAre(DoubleNear(3 * values_of(plain)[0], 1e-12),
+                                                       DoubleNear(3 * values_of(plain)[1], 1e-12)));
 }
 
 }  // namespace

@@ -85,6 +85,9 @@ class TensorListValue {
 // Runs a call through layers, rules and the ladder. Results that are defined are written into.
 BP_API void dispatch(const Call& call);
 
+// Computes the call by the operator's decomposition. A result is a view only of what others hold as well.
+BP_API void run_decomposition(const Operator& op, const Call& call);
+
 // The path of pointwise operators: when all tensors agree in dtype, shape and device and lie
 // contiguously, and no layer looks, this is one table look-up, one allocation and the kernel; any
 // other case goes through dispatch. `args` may be rewritten.

@@ -124,6 +124,10 @@ BP_API void update_layout(TensorImpl& impl);
 BP_API Tensor make_view(const Tensor& base, IntList shape, IntList strides,
                         std::int64_t storage_offset);
 
+// A view that alone holds its base ends being one: the storage is its own. For results that were made of
+// memory which nobody else can name.
+BP_API void forget_lone_base(TensorImpl& impl);
+
 // Do the elements of the two share a byte? True when in doubt: interleaved strides are told apart
 // only where one of them is a period of both.
 BP_API bool may_overlap(const TensorImpl& a, const TensorImpl& b);
