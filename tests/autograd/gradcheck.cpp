@@ -163,6 +163,13 @@ std::string find_wrong_derivative(const Differentiable& function, std::vector<Te
 }
 
 Checked check_derivative(Operator& op, const Sample& sample, Placing placing) {
+  return check_derivative(
+      op, sample, placing,
+      [](Operator& called, std::span<const bp_value> args) { return call_boxed(called, args); });
+}
+
+Checked check_derivative(Operator& op, const Sample& sample, Placing placing,
+                         const SampleCall& made) {
   std::vector<const bp_tensor*> replaced;
   std::vector<std::function<Tensor(const Tensor&)>> shown;
   std::vector<Tensor> leaves;
@@ -184,7 +191,11 @@ Checked check_derivative(Operator& op, const Sample& sample, Placing placing) {
     for (std::size_t i = 0; i < inputs.size(); ++i) others[replaced[i]] = shown[i](inputs[i]);
     manual_seed(
         7);  // the same random numbers in each call, so that these rows have derivatives too
-    return call_boxed(op, Rewired(sample, others).args());
+    const Rewired rewired(sample, others);
+    std::vector<bp_value> args(rewired.args().begin(), rewired.args().end());
+    for (std::size_t i = args.size(); i < op.schema->arguments.size(); ++i)
+      args.push_back(op.schema->arguments[i].default_value);
+    return made(op, args);
   };
   if (!can_call(call, leaves)) return {};
   const std::string wrong = find_wrong_derivative(call, leaves, true);

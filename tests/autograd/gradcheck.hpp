@@ -28,5 +28,9 @@ struct Checked {
 // The same for one sample of a row, first and second order. Its f64 tensors get distinct values between
 // 0.5 and 2, away from kinks and poles.
 Checked check_derivative(Operator& op, const Sample& sample, Placing placing);
+// The same for whatever is made of such a call: `call` gets the sample's arguments, those left out at the end too.
+using SampleCall = std::function<std::vector<Tensor>(Operator& op, std::span<const bp_value> args)>;
+Checked check_derivative(Operator& op, const Sample& sample, Placing placing,
+                         const SampleCall& call);
 
 }  // namespace bp::test
