@@ -112,6 +112,11 @@ class WrittenPart final : public Node, public Pooled {
   std::array<Edge, 2> edges_;
 };
 
+void lead_through_base(const Tensor& view) {
+  const Tensor base = Tensor::share(view.impl()->view_base);
+  move_edge(*view.impl(), {NodeRef::adopt(new ViewNode(base, view)), 0});
+}
+
 bool wants_gradient_as_leaf(const TensorImpl& impl) {
   const Variable* variable = variable_of(impl);
   return variable && variable->edge.node && variable->edge.node->is_leaf();
@@ -162,14 +167,15 @@ void set_written(const Tensor& target, NodeRef node, std::uint32_t place) {
     const Tensor whole = Tensor::share(base);
     move_edge(*base, {NodeRef::adopt(new WrittenPart(whole, target, written)), 0});
   }
+  // Through the base, where retain_grad and hooks of the base see the gradient.
+  if (target.impl()->view_base) return lead_through_base(target);
   move_edge(*target.impl(), written);
 }
 
 // A view that was made a leaf of its own stays one.
 void find_way_through_base(const Tensor& view, Variable& variable) {
-  const Tensor base = Tensor::share(view.impl()->view_base);
-  if (edge_of(base).node && !variable.edge.node->is_leaf())
-    move_edge(*view.impl(), {NodeRef::adopt(new ViewNode(base, view)), 0});
+  if (edge_of(*view.impl()->view_base).node && !variable.edge.node->is_leaf())
+    lead_through_base(view);
   variable.version = view.version();
 }
 

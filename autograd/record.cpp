@@ -44,11 +44,15 @@ void run_below(const Call& call) {
     dispatch(call);
 }
 
-// A view carries its base's keys; one that takes no part must not ask for this layer.
+// A view carries its base's keys; one that takes no part must not ask for this layer, unless its base does: a write
+// would be one into the base.
 void run_unrecorded(const Call& call) {
   run_below(call);
-  for (std::uint32_t i = 0; i < call.num_results; ++i)
-    if (TensorImpl* impl = call.results[i].impl(); !impl->layer_data) impl->keys &= ~autograd_key;
+  for (std::uint32_t i = 0; i < call.num_results; ++i) {
+    TensorImpl* impl = call.results[i].impl();
+    if (!impl->layer_data && !(impl->view_base && impl->view_base->layer_data))
+      impl->keys &= ~autograd_key;
+  }
 }
 
 // Does the call write a tensor that takes part, so that its old gradient must go another way?

@@ -230,6 +230,9 @@ TEST(Views, made_under_no_grad_are_not_written_in_a_record) {
             "mul: a view, shape [], that was made under NoGrad is written in place while "
             "derivatives are recorded, and its base takes part in them; make the view outside of "
             "NoGrad, or write under NoGrad");
+  const std::string refused = sentence_of([&] { mul_(view, 3); });
+  EXPECT_EQ(sentence_of([&] { mul_(unsqueeze(view, 0), 3); }),
+            std::string(refused).replace(refused.find("[]"), 2, "[1]"));
   mul_(select(y, 0, 0), 3);
   EXPECT_THAT(values_of(derivative(y, x)), ElementsAre(6, 2));
 }
@@ -242,6 +245,21 @@ TEST(InPlace, keeps_the_gradient_that_was_asked_for) {
   backward(sum(y * 2));
   EXPECT_THAT(values_of(grad(y)), ElementsAre(2, 2));
   EXPECT_THAT(values_of(grad(x)), ElementsAre(120, 24));
+}
+
+TEST(InPlace, of_views_shows_hooks_and_retain_grad_of_the_base_its_gradient) {
+  const Tensor x = leaf({1, 2}), y = x * 3, part = select(y, 0, 0);
+  retain_grad(y);
+  mul_(part, 4);
+  Values seen;
+  autograd::register_hook(y, [&](const Tensor& gradient) {
+    seen = values_of(gradient);
+    return Tensor();
+  });
+  backward(part * 2);
+  EXPECT_THAT(values_of(grad(y)), ElementsAre(2, 0));
+  EXPECT_THAT(seen, ElementsAre(2, 0));
+  EXPECT_THAT(values_of(grad(x)), ElementsAre(24, 0));
 }
 
 TEST(InPlace, of_views_keeps_the_gradient_that_was_asked_for) {
