@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include <backplane/generated/steps.h>
+
 #include "element.hpp"
 
 namespace reference {
@@ -115,31 +117,24 @@ template <class T> class Expression {
   }
 
   static T elementary(uint16_t code, T a, T b) {
-    switch (code) {
-      case BP_X_DIV: return a / b;
+    if (code == BP_X_DIV) return a / b;
+    if (code == BP_X_POW) return std::pow(a, b);
+    if constexpr (is_floating) {
+      const uint8_t kind = bp_steps[code].kind;
+      if (kind == BP_STEP_FUNCTION || kind == BP_STEP_ROUNDING) return bp::function_step(code, a);
+      if (code == BP_X_ABS) return std::abs(a);
+      return ordered(code, a, b);
+    }
+    switch (code) {  // of complex numbers
       case BP_X_EXP: return std::exp(a);
       case BP_X_LOG: return std::log(a);
       case BP_X_SQRT: return std::sqrt(a);
       case BP_X_SIN: return std::sin(a);
       case BP_X_COS: return std::cos(a);
       case BP_X_TANH: return std::tanh(a);
-      case BP_X_POW: return std::pow(a, b);
       case BP_X_SIGMOID: return T(1) / (T(1) + std::exp(-a));
+      default: return a;
     }
-    if constexpr (is_floating) {
-      switch (code) {
-        case BP_X_ABS: return std::abs(a);
-        case BP_X_FLOOR: return std::floor(a);
-        case BP_X_CEIL: return std::ceil(a);
-        case BP_X_TRUNC: return std::trunc(a);
-        case BP_X_ROUND: return std::nearbyint(a);
-        case BP_X_EXPM1: return std::expm1(a);
-        case BP_X_LOG1P: return std::log1p(a);
-        case BP_X_ERF: return std::erf(a);
-      }
-      return ordered(code, a, b);
-    }
-    return a;
   }
 
   // Wraps as products do; a negative power is a fraction, and so 0, of all but 1 and -1.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include <backplane/generated/steps.h>
 #include <backplane/tensor/error.hpp>
 
 #include "dialect/helpers.hpp"
@@ -11,42 +12,20 @@
 namespace bp::codegen {
 namespace {
 
-int num_operands(std::uint16_t code) {
-  switch (code) {
-    case BP_X_ARG:
-    case BP_X_CONST:
-    case BP_X_ACC: return 0;
-    case BP_X_ADD:
-    case BP_X_SUB:
-    case BP_X_MUL:
-    case BP_X_DIV:
-    case BP_X_MAX:
-    case BP_X_MIN:
-    case BP_X_EQ:
-    case BP_X_NE:
-    case BP_X_LT:
-    case BP_X_LE:
-    case BP_X_GT:
-    case BP_X_GE:
-    case BP_X_AND:
-    case BP_X_OR:
-    case BP_X_POW:
-    case BP_X_BITAND:
-    case BP_X_BITOR:
-    case BP_X_BITXOR: return 2;
-    case BP_X_SELECT: return 3;
-    default: return 1;
-  }
+const bp_step_facts& facts_of(std::uint16_t code) {
+  return bp_steps[code < BP_NUM_X ? code : 0];
 }
-
+int num_operands(std::uint16_t code) {
+  return facts_of(code).num_operands;
+}
 bool is_comparison(std::uint16_t code) {
-  return code >= BP_X_EQ && code <= BP_X_GE;
+  return facts_of(code).kind == BP_STEP_COMPARISON;
 }
 bool is_logic(std::uint16_t code) {
-  return code >= BP_X_AND && code <= BP_X_NOT;
+  return facts_of(code).kind == BP_STEP_LOGIC;
 }
 bool is_bitwise(std::uint16_t code) {
-  return code >= BP_X_BITAND && code <= BP_X_BITNOT;
+  return facts_of(code).kind == BP_STEP_BITWISE;
 }
 
 std::vector<bool> find_masks(std::span<const bp_expr_node> nodes) {
@@ -64,14 +43,9 @@ std::vector<bool> find_masks(std::span<const bp_expr_node> nodes) {
   return is_mask;
 }
 
+// As functions of the dialect are called, and messages.
 const char* step_name(std::uint16_t code) {
-  static constexpr const char* names[BP_NUM_X] = {
-      "",      "arg",  "const", "add",   "sub",     "mul",   "div",   "neg", "abs",
-      "exp",   "log",  "sqrt",  "sin",   "cos",     "tanh",  "max",   "min", "eq",
-      "ne",    "lt",   "le",    "gt",    "ge",      "and",   "or",    "not", "where",
-      "floor", "ceil", "trunc", "round", "sigmoid", "expm1", "log1p", "pow", "erf",
-      "acc",   "&",    "|",     "^",     "~"};
-  return code < BP_NUM_X ? names[code] : "?";
+  return is_bitwise(code) ? facts_of(code).symbol : facts_of(code).name;
 }
 
 struct Value {
@@ -224,8 +198,7 @@ class Emitter {
       if (code != BP_X_EQ && code != BP_X_NE) refuse(step_name(code), dtype_);
       return mask(fmt::format("eq_{}({}, {}){}", type_, a, b, code == BP_X_NE ? " ^ 1" : ""));
     }
-    static constexpr const char* symbols[] = {"==", "!=", "<", "<=", ">", ">="};
-    const std::string value = fmt::format("{} {} {}", a, symbols[code - BP_X_EQ], b);
+    const std::string value = fmt::format("{} {} {}", a, facts_of(code).symbol, b);
     if (width_ == 1) return mask(fmt::format("(u8)({})", value));
     if (!is_bool_) return mask(value);
     return mask(fmt::format("as_{}(({}) & ({})(1))", opencl_type("u8", width_), value,
@@ -235,11 +208,7 @@ class Emitter {
   Value binary(std::uint16_t code, const std::string& a, const std::string& b) {
     if (is_bool_) return of_bools(code, a, b);
     const bool is_real = !is_integral(dtype_) && !is_complex(dtype_);
-    const char symbol = code == BP_X_ADD   ? '+'
-                        : code == BP_X_SUB ? '-'
-                        : code == BP_X_MUL ? '*'
-                        : code == BP_X_DIV ? '/'
-                                           : '\0';
+    const char* symbol = facts_of(code).symbol;
     if (is_real && symbol) return number(fmt::format("{} {} {}", a, symbol, b));
     const bool is_f64_vector =
         width_ > 1 && type_ == "f64";  // see pow_f64x4 in helpers_arithmetic.cpp
@@ -256,7 +225,7 @@ class Emitter {
   }
 
   Value unary(std::uint16_t code, const std::string& a) {
-    const bool rounds = code >= BP_X_FLOOR && code <= BP_X_ROUND;
+    const bool rounds = facts_of(code).kind == BP_STEP_ROUNDING;
     const bool is_whole = is_integral(dtype_) || (is_bool_ && code == BP_X_ABS);
     if (is_whole && (rounds || is_bool_)) return {a, is_bool_};
     if (is_bool_) refuse(step_name(code), dtype_);

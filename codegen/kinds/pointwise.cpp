@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <backplane/generated/steps.h>
 #include <backplane/tensor/error.hpp>
 
 #include "dialect/expression.hpp"
@@ -43,10 +44,6 @@ class Pointwise : public GeneratedKernel {
   std::int64_t grain_ = 0;  // elements that are worth a work-item
 };
 
-bool is_slow(std::uint16_t code) {
-  return (code >= BP_X_EXP && code <= BP_X_TANH) || (code >= BP_X_SIGMOID && code <= BP_X_ERF);
-}
-
 bool is_number_argument(ArgumentType type) {
   return type == ArgumentType::scalar || type == ArgumentType::real ||
          type == ArgumentType::integer || type == ArgumentType::boolean;
@@ -77,7 +74,7 @@ Pointwise::Pointwise(const Operator& op)
   const std::uint64_t masks = mask_arguments(nodes_);
   std::int64_t weight = 1;
   for (const bp_expr_node& node : nodes_) {
-    weight += is_slow(node.code) ? 8 : node.code != BP_X_ARG;
+    weight += bp_steps[node.code < BP_NUM_X ? node.code : 0].cost;
     if (node.code != BP_X_ARG) continue;
     if (std::find(inputs_.begin(), inputs_.end(), node.a) != inputs_.end()) continue;
     if (masks >> node.a & 1u) masks_ |= 1u << inputs_.size();

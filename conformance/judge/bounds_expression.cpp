@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include <backplane/generated/steps.h>
 #include <backplane/tensor/views.hpp>
 
 #include "judge/bounds.hpp"
@@ -16,41 +17,8 @@ struct Approximate {
   double value = 0, error = 0;
 };
 
-// The ulps that the table gives the rows which are one step.
-double ulps_of_step(std::uint16_t code) {
-  switch (code) {
-    case BP_X_EXP:
-    case BP_X_LOG: return 3;
-    case BP_X_SIN:
-    case BP_X_COS: return 4;
-    case BP_X_TANH:
-    case BP_X_SIGMOID:
-    case BP_X_EXPM1:
-    case BP_X_LOG1P: return 5;
-    case BP_X_POW:
-    case BP_X_ERF: return 16;
-    default: return 0.5;
-  }
-}
-
-double function_of(std::uint16_t code, double a) {
-  switch (code) {
-    case BP_X_EXP: return std::exp(a);
-    case BP_X_LOG: return std::log(a);
-    case BP_X_SQRT: return std::sqrt(a);
-    case BP_X_SIN: return std::sin(a);
-    case BP_X_COS: return std::cos(a);
-    case BP_X_TANH: return std::tanh(a);
-    case BP_X_FLOOR: return std::floor(a);
-    case BP_X_CEIL: return std::ceil(a);
-    case BP_X_TRUNC: return std::trunc(a);
-    case BP_X_ROUND: return std::nearbyint(a);
-    case BP_X_SIGMOID: return 1 / (1 + std::exp(-a));
-    case BP_X_EXPM1: return std::expm1(a);
-    case BP_X_LOG1P: return std::log1p(a);
-    case BP_X_ERF: return std::erf(a);
-    default: return std::nan("");
-  }
+bool is_true_or_false(std::uint16_t code) {
+  return bp_steps[code].kind == BP_STEP_COMPARISON || bp_steps[code].kind == BP_STEP_LOGIC;
 }
 
 double larger_of(double a, double b) {
@@ -121,7 +89,7 @@ class Steps {
     const Approximate &a = steps_[node.a], &b = steps_[node.b];
     Approximate result;
     if (node.code == BP_X_SELECT) return selected(a, b, steps_[node.c]);
-    if (node.code >= BP_X_EQ && node.code <= BP_X_NOT) return compared(node, a, b);
+    if (is_true_or_false(node.code)) return compared(node, a, b);
     switch (node.code) {
       case BP_X_ADD: result = {a.value + b.value, a.error + b.error}; break;
       case BP_X_SUB: result = {a.value - b.value, a.error + b.error}; break;
@@ -160,10 +128,10 @@ class Steps {
   }
 
   static Approximate applied(std::uint16_t code, Approximate a) {
-    const double value = function_of(code, a.value);
+    const double value = function_step(code, a.value);
     if (a.error == 0) return {value, 0};
-    const double up = std::fabs(function_of(code, a.value + a.error) - value);
-    const double down = std::fabs(function_of(code, a.value - a.error) - value);
+    const double up = std::fabs(function_step(code, a.value + a.error) - value);
+    const double down = std::fabs(function_step(code, a.value - a.error) - value);
     const double error = std::max(up, down);
     return {value, std::isnan(error) ? HUGE_VAL : error};
   }
@@ -180,7 +148,7 @@ class Steps {
       return result;
     }
     if (is_exact(node, result, a, b)) return result;
-    result.error += ulps_of_step(node.code) * format_.ulp(size);
+    result.error += bp_steps[node.code].ulps * format_.ulp(size);
     if (size < format_.smallest_normal()) result.error += underflow_;
     // 1 / (1 + exp(-a)) is 0 where exp(-a) is infinite.
     if (node.code == BP_X_SIGMOID && size < 2 * format_.smallest_normal()) result.error += size;
@@ -188,7 +156,7 @@ class Steps {
   }
 
   bool is_exact(const bp_expr_node& node, Approximate result, Approximate a, Approximate b) const {
-    if (node.code >= BP_X_FLOOR && node.code <= BP_X_ROUND) return true;
+    if (bp_steps[node.code].kind == BP_STEP_ROUNDING) return true;
     if (node.code != BP_X_ADD && node.code != BP_X_SUB && node.code != BP_X_MUL) return false;
     if (format_.digits < 53) return rounded(result.value) == result.value;
     if (node.code != BP_X_MUL) return a.value == 0 || b.value == 0;

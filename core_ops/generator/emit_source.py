@@ -37,7 +37,7 @@ def emit_nodes(row):
     text = row.expr or row.combine
     if not text:
         return ""
-    nodes = expression.steps(text, [arg.name for arg in row.args])
+    nodes = expression.nodes_of(text, [arg.name for arg in row.args])
     lines = "".join(f"    {{BP_X_{code}, {a}, {b}, {c}, {imm}}},\n" for code, a, b, c, imm in nodes)
     return f"\n// {text}\nconstexpr bp_expr_node {row.name}_nodes[] = {{\n{lines}}};\n"
 

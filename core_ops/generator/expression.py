@@ -3,25 +3,17 @@
 import ast
 import re
 
+import steps
 from rows import TableError
 
-BINARY = {ast.Add: "ADD", ast.Sub: "SUB", ast.Mult: "MUL", ast.Div: "DIV", ast.Pow: "POW",
-          ast.BitAnd: "BITAND", ast.BitOr: "BITOR", ast.BitXor: "BITXOR"}  # fmt: skip
-COMPARE = {ast.Eq: "EQ", ast.NotEq: "NE", ast.Lt: "LT", ast.LtE: "LE", ast.Gt: "GT", ast.GtE: "GE"}
-LOGIC = {ast.And: "AND", ast.Or: "OR"}
-UNARY = {ast.USub: "NEG", ast.Not: "NOT", ast.Invert: "BITNOT"}
-CALLS = {
-    "abs": "ABS", "exp": "EXP", "log": "LOG", "sqrt": "SQRT", "sin": "SIN", "cos": "COS", "tanh": "TANH",
-    "maximum": "MAX", "minimum": "MIN", "where": "SELECT", "floor": "FLOOR", "ceil": "CEIL", "trunc": "TRUNC",
-    "round": "ROUND", "sigmoid": "SIGMOID", "expm1": "EXPM1", "log1p": "LOG1P", "pow": "POW", "erf": "ERF",
-}  # fmt: skip
-ARITY = {"SELECT": 3, "MAX": 2, "MIN": 2, "POW": 2}
-# The operator of the table that does a step, where its name is not the call's.
-OPERATORS = {
-    "ADD": "add", "SUB": "sub", "MUL": "mul", "DIV": "div", "NEG": "neg", "EQ": "eq", "NE": "ne", "LT": "lt",
-    "LE": "le", "GT": "gt", "GE": "ge", "AND": "logical_and", "OR": "logical_or", "NOT": "logical_not",
-    "BITAND": "bitwise_and", "BITOR": "bitwise_or", "BITXOR": "bitwise_xor", "BITNOT": "bitwise_not",
-} | {code: name for name, code in CALLS.items()}  # fmt: skip
+BINARY = steps.written_as(ast.BinOp, lambda form: type(form.op))
+COMPARE = steps.written_as(ast.Compare, lambda form: type(form.ops[0]))
+LOGIC = steps.written_as(ast.BoolOp, lambda form: type(form.op))
+UNARY = steps.written_as(ast.UnaryOp, lambda form: type(form.op))
+CALLS = steps.written_as(ast.Call, lambda form: form.func.id)
+ARITY = {step.code: step.num_operands for step in steps.STEPS}
+# The operator of the table that does a step.
+OPERATORS = {step.code: step.row for step in steps.STEPS if step.row}
 
 
 def parse(text):
@@ -50,13 +42,13 @@ def _tree(node):
         return (COMPARE[type(node.ops[0])], _tree(node.left), _tree(node.comparators[0]))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
         code = CALLS[node.func.id]
-        if len(node.args) != ARITY.get(code, 1):
-            raise TableError(f"{node.func.id} takes {ARITY.get(code, 1)} operands, not {len(node.args)}")
+        if len(node.args) != ARITY[code]:
+            raise TableError(f"{node.func.id} takes {ARITY[code]} operands, not {len(node.args)}")
         return (code, *map(_tree, node.args))
-    raise TableError(f"{ast.unparse(node)!r} is no expression of a row; see core_ops/generator/expression.py")
+    raise TableError(f"{ast.unparse(node)!r} is no expression of a row; see core_ops/steps.yaml")
 
 
-def steps(text, arg_names):
+def nodes_of(text, arg_names):
     """The list of (code, a, b, c, imm); equal parts are computed once. The last step is the result. `acc` is what was
     accumulated so far."""
     nodes, known = [], {}

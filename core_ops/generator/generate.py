@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import emit_sdk
 import expression
 import rows as table_rows
+import steps
 from emit_autograd import emit_autograd, emit_autograd_registration
 from emit_docs import emit_docs
 from emit_header import emit_header, emit_rows_header, emit_umbrella
@@ -36,6 +37,7 @@ def outputs(tables):
     files["docs/operators.md"] = emit_docs(tables)
     kernel_rows = [row for rows in tables.values() for row in rows if row.has_kernel]
     files["sdk/include/backplane/generated/ops.hpp"] = emit_sdk.emit_sdk(kernel_rows)
+    files["sdk/include/backplane/generated/steps.h"] = steps.emit_steps([row for rows in tables.values() for row in rows])
     files["sdk/include/backplane/generated/schemas.h"] = emit_sdk.emit_schemas(kernel_rows)
     return files
 

@@ -13,6 +13,7 @@ import cxx
 import expression
 import generate
 import rows
+import steps
 from emit_autograd import emit_autograd
 from emit_source import emit_source
 from rows import TableError
@@ -53,13 +54,32 @@ class Schemas(unittest.TestCase):
             rows.parse_schema("f(Tensorr a) -> Tensor")
 
 
+class Steps(unittest.TestCase):
+    def test_each_has_a_number_in_abi_h_and_facts_in_the_table(self):
+        self.assertEqual([step.number for step in steps.STEPS], list(range(1, len(steps.STEPS) + 1)))
+        by_code = {step.code: step for step in steps.STEPS}
+        self.assertEqual((by_code["SELECT"].num_operands, by_code["SELECT"].row), (3, "where"))
+        self.assertEqual((by_code["AND"].symbol, by_code["EXP"].symbol), ("&&", None))
+
+    def test_a_step_that_computes_costs_something_and_has_a_row(self):
+        for step in steps.STEPS:
+            if step.kind != "input":
+                self.assertTrue(step.row and step.forms and step.cost > 0, step.code)
+
+    def test_the_accuracy_is_that_of_the_row_which_is_this_step_alone(self):
+        exp = next(step for step in steps.STEPS if step.code == "EXP")
+        row = rows.make_row("t", "t", "1.0", {"op": "exp(Tensor a) -> Tensor", "doc": "e^a.", "kind": "pointwise",
+                                              "expr": "exp(a)", "tolerance": "7 ulp"})  # fmt: skip
+        self.assertEqual((steps.ulps_of(exp, {"exp": row}), steps.ulps_of(exp, {})), (7, 0.5))
+
+
 class Expressions(unittest.TestCase):
     def test_steps_come_in_order_and_the_result_last(self):
-        self.assertEqual(expression.steps("a + 2 * b", ["a", "b"]), [
+        self.assertEqual(expression.nodes_of("a + 2 * b", ["a", "b"]), [
             ("ARG", 0, 0, 0, 0), ("CONST", 0, 0, 0, 2), ("ARG", 1, 0, 0, 0), ("MUL", 1, 2, 0, 0), ("ADD", 0, 3, 0, 0)])  # fmt: skip
 
     def test_equal_parts_are_computed_once(self):
-        steps = expression.steps("exp(a) / (1 + exp(a))", ["a"])
+        steps = expression.nodes_of("exp(a) / (1 + exp(a))", ["a"])
         self.assertEqual([code for code, *_ in steps].count("EXP"), 1)
 
     def test_precedence_is_that_of_arithmetic(self):
@@ -68,7 +88,7 @@ class Expressions(unittest.TestCase):
 
     def test_an_unknown_name_or_function_is_an_error(self):
         with self.assertRaisesRegex(TableError, "'c' is no argument"):
-            expression.steps("a + c", ["a"])
+            expression.nodes_of("a + c", ["a"])
         with self.assertRaisesRegex(TableError, "frobnicate"):
             expression.parse("frobnicate(a)")
         with self.assertRaisesRegex(TableError, "takes 3 operands, not 2"):
@@ -97,7 +117,7 @@ class Rows(unittest.TestCase):
     def test_what_accumulates_says_how(self):
         text = emit_source("test", table(expr="a", more="primitive: true"))
         self.assertNotIn("BP_X_ACC", text)
-        steps = expression.steps("maximum(acc, a)", ["a"])
+        steps = expression.nodes_of("maximum(acc, a)", ["a"])
         self.assertEqual([step[0] for step in steps], ["ACC", "ARG", "MAX"])
 
     def test_errors_name_table_and_operator(self):

@@ -6,47 +6,27 @@
 #include <string_view>
 #include <vector>
 
+#include <backplane/generated/steps.h>
+
 #include "tile/move.hpp"
 
 namespace bp::cpu::tile {
 namespace {
 
-int num_operands(uint16_t code) {
-  switch (code) {
-    case BP_X_ARG:
-    case BP_X_CONST: return 0;
-    case BP_X_ADD:
-    case BP_X_SUB:
-    case BP_X_MUL:
-    case BP_X_DIV:
-    case BP_X_MAX:
-    case BP_X_MIN:
-    case BP_X_EQ:
-    case BP_X_NE:
-    case BP_X_LT:
-    case BP_X_LE:
-    case BP_X_GT:
-    case BP_X_GE:
-    case BP_X_AND:
-    case BP_X_OR:
-    case BP_X_POW:
-    case BP_X_BITAND:
-    case BP_X_BITOR:
-    case BP_X_BITXOR: return 2;
-    case BP_X_SELECT: return 3;
-    default: return 1;
-  }
+const bp_step_facts& facts_of(uint16_t code) {
+  return bp_steps[code < BP_NUM_X ? code : 0];
 }
-
+int num_operands(uint16_t code) {
+  return facts_of(code).num_operands;
+}
 bool is_comparison(uint16_t code) {
-  return code >= BP_X_EQ && code <= BP_X_GE;
+  return facts_of(code).kind == BP_STEP_COMPARISON;
 }
 bool is_logic(uint16_t code) {
-  return code >= BP_X_AND && code <= BP_X_NOT;
+  return facts_of(code).kind == BP_STEP_LOGIC;
 }
 bool is_slow(uint16_t code) {
-  return (code >= BP_X_EXP && code <= BP_X_TANH) || (code >= BP_X_SIGMOID && code <= BP_X_ERF) ||
-         code == step_gelu;
+  return facts_of(code).kind == BP_STEP_FUNCTION || code == step_gelu;
 }
 
 // Which nodes give masks. Nodes come after their operands, or the expression is refused before.

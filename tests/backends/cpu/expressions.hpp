@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <backplane/abi.h>
+#include <backplane/generated/steps.h>
 
 namespace bp_test {
 
@@ -34,44 +35,14 @@ inline constexpr bp_dtype_set every_dtype = (1u << BP_NUM_DTYPES) - 1;
 class ExpressionOperators {
  public:
   ExpressionOperators() {
-    for (auto [name, code] : std::map<std::string, uint16_t>{{"neg", BP_X_NEG},
-                                                             {"exp", BP_X_EXP},
-                                                             {"log", BP_X_LOG},
-                                                             {"sqrt", BP_X_SQRT},
-                                                             {"sin", BP_X_SIN},
-                                                             {"cos", BP_X_COS},
-                                                             {"tanh", BP_X_TANH},
-                                                             {"sigmoid", BP_X_SIGMOID},
-                                                             {"abs", BP_X_ABS},
-                                                             {"floor", BP_X_FLOOR},
-                                                             {"ceil", BP_X_CEIL},
-                                                             {"trunc", BP_X_TRUNC},
-                                                             {"round", BP_X_ROUND},
-                                                             {"expm1", BP_X_EXPM1},
-                                                             {"log1p", BP_X_LOG1P},
-                                                             {"erf", BP_X_ERF},
-                                                             {"logical_not", BP_X_NOT}}) {
+    for (uint16_t code = 1; code < BP_NUM_X; ++code) {
+      const bp_step_facts& facts = bp_steps[code];
+      if (!facts.row || facts.num_operands > 2 || code == BP_X_ADD || code == BP_X_SUB) continue;
       Expression e;
-      e.step(code, e.arg(0));
-      add(name, "(Tensor a) -> Tensor", e);
-    }
-    for (auto [name, code] : std::map<std::string, uint16_t>{{"mul", BP_X_MUL},
-                                                             {"div", BP_X_DIV},
-                                                             {"maximum", BP_X_MAX},
-                                                             {"minimum", BP_X_MIN},
-                                                             {"eq", BP_X_EQ},
-                                                             {"ne", BP_X_NE},
-                                                             {"lt", BP_X_LT},
-                                                             {"le", BP_X_LE},
-                                                             {"gt", BP_X_GT},
-                                                             {"ge", BP_X_GE},
-                                                             {"logical_and", BP_X_AND},
-                                                             {"logical_or", BP_X_OR},
-                                                             {"pow", BP_X_POW}}) {
-      Expression e;
-      const uint16_t a = e.arg(0), b = e.arg(1);
+      const uint16_t a = e.arg(0), b = facts.num_operands == 2 ? e.arg(1) : a;
       e.step(code, a, b);
-      add(name, "(Tensor a, Tensor b) -> Tensor", e);
+      add(facts.row,
+          facts.num_operands == 2 ? "(Tensor a, Tensor b) -> Tensor" : "(Tensor a) -> Tensor", e);
     }
     add_combined();
   }
