@@ -4,6 +4,7 @@
 #include <backplane/core_ops/generated/movement.hpp>
 #include <backplane/core_ops/generated/view.hpp>
 #include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/named.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
@@ -60,7 +61,7 @@ Tensor tensor_of_values(const void* values, Dtype dtype, IntList shape,
   ensure_operators();
   const Dtype wanted = dtype_for(dtype, options, are_literals);
   const Device device = options.device ? *options.device : default_device();
-  Tensor result = empty_tensor(shape, wanted, device);
+  Tensor result = named("tensor", [&] { return empty_tensor(shape, wanted, device); });
   if (device == meta_device || result.numel() == 0) return result;
   if (wanted == dtype) {
     copy_from_host_memory(result, values);
@@ -91,29 +92,34 @@ Scalar item(const Tensor& a) {
   check_defined("item", a);
   BP_CHECK(a.numel() == 1, "item: shape {} has {} elements; reduce or index it to one",
            to_string(a.shape()), a.numel());
+  BP_CHECK(a.device() != meta_device,
+           "item: a meta tensor has no values; call it on a tensor of another device");
   alignas(16) unsigned char bytes[16];
   copy_to_host_memory(a, bytes);
   return load_number(bytes, a.dtype());
 }
 
 Tensor to(const Tensor& a, Device device) {
-  return to_device(a, device);
+  return named("to", [&] { return to_device(a, device); });
 }
 
 Tensor to(const Tensor& a, Dtype dtype) {
   check_defined("to", a);
-  return a.dtype() == dtype ? a : cast(a, dtype);
+  check_is_dtype("to", dtype);
+  return a.dtype() == dtype ? a : named("to", [&] { return cast(a, dtype); });
 }
 
 // Cast where it is smaller to move, but never on a device that is being left for meta.
 Tensor to(const Tensor& a, Device device, Dtype dtype) {
   check_defined("to", a);
+  check_is_dtype("to", dtype);
   if (itemsize(dtype) < a.itemsize()) return to(to(a, dtype), device);
   return to(to(a, device), dtype);
 }
 
 Tensor cpu(const Tensor& a) {
-  return to_device(a, host_device());
+  check_defined("cpu", a);
+  return named("cpu", [&] { return to_device(a, host_device()); });
 }
 
 Tensor contiguous(const Tensor& a, MemoryFormat format) {
@@ -127,16 +133,18 @@ Tensor contiguous(const Tensor& a, MemoryFormat format) {
 }
 
 Tensor clone(const Tensor& a) {
-  return copy(a);
+  return named("clone", [&] { return copy(a); });
 }
 
 const Tensor& copy_(const Tensor& target, const Tensor& source) {
   check_defined("copy_", target);
   check_defined("copy_", source);
   if (target.is_same(source)) return target;
-  const Tensor moved = to_device(source, target.device());
-  if (target.device() == meta_device) return target;
-  copy_into(target, moved.shape() == target.shape() ? moved : expand(moved, target.shape()));
+  named("copy_", [&] {
+    const Tensor moved = to_device(source, target.device());
+    if (target.device() == meta_device) return;
+    copy_into(target, moved.shape() == target.shape() ? moved : expand(moved, target.shape()));
+  });
   return target;
 }
 

@@ -11,6 +11,7 @@
 #include <backplane/core_ops/generated/view.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/named.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
@@ -24,6 +25,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
 }
 
 std::int64_t split_dim(const char* op, const Tensor& a, std::int64_t dim) {
+  BP_CHECK(a.defined(), "{}: the tensor is undefined; give it a value first", op);
   BP_CHECK(a.ndim() > 0, "{}: a 0-dim tensor has no parts; reshape it to [1] first", op);
   return wrap_dim(op, dim, a.ndim());
 }
@@ -51,17 +53,22 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 // No layer and no backend has a part in it.
 Tensor empty(IntList size, std::optional<Dtype> dtype, std::optional<Device> device) {
-  return empty_tensor(size, dtype ? *dtype : default_dtype(), device ? *device : default_device());
+  return named("empty", [&] {
+    return empty_tensor(size, dtype ? *dtype : default_dtype(),
+                        device ? *device : default_device());
+  });
 }
 
 std::vector<Tensor> split(const Tensor& a, IntList sizes, std::int64_t dim) {
   const std::int64_t place = split_dim("split", a, dim), size = a.size(place);
   std::int64_t sum = 0;
+  bool overflow = false;
   for (std::int64_t part : sizes) {
     BP_CHECK(part >= 0, "split: a part of {} elements; pass 0 or more", part);
-    sum += part;
+    overflow |= __builtin_add_overflow(sum, part, &sum);
   }
-  BP_CHECK(sum == size, "split: the sizes {} add up to {} and dimension {} has {}; make them equal",
+  BP_CHECK(sum == size && !overflow,
+           "split: the sizes {} add up to {} and dimension {} has {}; make them equal",
            to_string(sizes), sum, place, size);
   std::vector<Tensor> parts;
   std::int64_t start = 0;
@@ -77,29 +84,38 @@ std::vector<Tensor> split(const Tensor& a, std::int64_t size, std::int64_t dim) 
   BP_CHECK(size > 0 || (size == 0 && whole == 0),
            "split: parts of {} elements of dimension {}, which has {}; pass a positive number",
            size, place, whole);
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t start = 0; start < whole; start += size)
-    sizes.push_back(std::min(size, whole - start));
-  if (sizes.empty()) sizes.push_back(0);
-  return split(a, IntList(sizes), place);
+  return named("split", [&] {
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t left = whole; left > 0; left -= sizes.back())
+      sizes.push_back(std::min(size, left));
+    if (sizes.empty()) sizes.push_back(0);
+    return split(a, IntList(sizes), place);
+  });
 }
 
 std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, std::int64_t dim) {
   BP_CHECK(chunks > 0, "chunk: {} chunks; pass a positive number", chunks);
   const std::int64_t place = split_dim("chunk", a, dim), whole = a.size(place);
-  if (whole == 0)
-    return split(a, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), place);
-  return split(a, (whole + chunks - 1) / chunks, place);
+  return named("chunk", [&] {
+    if (whole == 0)
+      return split(a, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), place);
+    return split(a, (whole - 1) / chunks + 1, place);
+  });
 }
 
 Tensor scatter(const Tensor& a, std::int64_t dim, const Tensor& index, const Scalar& value) {
-  return scatter(a, dim, index, expand(full({}, value, a.dtype(), a.device()), index.shape()));
+  BP_CHECK(a.defined() && index.defined(),
+           "scatter: argument '{}' is an undefined tensor; give it a value first",
+           a.defined() ? "index" : "a");
+  return named("scatter", [&] {
+    return scatter(a, dim, index, expand(full({}, value, a.dtype(), a.device()), index.shape()));
+  });
 }
 
 Tensor normal(double mean, double std, IntList size, std::optional<Dtype> dtype,
               std::optional<Device> device) {
   BP_CHECK(std >= 0, "normal: std is {}; pass 0 or more", std);
-  return add(mul(randn(size, dtype, device), std), mean);
+  return named("normal", [&] { return add(mul(randn(size, dtype, device), std), mean); });
 }
 
 }  // namespace bp

@@ -28,6 +28,12 @@ bool is_number(std::uint32_t tag) {
   return tag == BP_INT || tag == BP_DOUBLE || tag == BP_BOOLEAN || tag == BP_COMPLEX;
 }
 
+// Is it an address?
+bool points(std::uint32_t tag) {
+  return tag == BP_TENSOR || tag == BP_TENSOR_LIST || tag == BP_STRING || tag == BP_INT_LIST ||
+         tag == BP_DOUBLE_LIST || tag == BP_COMPLEX;
+}
+
 bool fits(const SchemaArgument& argument, const bp_value& value, bool scalar_ok) {
   if (value.tag == BP_NONE) return argument.optional;
   switch (argument.type) {
@@ -52,11 +58,15 @@ void check_argument(const Operator& op, std::size_t place, const bp_value& value
            "{}: argument '{}' takes {}{}, got {}; the schema is {}", op.name(), argument.name,
            type_name(argument.type), argument.optional ? " or None" : "", tag_name(value.tag),
            op.schema->text);
+  BP_CHECK(!points(value.tag) || value.u.ptr || (value.aux == 0 && value.tag != BP_TENSOR),
+           "{}: argument '{}' is a {} at NULL; pass the address of one", op.name(), argument.name,
+           tag_name(value.tag));
 }
 
 }  // namespace
 
 void check_arguments(const Operator& op, std::span<const bp_value> args) {
+  if (!op.registered.load(std::memory_order_acquire)) ensure_operators();
   BP_CHECK(args.size() == op.schema->arguments.size(),
            "{}: takes {} arguments, got {}; the schema is {}", op.name(),
            op.schema->arguments.size(), args.size(), op.schema->text);
@@ -65,11 +75,8 @@ void check_arguments(const Operator& op, std::span<const bp_value> args) {
 
 TensorListValue::TensorListValue(std::span<const Tensor> tensors) {
   pointers_.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) {
-    BP_CHECK(tensor.defined(), "tensor {} of the list is undefined; give it a value first",
-             pointers_.size());
-    pointers_.push_back(&tensor.impl()->abi);
-  }
+  for (const Tensor& tensor : tensors)
+    pointers_.push_back(tensor.defined() ? &tensor.impl()->abi : nullptr);
 }
 
 bp_value TensorListValue::value() const {
@@ -81,6 +88,7 @@ bp_value TensorListValue::value() const {
 }
 
 std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args) {
+  if (!op.registered.load(std::memory_order_acquire)) ensure_operators();
   const auto& arguments = op.schema->arguments;
   BP_CHECK(args.size() <= arguments.size(), "{}: takes {} arguments, got {}; the schema is {}",
            op.name(), arguments.size(), args.size(), op.schema->text);

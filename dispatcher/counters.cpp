@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include <backplane/dispatcher/counters.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 
 #include "counter_slots.hpp"
@@ -58,6 +59,8 @@ void fork_counters(ForkStep step) {
 }
 
 std::uint32_t make_counter_slot(Operator& op, std::uint32_t backend) {
+  // A view of a meta tensor may be the process's first call, and its number is made here.
+  if (!op.registered.load(std::memory_order_acquire)) ensure_operators();
   Slots& s = slots();
   std::lock_guard lock(s.mutex);
   const auto [it, added] = s.first.try_emplace({op.id, backend}, s.next);

@@ -2,6 +2,8 @@
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/layers.hpp>
 #include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/named.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/check.hpp>
@@ -33,13 +35,32 @@ std::uint64_t visible_layers(const Call& call) {
   return keys & ~state.excluded_layers;
 }
 
-void check_arguments_defined(const Call& call) {
+void check_missing(const Call& call, const SchemaArgument& argument) {
+  BP_CHECK(argument.optional || argument.type != ArgumentType::tensor,
+           "{}: argument '{}' is an undefined tensor; give it a value first", call.op.name(),
+           argument.name);
+}
+
+void check_list(const Call& call, const SchemaArgument& argument, const bp_value& value) {
+  auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+  for (std::uint32_t k = 0; k < value.aux; ++k)
+    BP_CHECK(elements[k], "{}: tensor {} of '{}' is undefined; give it a value first",
+             call.op.name(), k, argument.name);
+}
+
+void check_is_dtype(const Call& call, const SchemaArgument& argument, const bp_value& value) {
+  BP_CHECK(value.u.i >= 0 && value.u.i < num_dtypes,
+           "{}: '{}' is {}, the number of no dtype; pass one of bp::Dtype", call.op.name(),
+           argument.name, value.u.i);
+}
+
+// What every rule relies on: tensors are there, and dtypes are dtypes.
+void check_values(const Call& call) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
-    const SchemaArgument& argument = call.op.schema->arguments[i];
-    BP_CHECK(
-        call.args[i].tag != BP_NONE || argument.optional || argument.type != ArgumentType::tensor,
-        "{}: argument '{}' is an undefined tensor; give it a value first", call.op.name(),
-        argument.name);
+    const bp_value& value = call.args[i];
+    if (value.tag == BP_NONE) check_missing(call, call.op.schema->arguments[i]);
+    if (value.tag == BP_TENSOR_LIST) check_list(call, call.op.schema->arguments[i], value);
+    if (value.tag == BP_DTYPE) check_is_dtype(call, call.op.schema->arguments[i], value);
   }
 }
 
@@ -207,13 +228,18 @@ void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor
 }
 
 void dispatch(const Call& call) {
-  check_arguments_defined(call);
-  if (decomposes_above_layers(call.op)) return run_decomposition(call.op, call);
-  const std::uint64_t keys = visible_layers(call);
-  if (keys) [[unlikely]] {
-    if (handle_by_layer(keys, call)) return;
-  }
-  dispatch_below_layers(call);
+  // A process may begin with a call of no device: on meta, or a wrong one.
+  if (!call.op.registered.load(std::memory_order_acquire)) [[unlikely]]
+    ensure_operators();
+  named(call.op.name(), [&] {
+    check_values(call);
+    if (decomposes_above_layers(call.op)) return run_decomposition(call.op, call);
+    const std::uint64_t keys = visible_layers(call);
+    if (keys) [[unlikely]] {
+      if (handle_by_layer(keys, call)) return;
+    }
+    dispatch_below_layers(call);
+  });
 }
 
 }  // namespace bp

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <backplane/dispatcher/log.hpp>
+#include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -33,7 +34,7 @@ Registry& registry() {
 
 void describe(Operator& op) {
   op.abi.h = {sizeof(bp_operator), BP_TYPE_OPERATOR, nullptr};
-  op.abi.name = op.schema->name.c_str();
+  if (!op.abi.name) op.abi.name = op.schema->name.c_str();  // other threads may read a row's
   op.abi.schema = op.schema->text.c_str();
   op.abi.schema_hash = op.schema->hash;
   op.abi.kind = op.kind;
@@ -148,6 +149,7 @@ void register_operator(Operator& op) {
 }
 
 Operator* find_operator(std::string_view name) {
+  ensure_operators();
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   const auto it = r.by_name.find(name);
@@ -155,6 +157,7 @@ Operator* find_operator(std::string_view name) {
 }
 
 std::vector<Operator*> registered_operators() {
+  ensure_operators();
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   return r.operators;

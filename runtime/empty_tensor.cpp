@@ -11,6 +11,7 @@ namespace {
 
 // Bytes of `shape`; throws for what checked_numel throws, and for more bytes than a size can say.
 std::uint64_t checked_bytes(const char* op, IntList shape, Dtype dtype) {
+  check_is_dtype(op, dtype);
   const std::int64_t numel = checked_numel(op, shape);
   std::int64_t bytes = 0;
   BP_CHECK(!__builtin_mul_overflow(numel, std::int64_t{itemsize(dtype)}, &bytes),
@@ -19,8 +20,10 @@ std::uint64_t checked_bytes(const char* op, IntList shape, Dtype dtype) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-// The same where nothing is odd about the shape, in a nanosecond; negative: ask checked_bytes.
+// The same where nothing is odd about shape and dtype, in a nanosecond; negative: ask checked_bytes.
 inline std::int64_t plain_bytes(IntList shape, Dtype dtype) {
+  if (index(dtype) >= num_dtypes) [[unlikely]]
+    return -1;
   std::int64_t bytes = itemsize(dtype);
   bool odd = false;
   for (const std::int64_t size : shape)
@@ -90,6 +93,7 @@ Tensor empty_tensor(IntList shape, Dtype dtype, Device device, MemoryFormat form
 
 // The bytes from element 0 to the end of the furthest one.
 std::uint64_t strided_bytes(const char* op, IntList shape, IntList strides, Dtype dtype) {
+  check_is_dtype(op, dtype);
   check_rank(op, shape.size());
   BP_CHECK(shape.size() == strides.size(), "{}: shape {} and strides {} differ in length", op,
            to_string(shape), to_string(strides));

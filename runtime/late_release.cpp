@@ -94,7 +94,8 @@ std::optional<Error> take_fault(StreamState& stream) {
       ErrorClass::bad_argument,
       fmt::format("{}: index out of range (device {}); what was computed from it since the "
                   "last synchronize is undefined",
-                  join_operators(names), record.name));
+                  join_operators(names), record.name),
+      !record.synchronous);
 }
 
 void drop_fault(StreamState& stream) noexcept {

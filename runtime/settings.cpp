@@ -48,6 +48,7 @@ Dtype default_dtype() {
 }
 
 void set_default_dtype(Dtype dtype) {
+  check_is_dtype("set_default_dtype", dtype);
   BP_CHECK(
       is_floating(dtype),
       "set_default_dtype: {} is not a floating type; take float16, bfloat16, float32 or float64",

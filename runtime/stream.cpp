@@ -51,6 +51,7 @@ std::optional<Error> synchronize_and_take_error(StreamState& stream) {
     std::optional<Error> fault = take_fault(stream);
     if (!error) error = std::move(fault);
   }
+  if (error && !record.synchronous) error = Error(error->error_class(), error->what(), true);
   return error;
 }
 

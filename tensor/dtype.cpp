@@ -54,8 +54,13 @@ static_assert(rows_are_in_order());
 
 }  // namespace
 
+void check_is_dtype(const char* op, Dtype dtype) {
+  BP_CHECK(index(dtype) < num_dtypes, "{}: {} is the number of no dtype; pass one of bp::Dtype", op,
+           index(dtype));
+}
+
 std::string_view name(Dtype dtype) {
-  return rows[index(dtype)].name;
+  return index(dtype) < num_dtypes ? rows[index(dtype)].name : "no dtype";
 }
 
 Dtype dtype_from_name(std::string_view name) {

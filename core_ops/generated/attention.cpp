@@ -108,6 +108,7 @@ constinit Operator scaled_dot_product_attention{
            "Without `scale`, 1 / sqrt(e). `enable_gqa` lets groups of query's heads (the third "
            "last dimension) share the fewer heads of key and value. `dropout_p` is applied to the"
            " weights, whenever it is not 0.",
+    .abi = described_as("scaled_dot_product_attention"),
 };
 
 constinit Operator native_attention{
@@ -123,6 +124,7 @@ constinit Operator native_attention{
            "with h a multiple of g, with a mask of [b, h, l, s]; and the logarithms of the sums "
            "that its softmax divides by, [b, h, l], inf where a query gets zeros (float32 for "
            "float16 and bfloat16).",
+    .abi = described_as("native_attention"),
 };
 
 constinit Operator attention_backward{
@@ -136,6 +138,7 @@ constinit Operator attention_backward{
     .decompose = decompose_attention_backward,
     .uses = attention_backward_uses,
     .doc = "The gradients of native_attention.",
+    .abi = described_as("attention_backward"),
 };
 
 constinit Operator attention_mask_backward{
@@ -147,6 +150,7 @@ constinit Operator attention_mask_backward{
     .decompose = decompose_attention_mask_backward,
     .uses = attention_mask_backward_uses,
     .doc = "The gradient of native_attention by an additive mask.",
+    .abi = described_as("attention_mask_backward"),
 };
 
 }  // namespace ops

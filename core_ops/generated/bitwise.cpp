@@ -78,6 +78,7 @@ constinit Operator bitwise_and{
     .nodes = bitwise_and_nodes,
     .num_nodes = std::size(bitwise_and_nodes),
     .doc = "The bits that both a and b have, elementwise; of bools, their conjunction.",
+    .abi = described_as("bitwise_and"),
 };
 
 constinit Operator bitwise_or{
@@ -93,6 +94,7 @@ constinit Operator bitwise_or{
     .nodes = bitwise_or_nodes,
     .num_nodes = std::size(bitwise_or_nodes),
     .doc = "The bits that a or b have, elementwise; of bools, their disjunction.",
+    .abi = described_as("bitwise_or"),
 };
 
 constinit Operator bitwise_xor{
@@ -109,6 +111,7 @@ constinit Operator bitwise_xor{
     .num_nodes = std::size(bitwise_xor_nodes),
     .doc = "The bits that one of a and b has and the other has not, elementwise; of bools, "
            "whether they differ.",
+    .abi = described_as("bitwise_xor"),
 };
 
 constinit Operator bitwise_not{
@@ -123,6 +126,7 @@ constinit Operator bitwise_not{
     .nodes = bitwise_not_nodes,
     .num_nodes = std::size(bitwise_not_nodes),
     .doc = "The bits that a has not, which makes -1 - a, elementwise; of bools, the opposite.",
+    .abi = described_as("bitwise_not"),
 };
 
 }  // namespace ops

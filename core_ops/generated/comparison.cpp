@@ -128,6 +128,7 @@ constinit Operator eq{
     .nodes = eq_nodes,
     .num_nodes = std::size(eq_nodes),
     .doc = "a == b, elementwise, as bool.",
+    .abi = described_as("eq"),
 };
 
 constinit Operator ne{
@@ -143,6 +144,7 @@ constinit Operator ne{
     .nodes = ne_nodes,
     .num_nodes = std::size(ne_nodes),
     .doc = "a != b, elementwise, as bool.",
+    .abi = described_as("ne"),
 };
 
 constinit Operator lt{
@@ -157,6 +159,7 @@ constinit Operator lt{
     .nodes = lt_nodes,
     .num_nodes = std::size(lt_nodes),
     .doc = "a < b, elementwise, as bool.",
+    .abi = described_as("lt"),
 };
 
 constinit Operator le{
@@ -171,6 +174,7 @@ constinit Operator le{
     .nodes = le_nodes,
     .num_nodes = std::size(le_nodes),
     .doc = "a <= b, elementwise, as bool.",
+    .abi = described_as("le"),
 };
 
 constinit Operator gt{
@@ -186,6 +190,7 @@ constinit Operator gt{
     .nodes = gt_nodes,
     .num_nodes = std::size(gt_nodes),
     .doc = "a > b, elementwise, as bool.",
+    .abi = described_as("gt"),
 };
 
 constinit Operator ge{
@@ -201,6 +206,7 @@ constinit Operator ge{
     .nodes = ge_nodes,
     .num_nodes = std::size(ge_nodes),
     .doc = "a >= b, elementwise, as bool.",
+    .abi = described_as("ge"),
 };
 
 constinit Operator logical_and{
@@ -214,6 +220,7 @@ constinit Operator logical_and{
     .nodes = logical_and_nodes,
     .num_nodes = std::size(logical_and_nodes),
     .doc = "True where both are nonzero.",
+    .abi = described_as("logical_and"),
 };
 
 constinit Operator logical_or{
@@ -227,6 +234,7 @@ constinit Operator logical_or{
     .nodes = logical_or_nodes,
     .num_nodes = std::size(logical_or_nodes),
     .doc = "True where either is nonzero.",
+    .abi = described_as("logical_or"),
 };
 
 constinit Operator logical_not{
@@ -240,6 +248,7 @@ constinit Operator logical_not{
     .nodes = logical_not_nodes,
     .num_nodes = std::size(logical_not_nodes),
     .doc = "True where a is zero.",
+    .abi = described_as("logical_not"),
 };
 
 constinit Operator logical_xor{
@@ -254,6 +263,7 @@ constinit Operator logical_xor{
     .nodes = logical_xor_nodes,
     .num_nodes = std::size(logical_xor_nodes),
     .doc = "True where one of both is nonzero and the other is zero.",
+    .abi = described_as("logical_xor"),
 };
 
 }  // namespace ops

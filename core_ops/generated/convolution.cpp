@@ -133,6 +133,7 @@ constinit Operator convolution{
            "size...], over one to three dimensions. `transposed` is the gradient of a convolution"
            " by its input: then weight is [channels, to / groups, size...]. A list has one "
            "element for each dimension, or one for all.",
+    .abi = described_as("convolution"),
 };
 
 constinit Operator convolution_backward_weight{
@@ -146,6 +147,7 @@ constinit Operator convolution_backward_weight{
     .uses = convolution_backward_weight_uses,
     .has_gradient = true,
     .doc = "The gradient of a convolution by its weight, from that of its result and its input.",
+    .abi = described_as("convolution_backward_weight"),
 };
 
 constinit Operator conv1d{
@@ -157,6 +159,7 @@ constinit Operator conv1d{
     .uses = conv1d_uses,
     .doc = "a, [batch, channels, length] or without the batch, with the kernels of `weight`, [to,"
            " channels / groups, length], plus `bias`, [to].",
+    .abi = described_as("conv1d"),
 };
 
 constinit Operator conv2d{
@@ -168,6 +171,7 @@ constinit Operator conv2d{
     .uses = conv2d_uses,
     .doc = "a, [batch, channels, height, width] or without the batch, with the kernels of "
            "`weight`, [to, channels / groups, height, width], plus `bias`, [to].",
+    .abi = described_as("conv2d"),
 };
 
 constinit Operator conv3d{
@@ -179,6 +183,7 @@ constinit Operator conv3d{
     .uses = conv3d_uses,
     .doc = "a, [batch, channels, depth, height, width] or without the batch, with the kernels of "
            "`weight`, [to, channels / groups, depth, height, width], plus `bias`, [to].",
+    .abi = described_as("conv3d"),
 };
 
 constinit Operator conv_transpose1d{
@@ -192,6 +197,7 @@ constinit Operator conv_transpose1d{
     .doc = "The transposed convolution of a, [batch, channels, length] or without the batch, with"
            " `weight`, [channels, to / groups, length], plus `bias`, [to]. `output_padding` adds "
            "to the result's end.",
+    .abi = described_as("conv_transpose1d"),
 };
 
 constinit Operator conv_transpose2d{
@@ -205,6 +211,7 @@ constinit Operator conv_transpose2d{
     .doc = "The transposed convolution of a, [batch, channels, height, width] or without the "
            "batch, with `weight`, [channels, to / groups, height, width], plus `bias`, [to]. "
            "`output_padding` adds to the result's end.",
+    .abi = described_as("conv_transpose2d"),
 };
 
 constinit Operator conv_transpose3d{
@@ -218,6 +225,7 @@ constinit Operator conv_transpose3d{
     .doc = "The transposed convolution of a, [batch, channels, depth, height, width] or without "
            "the batch, with `weight`, [channels, to / groups, depth, height, width], plus `bias`,"
            " [to]. `output_padding` adds to the result's end.",
+    .abi = described_as("conv_transpose3d"),
 };
 
 }  // namespace ops

@@ -50,6 +50,7 @@ constinit Operator bernoulli{
     .uses = bernoulli_uses,
     .doc = "1 with the probability that the element of a says, else 0. With `p`, that is "
            "everyone's probability and a says the shape alone. No gradient goes through.",
+    .abi = described_as("bernoulli"),
 };
 
 constinit Operator multinomial{
@@ -61,6 +62,7 @@ constinit Operator multinomial{
     .doc = "int64 indices into the last dimension of a, a vector or a matrix, drawn with "
            "probabilities in proportion to its elements, which are at least 0, finite, and not "
            "all 0. Without `replacement` no index comes twice in a row. Waits for the device.",
+    .abi = described_as("multinomial"),
 };
 
 constinit Operator normal{
@@ -73,6 +75,7 @@ constinit Operator normal{
     .uses = normal_uses,
     .doc = "Normal numbers of these means and standard deviations, which broadcast. No gradient "
            "goes through.",
+    .abi = described_as("normal"),
 };
 
 }  // namespace ops

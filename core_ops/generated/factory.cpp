@@ -91,6 +91,7 @@ constinit Operator full{
     .infer = rules::full,
     .doc = "A tensor of one value. Without `dtype`, that of the number - int64, bool or the "
            "default dtype.",
+    .abi = described_as("full"),
 };
 
 constinit Operator arange{
@@ -102,6 +103,7 @@ constinit Operator arange{
     .infer = rules::arange,
     .doc = "start, start + step, ... up to `end`, without it. Without `dtype`, int64 if all are "
            "integers, else the default dtype.",
+    .abi = described_as("arange"),
 };
 
 constinit Operator empty{
@@ -111,6 +113,7 @@ constinit Operator empty{
     .decompose = decompose_empty,
     .uses = empty_uses,
     .doc = "A tensor whose values are not set. Without `dtype`, of the default dtype.",
+    .abi = described_as("empty"),
 };
 
 constinit Operator zeros{
@@ -120,6 +123,7 @@ constinit Operator zeros{
     .decompose = decompose_zeros,
     .uses = zeros_uses,
     .doc = "A tensor of zeros. Without `dtype`, of the default dtype.",
+    .abi = described_as("zeros"),
 };
 
 constinit Operator ones{
@@ -129,6 +133,7 @@ constinit Operator ones{
     .decompose = decompose_ones,
     .uses = ones_uses,
     .doc = "A tensor of ones. Without `dtype`, of the default dtype.",
+    .abi = described_as("ones"),
 };
 
 constinit Operator empty_like{
@@ -139,6 +144,7 @@ constinit Operator empty_like{
     .uses = empty_like_uses,
     .doc = "A tensor of a's shape whose values are not set. Dtype and device are those of a "
            "unless given.",
+    .abi = described_as("empty_like"),
 };
 
 constinit Operator zeros_like{
@@ -148,6 +154,7 @@ constinit Operator zeros_like{
     .decompose = decompose_zeros_like,
     .uses = zeros_like_uses,
     .doc = "Zeros of a's shape. Dtype and device are those of a unless given.",
+    .abi = described_as("zeros_like"),
 };
 
 constinit Operator ones_like{
@@ -157,6 +164,7 @@ constinit Operator ones_like{
     .decompose = decompose_ones_like,
     .uses = ones_like_uses,
     .doc = "Ones of a's shape. Dtype and device are those of a unless given.",
+    .abi = described_as("ones_like"),
 };
 
 constinit Operator full_like{
@@ -167,6 +175,7 @@ constinit Operator full_like{
     .decompose = decompose_full_like,
     .uses = full_like_uses,
     .doc = "One value in a's shape. Dtype and device are those of a unless given.",
+    .abi = described_as("full_like"),
 };
 
 }  // namespace ops

@@ -55,6 +55,7 @@ constinit Operator gather{
     .has_gradient = true,
     .doc = "The elements of a at `index` along `dim`; the result has index's shape. An index "
            "outside of a is an error, at the latest when its stream is synchronized.",
+    .abi = described_as("gather"),
 };
 
 constinit Operator index_select{
@@ -68,6 +69,7 @@ constinit Operator index_select{
     .has_gradient = true,
     .doc = "The slices of a along `dim` that `index`, a vector, names. An index outside of a is "
            "an error, at the latest when its stream is synchronized.",
+    .abi = described_as("index_select"),
 };
 
 constinit Operator scatter_add{
@@ -82,6 +84,7 @@ constinit Operator scatter_add{
     .has_gradient = true,
     .doc = "A copy of a to which the elements of `src` are added at `index` along `dim`. An index"
            " outside of a is an error, at the latest when its stream is synchronized.",
+    .abi = described_as("scatter_add"),
 };
 
 constinit Operator one_hot{
@@ -94,6 +97,7 @@ constinit Operator one_hot{
     .uses = one_hot_uses,
     .doc = "int64 zeros with a 1 at the class that a, a tensor of int64 or int32, names, along a "
            "new last dimension of size `num_classes` (-1, the largest class plus 1).",
+    .abi = described_as("one_hot"),
 };
 
 constinit Operator nonzero{
@@ -105,6 +109,7 @@ constinit Operator nonzero{
     .infer = rules::nonzero,
     .doc = "The int64 indices of the nonzero elements in row-major order, [count, rank]. NaN is "
            "not zero.",
+    .abi = described_as("nonzero"),
 };
 
 constinit Operator cumsum{
@@ -119,6 +124,7 @@ constinit Operator cumsum{
     .has_gradient = true,
     .doc = "The running sum along `dim`, computed in `dtype`. Integers and bools are summed as "
            "int64.",
+    .abi = described_as("cumsum"),
 };
 
 constinit Operator sort{
@@ -132,6 +138,7 @@ constinit Operator sort{
     .has_gradient = true,
     .doc = "The elements in order along `dim`, and the int64 indices that they had. NaN is the "
            "largest; -0 equals 0.",
+    .abi = described_as("sort"),
 };
 
 }  // namespace ops

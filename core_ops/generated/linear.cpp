@@ -61,6 +61,7 @@ constinit Operator addmm{
     .uses = addmm_uses,
     .doc = "beta * a + alpha * (mat1 by mat2), of matrices; a broadcasts to the product's shape, "
            "and is not looked at if `beta` is 0.",
+    .abi = described_as("addmm"),
 };
 
 constinit Operator baddbmm{
@@ -72,6 +73,7 @@ constinit Operator baddbmm{
     .uses = baddbmm_uses,
     .doc = "beta * a + alpha * (batch1 by batch2), of batches of matrices; a broadcasts to the "
            "product's shape, and is not looked at if `beta` is 0.",
+    .abi = described_as("baddbmm"),
 };
 
 constinit Operator linear{
@@ -82,6 +84,7 @@ constinit Operator linear{
     .uses = linear_uses,
     .doc = "a by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., out], "
            "by a vector of `in` gives [...].",
+    .abi = described_as("linear"),
 };
 
 constinit Operator einsum{
@@ -94,6 +97,7 @@ constinit Operator einsum{
            "'bij,bjk->bik'. Letters that are not behind the arrow are summed over; without an "
            "arrow, the result has those that occur once, in order. '...' stands for dimensions "
            "that broadcast. Operands are multiplied from left to right, in pairs.",
+    .abi = described_as("einsum"),
 };
 
 }  // namespace ops

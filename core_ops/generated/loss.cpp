@@ -97,6 +97,7 @@ constinit Operator mse_loss{
     .decompose = decompose_mse_loss,
     .uses = mse_loss_uses,
     .doc = "The squared differences of `input` and `target`.",
+    .abi = described_as("mse_loss"),
 };
 
 constinit Operator l1_loss{
@@ -106,6 +107,7 @@ constinit Operator l1_loss{
     .decompose = decompose_l1_loss,
     .uses = l1_loss_uses,
     .doc = "The absolute differences of `input` and `target`.",
+    .abi = described_as("l1_loss"),
 };
 
 constinit Operator smooth_l1_loss{
@@ -117,6 +119,7 @@ constinit Operator smooth_l1_loss{
     .uses = smooth_l1_loss_uses,
     .doc = "The absolute differences d of `input` and `target` less beta / 2; where they are "
            "below `beta`, d * d / (2 * beta).",
+    .abi = described_as("smooth_l1_loss"),
 };
 
 constinit Operator binary_cross_entropy_with_logits{
@@ -128,6 +131,7 @@ constinit Operator binary_cross_entropy_with_logits{
     .uses = binary_cross_entropy_with_logits_uses,
     .doc = "-(target * log(sigmoid(input)) * pos_weight + (1 - target) * log(1 - sigmoid(input)))"
            " * weight, without overflow; both weights broadcast.",
+    .abi = described_as("binary_cross_entropy_with_logits"),
 };
 
 constinit Operator kl_div{
@@ -140,6 +144,7 @@ constinit Operator kl_div{
     .doc = "target * (log(target) - input), in which `input` is log-probabilities, and so is "
            "`target` with `log_target`. `reduction` may also be 'batchmean', the sum divided by "
            "the first size.",
+    .abi = described_as("kl_div"),
 };
 
 constinit Operator nll_loss{
@@ -152,6 +157,7 @@ constinit Operator nll_loss{
     .doc = "-input at the class that `target` names, times the class's `weight`; 0 where that is "
            "`ignore_index`. `input` is [N, C] or [N, C, d1, ...] log-probabilities, or [C], and "
            "`target` has its shape without C. The mean is weighted.",
+    .abi = described_as("nll_loss"),
 };
 
 constinit Operator cross_entropy{
@@ -164,6 +170,7 @@ constinit Operator cross_entropy{
     .doc = "nll_loss of log_softmax(input) over the classes. `target` may also be probabilities, "
            "a floating tensor of input's shape; then the mean is over the samples. "
            "`label_smoothing` takes that part of the target to all classes alike.",
+    .abi = described_as("cross_entropy"),
 };
 
 }  // namespace ops

@@ -34,6 +34,7 @@ constinit Operator matmul{
     .has_gradient = true,
     .doc = "The matrix product over the last two dimensions; the others broadcast. A vector is a "
            "row on the left, a column on the right.",
+    .abi = described_as("matmul"),
 };
 
 constinit Operator bmm{
@@ -45,6 +46,7 @@ constinit Operator bmm{
     .infer = rules::bmm,
     .has_gradient = true,
     .doc = "The matrix products of a batch, [batch, n, k] by [batch, k, m].",
+    .abi = described_as("bmm"),
 };
 
 }  // namespace ops

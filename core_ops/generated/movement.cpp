@@ -21,6 +21,7 @@ constinit Operator copy{
     .has_gradient = true,
     .doc = "The same values in memory of their own, in the order of a if it is dense, else row-"
            "major.",
+    .abi = described_as("copy"),
 };
 
 constinit Operator cast{
@@ -32,6 +33,7 @@ constinit Operator cast{
     .has_gradient = true,
     .doc = "The values as `dtype`. Floating to integral truncates toward zero; nonzero (NaN too) "
            "is true.",
+    .abi = described_as("cast"),
 };
 
 constinit Operator cat{
@@ -44,6 +46,7 @@ constinit Operator cat{
     .has_gradient = true,
     .doc = "The tensors one after the other along `dim`; their other sizes agree. Dtypes are "
            "promoted.",
+    .abi = described_as("cat"),
 };
 
 }  // namespace ops

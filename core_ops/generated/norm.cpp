@@ -179,6 +179,7 @@ constinit Operator layer_norm{
     .doc = "(a - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the "
            "last dimensions, whose sizes are `normalized_shape`, as are those of `weight` and "
            "`bias`.",
+    .abi = described_as("layer_norm"),
 };
 
 constinit Operator native_layer_norm{
@@ -193,6 +194,7 @@ constinit Operator native_layer_norm{
     .has_gradient = true,
     .doc = "layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized "
            "dimensions have size 1.",
+    .abi = described_as("native_layer_norm"),
 };
 
 constinit Operator rms_norm{
@@ -205,6 +207,7 @@ constinit Operator rms_norm{
     .doc = "a / sqrt(mean of a * a + eps) * weight, with the mean over the last dimensions, whose"
            " sizes are `normalized_shape`, as are those of `weight`. Without `eps`, the distance "
            "from 1 to the next number.",
+    .abi = described_as("rms_norm"),
 };
 
 constinit Operator native_rms_norm{
@@ -218,6 +221,7 @@ constinit Operator native_rms_norm{
     .has_gradient = true,
     .doc = "rms_norm, and with it 1 / sqrt(mean of a * a + eps), whose normalized dimensions have"
            " size 1.",
+    .abi = described_as("native_rms_norm"),
 };
 
 constinit Operator norm_backward{
@@ -229,6 +233,7 @@ constinit Operator norm_backward{
     .decompose = decompose_norm_backward,
     .uses = norm_backward_uses,
     .doc = "The gradient of native_layer_norm by a, or without `mean`, that of native_rms_norm.",
+    .abi = described_as("norm_backward"),
 };
 
 constinit Operator norm_weight_backward{
@@ -241,6 +246,7 @@ constinit Operator norm_weight_backward{
     .uses = norm_weight_backward_uses,
     .doc = "The gradient of native_layer_norm by its weight, or without `mean`, that of "
            "native_rms_norm.",
+    .abi = described_as("norm_weight_backward"),
 };
 
 constinit Operator norm_gradients{
@@ -255,6 +261,7 @@ constinit Operator norm_gradients{
     .doc = "The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, "
            "where `grad_bias` is empty. A device can find all of them while it reads `grad` and "
            "`a` once.",
+    .abi = described_as("norm_gradients"),
 };
 
 constinit Operator group_norm{
@@ -267,6 +274,7 @@ constinit Operator group_norm{
     .doc = "(a - mean) / sqrt(variance + eps) of a, [n, channels, ...], with mean and variance "
            "over each group of neighbouring channels; then times `weight` and plus `bias`, which "
            "have a number for each channel.",
+    .abi = described_as("group_norm"),
 };
 
 constinit Operator batch_norm{
@@ -280,6 +288,7 @@ constinit Operator batch_norm{
            "times `weight` and plus `bias`. In training with the batch's own mean and variance, "
            "of which the running ones take over the part `momentum`, in place (the variance as an"
            " unbiased one); otherwise with the running ones.",
+    .abi = described_as("batch_norm"),
 };
 
 constinit Operator native_batch_norm{
@@ -293,6 +302,7 @@ constinit Operator native_batch_norm{
     .has_gradient = true,
     .doc = "batch_norm by the batch's own mean and biased variance of each channel, which it "
            "returns as well.",
+    .abi = described_as("native_batch_norm"),
 };
 
 constinit Operator batch_norm_backward{
@@ -305,6 +315,7 @@ constinit Operator batch_norm_backward{
     .decompose = decompose_batch_norm_backward,
     .uses = batch_norm_backward_uses,
     .doc = "The gradients of native_batch_norm.",
+    .abi = described_as("batch_norm_backward"),
 };
 
 constinit Operator instance_norm{
@@ -318,6 +329,7 @@ constinit Operator instance_norm{
     .doc = "batch_norm of each image on its own. The running mean and variance, if there are any,"
            " take over the part `momentum` of the images' mean ones, in place, and serve without "
            "`use_input_stats`.",
+    .abi = described_as("instance_norm"),
 };
 
 }  // namespace ops

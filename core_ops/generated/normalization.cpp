@@ -44,6 +44,7 @@ constinit Operator softmax{
     .widens = true,
     .has_gradient = true,
     .doc = "exp(a) / sum(exp(a)) along `dim`, computed in `dtype`, which must be floating.",
+    .abi = described_as("softmax"),
 };
 
 constinit Operator log_softmax{
@@ -57,6 +58,7 @@ constinit Operator log_softmax{
     .widens = true,
     .has_gradient = true,
     .doc = "The logarithm of softmax along `dim`, computed in `dtype`, which must be floating.",
+    .abi = described_as("log_softmax"),
 };
 
 }  // namespace ops

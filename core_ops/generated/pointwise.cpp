@@ -508,6 +508,7 @@ constinit Operator add{
     .num_nodes = std::size(add_nodes),
     .has_gradient = true,
     .doc = "a + alpha * b, elementwise.",
+    .abi = described_as("add"),
 };
 
 constinit Operator sub{
@@ -523,6 +524,7 @@ constinit Operator sub{
     .num_nodes = std::size(sub_nodes),
     .has_gradient = true,
     .doc = "a - alpha * b, elementwise.",
+    .abi = described_as("sub"),
 };
 
 constinit Operator mul{
@@ -538,6 +540,7 @@ constinit Operator mul{
     .num_nodes = std::size(mul_nodes),
     .has_gradient = true,
     .doc = "a * b, elementwise; of bools, their conjunction.",
+    .abi = described_as("mul"),
 };
 
 constinit Operator div{
@@ -553,6 +556,7 @@ constinit Operator div{
     .num_nodes = std::size(div_nodes),
     .has_gradient = true,
     .doc = "a / b, elementwise. Integers and bools are divided as the default dtype.",
+    .abi = described_as("div"),
 };
 
 constinit Operator maximum{
@@ -568,6 +572,7 @@ constinit Operator maximum{
     .num_nodes = std::size(maximum_nodes),
     .has_gradient = true,
     .doc = "The larger of a and b, elementwise; NaN if either is.",
+    .abi = described_as("maximum"),
 };
 
 constinit Operator minimum{
@@ -583,6 +588,7 @@ constinit Operator minimum{
     .num_nodes = std::size(minimum_nodes),
     .has_gradient = true,
     .doc = "The smaller of a and b, elementwise; NaN if either is.",
+    .abi = described_as("minimum"),
 };
 
 constinit Operator where{
@@ -598,6 +604,7 @@ constinit Operator where{
     .num_nodes = std::size(where_nodes),
     .has_gradient = true,
     .doc = "a where the condition, a bool tensor, holds, and b elsewhere.",
+    .abi = described_as("where"),
 };
 
 constinit Operator neg{
@@ -612,6 +619,7 @@ constinit Operator neg{
     .num_nodes = std::size(neg_nodes),
     .has_gradient = true,
     .doc = "-a, elementwise.",
+    .abi = described_as("neg"),
 };
 
 constinit Operator abs{
@@ -626,6 +634,7 @@ constinit Operator abs{
     .num_nodes = std::size(abs_nodes),
     .has_gradient = true,
     .doc = "The absolute value, elementwise.",
+    .abi = described_as("abs"),
 };
 
 constinit Operator exp{
@@ -640,6 +649,7 @@ constinit Operator exp{
     .num_nodes = std::size(exp_nodes),
     .has_gradient = true,
     .doc = "e to the power of a, elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("exp"),
 };
 
 constinit Operator log{
@@ -654,6 +664,7 @@ constinit Operator log{
     .num_nodes = std::size(log_nodes),
     .has_gradient = true,
     .doc = "The natural logarithm, elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("log"),
 };
 
 constinit Operator sqrt{
@@ -668,6 +679,7 @@ constinit Operator sqrt{
     .num_nodes = std::size(sqrt_nodes),
     .has_gradient = true,
     .doc = "The square root, elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("sqrt"),
 };
 
 constinit Operator sin{
@@ -683,6 +695,7 @@ constinit Operator sin{
     .has_gradient = true,
     .doc = "The sine of an angle in radians, elementwise. Integers are taken as the default "
            "dtype.",
+    .abi = described_as("sin"),
 };
 
 constinit Operator cos{
@@ -698,6 +711,7 @@ constinit Operator cos{
     .has_gradient = true,
     .doc = "The cosine of an angle in radians, elementwise. Integers are taken as the default "
            "dtype.",
+    .abi = described_as("cos"),
 };
 
 constinit Operator tanh{
@@ -712,6 +726,7 @@ constinit Operator tanh{
     .num_nodes = std::size(tanh_nodes),
     .has_gradient = true,
     .doc = "The hyperbolic tangent, elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("tanh"),
 };
 
 constinit Operator sigmoid{
@@ -728,6 +743,7 @@ constinit Operator sigmoid{
     .num_nodes = std::size(sigmoid_nodes),
     .has_gradient = true,
     .doc = "1 / (1 + exp(-a)), elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("sigmoid"),
 };
 
 constinit Operator relu{
@@ -743,6 +759,7 @@ constinit Operator relu{
     .num_nodes = std::size(relu_nodes),
     .has_gradient = true,
     .doc = "The larger of a and 0, elementwise; NaN stays NaN.",
+    .abi = described_as("relu"),
 };
 
 constinit Operator floor{
@@ -757,6 +774,7 @@ constinit Operator floor{
     .num_nodes = std::size(floor_nodes),
     .has_gradient = true,
     .doc = "The largest whole number that is not above a, elementwise.",
+    .abi = described_as("floor"),
 };
 
 constinit Operator ceil{
@@ -772,6 +790,7 @@ constinit Operator ceil{
     .num_nodes = std::size(ceil_nodes),
     .has_gradient = true,
     .doc = "The smallest whole number that is not below a, elementwise.",
+    .abi = described_as("ceil"),
 };
 
 constinit Operator trunc{
@@ -787,6 +806,7 @@ constinit Operator trunc{
     .num_nodes = std::size(trunc_nodes),
     .has_gradient = true,
     .doc = "The whole number next to a on the side of 0, elementwise.",
+    .abi = described_as("trunc"),
 };
 
 constinit Operator round{
@@ -802,6 +822,7 @@ constinit Operator round{
     .num_nodes = std::size(round_nodes),
     .has_gradient = true,
     .doc = "The nearest whole number, elementwise; of two that are equally near, the even one.",
+    .abi = described_as("round"),
 };
 
 constinit Operator reciprocal{
@@ -818,6 +839,7 @@ constinit Operator reciprocal{
     .num_nodes = std::size(reciprocal_nodes),
     .has_gradient = true,
     .doc = "1 / a, elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("reciprocal"),
 };
 
 constinit Operator rsqrt{
@@ -834,6 +856,7 @@ constinit Operator rsqrt{
     .num_nodes = std::size(rsqrt_nodes),
     .has_gradient = true,
     .doc = "1 / sqrt(a), elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("rsqrt"),
 };
 
 constinit Operator square{
@@ -849,6 +872,7 @@ constinit Operator square{
     .num_nodes = std::size(square_nodes),
     .has_gradient = true,
     .doc = "a * a, elementwise.",
+    .abi = described_as("square"),
 };
 
 constinit Operator pow{
@@ -865,6 +889,7 @@ constinit Operator pow{
     .has_gradient = true,
     .doc = "a to the power of b, elementwise. Of integers it wraps, and a negative power is 0 "
            "unless a is 1 or -1.",
+    .abi = described_as("pow"),
 };
 
 constinit Operator clamp{
@@ -880,6 +905,7 @@ constinit Operator clamp{
     .num_nodes = std::size(clamp_nodes),
     .has_gradient = true,
     .doc = "a, but no less than min and then no more than max, elementwise; NaN stays NaN.",
+    .abi = described_as("clamp"),
 };
 
 constinit Operator clamp_min{
@@ -895,6 +921,7 @@ constinit Operator clamp_min{
     .num_nodes = std::size(clamp_min_nodes),
     .has_gradient = true,
     .doc = "a, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.",
+    .abi = described_as("clamp_min"),
 };
 
 constinit Operator clamp_max{
@@ -910,6 +937,7 @@ constinit Operator clamp_max{
     .num_nodes = std::size(clamp_max_nodes),
     .has_gradient = true,
     .doc = "a, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum.",
+    .abi = described_as("clamp_max"),
 };
 
 constinit Operator erf{
@@ -925,6 +953,7 @@ constinit Operator erf{
     .num_nodes = std::size(erf_nodes),
     .has_gradient = true,
     .doc = "The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to a), elementwise.",
+    .abi = described_as("erf"),
 };
 
 constinit Operator expm1{
@@ -942,6 +971,7 @@ constinit Operator expm1{
     .has_gradient = true,
     .doc = "exp(a) - 1, elementwise, without loss where a is small. Integers are taken as the "
            "default dtype.",
+    .abi = described_as("expm1"),
 };
 
 constinit Operator log1p{
@@ -959,6 +989,7 @@ constinit Operator log1p{
     .has_gradient = true,
     .doc = "log(1 + a), elementwise, without loss where a is small. Integers are taken as the "
            "default dtype.",
+    .abi = described_as("log1p"),
 };
 
 constinit Operator silu{
@@ -975,6 +1006,7 @@ constinit Operator silu{
     .num_nodes = std::size(silu_nodes),
     .has_gradient = true,
     .doc = "a * sigmoid(a), elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("silu"),
 };
 
 constinit Operator gelu{
@@ -992,6 +1024,7 @@ constinit Operator gelu{
     .has_gradient = true,
     .doc = "a times the part of a normal distribution below a, a * (1 + erf(a / sqrt(2))) / 2, "
            "elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("gelu"),
 };
 
 constinit Operator gelu_tanh{
@@ -1010,6 +1043,7 @@ constinit Operator gelu_tanh{
     .doc = "The approximation of gelu by a hyperbolic tangent, a * (1 + tanh(sqrt(2 / pi) * (a + "
            "0.044715 * a^3))) / 2, written as a sigmoid, elementwise. Integers are taken as the "
            "default dtype.",
+    .abi = described_as("gelu_tanh"),
 };
 
 constinit Operator elu{
@@ -1027,6 +1061,7 @@ constinit Operator elu{
     .has_gradient = true,
     .doc = "a where it is positive, and alpha * expm1(a) elsewhere. Integers are taken as the "
            "default dtype.",
+    .abi = described_as("elu"),
 };
 
 constinit Operator leaky_relu{
@@ -1043,6 +1078,7 @@ constinit Operator leaky_relu{
     .has_gradient = true,
     .doc = "a where it is positive, and negative_slope * a elsewhere. Integers are taken as the "
            "default dtype.",
+    .abi = described_as("leaky_relu"),
 };
 
 constinit Operator softplus{
@@ -1060,6 +1096,7 @@ constinit Operator softplus{
     .has_gradient = true,
     .doc = "log(1 + exp(a * beta)) / beta, elementwise, and a itself where a * beta is above the "
            "threshold. Integers are taken as the default dtype.",
+    .abi = described_as("softplus"),
 };
 
 constinit Operator hardswish{
@@ -1076,6 +1113,7 @@ constinit Operator hardswish{
     .num_nodes = std::size(hardswish_nodes),
     .has_gradient = true,
     .doc = "a * hardsigmoid(a), elementwise. Integers are taken as the default dtype.",
+    .abi = described_as("hardswish"),
 };
 
 constinit Operator hardsigmoid{
@@ -1093,6 +1131,7 @@ constinit Operator hardsigmoid{
     .has_gradient = true,
     .doc = "(a + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken "
            "as the default dtype.",
+    .abi = described_as("hardsigmoid"),
 };
 
 }  // namespace ops

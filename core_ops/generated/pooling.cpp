@@ -227,6 +227,7 @@ constinit Operator max_pool_with_indices{
            "three dimensions, and its int64 place in its plane, row-major. NaN is the largest. No"
            " `stride` means the kernel's size; `ceil_mode` also takes windows that begin inside "
            "and end outside.",
+    .abi = described_as("max_pool_with_indices"),
 };
 
 constinit Operator avg_pool{
@@ -244,6 +245,7 @@ constinit Operator avg_pool{
     .doc = "The mean of each window of a, [batch, channels, size...], over one to three "
            "dimensions. Padding counts as zeros, or not at all without `count_include_pad`; "
            "`divisor_override` divides in place of the number of elements.",
+    .abi = described_as("avg_pool"),
 };
 
 constinit Operator avg_pool_backward{
@@ -259,6 +261,7 @@ constinit Operator avg_pool_backward{
     .widens = true,
     .has_gradient = true,
     .doc = "The gradient of avg_pool by its input, of shape `size`, from that of its result.",
+    .abi = described_as("avg_pool_backward"),
 };
 
 constinit Operator adaptive_max_pool_with_indices{
@@ -274,6 +277,7 @@ constinit Operator adaptive_max_pool_with_indices{
     .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
            "size...], and its int64 place in its plane, row-major. Window i of n begins at "
            "floor(i * size / n) and ends before ceil((i + 1) * size / n).",
+    .abi = described_as("adaptive_max_pool_with_indices"),
 };
 
 constinit Operator max_pool1d{
@@ -285,6 +289,7 @@ constinit Operator max_pool1d{
     .uses = max_pool1d_uses,
     .doc = "The largest element of each window of a, [batch, channels, length] or without the "
            "batch. No `stride` means the kernel's size.",
+    .abi = described_as("max_pool1d"),
 };
 
 constinit Operator max_pool2d{
@@ -296,6 +301,7 @@ constinit Operator max_pool2d{
     .uses = max_pool2d_uses,
     .doc = "The largest element of each window of a, [batch, channels, height, width] or without "
            "the batch. No `stride` means the kernel's size.",
+    .abi = described_as("max_pool2d"),
 };
 
 constinit Operator max_pool3d{
@@ -307,6 +313,7 @@ constinit Operator max_pool3d{
     .uses = max_pool3d_uses,
     .doc = "The largest element of each window of a, [batch, channels, depth, height, width] or "
            "without the batch. No `stride` means the kernel's size.",
+    .abi = described_as("max_pool3d"),
 };
 
 constinit Operator avg_pool1d{
@@ -318,6 +325,7 @@ constinit Operator avg_pool1d{
     .uses = avg_pool1d_uses,
     .doc = "The mean of each window of a, [batch, channels, length] or without the batch. No "
            "`stride` means the kernel's size.",
+    .abi = described_as("avg_pool1d"),
 };
 
 constinit Operator avg_pool2d{
@@ -330,6 +338,7 @@ constinit Operator avg_pool2d{
     .uses = avg_pool2d_uses,
     .doc = "The mean of each window of a, [batch, channels, height, width] or without the batch. "
            "No `stride` means the kernel's size.",
+    .abi = described_as("avg_pool2d"),
 };
 
 constinit Operator avg_pool3d{
@@ -342,6 +351,7 @@ constinit Operator avg_pool3d{
     .uses = avg_pool3d_uses,
     .doc = "The mean of each window of a, [batch, channels, depth, height, width] or without the "
            "batch. No `stride` means the kernel's size.",
+    .abi = described_as("avg_pool3d"),
 };
 
 constinit Operator adaptive_max_pool1d{
@@ -352,6 +362,7 @@ constinit Operator adaptive_max_pool1d{
     .uses = adaptive_max_pool1d_uses,
     .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
            "length] or without the batch.",
+    .abi = described_as("adaptive_max_pool1d"),
 };
 
 constinit Operator adaptive_max_pool2d{
@@ -362,6 +373,7 @@ constinit Operator adaptive_max_pool2d{
     .uses = adaptive_max_pool2d_uses,
     .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
            "height, width] or without the batch.",
+    .abi = described_as("adaptive_max_pool2d"),
 };
 
 constinit Operator adaptive_max_pool3d{
@@ -372,6 +384,7 @@ constinit Operator adaptive_max_pool3d{
     .uses = adaptive_max_pool3d_uses,
     .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
            "depth, height, width] or without the batch.",
+    .abi = described_as("adaptive_max_pool3d"),
 };
 
 constinit Operator adaptive_avg_pool1d{
@@ -382,6 +395,7 @@ constinit Operator adaptive_avg_pool1d{
     .uses = adaptive_avg_pool1d_uses,
     .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, length] or "
            "without the batch.",
+    .abi = described_as("adaptive_avg_pool1d"),
 };
 
 constinit Operator adaptive_avg_pool2d{
@@ -392,6 +406,7 @@ constinit Operator adaptive_avg_pool2d{
     .uses = adaptive_avg_pool2d_uses,
     .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, height, "
            "width] or without the batch.",
+    .abi = described_as("adaptive_avg_pool2d"),
 };
 
 constinit Operator adaptive_avg_pool3d{
@@ -402,6 +417,7 @@ constinit Operator adaptive_avg_pool3d{
     .uses = adaptive_avg_pool3d_uses,
     .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, depth, "
            "height, width] or without the batch.",
+    .abi = described_as("adaptive_avg_pool3d"),
 };
 
 }  // namespace ops

@@ -92,6 +92,7 @@ constinit Operator philox{
     .dtypes = set_of(u32),
     .infer = rules::philox,
     .doc = "uint32 words of Philox4x32-10, row-major, from the counter `offset` on.",
+    .abi = described_as("philox"),
 };
 
 constinit Operator rand_philox{
@@ -104,6 +105,7 @@ constinit Operator rand_philox{
     .uses = rand_philox_uses,
     .doc = "Uniform numbers in [0, 1) from the words w of philox - (w >> 8) / 2^24 as float32, w "
            "/ 2^32 as float64, (w >> 21) / 2^11 as float16, (w >> 24) / 2^8 as bfloat16.",
+    .abi = described_as("rand_philox"),
 };
 
 constinit Operator randn_philox{
@@ -116,6 +118,7 @@ constinit Operator randn_philox{
     .uses = randn_philox_uses,
     .doc = "Normal numbers by Box and Muller from pairs of words (w0, w1) of philox - r cos t and"
            " r sin t with r = sqrt(-2 ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32.",
+    .abi = described_as("randn_philox"),
 };
 
 constinit Operator rand{
@@ -126,6 +129,7 @@ constinit Operator rand{
     .uses = rand_uses,
     .doc = "Uniform numbers in [0, 1) from the device's generator. Without `dtype`, of the "
            "default dtype.",
+    .abi = described_as("rand"),
 };
 
 constinit Operator randn{
@@ -136,6 +140,7 @@ constinit Operator randn{
     .uses = randn_uses,
     .doc = "Normal numbers of mean 0 and variance 1 from the device's generator. Without `dtype`,"
            " of the default dtype.",
+    .abi = described_as("randn"),
 };
 
 constinit Operator randint{
@@ -147,6 +152,7 @@ constinit Operator randint{
     .uses = randint_uses,
     .doc = "Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of "
            "uniform float64 numbers u. Without `dtype`, int64.",
+    .abi = described_as("randint"),
 };
 
 constinit Operator randperm{
@@ -157,6 +163,7 @@ constinit Operator randperm{
     .uses = randperm_uses,
     .doc = "The numbers from 0 to n - 1 in random order - the indices that sort pairs of words of"
            " philox. Without `dtype`, int64.",
+    .abi = described_as("randperm"),
 };
 
 constinit Operator dropout{
@@ -167,6 +174,7 @@ constinit Operator dropout{
     .uses = dropout_uses,
     .doc = "In training, zeroes each element with probability `p` and divides the others by 1 - "
            "p; otherwise a itself.",
+    .abi = described_as("dropout"),
 };
 
 }  // namespace ops

@@ -57,6 +57,7 @@ constinit Operator sum{
     .has_gradient = true,
     .doc = "The sum over the dimensions `dim` (all, if none are given), computed in `dtype`. "
            "Integers and bools are summed as int64.",
+    .abi = described_as("sum"),
 };
 
 constinit Operator mean{
@@ -72,6 +73,7 @@ constinit Operator mean{
     .has_gradient = true,
     .doc = "The arithmetic mean over the dimensions `dim` (all, if none are given), computed in "
            "`dtype`, which must be floating.",
+    .abi = described_as("mean"),
 };
 
 constinit Operator max{
@@ -87,6 +89,7 @@ constinit Operator max{
     .has_gradient = true,
     .doc = "The largest element over the dimensions `dim` (all, if none are given); NaN if one "
            "is.",
+    .abi = described_as("max"),
 };
 
 constinit Operator min{
@@ -102,6 +105,7 @@ constinit Operator min{
     .has_gradient = true,
     .doc = "The smallest element over the dimensions `dim` (all, if none are given); NaN if one "
            "is.",
+    .abi = described_as("min"),
 };
 
 constinit Operator argmax{
@@ -113,6 +117,7 @@ constinit Operator argmax{
     .infer = rules::argmax,
     .doc = "The int64 index of the largest element along `dim`, or in row-major order if none is "
            "given. The first of equal ones; NaN is the largest.",
+    .abi = described_as("argmax"),
 };
 
 }  // namespace ops

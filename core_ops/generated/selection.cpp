@@ -68,6 +68,7 @@ constinit Operator scatter{
     .doc = "A copy of a in which the elements at `index` along `dim` are those of `src`; of "
            "several for one place it is the last. An index outside of a is an error, at the "
            "latest when its stream is synchronized.",
+    .abi = described_as("scatter"),
 };
 
 constinit Operator index_put{
@@ -82,6 +83,7 @@ constinit Operator index_put{
            " shape; negative ones count from the end; a bool tensor names the places where it "
            "holds. Of several values for one place it is the last. An index outside of a is an "
            "error, at the latest when its stream is synchronized.",
+    .abi = described_as("index_put"),
 };
 
 constinit Operator embedding{
@@ -96,6 +98,7 @@ constinit Operator embedding{
     .doc = "The rows of `weight`, a matrix, that `indices` names. The row `padding_idx` gets no "
            "gradient; -1 stands for none. An index outside of weight is an error, at the latest "
            "when its stream is synchronized.",
+    .abi = described_as("embedding"),
 };
 
 constinit Operator topk{
@@ -111,6 +114,7 @@ constinit Operator topk{
     .doc = "The `k` largest elements along `dim`, or the smallest, in order, and the int64 "
            "indices that they had. NaN is the largest; of equal ones it is the first. They come "
            "in order even where `sorted` does not ask for it.",
+    .abi = described_as("topk"),
 };
 
 }  // namespace ops

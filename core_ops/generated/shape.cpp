@@ -91,6 +91,7 @@ constinit Operator stack{
     .uses = stack_uses,
     .doc = "The tensors, all of one shape, one after the other along a new dimension `dim`. "
            "Dtypes are promoted.",
+    .abi = described_as("stack"),
 };
 
 constinit Operator constant_pad_nd{
@@ -105,6 +106,7 @@ constinit Operator constant_pad_nd{
     .doc = "a with `value` around it. `pad` has two numbers for each padded dimension, how many "
            "elements before and behind, and begins with the last dimension; negative numbers cut "
            "away.",
+    .abi = described_as("constant_pad_nd"),
 };
 
 constinit Operator pad{
@@ -117,6 +119,7 @@ constinit Operator pad{
            "each, the last dimension first; negative numbers cut away. They are `value`, by "
            "default 0 (mode 'constant'), or those of a - mirrored at its edge without repeating "
            "it ('reflect'), its edge ('replicate'), or from its other end ('circular').",
+    .abi = described_as("pad"),
 };
 
 constinit Operator repeat{
@@ -127,6 +130,7 @@ constinit Operator repeat{
     .uses = repeat_uses,
     .doc = "a, `repeats` times along each dimension; numbers in front of a's rank make new "
            "dimensions.",
+    .abi = described_as("repeat"),
 };
 
 constinit Operator flip{
@@ -137,6 +141,7 @@ constinit Operator flip{
     .uses = flip_uses,
     .has_gradient = true,
     .doc = "The elements along each of `dims` in reverse order.",
+    .abi = described_as("flip"),
 };
 
 constinit Operator roll{
@@ -148,6 +153,7 @@ constinit Operator roll{
     .has_gradient = true,
     .doc = "The elements moved by `shifts` places along `dims`, those that leave an end entering "
            "at the other; without `dims`, in row-major order.",
+    .abi = described_as("roll"),
 };
 
 constinit Operator tril{
@@ -159,6 +165,7 @@ constinit Operator tril{
     .has_gradient = true,
     .doc = "The matrices of a with zeros above the given diagonal; a positive one lies above the "
            "main diagonal.",
+    .abi = described_as("tril"),
 };
 
 constinit Operator triu{
@@ -170,6 +177,7 @@ constinit Operator triu{
     .has_gradient = true,
     .doc = "The matrices of a with zeros below the given diagonal; a positive one lies above the "
            "main diagonal.",
+    .abi = described_as("triu"),
 };
 
 }  // namespace ops

@@ -121,6 +121,7 @@ constinit Operator prod{
     .has_gradient = true,
     .doc = "The product over the dimensions `dim` (all, if none are given), computed in `dtype`. "
            "Integers and bools are multiplied as int64.",
+    .abi = described_as("prod"),
 };
 
 constinit Operator var{
@@ -135,6 +136,7 @@ constinit Operator var{
     .has_gradient = true,
     .doc = "The variance over the dimensions `dim` (all, if none are given) - the sum of the "
            "squared distances from the mean, divided by the count less `correction`.",
+    .abi = described_as("var"),
 };
 
 constinit Operator std{
@@ -149,6 +151,7 @@ constinit Operator std{
     .has_gradient = true,
     .doc = "The standard deviation over the dimensions `dim` (all, if none are given), the square"
            " root of `var`.",
+    .abi = described_as("std"),
 };
 
 constinit Operator argmin{
@@ -161,6 +164,7 @@ constinit Operator argmin{
     .uses = argmin_uses,
     .doc = "The int64 index of the smallest element along `dim`, or in row-major order if none is"
            " given. The first of equal ones; NaN is the smallest.",
+    .abi = described_as("argmin"),
 };
 
 constinit Operator any{
@@ -174,6 +178,7 @@ constinit Operator any{
     .nodes = any_nodes,
     .num_nodes = std::size(any_nodes),
     .doc = "True where an element over the dimensions `dim` (all, if none are given) is nonzero.",
+    .abi = described_as("any"),
 };
 
 constinit Operator all{
@@ -189,6 +194,7 @@ constinit Operator all{
     .initial = 1.0,
     .doc = "True where all elements over the dimensions `dim` (all, if none are given) are "
            "nonzero.",
+    .abi = described_as("all"),
 };
 
 constinit Operator logsumexp{
@@ -202,6 +208,7 @@ constinit Operator logsumexp{
     .has_gradient = true,
     .doc = "The logarithm of the sum of exp(a) over the dimensions `dim` (all, if none are "
            "given), without overflow. Integers are taken as the default dtype.",
+    .abi = described_as("logsumexp"),
 };
 
 constinit Operator norm{
@@ -216,6 +223,7 @@ constinit Operator norm{
     .doc = "The p-norm over the dimensions `dim` (all, if none are given) - the p-th root of the "
            "sum of abs(a) to the power of p; for 0 the count of nonzero elements, for inf the "
            "largest and for -inf the smallest abs(a).",
+    .abi = described_as("norm"),
 };
 
 }  // namespace ops

@@ -19,6 +19,7 @@ constinit Operator view{
     .view = rules::view_view,
     .has_gradient = true,
     .doc = "a in another shape; one size may be -1. An error where that takes a copy.",
+    .abi = described_as("view"),
 };
 
 constinit Operator reshape{
@@ -28,6 +29,7 @@ constinit Operator reshape{
     .view = rules::reshape_view,
     .has_gradient = true,
     .doc = "a in another shape; one size may be -1. A view where possible, else a copy.",
+    .abi = described_as("reshape"),
 };
 
 constinit Operator flatten{
@@ -38,6 +40,7 @@ constinit Operator flatten{
     .has_gradient = true,
     .doc = "The dimensions from `start_dim` to `end_dim`, both included, joined. A view where "
            "possible, else a copy.",
+    .abi = described_as("flatten"),
 };
 
 constinit Operator transpose{
@@ -47,6 +50,7 @@ constinit Operator transpose{
     .view = rules::transpose_view,
     .has_gradient = true,
     .doc = "a with two dimensions swapped.",
+    .abi = described_as("transpose"),
 };
 
 constinit Operator permute{
@@ -56,6 +60,7 @@ constinit Operator permute{
     .view = rules::permute_view,
     .has_gradient = true,
     .doc = "Dimension i of the result is dimension dims[i] of a.",
+    .abi = described_as("permute"),
 };
 
 constinit Operator slice{
@@ -67,6 +72,7 @@ constinit Operator slice{
     .has_gradient = true,
     .doc = "Every `step`-th from `start` up to, without, `end` along `dim`; both are clamped and "
            "may count from the end.",
+    .abi = described_as("slice"),
 };
 
 constinit Operator select{
@@ -76,6 +82,7 @@ constinit Operator select{
     .view = rules::select_view,
     .has_gradient = true,
     .doc = "The slice at `index` along `dim`, which is dropped.",
+    .abi = described_as("select"),
 };
 
 constinit Operator narrow{
@@ -85,6 +92,7 @@ constinit Operator narrow{
     .view = rules::narrow_view,
     .has_gradient = true,
     .doc = "The `length` slices from `start` on along `dim`.",
+    .abi = described_as("narrow"),
 };
 
 constinit Operator expand{
@@ -94,6 +102,7 @@ constinit Operator expand{
     .view = rules::expand_view,
     .has_gradient = true,
     .doc = "Dimensions of size 1, and new leading ones, repeated without a copy; -1 keeps a size.",
+    .abi = described_as("expand"),
 };
 
 constinit Operator squeeze{
@@ -103,6 +112,7 @@ constinit Operator squeeze{
     .view = rules::squeeze_view,
     .has_gradient = true,
     .doc = "a without its dimensions of size 1, or without those of `dim` that have it.",
+    .abi = described_as("squeeze"),
 };
 
 constinit Operator unsqueeze{
@@ -112,6 +122,7 @@ constinit Operator unsqueeze{
     .view = rules::unsqueeze_view,
     .has_gradient = true,
     .doc = "A dimension of size 1 inserted before `dim`.",
+    .abi = described_as("unsqueeze"),
 };
 
 constinit Operator as_strided{
@@ -123,6 +134,7 @@ constinit Operator as_strided{
     .has_gradient = true,
     .doc = "Any shape and strides, in elements, that stay inside a's storage; the offset counts "
            "from its start.",
+    .abi = described_as("as_strided"),
 };
 
 constinit Operator unfold{
@@ -133,6 +145,7 @@ constinit Operator unfold{
     .has_gradient = true,
     .doc = "Windows of `size` elements, `step` apart, along `dim`; a window's elements are a new "
            "last dimension.",
+    .abi = described_as("unfold"),
 };
 
 constinit Operator diagonal{
@@ -143,6 +156,7 @@ constinit Operator diagonal{
     .has_gradient = true,
     .doc = "The diagonal of dimensions `dim1` and `dim2` as a new last dimension; a positive "
            "`offset` lies above the main one.",
+    .abi = described_as("diagonal"),
 };
 
 }  // namespace ops

@@ -121,7 +121,8 @@ def emit_operator(row):
         text += cxx.set_field("initial", str(row.initial).replace("inf", "std::numeric_limits<double>::infinity()"))
     if row.grad:
         text += cxx.set_field("has_gradient", "true")
-    return text + cxx.set_field("doc", cxx.string(row.doc, 11)) + "};\n"
+    text += cxx.set_field("doc", cxx.string(row.doc, 11))
+    return text + cxx.set_field("abi", f'described_as("{row.name}")') + "};\n"
 
 
 def emit_functions(row):

@@ -85,6 +85,16 @@ void attention_backward(const Call& call, Inferred& out) {
         call.op.name(), call.op.schema->arguments[place].name, name(dtype_of(a)),
         bp::to_string(shape_of(a)), name(dtype), bp::to_string(result));
   }
+  const Dtype sums_dtype = dtype == f64 ? f64 : f32;
+  for (const std::uint32_t place : {1u, 7u}) {
+    if (is_none(call, place)) continue;
+    const TensorImpl& a = impl_arg(call, place);
+    BP_CHECK(dtype_of(a) == sums_dtype && shape_of(a) == IntList(result.data(), 3),
+             "{}: {} is {} of shape {}, where {} of shape {} is expected; give that of "
+             "native_attention's logsumexp",
+             call.op.name(), call.op.schema->arguments[place].name, name(dtype_of(a)),
+             bp::to_string(shape_of(a)), name(sums_dtype), bp::to_string({result.data(), 3}));
+  }
   out.compute_dtype = dtype;
   for (std::uint32_t i = 0; i < 3; ++i)
     out.outputs[i] = {dtype, shape_of(impl_arg(call, at.query + i))};

@@ -60,7 +60,7 @@ TEST(InferenceMode, keeps_its_tensors_out_of_every_record) {
       "mul: 'b', shape [2], was made in inference mode, and the call is recorded for derivatives; "
       "clone() it outside of inference mode, or call under NoGrad");
   EXPECT_EQ(sentence_of([&] { copy_(inside, x); }),
-            "copy: recorded values are written in place into a tensor, shape [2], that was made in "
+            "copy_: recorded values are written in place into a tensor, shape [2], that was made in "
             "inference mode; clone() it outside of inference mode, or write under NoGrad");
   EXPECT_EQ(
       sentence_of([&] { set_requires_grad(inside); }),

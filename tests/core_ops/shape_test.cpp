@@ -153,11 +153,11 @@ TEST(Shape, wrong_calls_are_told_both_values) {
             }),
             "stack: tensor 0 has shape [2, 3] and tensor 1 has shape [3, 2]; all need the same");
   EXPECT_EQ(problem([&] { pad(a, {1}); }),
-            "constant_pad_nd: 1 numbers for rank 2; pass two for each padded dimension");
+            "pad: 1 numbers for rank 2; pass two for each padded dimension");
   EXPECT_EQ(problem([&] {
               pad(a, {-2, -2});
             }),
-            "constant_pad_nd: -2 and -2 at dimension 1 leave -1 of 3 elements; cut away fewer");
+            "pad: -2 and -2 at dimension 1 leave -1 of 3 elements; cut away fewer");
   EXPECT_EQ(problem([&] {
               pad(a, {3, 0}, "reflect");
             }),

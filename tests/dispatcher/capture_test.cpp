@@ -333,7 +333,7 @@ TEST(Capture, another_device_is_refused) {
             "neg: is on cpu:0, and this thread captures on reference:0; end the capture first");
   EXPECT_EQ(
       error_in_capture(far.device(), [&] { bp::copy_into(x, random({4})); }),
-      "randn_philox: is on cpu:0, and this thread captures on reference:0; end the capture first");
+      "randn: is on cpu:0, and this thread captures on reference:0; end the capture first");
   const Tensor other = bp::empty_tensor({4}, bp::f32, far.device());
   EXPECT_EQ(error_in_capture(cpu(), [&] { bp::copy_into(other, far); }),
             "copy: is on reference:0, and this thread captures on cpu:0; end the capture first");

@@ -156,10 +156,10 @@ TEST(Alone, without_reference_cpu_is_unaffected) {
 
 TEST(Alone, DISABLED_without_any) {
   EXPECT_TRUE(bp::registered_devices().empty());
-  EXPECT_EQ(
-      error_of([] { bp::zeros({2}); }),
-      "no plugin offers the host's device 'cpu'; devices in use: none; 'backplane doctor' shows "
-      "where plugins are looked for");
+  EXPECT_EQ(error_of([] { bp::zeros({2}); }),
+            "zeros: no plugin offers the host's device 'cpu'; devices in use: none; 'backplane "
+            "doctor' shows "
+            "where plugins are looked for");
   EXPECT_EQ(
       error_of([] { bp::device("cpu"); }),
       "there is no device 'cpu'; devices in use: none; 'backplane doctor' shows where plugins are "

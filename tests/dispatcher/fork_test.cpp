@@ -68,7 +68,7 @@ TEST(Fork, a_device_that_cannot_follow_says_so) {
       "reference:0: was opened before fork(), and this is the child; exec, or use devices first "
       "opened "
       "after fork";
-  EXPECT_EQ(in_child([&] { return error_of([&] { add(a, a); }); }), sentence);
+  EXPECT_EQ(in_child([&] { return error_of([&] { add(a, a); }); }), "add: " + sentence);
   EXPECT_EQ(in_child([&] { return error_of([&] { bp::empty_tensor({1}, bp::f32, device); }); }),
             sentence);
   EXPECT_EQ(in_child([&] { return error_of([&] { values(a); }); }), sentence);

@@ -72,8 +72,9 @@ template <class T> bp_value value_of(const std::optional<T>& optional) {
   return optional ? value_of(*optional) : bp_value{};
 }
 
-// A list of tensors as a value; holds the array that the value points to.
-class TensorListValue {
+// A list of tensors as a value; holds the array that the value points to. An undefined tensor is null in
+// it, which the call refuses.
+class BP_API TensorListValue {
  public:
   explicit TensorListValue(std::span<const Tensor> tensors);
   bp_value value() const;

@@ -66,6 +66,13 @@ struct Candidate;
 struct KernelTable;
 using LayerHandler = void (*)(const Call& call);
 
+// The part of an operator's description that errors need before it is registered.
+constexpr bp_operator described_as(const char* name) {
+  bp_operator abi{};
+  abi.name = name;
+  return abi;
+}
+
 // Rows are constant-initialized in core_ops/generated; custom operators live on the heap. Mutable
 // parts are atomics, replaced by copy-on-write: a call takes no lock.
 struct Operator {
@@ -93,7 +100,7 @@ struct Operator {
   const char* doc = "";
   void* custom = nullptr;  // custom operators: their own data (dispatcher/custom.cpp)
 
-  // Made by register_operator.
+  // Made by register_operator, which the first call sees to (ensure_operators); a row has its name before.
   bp_operator abi{};
   const Schema* schema = nullptr;
   std::uint32_t id = 0;

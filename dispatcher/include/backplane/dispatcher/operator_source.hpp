@@ -7,7 +7,7 @@
 namespace bp {
 
 // Registers every row. Defined in core_ops; called once, by ensure_operators.
-void register_core_operators();
+BP_API void register_core_operators();
 
 // Registers the rows unless that is done. Threads: any.
 BP_API void ensure_operators();

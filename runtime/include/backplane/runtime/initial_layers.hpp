@@ -4,10 +4,12 @@
 
 #include <cstdint>
 
+#include <backplane/tensor/api.hpp>
+
 namespace bp {
 
 // Key bits that each thread starts with. Defined in tracing; called before a thread has its state, which it must not ask
 // for. Threads: any.
-std::uint64_t initial_layers();
+BP_API std::uint64_t initial_layers();
 
 }  // namespace bp

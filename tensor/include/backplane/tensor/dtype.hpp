@@ -93,7 +93,10 @@ constexpr bp_dl_dtype dl_dtype(Dtype dtype) {
   return detail::dl_dtypes[index(dtype)];
 }
 
-// PyTorch's name without its prefix: "float32".
+// Throws bad_argument naming `op` unless this is one of the dtypes above: a number may have been cast to it.
+BP_API void check_is_dtype(const char* op, Dtype dtype);
+
+// PyTorch's name without its prefix: "float32"; "no dtype" for any other number.
 BP_API std::string_view name(Dtype dtype);
 
 // Accepts PyTorch's names and the short ones ("f32"); throws bad_argument for others.

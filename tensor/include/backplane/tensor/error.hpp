@@ -23,12 +23,15 @@ enum class ErrorClass : bp_code {
 // Thrown by public functions; nothing has been changed by the call that throws it.
 class BP_API Error : public std::runtime_error {
  public:
-  Error(ErrorClass error_class, const std::string& message)
-      : std::runtime_error(message), class_(error_class) {}
+  Error(ErrorClass error_class, const std::string& message, bool is_late = false)
+      : std::runtime_error(message), class_(error_class), is_late_(is_late) {}
   ErrorClass error_class() const { return class_; }
+  // It is of work that was queued before, and came out of a call that waited for it.
+  bool is_late() const { return is_late_; }
 
  private:
   ErrorClass class_;
+  bool is_late_;
 };
 
 [[noreturn]] BP_API void throw_error(ErrorClass error_class, const std::string& message);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <backplane/abi.h>
+#include <backplane/tensor/api.hpp>
 
 namespace bp::loading {
 
@@ -17,14 +18,14 @@ inline constexpr uint32_t host_abi_max = BP_ABI_LEVEL;
 // Asks for the plugin and checks the answer: its level first, then its structs. Returns the plugin's
 // code, BP_UNSUPPORTED for another level, BP_INTERNAL for a fault; writes `plugin` only on success.
 // `who` names it in messages. `said` returns what the plugin told host->set_error last, or "".
-bp_code negotiate(bp_get_plugin_fn get_plugin, const bp_host& host, std::string_view who,
-                  std::string_view (*said)(const bp_host& host), const bp_plugin** plugin,
-                  std::string* message);
+BP_API bp_code negotiate(bp_get_plugin_fn get_plugin, const bp_host& host, std::string_view who,
+                         std::string_view (*said)(const bp_host& host), const bp_plugin** plugin,
+                         std::string* message);
 
 // What is wrong with the plugin that `get_plugin` answered at `level`, as one sentence; "" if nothing.
-std::string find_fault(const bp_plugin* plugin, uint32_t level, std::string_view who);
+BP_API std::string find_fault(const bp_plugin* plugin, uint32_t level, std::string_view who);
 
 // The same for kernels and operators, which are read after init.
-std::string find_fault_in_tables(const bp_plugin& plugin);
+BP_API std::string find_fault_in_tables(const bp_plugin& plugin);
 
 }  // namespace bp::loading

@@ -1,0 +1,59 @@
+"""An application links all that the public headers declare: each function, method and variable without a body there is
+exported from libbackplane. Clang reads the declarations, and knows their names for the linker."""
+
+import json
+import shutil
+import subprocess
+
+import rule
+
+ROOMS = ("tensor", "runtime", "dispatcher", "core_ops", "tracing", "autograd", "nn", "optim")
+KINDS = ("FunctionDecl", "CXXMethodDecl", "CXXConstructorDecl", "CXXDestructorDecl", "CXXConversionDecl")
+
+
+def headers():
+    for room in ROOMS:
+        folder = rule.source / room / "include"
+        yield from (path.relative_to(folder) for path in sorted(folder.rglob("*.hpp")))
+
+
+def trees(compiler):
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-DFMT_SHARED", "-x", "c++", "-"]
+    command += [f"-I{rule.source / room / 'include'}" for room in (*ROOMS, "sdk")]
+    text = "".join(f"#include <{header}>\n" for header in headers())
+    run = subprocess.run([*command, "-Xclang", "-ast-dump=json", "-Xclang", "-ast-dump-filter=bp::"], input=text, capture_output=True,
+                         text=True, check=True)
+    decoder, at = json.JSONDecoder(), run.stdout.find("{")
+    while at >= 0:
+        tree, end = decoder.raw_decode(run.stdout, at)
+        yield tree
+        at = run.stdout.find("{", end)
+
+
+def walk(node, declared, defined):
+    kind, name = node.get("kind"), node.get("mangledName", "")
+    if kind in ("FunctionTemplateDecl", "ClassTemplateDecl", "ClassTemplatePartialSpecializationDecl", "ClassTemplateSpecializationDecl"):
+        return
+    inner = node.get("inner", ())
+    if kind in KINDS and "2bp" in name:
+        has_body = any(part.get("kind") == "CompoundStmt" for part in inner)
+        made = any(node.get(key) for key in ("isImplicit", "explicitlyDeleted", "explicitlyDefaulted", "pure", "inline"))
+        (defined if has_body or made else declared).add(name)
+    elif kind == "VarDecl" and node.get("storageClass") == "extern" and "2bp" in name:
+        declared.add(name)
+    elif kind not in KINDS:
+        for part in inner:
+            walk(part, declared, defined)
+
+
+compiler = shutil.which("clang++-14") or shutil.which("clang++")
+declared, defined = set(), set()
+for tree in trees(compiler) if compiler else ():
+    walk(tree, declared, defined)
+symbols = subprocess.run(["nm", "-D", "--defined-only", rule.build / "lib/libbackplane.so"], check=True, capture_output=True, text=True).stdout
+exported = {line.split()[-1].split("@")[0] for line in symbols.splitlines()}
+missing = sorted(declared - defined - exported)
+readable = subprocess.run(["c++filt", *missing], capture_output=True, text=True).stdout.splitlines() if missing else []
+broken = [f"a public header declares {name}, and libbackplane does not export it; mark it BP_API" for name in readable]
+broken += [] if len(declared) > 500 else [f"only {len(declared)} declarations found; is there a clang++ (apt install clang-14)?"]
+rule.report(broken, f"{len(declared)} declarations")
