@@ -79,8 +79,15 @@ inline bool find_common(const Operator& op, const ThreadState& state, const bp_v
   return true;
 }
 
-// False if the kernel says that it cannot take this call after all.
-inline bool run_common(const Operator& op, ThreadState& state, const bp_value* args,
+inline void note_uses(const bp_value* args, std::uint32_t num_args, const TensorImpl& out,
+                      StreamImpl& stream) {
+  for (std::uint32_t i = 0; i < num_args; ++i)
+    if (args[i].tag == BP_TENSOR) note_use(*TensorImpl::of(args[i].u.tensor), stream);
+  note_use(out, stream);
+}
+
+// False if the kernel says that it cannot take this call after all. The compiler finds it too long, by 30 instructions a call.
+[[gnu::always_inline]] inline bool run_common(const Operator& op, ThreadState& state, const bp_value* args,
                        std::uint32_t num_args, const Common& common, TensorImpl& out) {
   bp_tensor* outputs[1] = {&out.abi};
   StreamImpl& stream = current_stream_impl(*common.record);
@@ -95,7 +102,10 @@ inline bool run_common(const Operator& op, ThreadState& state, const bp_value* a
   call.stream = stream.raw;
   call.fault = nullptr;
   call.host_data = nullptr;
-  if (!common.record->synchronous) stream.last_operator.store(op.name(), std::memory_order_relaxed);
+  if (!common.record->synchronous) {
+    stream.last_operator.store(op.name(), std::memory_order_relaxed);
+    note_uses(args, num_args, out, stream);
+  }
   const bp_code code = common.entry->run(common.entry->self, &call);
   if (code != BP_OK) [[unlikely]] {
     if (code == BP_UNSUPPORTED) return false;

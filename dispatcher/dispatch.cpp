@@ -150,6 +150,15 @@ void allocate_all(const Call& call, const Inferred& inferred, Device device) {
       call.results[i] = empty_tensor(inferred.outputs[i].shape, inferred.outputs[i].dtype, device);
 }
 
+// The memory of all that this call is about; what is made on the way belongs to the stream itself.
+void note_uses(const Call& call, StreamImpl& stream) {
+  for_each_tensor(call, [&](std::uint32_t, const bp_tensor& tensor) {
+    note_use(*TensorImpl::of(&tensor), stream);
+  });
+  for (std::uint32_t i = 0; i < call.num_results; ++i)
+    if (call.results[i].defined()) note_use(*call.results[i].impl(), stream);
+}
+
 void fill_result(const Call& call, const Inferred& inferred, Device device) {
   allocate_all(call, inferred, device);
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
@@ -179,6 +188,7 @@ void execute(const Call& call) {
   Temporaries temporaries;
   convert_inputs(call, inferred, temporaries);
   Frame frame{call, inferred, record, current_stream_impl(record), temporaries};
+  if (!record.synchronous) note_uses(call, frame.stream);
   climb(frame);
 }
 

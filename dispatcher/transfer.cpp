@@ -51,6 +51,8 @@ bool copy_between_peers(DeviceRecord& to, const Tensor& target, DeviceRecord& fr
       find_extension(*to.backend, BP_PEER, BP_PEER_VERSION, loading::abi_size("bp_peer", 1)));
   if (!peer || !peer->copy) return false;
   StreamImpl &to_stream = current_stream_impl(to), &from_stream = current_stream_impl(from);
+  note_use(*target.impl(), to_stream);
+  note_use(*source.impl(), from_stream);
   const bp_region to_region = region_of(target), from_region = region_of(source);
   clear_plugin_error();
   const bp_code code =
@@ -77,8 +79,12 @@ void copy_into(const Tensor& target, const Tensor& source) {
     if (current_capture()) [[unlikely]]
       return capture_copy(target, source);
     DeviceRecord& record = device_record(target.device());
-    copy_region(record, region_of(target), region_of(source), BP_COPY_WITHIN,
-                current_stream_impl(record));
+    StreamImpl& stream = current_stream_impl(record);
+    if (!record.synchronous) {
+      note_use(*target.impl(), stream);
+      note_use(*source.impl(), stream);
+    }
+    copy_region(record, region_of(target), region_of(source), BP_COPY_WITHIN, stream);
     target.impl()->storage->bump_version();
     return;
   }

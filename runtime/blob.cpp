@@ -1,12 +1,11 @@
 // Tensors over memory of the application, and streams that use a tensor besides its own.
 #include "blob.hpp"
 
-#include <algorithm>
 #include <memory>
-#include <mutex>
-#include <vector>
+#include <new>
 
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/capturing.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -19,40 +18,45 @@ namespace {
 
 // Memory of the application.
 struct Blob : Storage {
-  StreamImpl* stream = nullptr;  // whose work may use it: the one current when it was made
-  CoreMutex mutex;               // guards what follows
-  std::vector<StreamState*> other_streams;
+  StreamUses uses;  // of other streams than the one current when it was made
+  std::atomic<std::uint32_t> num_waiting{0};  // streams that it is released after
   void (*forget)(bp_device* device, bp_handle handle) = nullptr;  // if the plugin has adopted it
   void (*deleter)(void*) = nullptr;
   void* context = nullptr;
 };
 
+StreamImpl& own_stream(const Blob& blob) {
+  return *blob.stream.load(std::memory_order_relaxed);
+}
+
 void forget(Blob& blob) {
-  const DeviceState& device = state_of(*blob.stream->record);
+  const DeviceState& device = state_of(*own_stream(blob).record);
   if (blob.forget && !device.is_left_behind()) blob.forget(device.handle, blob.handle);
 }
 
 void delete_blob(void* pointer) {
   auto* blob = static_cast<Blob*>(pointer);
-  DeviceRecord& record = *blob->stream->record;
+  DeviceRecord& record = *own_stream(*blob).record;
   forget(*blob);
   if (blob->deleter) blob->deleter(blob->context);
   delete blob;
   record.live_blobs.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void release_blob(Storage* storage) {
-  auto* blob = static_cast<Blob*>(storage);
-  for (StreamState* stream : blob->other_streams) wait_quietly(*stream);
-  release_after(*blob->stream, delete_blob, blob);
+void pass_one_stream(void* pointer) {
+  auto* blob = static_cast<Blob*>(pointer);
+  if (blob->num_waiting.fetch_sub(1, std::memory_order_acq_rel) == 1) delete_blob(blob);
 }
 
-void record_stream(Blob& blob, StreamState& stream) {
-  if (&stream == blob.stream) return;
-  const std::lock_guard lock(blob.mutex);
-  auto& streams = blob.other_streams;
-  if (std::find(streams.begin(), streams.end(), &stream) == streams.end())
-    streams.push_back(&stream);
+// Whoever drops the last handle does not wait for streams at work.
+void release_blob(Storage* storage) {
+  auto* blob = static_cast<Blob*>(storage);
+  blob->num_waiting.store(1, std::memory_order_relaxed);
+  for (const StreamUse* use = blob->uses.first(); use; use = use->next) {
+    blob->num_waiting.fetch_add(1, std::memory_order_relaxed);
+    release_after(*use->stream, pass_one_stream, blob);
+  }
+  release_after(own_stream(*blob), pass_one_stream, blob);
 }
 
 bool is_address(const DeviceRecord& record, const NativeHandle& memory) {
@@ -107,7 +111,7 @@ Tensor tensor_over(const char* op, DeviceRecord& record, const NativeHandle& mem
   blob->device = record.device;
   blob->host_readable = record.host_readable;
   blob->release = release_blob;
-  blob->stream = &current_stream_impl(record);
+  blob->stream.store(&current_stream_impl(record), std::memory_order_relaxed);
   blob->deleter = deleter;
   blob->context = context;
   // A tensor without elements may point anywhere.
@@ -143,16 +147,30 @@ Tensor tensor_from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
                      context);
 }
 
+void record_stream(const Tensor& tensor, const Stream& stream) {
+  record_stream(tensor, stream.impl());
+}
+
 void record_stream(const Tensor& tensor, StreamImpl* stream) {
   BP_CHECK(tensor.defined(), "record_stream: the tensor is undefined");
   BP_CHECK(stream, "record_stream: the stream is null");
-  Storage* storage = tensor.impl()->storage;
   // A synchronous stream is past everything already.
-  if (!storage || stream->record->synchronous) return;
-  if (PoolBlock* block = CachingAllocator::block_of(*storage)) {
-    block->segment->allocator->record_stream(*block, state_of(*stream));
-  } else if (storage->release == release_blob) {
-    record_stream(static_cast<Blob&>(*storage), state_of(*stream));
+  if (tensor.impl()->storage && !stream->record->synchronous) note_use(*tensor.impl(), *stream);
+}
+
+// What a capture uses it keeps itself, for as long as there may be replays.
+void detail::note_use_elsewhere(Storage& storage, StreamImpl& stream) {
+  if (current_capture()) return;
+  try {
+    if (PoolBlock* block = CachingAllocator::block_of(storage))
+      block->uses.add(state_of(stream));
+    else if (storage.release == release_blob)
+      static_cast<Blob&>(storage).uses.add(state_of(stream));
+  } catch (const std::bad_alloc&) {
+    throw_error(ErrorClass::out_of_memory,
+                fmt::format("no host memory to note that another stream of {} uses a tensor's "
+                            "memory; free some and call again",
+                            stream.record->name));
   }
 }
 

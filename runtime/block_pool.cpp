@@ -97,7 +97,6 @@ PoolBlock* BlockPool::new_block() noexcept {
   block->release = prototype_.release;
   block->taken = false;
   block->for_core = false;
-  block->uses = nullptr;
   return block;
 }
 
@@ -224,7 +223,10 @@ void BlockPool::hand_over(StreamImpl* from, StreamImpl* to) {
     FreeBlocks& source = free_blocks(from, segment->kind);
     FreeBlocks& target = free_blocks(to, segment->kind);
     for (PoolBlock* block = segment->first; block; block = block->upper) {
-      if (block->taken) continue;
+      if (block->taken) {
+        block->stream.store(to, std::memory_order_relaxed);
+        continue;
+      }
       source.remove(*block);
       target.insert(*block);
     }

@@ -9,12 +9,13 @@
 
 #include <backplane/tensor/storage.hpp>
 
+#include "stream_uses.hpp"
+
 namespace bp {
 
 class CachingAllocator;
 struct PoolBlock;
 struct StreamImpl;
-struct StreamUse;
 
 // Who gave a segment and takes it back.
 struct MemorySource {
@@ -46,7 +47,7 @@ struct PoolBlock : Storage {
   PoolBlock* upper = nullptr;
   PoolBlock* previous = nullptr;  // in its list of free or waiting blocks
   PoolBlock* next = nullptr;
-  StreamUse* uses = nullptr;  // other streams that use it: record_stream
+  StreamUses uses;
   bool taken = false;
   bool for_core = false;  // not a tensor's: left out of statistics and snapshots
 };
@@ -93,7 +94,7 @@ class BlockPool {
 
   // Makes sure that hand_over cannot fail.
   void prepare_hand_over(StreamImpl* from, StreamImpl* to);
-  // Everything of the one stream belongs to the other from now on, whoever holds it.
+  // Everything of the one stream belongs to the other from now on, whoever holds it, and may be used there.
   void hand_over(StreamImpl* from, StreamImpl* to);
 
   // Takes all segments without a taken block out of the pool, of every stream but those of graphs.

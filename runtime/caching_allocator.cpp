@@ -62,7 +62,7 @@ CachingAllocator::~CachingAllocator() {
 
 // On a synchronous device all work is done when a block comes back: one pool serves every stream.
 StreamImpl& CachingAllocator::pool_of(StreamImpl& stream) const {
-  return device_.synchronous && !state_of(stream).is_pool ? *device_.default_stream : stream;
+  return device_.synchronous && !state_of(stream).pool_of ? *device_.default_stream : stream;
 }
 
 CachingAllocator::Request CachingAllocator::plan(StreamImpl& stream, std::uint64_t bytes,
@@ -130,16 +130,18 @@ PoolBlock* CachingAllocator::take(const Request& request) {
   const std::lock_guard lock(mutex_);
   PoolBlock* block = pool_.take(request.stream, request.kind, request.bytes);
   if (!block) return nullptr;
-  start(*block, request.for_core);
+  start(*block, request);
   note_peaks(small);
   return block;
 }
 
-void CachingAllocator::start(PoolBlock& block, bool for_core) {
+void CachingAllocator::start(PoolBlock& block, const Request& request) {
+  StreamImpl* captured = state_of(*request.stream).pool_of;
   block.refs.store(1, std::memory_order_relaxed);
   block.version.store(0, std::memory_order_relaxed);
-  block.for_core = for_core;
-  if (for_core) return;
+  block.stream.store(captured ? captured : request.stream, std::memory_order_relaxed);
+  block.for_core = request.for_core;
+  if (request.for_core) return;
   ++counted_.num_allocations;
   counted_.allocated_bytes += block.bytes;
 }
@@ -155,7 +157,7 @@ PoolBlock* CachingAllocator::block_of(Storage& storage) {
 }
 
 void CachingAllocator::release(PoolBlock& block) noexcept {
-  if (block.uses) return start_waiting(block);
+  if (!block.uses.empty()) return start_waiting(block);
   const std::lock_guard lock(mutex_);
   finish(block);
   pool_.give_back(block);
@@ -201,7 +203,7 @@ PoolBlock* CachingAllocator::reserve(Request& request, std::uint64_t segment_byt
   Segment& segment = *prepared.segment;
   segment.allocator = this;
   segment.kind = request.kind;
-  segment.is_of_graph = state_of(*request.stream).is_pool;
+  segment.is_of_graph = state_of(*request.stream).pool_of != nullptr;
   segment.bytes = segment_bytes;
   try {
     segment.handle = ask_backend(request, segment_bytes, segment.source);
@@ -218,7 +220,7 @@ PoolBlock* CachingAllocator::reserve(Request& request, std::uint64_t segment_byt
   }
   ++counted_.num_backend_allocations;
   PoolBlock* block = pool_.add_segment(std::move(prepared), request.bytes);
-  start(*block, request.for_core);
+  start(*block, request);
   note_peaks(small);
   return block;
 }

@@ -15,13 +15,6 @@
 
 namespace bp {
 
-// Another stream that uses a block, and the point of it that the block waits for once released.
-struct StreamUse {
-  StreamState* stream = nullptr;
-  bp_event* event = nullptr;
-  StreamUse* next = nullptr;
-};
-
 // One for each open device. Threads: any. Calls no plugin while it holds its lock.
 class CachingAllocator {
  public:
@@ -35,7 +28,6 @@ class CachingAllocator {
   // The same for the core's own use: not in the statistics.
   PoolBlock* allocate_for_core(StreamImpl& stream, std::uint64_t bytes);
   void release(PoolBlock& block) noexcept;
-  void record_stream(PoolBlock& block, StreamState& stream);
   // A pool for allocate() besides those of the streams, which belongs to `heir` at its end.
   void begin_pool(StreamState& pool, StreamImpl& heir);
   void end_pool(StreamState& pool, StreamImpl& heir) noexcept;
@@ -84,14 +76,14 @@ class CachingAllocator {
   PoolBlock* reserve(Request& request, std::uint64_t segment_bytes);
   bp_handle ask_backend(Request& request, std::uint64_t bytes, MemorySource& source);
   void check_handle(bp_handle handle, std::uint64_t alignment, const MemorySource& source);
-  void start(PoolBlock& block, bool for_core);
+  void start(PoolBlock& block, const Request& request);
   void finish(PoolBlock& block);
   void give_back_segments(const std::vector<std::unique_ptr<Segment>>& segments);
   std::uint64_t alignment_of(std::uint64_t segment_bytes) const;
   [[noreturn]] void throw_out_of_memory(const Request& request);
   [[noreturn]] void throw_too_large(std::uint64_t asked) const;
 
-  // Blocks that other streams still use.
+  // Blocks that other streams still use, the oldest first.
   void start_waiting(PoolBlock& block) noexcept;
   void poll_waiting() noexcept;
 
@@ -107,6 +99,7 @@ class CachingAllocator {
   CoreMutex mutex_;  // guards what follows
   BlockPool pool_;
   PoolBlock* waiting_ = nullptr;
+  PoolBlock* last_waiting_ = nullptr;  // if there is one
   CustomAllocator custom_;
   MemoryStatistics counted_;  // of pool_ alone: small blocks are added when somebody asks
 };

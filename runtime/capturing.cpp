@@ -15,7 +15,7 @@ GraphMemory::GraphMemory(StreamImpl& stream)
   pool_->record = stream.record;
   pool_->raw = stream.raw;
   pool_->id = stream.id;
-  pool_->is_pool = true;
+  pool_->pool_of = &stream;
   device.allocator->begin_pool(*pool_, stream);
   if (state_of(stream).is_adopted) try_retain(stream);  // replays report their faults there
   device.live_graphs.fetch_add(1, std::memory_order_relaxed);

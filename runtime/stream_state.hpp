@@ -26,7 +26,8 @@ struct StreamState : StreamImpl {
   std::atomic<bool> has_releases{false};
   // The device records what is given to it, which is idle but for that: waiting would be an error.
   std::atomic<bool> is_recorded{false};
-  bool is_pool = false;  // no stream, but the name of a graph's pool in the allocator
+  // Not null: no stream, but the name of a graph's pool in the allocator, for work of this stream's capture.
+  StreamImpl* pool_of = nullptr;
   // The application's queue (adopted_streams.cpp): `raw` and `native` change when the last Stream over it goes, so
   // that others than its holders pin it first.
   bool is_adopted = false;

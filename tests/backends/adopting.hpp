@@ -125,7 +125,7 @@ template <class Maker> class Adopting : public testing::Test {
         const bp::StreamGuard guard(other);
         bp::copy_into(tensor, fives);
       }
-      bp::record_stream(tensor, other.impl());
+      bp::record_stream(tensor, other);
       std::thread later([this] {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         EXPECT_EQ(num_deleted, 0);

@@ -233,11 +233,12 @@ TEST_F(Dlpack, the_deleter_waits_for_the_streams_that_use_the_memory) {
     const Tensor ours = from_dlpack(theirs.get());
     late.give_work(stream);
     late.give_work(second);
-    record_stream(ours, second.impl());
+    record_stream(ours, second);
   }
+  stream.synchronize();
+  EXPECT_FALSE(second.query()) << "whoever dropped the tensor has waited";
   EXPECT_EQ(theirs.num_deleted, 0);
-  EXPECT_TRUE(second.query());
-  synchronize(other.device());
+  second.synchronize();
   EXPECT_EQ(theirs.num_deleted, 1);
 }
 

@@ -114,7 +114,7 @@ TEST_F(EmptyTensor, over_memory_of_the_application_runs_the_deleter_once) {
     const Tensor tensor = tensor_from_blob(values, {2, 3}, {3, 1}, f32, device, count, &deleted);
     EXPECT_EQ(tensor.data<float>(), values);
     const Tensor copy = tensor;
-    record_stream(tensor, Stream::current(device).impl());
+    record_stream(tensor, Stream::current(device));
   }
   EXPECT_EQ(deleted, 1);
   EXPECT_EQ(text_of([&] { tensor_from_blob(nullptr, {2}, {1}, f32, device, count, &deleted); }),

@@ -223,7 +223,7 @@ TEST_F(Interop, memory_outlives_the_queue_that_it_was_made_for) {
   Tensor kept, shared = empty_tensor({1000}, f32, device());
   {
     const Stream stream = adopt_stream(device(), handle_of(*queue));
-    record_stream(shared, stream.impl());
+    record_stream(shared, stream);
     const StreamGuard guard(stream);
     kept = empty_tensor({1000}, f32, device());
   }

@@ -163,8 +163,8 @@ TEST_F(Streams, a_recorded_stream_holds_the_memory_until_it_has_passed) {
   const Stream other(device());
   Tensor used = tensor(5000);
   Storage* storage = used.impl()->storage;
-  record_stream(used, other.impl());
-  record_stream(used, other.impl());
+  record_stream(used, other);
+  record_stream(used, other);
   fake.give_work(other);
   used = {};
   const Tensor meanwhile = tensor(5000);
@@ -180,7 +180,7 @@ TEST_F(Streams, exhaustion_waits_for_recorded_streams) {
   const Stream other(device());
   {
     const Tensor used = tensor(60 * mib);
-    record_stream(used, other.impl());
+    record_stream(used, other);
     fake.give_work(other);
   }
   const Tensor next = tensor(60 * mib);
@@ -193,7 +193,7 @@ TEST_F(Streams, recorded_streams_work_without_events) {
   const Stream other(device());
   Tensor used = tensor(5000);
   Storage* storage = used.impl()->storage;
-  record_stream(used, other.impl());
+  record_stream(used, other);
   fake.give_work(other);
   used = {};
   const Tensor meanwhile = tensor(5000);
@@ -201,6 +201,69 @@ TEST_F(Streams, recorded_streams_work_without_events) {
   fake.finish(other);
   const Tensor after = tensor(5000);
   EXPECT_EQ(after.impl()->storage, storage);
+}
+
+TEST_F(Streams, those_that_use_the_memory_are_noted_once_and_the_own_one_never) {
+  const Stream own = Stream::default_of(device()), other(device());
+  Tensor used = tensor(5000);
+  const Storage* storage = used.impl()->storage;
+  note_use(*used.impl(), *own.impl());
+  fake.give_work(own);
+  used = {};
+  EXPECT_EQ(tensor(5000).impl()->storage, storage) << "work of its own stream comes in order";
+  used = tensor(5000);
+  const int num_events = fake.num_events;
+  for (int i = 0; i < 10; ++i) note_use(*used.impl(), *other.impl());
+  fake.give_work(other);
+  used = {};
+  EXPECT_EQ(fake.num_events, num_events + 1);
+  EXPECT_NE(tensor(5000).impl()->storage, storage);
+}
+
+TEST_F(Streams, are_asked_once_however_much_memory_waits_for_them) {
+  static std::atomic<int> num_asked;
+  num_asked = 0;
+  fake.queue.query_event = [](bp_device* device, bp_event* event) {
+    ++num_asked;
+    return FakePlugin::query_event(device, event);
+  };
+  const Stream first(device()), second(device());
+  std::vector<Tensor> used;
+  for (int i = 0; i < 100; ++i) used.push_back(tensor(5000));
+  for (const Tensor& each : used)
+    for (const Stream* stream : {&first, &second}) record_stream(each, *stream);
+  for (const Stream* stream : {&first, &second}) fake.give_work(*stream);
+  used.clear();
+  tensor(5000);
+  EXPECT_LE(num_asked, 2);
+  // Work that comes later than the releases is not waited for.
+  const MemoryStatistics before = memory_statistics(device());
+  for (const Stream* stream : {&first, &second}) {
+    fake.finish(*stream);
+    fake.give_work(*stream);
+  }
+  for (int i = 0; i < 100; ++i) used.push_back(tensor(5000));
+  EXPECT_EQ(memory_statistics(device()).reserved_bytes, before.reserved_bytes);
+}
+
+TEST_F(Streams, get_no_event_while_the_device_records_them) {
+  static std::atomic<int> num_recorded;
+  num_recorded = 0;
+  fake.queue.record_event = [](bp_device* device, bp_event* event, bp_stream* stream) {
+    ++num_recorded;
+    return FakePlugin::record_event(device, event, stream);
+  };
+  const Stream other(device());
+  Tensor used = tensor(5000);
+  Storage* storage = used.impl()->storage;
+  record_stream(used, other);
+  set_recorded(*other.impl(), true);
+  used = {};
+  EXPECT_NE(tensor(5000).impl()->storage, storage);
+  EXPECT_EQ(num_recorded, 0);
+  set_recorded(*other.impl(), false);
+  tensor(5000);
+  EXPECT_EQ(tensor(5000).impl()->storage, storage);
 }
 
 struct Flag {

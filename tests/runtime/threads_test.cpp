@@ -123,7 +123,7 @@ TEST(Threads, eight_at_once_on_streams_of_their_own) {
           empty_tensor({1 + static_cast<std::int64_t>(random() % 100000)}, u8, acme.device());
       fake.give_work(mine);
       if (random() % 4 == 0) {
-        record_stream(tensor, other.impl());
+        record_stream(tensor, other);
         fake.give_work(other);
       }
       if (random() % 16 == 0) mine.synchronize();

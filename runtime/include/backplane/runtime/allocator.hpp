@@ -11,12 +11,14 @@
 
 namespace bp {
 
+class Stream;
+
 // Free blocks of one device that this thread has just used, by size in steps of 64 bytes: taking and
 // giving back one costs a few instructions and no lock. Only for synchronous devices, where a block
 // may be used again at once.
 struct SmallBlock : Storage {
+  std::uint16_t size_class = 0;  // where Storage leaves room: a SmallBlock is one cache line
   SmallBlock* next_free = nullptr;
-  std::uint32_t size_class = 0;
 };
 struct ThreadCache {
   static constexpr std::uint64_t step = 64;
@@ -60,9 +62,23 @@ BP_API Tensor empty_strided_tensor(IntList shape, IntList strides, Dtype dtype, 
 BP_API Tensor tensor_from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
                                Device device, void (*deleter)(void* context), void* context);
 
-// Tells the allocator that `stream` uses the tensor's memory too: it is not given out again before
-// that stream has passed its present end.
+// Tells the allocator that work on `stream` uses the tensor's memory, which the core cannot know of: that of the
+// application itself, on handles that it has taken out (native_handle, DLPack). Call it while you hold the tensor; once the
+// last handle is gone, the memory is not given out again before the stream has passed that moment's end of its work.
+// Calls of operators, copies and replays need no word, on whichever stream they are.
+BP_API void record_stream(const Tensor& tensor, const Stream& stream);
 BP_API void record_stream(const Tensor& tensor, StreamImpl* stream);
+
+namespace detail {
+BP_API void note_use_elsewhere(Storage& storage, StreamImpl& stream);
+}
+// The same for the core's own calls: before work that uses the storage is given to the stream. A compare, where that is
+// the storage's own. For asynchronous devices; others are done with everything that they were given.
+inline void note_use(const TensorImpl& impl, StreamImpl& stream) {
+  Storage* storage = impl.storage;
+  if (storage->stream.load(std::memory_order_relaxed) != &stream) [[unlikely]]
+    detail::note_use_elsewhere(*storage, stream);
+}
 
 struct MemoryStatistics {
   std::uint64_t allocated_bytes = 0, peak_allocated_bytes = 0;  // held by tensors

@@ -37,7 +37,7 @@ BP_API NativeKinds native_kinds(Device device);
 BP_API NativeHandle native_handle(Device device, std::string_view kind = {});
 BP_API NativeHandle native_handle(const Stream& stream, std::string_view kind = {});
 BP_API NativeHandle native_handle(const Event& event, std::string_view kind = {});
-// Work on the memory that the caller gives to other queues is the caller's to order, and to tell: record_stream.
+// Work on the memory that the caller gives to queues is the caller's to order, and to tell: record_stream (allocator.hpp).
 BP_API NativeMemory native_memory(const Tensor& tensor, std::string_view kind = {});
 
 // The context, or what else of the application's the device is to be opened with, which outlives it. Before the

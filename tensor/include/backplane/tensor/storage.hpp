@@ -9,6 +9,8 @@
 
 namespace bp {
 
+struct StreamImpl;
+
 // A piece of an allocation. Providers derive from it (the allocator's blocks are storages, so that
 // taking one from a pool is all the work of a new tensor); tensors share it by counting.
 // Threads: the counters are atomic; the other fields do not change while it is shared.
@@ -18,9 +20,12 @@ struct Storage {
   bp_handle handle = 0;
   std::uint64_t offset = 0;  // from the start of the allocation
   std::uint64_t bytes = 0;
-  Device device;
-  bool host_readable = false;           // handle + offset is an address that this process may use
   void (*release)(Storage*) = nullptr;  // called by the thread that drops the last reference
+  // Whose work may use it without a word to the provider, which is told of every other stream: note_use. Null: the
+  // provider does not care. It changes only when its stream goes and another one takes over what that had.
+  std::atomic<StreamImpl*> stream{nullptr};
+  Device device;
+  bool host_readable = false;  // handle + offset is an address that this process may use
 
   void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void drop() {
