@@ -104,6 +104,39 @@ ProbePlan streams(const std::string& variant, const Subject& subject) {
   return plan;
 }
 
+std::vector<std::string> handed_memory(const Subject& subject, int) {
+  if (!subject.has_streams || !subject.has_events || subject.synchronous()) return {};
+  if (subject.kernels_of("add").empty() && !subject.compiles) return {"copies"};
+  return {"copies", "calls"};
+}
+
+// As an application with threads and streams of its own does it: memory is dropped while another stream still uses it, and
+// the core gives it on when the device says that this has ended.
+ProbePlan side_streams(const std::string& variant, const Subject&) {
+  ProbePlan plan;
+  plan.lane = "core";
+  plan.scripts = 1;
+  plan.once = true;
+  plan.timeout_seconds = 90;
+  plan.add(
+      {{"do", "side_streams"}, {"threads", 4}, {"rounds", 300}, {"calls", variant == "calls"}});
+  plan.judge = [](const Json& answer) -> std::string {
+    const Json& result = result_of(answer, 0);
+    if (code_of(result) != BP_OK) return message_of(result);
+    if (const auto& said = result["message"].get_ref<const std::string&>(); !said.empty())
+      return "four threads with side streams: " + said;
+    const auto wrong = result["wrong"].get<std::int64_t>();
+    return wrong == 0
+               ? ""
+               : fmt::format(
+                     "{} of {} tensors that were handed from stream to stream by events have "
+                     "other values: work ran out of order, or an event or a stream was said "
+                     "to be reached too early",
+                     wrong, result["checked"].get<std::int64_t>());
+  };
+  return plan;
+}
+
 std::vector<std::string> one_dtype_calls(const Subject& subject, int profile) {
   return profile == 0 ? std::vector<std::string>() : small_calls(subject, 0);
 }
@@ -248,6 +281,7 @@ ProbePlan together(const std::string& variant, const Subject& subject) {
 const std::vector<Probe>& stress_probes() {
   static const std::vector<Probe> probes = {{"calls", small_calls, calls},
                                             {"streams", streamed_calls, streams},
+                                            {"side_streams", handed_memory, side_streams},
                                             {"host", one_dtype_calls, host}};
   return probes;
 }

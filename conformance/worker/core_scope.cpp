@@ -13,6 +13,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "worker/guarded_block.hpp"
+#include "worker/side_streams.hpp"
 
 namespace bp::conform {
 namespace {
@@ -78,6 +79,7 @@ Json CoreScope::step(const Json& step) {
   if (what == "backward") return backward(step);
   if (what == "host") return set_host(step);
   if (what == "alive") return alive();
+  if (what == "side_streams") return run_side_streams(record_, step);
   if (what == "stream") {
     streams_[step.at("object").get<int>()] =
         std::make_unique<Stream>(record_.device, step.value("priority", 0));

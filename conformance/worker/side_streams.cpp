@@ -1,0 +1,145 @@
+// A tensor is written on one stream, read and written again on another one after an event, and dropped while that work is
+// still to come: the next tensor on the first stream gets the memory as soon as the core thinks that it may. What a device
+// says too early of an event or a stream, or does in another order, shows in the values.
+#include "worker/side_streams.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include <backplane/core_ops/generated/pointwise.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/stream.hpp>
+#include <backplane/tensor/error.hpp>
+
+namespace bp::conform {
+namespace {
+
+constexpr int num_values = 8;
+constexpr std::int64_t sizes[] = {250, 25'000, 100'000};
+constexpr std::size_t num_sizes = std::size(sizes);
+
+struct Findings {
+  std::atomic<std::int64_t> checked{0}, wrong{0};
+  std::mutex mutex;
+  std::string message;
+};
+
+// A tensor whose elements are all `value` once the event is reached.
+struct Handed {
+  Tensor tensor;
+  float value;
+  Event written;
+};
+
+class Hands {
+ public:
+  Hands(Device device, bool calls, unsigned seed, Findings& findings)
+      : device_(device), calls_(calls), random_(seed),
+        findings_(findings), streams_{Stream::default_of(device), Stream(device), Stream(device)} {
+    for (const std::int64_t size : sizes)
+      for (int value = 0; value < num_values; ++value) {
+        const std::vector<float> values(static_cast<std::size_t>(size), static_cast<float>(value));
+        sources_.push_back(empty_tensor({size}, f32, device));
+        copy_from_host_memory(sources_.back(), values.data());
+      }
+  }
+
+  void run(std::int64_t rounds) {
+    for (std::int64_t i = 0; i < rounds; ++i) {
+      hand_over();
+      if (kept_.size() > 12) check_one();
+    }
+    while (!kept_.empty()) check_one();
+  }
+
+ private:
+  std::size_t pick(std::size_t count) { return random_() % count; }
+  const Tensor& source(std::size_t size, std::size_t value) const {
+    return sources_[size * num_values + value];
+  }
+
+  void hand_over() {
+    const std::size_t size = pick(num_sizes), value = pick(num_values), from = pick(3);
+    const Stream &first = streams_[from], &second = streams_[(from + 1 + pick(2)) % 3];
+    Tensor given = written_on(first, size, value);
+    Event written(device_);
+    written.record(first);
+    written.wait(second);
+    const StreamGuard guard(second);
+    Tensor kept = empty_tensor({sizes[size]}, f32, device_);
+    copy_into(kept, given);
+    auto expected = static_cast<float>(value);
+    if (calls_) {
+      kept = add(given, kept);
+      expected += expected;
+    }
+    // Its next owner would find this, if it came too late.
+    if (pick(2)) copy_into(given, source(size, (value + 1) % num_values));
+    given = {};
+    Event done(device_);
+    done.record(second);
+    kept_.push_back(std::make_unique<Handed>(Handed{std::move(kept), expected, std::move(done)}));
+  }
+
+  Tensor written_on(const Stream& stream, std::size_t size, std::size_t value) {
+    const StreamGuard guard(stream);
+    Tensor made = empty_tensor({sizes[size]}, f32, device_);
+    copy_into(made, source(size, value));
+    return made;
+  }
+
+  void check_one() {
+    std::swap(kept_[pick(kept_.size())], kept_.back());
+    const Handed& one = *kept_.back();
+    const Stream& stream = streams_[pick(3)];
+    one.written.wait(stream);
+    std::vector<float> values(static_cast<std::size_t>(one.tensor.numel()));
+    {
+      const StreamGuard guard(stream);
+      copy_to_host_memory(one.tensor, values.data());
+    }
+    ++findings_.checked;
+    for (const float each : values)
+      if (each != one.value) {
+        ++findings_.wrong;
+        break;
+      }
+    kept_.pop_back();
+  }
+
+  const Device device_;
+  const bool calls_;
+  std::mt19937 random_;
+  Findings& findings_;
+  const Stream streams_[3];
+  std::vector<Tensor> sources_;
+  std::vector<std::unique_ptr<Handed>> kept_;
+};
+
+}  // namespace
+
+Json run_side_streams(DeviceRecord& record, const Json& step) {
+  Findings findings;
+  const auto work = [&](unsigned seed) {
+    try {
+      Hands(record.device, step.value("calls", false), seed, findings)
+          .run(step.at("rounds").get<std::int64_t>());
+    } catch (const Error& error) {
+      const std::lock_guard lock(findings.mutex);
+      if (findings.message.empty()) findings.message = error.what();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < step.at("threads").get<unsigned>(); ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+  return {{"code", BP_OK},
+          {"checked", findings.checked.load()},
+          {"wrong", findings.wrong.load()},
+          {"message", findings.message}};
+}
+
+}  // namespace bp::conform
