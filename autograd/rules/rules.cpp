@@ -165,11 +165,14 @@ Tensor embed_strided(const Tensor& gradient, const Tensor& a, IntList size, IntL
       as_strided(arange(0, end - start, 1, Dtype::i64, device), size, strides, from - start);
   const Tensor line = scatter_add(zeros({end - start}, gradient.dtype(), device), 0,
                                   reshape(places, {-1}), reshape(gradient, {-1}));
-  std::int64_t num_names = 1;
-  for (std::size_t i = 0; i < a.shape().size(); ++i)
-    if (a.strides()[i] == 0 && a.shape()[i] > 1) num_names *= a.shape()[i];
-  const Tensor all = as_strided(line, a.shape(), a.strides(), -start);
-  return num_names == 1 ? all : all / num_names;
+  const auto shown = [&](const Tensor& memory) {
+    return as_strided(memory, a.shape(), a.strides(), -start);
+  };
+  if (names_each_once(a)) return shown(line);
+  const Tensor names = reshape(shown(arange(0, end - start, 1, Dtype::i64, device)), {-1});
+  const Tensor counts = scatter_add(zeros({end - start}, gradient.dtype(), device), 0, names,
+                                    ones({a.numel()}, gradient.dtype(), device));
+  return shown(line / maximum(counts, 1));
 }
 
 Tensor index_add(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& source) {

@@ -219,6 +219,15 @@ TEST(Views, that_overlap_get_the_sum_after_a_write_to_their_base) {
   EXPECT_THAT(values_of(derivative(repeated, x)), ElementsAre(2, 2, 2));
 }
 
+// PyTorch shares an element's gradient among the places of the input that show it.
+TEST(Views, of_views_that_overlap_count_each_element_once) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor windows = as_strided(x, {2, 2}, {1, 1});
+  EXPECT_THAT(values_of(derivative(as_strided(windows, {1, 2}, {0, 1}), x)),
+              ElementsAre(1, 1, 0, 0));
+  EXPECT_THAT(values_of(derivative(as_strided(windows, {2}, {2}, 1), x)), ElementsAre(0, 1, 0, 0));
+}
+
 TEST(Views, made_under_no_grad_are_not_written_in_a_record) {
   const Tensor x = leaf({1, 2}), y = x * 2;
   Tensor view;
