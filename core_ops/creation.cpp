@@ -10,6 +10,7 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/number_range.hpp>
 
 #include "host_values.hpp"
 
@@ -22,12 +23,16 @@ Dtype dtype_for(Dtype values, const TensorOptions& options, bool are_literals) {
   return values == f64 ? default_dtype() : values == i32 ? i64 : values;
 }
 
-std::vector<unsigned char> converted(const void* values, Dtype from, Dtype to, std::int64_t numel) {
+// Numbers that an integer dtype does not hold are refused where they were written one by one.
+std::vector<unsigned char> converted(const void* values, Dtype from, Dtype to, std::int64_t numel,
+                                     bool are_literals) {
   std::vector<unsigned char> bytes(static_cast<std::size_t>(numel) * itemsize(to));
   const auto* source = static_cast<const unsigned char*>(values);
-  for (std::int64_t i = 0; i < numel; ++i)
-    store_number(load_number(source + i * itemsize(from), from), to,
-                 bytes.data() + i * itemsize(to));
+  for (std::int64_t i = 0; i < numel; ++i) {
+    const Scalar number = load_number(source + i * itemsize(from), from);
+    if (are_literals && is_integral(to)) check_holds("tensor", "a value", to, number);
+    store_number(number, to, bytes.data() + i * itemsize(to));
+  }
   return bytes;
 }
 
@@ -67,7 +72,8 @@ Tensor tensor_of_values(const void* values, Dtype dtype, IntList shape,
     copy_from_host_memory(result, values);
   } else {
     // On the host, so that a device without kernels can hold what the application wrote.
-    copy_from_host_memory(result, converted(values, dtype, wanted, result.numel()).data());
+    copy_from_host_memory(result,
+                          converted(values, dtype, wanted, result.numel(), are_literals).data());
   }
   return result;
 }
@@ -150,6 +156,7 @@ const Tensor& copy_(const Tensor& target, const Tensor& source) {
 
 const Tensor& fill_(const Tensor& target, const Scalar& value) {
   check_defined("fill_", target);
+  check_holds("fill_", "the number", target.dtype(), value);
   if (target.device() == meta_device || target.numel() == 0) return target;
   copy_into(target, expand(scalar_tensor(value, target.dtype(), target.device()), target.shape()));
   return target;

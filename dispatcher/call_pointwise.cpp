@@ -6,6 +6,7 @@
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
+#include <backplane/tensor/number_range.hpp>
 
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
@@ -36,7 +37,8 @@ inline bool alike(const bp_tensor& a, const bp_tensor& b) {
   return true;
 }
 
-// Would this number leave the dtype of the tensors as it is? Per tag, the dtypes for which it does.
+// Would this number leave the dtype of the tensors as it is, and is it one of its numbers? Per tag, the dtypes
+// for which it does.
 inline bool number_fits(const bp_value& value, std::uint32_t dtype) {
   static constexpr auto fitting = [] {
     std::array<DtypeSet, 16> sets{};
@@ -45,7 +47,8 @@ inline bool number_fits(const bp_value& value, std::uint32_t dtype) {
     sets[BP_DOUBLE] = dtypes::floating | dtypes::complex;
     return sets;
   }();
-  return (fitting[value.tag & 15u] >> dtype & 1u) != 0;
+  return (fitting[value.tag & 15u] >> dtype & 1u) != 0 &&
+         (value.tag != BP_INT || holds_plain_integer(dtype, value));
 }
 
 // Finds the kernel if the call is a common one: no layer looks, all tensors are alike and

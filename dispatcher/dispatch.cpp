@@ -87,6 +87,18 @@ Device device_of(const Call& call) {
   return default_device();
 }
 
+bool is_argument(const Call& call, const Tensor& out) {
+  bool found = false;
+  for_each_tensor(
+      call, [&](std::uint32_t, const bp_tensor& tensor) { found |= &tensor == &out.impl()->abi; });
+  return found;
+}
+
+// An output without elements becomes what the result needs, unless it is written in place.
+bool takes_shape(const Call& call, const Tensor& out, IntList shape) {
+  return out.numel() == 0 && !is_argument(call, out) && resize_empty_tensor(out, shape);
+}
+
 void check_given_results(const Call& call, const Inferred& inferred, Device device) {
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     const Tensor& out = call.results[i];
@@ -97,12 +109,12 @@ void check_given_results(const Call& call, const Inferred& inferred, Device devi
              call.op.name(), device_name(out.device()), device_name(device));
     if (call.op.flags & BP_OP_SHAPE_DATA) continue;
     const OutputSpec& spec = inferred.outputs[i];
-    BP_CHECK(out.shape() == IntList(spec.shape),
-             "{}: the output has shape {}, the result has {}; give one of that shape",
-             call.op.name(), to_string(out.shape()), to_string(spec.shape));
     BP_CHECK(can_cast(spec.dtype, out.dtype()),
              "{}: the result is {} and cannot be written to an output of {}; cast it yourself",
              call.op.name(), name(spec.dtype), name(out.dtype()));
+    BP_CHECK(out.shape() == IntList(spec.shape) || takes_shape(call, out, spec.shape),
+             "{}: the output has shape {}, the result has {}; give one of that shape",
+             call.op.name(), to_string(out.shape()), to_string(spec.shape));
     BP_CHECK(
         !has_internal_overlap(*out.impl()),
         "{}: several elements of the output share one place in memory (strides {}); write to a "

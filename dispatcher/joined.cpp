@@ -5,6 +5,7 @@
 #include <map>
 
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/number_range.hpp>
 
 namespace bp {
 namespace {
@@ -284,9 +285,20 @@ std::unique_ptr<Joined> join_expressions(std::span<const ChainStep> steps) {
   return Joiner(steps).join();
 }
 
+namespace {
+
+DtypeSet numeric_that_hold(const bp_value& number) {
+  DtypeSet set = dtypes::floating | dtypes::complex;
+  for (const Dtype dtype : {u8, i8, i16, i32, i64, u16, u32, u64})
+    if (holds_plain_integer(index(dtype), number)) set |= set_of(dtype);
+  return set;
+}
+
+}  // namespace
+
 DtypeSet dtypes_beside(const bp_value& number) {
   if (number.tag == BP_BOOLEAN) return dtypes::computed;
-  if (number.tag == BP_INT) return dtypes::numeric;
+  if (number.tag == BP_INT) return numeric_that_hold(number);
   if (number.tag == BP_DOUBLE) return dtypes::floating | dtypes::complex;
   return dtypes::complex;
 }

@@ -11,6 +11,14 @@ template <class T> void store(T value, void* out) {
   std::memcpy(out, &value, sizeof value);
 }
 
+// A real number from 2^63 on is one that only u64 holds.
+std::uint64_t to_unsigned(const Scalar& value) {
+  const double real = value.to_double();
+  return value.is_floating() && real >= 0x1p63 && real < 0x1p64
+             ? static_cast<std::uint64_t>(real)
+             : static_cast<std::uint64_t>(value.to_int());
+}
+
 }  // namespace
 
 void number_to_bytes(const Scalar& value, Dtype dtype, void* out) {
@@ -25,6 +33,7 @@ void number_to_bytes(const Scalar& value, Dtype dtype, void* out) {
     case Dtype::f64: return store(value.to_double(), out);
     case Dtype::complex64: return store(std::complex<float>(value.to_complex()), out);
     case Dtype::complex128: return store(value.to_complex(), out);
+    case Dtype::u64: return store(to_unsigned(value), out);
     default: {  // integers: the low bytes, which is wrapping (little-endian, as all that we run on)
       const std::int64_t integer = value.to_int();
       std::memcpy(out, &integer, itemsize(dtype));

@@ -1,5 +1,6 @@
 // New tensors: memory without values.
 #include <algorithm>
+#include <utility>
 
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/check.hpp>
@@ -89,6 +90,22 @@ Tensor empty_tensor(IntList shape, Dtype dtype, Device device, MemoryFormat form
   else
     set_channels_last(*impl, shape);
   return Tensor::adopt(impl);
+}
+
+bool resize_empty_tensor(const Tensor& tensor, IntList shape) {
+  TensorImpl& to = *tensor.impl();
+  if (to.abi.numel != 0 || to.view_base || to.num_views() != 0) return false;
+  const Tensor made = empty_tensor(shape, tensor.dtype(), tensor.device());
+  TensorImpl& from = *made.impl();
+  std::swap(to.storage, from.storage);
+  to.abi.dl.data = from.abi.dl.data;
+  to.abi.dl.byte_offset = from.abi.dl.byte_offset;
+  to.abi.dl.ndim = from.abi.dl.ndim;
+  to.abi.numel = from.abi.numel;
+  to.abi.flags = from.abi.flags;
+  std::copy_n(from.shape, shape.size(), to.shape);
+  std::copy_n(from.strides, shape.size(), to.strides);
+  return true;
 }
 
 // The bytes from element 0 to the end of the furthest one.

@@ -20,7 +20,8 @@ std::int64_t Scalar::to_int() const {
 Scalar Scalar::from_value(const bp_value& value) {
   switch (value.tag) {
     case BP_BOOLEAN: return Scalar(value.u.i != 0);
-    case BP_INT: return Scalar(value.u.i);
+    case BP_INT:
+      return value.aux ? Scalar(static_cast<std::uint64_t>(value.u.i)) : Scalar(value.u.i);
     case BP_DOUBLE: return Scalar(value.u.f);
     case BP_COMPLEX: {
       const auto* parts = static_cast<const double*>(value.u.ptr);

@@ -196,7 +196,7 @@ void make_sensible(const Operator& op, Case& one) {
   if (one.dtype == boolean && number != std::string::npos) one.shape.replace(number, 2, "#true");
   if (std::string_view(op.name()) == "cast" && one.values == "wide" && !is_floating(one.dtype))
     one.values = "normal";
-  keep_range_whole(op, one);
+  keep_numbers_held(op, one);
   choose_telling_values(op, one);
 }
 
@@ -264,10 +264,19 @@ void choose_telling_values(const Operator& op, Case& one) {
     one.shape.replace(0, 3, "s1x");
 }
 
-void keep_range_whole(const Operator& op, Case& one) {
+void keep_numbers_held(const Operator& op, Case& one) {
+  const std::string_view name = op.name();
+  const bool is_unsigned = contains(set_of(u8, u16, u32, u64), one.dtype);
+  if (name == "full" && is_unsigned && one.shape.ends_with("=-2"))
+    one.shape.erase(one.shape.size() - 2, 1);
+  if (name != "arange") return;
   const bool has_fraction = one.shape.find('.') != std::string::npos;
-  if (std::string_view(op.name()) == "arange" && has_fraction && !is_floating(one.dtype))
-    one.shape = "s:start=0:end=257";
+  if (has_fraction && !is_floating(one.dtype)) one.shape = "s:start=0:end=257";
+  if (is_unsigned && one.shape == "s:start=10:end=-5:step=-4")
+    one.shape = "s:start=10:end=1:step=-4";
+  const bool is_long = one.shape == "s:start=0:end=257" || one.shape == "s:start=0:end=1031";
+  if (is_long && one.dtype == u8) one.shape = "s:start=0:end=256";
+  if (is_long && one.dtype == i8) one.shape = "s:start=-128:end=128";
 }
 
 }  // namespace bp::conform

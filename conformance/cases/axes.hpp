@@ -23,8 +23,8 @@ std::vector<std::string> shapes_of(const Operator& op, Profile profile);
 std::vector<Case> refusals_of(const Operator& op);
 // Is the call one that makes sense: else a plainer one takes its place.
 void make_sensible(const Operator& op, Case& one);
-// Fractions in a range of whole numbers are a matter of taste.
-void keep_range_whole(const Operator& op, Case& one);
+// Numbers that the dtype holds: others are refused. Fractions in a range of whole numbers are a matter of taste.
+void keep_numbers_held(const Operator& op, Case& one);
 
 // Values of which any result would be right are others instead.
 void choose_telling_values(const Operator& op, Case& one);

@@ -60,7 +60,7 @@ class DirectAxes {
       one.layouts = axes_.layouts[static_cast<std::size_t>(row[2])];
       one.values = axes_.values[static_cast<std::size_t>(row[3])];
       one.form = axes_.forms[static_cast<std::size_t>(row[4])];
-      keep_range_whole(op_, one);
+      keep_numbers_held(op_, one);
       choose_telling_values(op_, one);
       if (is_taken(one, subject_) ||
           (one.form != "call" && (one.form = "call", is_taken(one, subject_))))

@@ -17,7 +17,8 @@ Tensor bernoulli_by_parts(const Tensor& a, std::optional<double> p) {
 void decompose_bernoulli(const Call& call) {
   finish(call, bernoulli_by_parts(tensor_arg(call, 0), optional_real_arg(call, 1)));
 }
-constexpr const char* bernoulli_uses[] = {"rand", "cast", "lt", nullptr};
+constexpr const char* bernoulli_uses[] = {"rand", "cast", "lt", "ge", "le", "logical_and", "min",
+                                          nullptr};
 
 Tensor multinomial_by_parts(const Tensor& a, std::int64_t num_samples, bool replacement) {
   return multinomial_by_race(a, num_samples, replacement);
@@ -49,7 +50,9 @@ constinit Operator bernoulli{
     .decompose = decompose_bernoulli,
     .uses = bernoulli_uses,
     .doc = "1 with the probability that the element of a says, else 0. With `p`, that is "
-           "everyone's probability and a says the shape alone. No gradient goes through.",
+           "everyone's probability and a says the shape alone. Probabilities are numbers from 0 "
+           "to 1; to look at those of a it waits for the device, but not while a graph is "
+           "captured. No gradient goes through.",
     .abi = described_as("bernoulli"),
 };
 

@@ -56,13 +56,14 @@ constexpr const char* randn_uses[] = {"randn_philox", nullptr};
 
 Tensor randint_by_parts(std::int64_t low, std::int64_t high, IntList size,
                         std::optional<Dtype> dtype, std::optional<Device> device) {
-  return integers_by_uniforms(low, high, size, dtype, device);
+  return integers_by_words(low, high, size, dtype, device);
 }
 void decompose_randint(const Call& call) {
   finish(call, randint_by_parts(int_arg(call, 0), int_arg(call, 1), list_arg(call, 2),
                                 optional_dtype_arg(call, 3), optional_device_arg(call, 4)));
 }
-constexpr const char* randint_uses[] = {"rand", "mul", "floor", "add", "cast", nullptr};
+constexpr const char* randint_uses[] = {"rand", "philox", "select", "reshape", "mul", "floor",
+                                        "add", "cast", nullptr};
 
 Tensor randperm_by_parts(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device> device) {
   return permutation_by_sort(n, dtype, device);
@@ -151,7 +152,8 @@ constinit Operator randint{
     .decompose = decompose_randint,
     .uses = randint_uses,
     .doc = "Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of "
-           "uniform float64 numbers u. Without `dtype`, int64.",
+           "uniform float64 numbers u; of more than 2^32 numbers, low + floor((w0 + 2^32 w1) / "
+           "2^64 * (high - low)) of two words of philox each. Without `dtype`, int64.",
     .abi = described_as("randint"),
 };
 

@@ -99,6 +99,8 @@ def emit_operator(row):
     text += cxx.set_field("dtypes", DTYPES[row.dtypes])
     if row.promote != "none":
         text += cxx.set_field("promotion", f"Promotion::{row.promote}")
+    if row.numbers != "refused":
+        text += cxx.set_field("numbers", f"Numbers::{row.numbers}")
     if row.promoted:
         text += cxx.set_field("promoted", bin(row.arg_bits(row.promoted)))
     if scalar_ok:

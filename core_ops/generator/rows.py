@@ -8,6 +8,7 @@ import yaml
 
 KINDS = """pointwise reduction view matmul convolution gather scatter scan sort random factory composite copy""".split()
 PROMOTIONS = ("none", "common", "floating", "compare")
+NUMBERS = ("refused", "stored", "wrapped", "clamped")
 # The sets of dtypes that a row may compute in, as C++.
 DTYPES = {
     "all": "dtypes::all",
@@ -24,7 +25,7 @@ DTYPES = {
 }
 TYPES = """Tensor Tensor? Tensor[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?""".split()
 KEYS = set(
-    """op past doc kind expr combine initial decompose uses function grad dtypes promote promoted scalar_ok primitive shape shape_data special
+    """op past doc kind expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
     samples tolerance since wide""".split()
 )
 MAX_PRIMITIVES = 40
@@ -75,6 +76,7 @@ class Row:
     grad: dict = field(default_factory=dict)
     promote: str = "none"
     promoted: list = field(default_factory=list)
+    numbers: str = "refused"
     primitive: bool = False
     shape: str | None = None
     shape_data: bool = False
@@ -139,6 +141,7 @@ def make_row(table, title, since, data):
         since=data.get("since", since), expr=data.get("expr"), combine=data.get("combine"), past=data.get("past", []),
         initial=float(data.get("initial", 0)), decompose=data.get("decompose"), uses=data.get("uses"),
         custom_function=data.get("function") == "custom", grad=data.get("grad", {}), promote=promote, promoted=promoted,
+        numbers=data.get("numbers", "refused"),
         primitive=bool(data.get("primitive")), shape=data.get("shape") or ("pointwise" if kind == "pointwise" else None),
         shape_data=bool(data.get("shape_data")), special=data.get("special", []), wide=data.get("wide"),
     )  # fmt: skip
@@ -162,6 +165,7 @@ def check_row(row):
     require(row.kind in KINDS, f"kind {row.kind!r} is none of {', '.join(KINDS)}")
     require(row.dtypes in DTYPES, f"dtypes {row.dtypes!r} is none of {', '.join(DTYPES)}")
     require(row.promote in PROMOTIONS, f"promote {row.promote!r} is none of {', '.join(PROMOTIONS)}")
+    require(row.numbers in NUMBERS, f"numbers {row.numbers!r} is none of {', '.join(NUMBERS)}")
     require(set(row.promoted) <= arg_names, f"promoted {row.promoted} names no argument")
     derived = {name for names in row.grad for name in names.split(", ")}
     require(derived <= arg_names, f"grad {list(row.grad)} names no argument")

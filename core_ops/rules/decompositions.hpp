@@ -67,8 +67,8 @@ Tensor uniform_by_words(IntList size, std::int64_t seed, std::int64_t offset,
                         std::optional<Dtype> dtype, std::optional<Device> device);
 Tensor normal_by_words(IntList size, std::int64_t seed, std::int64_t offset,
                        std::optional<Dtype> dtype, std::optional<Device> device);
-Tensor integers_by_uniforms(std::int64_t low, std::int64_t high, IntList size,
-                            std::optional<Dtype> dtype, std::optional<Device> device);
+Tensor integers_by_words(std::int64_t low, std::int64_t high, IntList size,
+                         std::optional<Dtype> dtype, std::optional<Device> device);
 Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,
                            std::optional<Device> device);
 Tensor dropout_by_mask(const Tensor& a, double p, bool training);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/number_range.hpp>
 #include <backplane/tensor/promotion.hpp>
 
 #include "checks.hpp"
@@ -63,7 +64,23 @@ std::int64_t count_reals(double start, double end, double step) {
 void full(const Call& call, Inferred& out) {
   out.compute_dtype = given_dtype_or(call, 2, dtype_of_number(scalar_arg(call, 1)));
   out.outputs[0].dtype = out.compute_dtype;
+  const Scalar number = scalar_arg(call, 1);
+  check_holds(call.op.name(), "'fill_value'", out.compute_dtype, number);
+  if (number.is_above_int() && out.compute_dtype != u64)
+    call.args[1] = Scalar(number.to_double()).value();
   shape_from_list(call, 0, out);
+}
+
+// The first and the last element: those between them are nearer to 0, or between.
+void check_elements(const Call& call, Dtype dtype, const Scalar& start, const Scalar& step,
+                    std::int64_t count) {
+  if (count == 0 || !is_integral(dtype)) return;
+  check_holds(call.op.name(), "the first number", dtype, start);
+  const bool is_real = start.is_floating() || step.is_floating();
+  check_holds(call.op.name(), "the last number", dtype,
+              is_real
+                  ? Scalar(start.to_double() + static_cast<double>(count - 1) * step.to_double())
+                  : Scalar(start.to_int() + (count - 1) * step.to_int()));
 }
 
 void arange(const Call& call, Inferred& out) {
@@ -79,6 +96,7 @@ void arange(const Call& call, Inferred& out) {
   out.outputs[0].shape = {is_real
                               ? count_reals(start.to_double(), end.to_double(), step.to_double())
                               : count_integers(start.to_int(), end.to_int(), step.to_int())};
+  check_elements(call, out.compute_dtype, start, step, out.outputs[0].shape[0]);
 }
 
 void philox(const Call& call, Inferred& out) {

@@ -1,5 +1,6 @@
 // Broadcasting and promotion: the rule of every elementwise row.
 #include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/number_range.hpp>
 #include <backplane/tensor/promotion.hpp>
 
 #include "checks.hpp"
@@ -53,6 +54,28 @@ void check_other_numbers(const Call& call, Dtype dtype) {
   }
 }
 
+// Kernels get numbers that the dtype holds, whatever an operator makes of others.
+Scalar settled(const Call& call, std::uint32_t place, Dtype dtype) {
+  const Scalar number = scalar_arg(call, place);
+  const bool is_loose = !is_integral(dtype) && call.op.numbers != Numbers::stored;
+  if (!is_loose && !holds(dtype, number)) {
+    if (call.op.numbers == Numbers::clamped) return nearest_held(dtype, number);
+    if (call.op.numbers == Numbers::wrapped) return wrapped(dtype, number);
+    const std::string what = fmt::format("'{}'", call.op.schema->arguments[place].name);
+    check_holds(call.op.name(), what.c_str(), dtype, number);
+  }
+  return number.is_above_int() && !is_integral(dtype) ? Scalar(number.to_double()) : number;
+}
+
+void settle_numbers(const Call& call, Dtype dtype) {
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (!(call.op.promoted >> i & 1u) || !is_number(call.args[i])) continue;
+    const Scalar number = settled(call, i, dtype);
+    if (!number.is_complex())
+      call.args[i] = number.value();  // a complex one points to the caller's
+  }
+}
+
 // Tensors that do not take part in promotion are masks.
 void check_masks(const Call& call) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
@@ -75,6 +98,7 @@ void pointwise(const Call& call, Inferred& out) {
     dtype = default_dtype();
   compute_in(call, out, dtype);
   check_other_numbers(call, dtype);
+  settle_numbers(call, dtype);
   out.outputs[0].dtype = op.promotion == Promotion::compare ? boolean : dtype;
 }
 

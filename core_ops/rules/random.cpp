@@ -4,6 +4,7 @@
 
 #include <backplane/runtime/generator.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/number_range.hpp>
 
 #include "decompositions.hpp"
 
@@ -35,6 +36,33 @@ WordPairs word_pairs(std::int64_t num_pairs, std::int64_t seed, std::int64_t off
                      Dtype dtype) {
   const Tensor words = philox({num_pairs, 2}, seed, offset, device);
   return {cast(select(words, 1, 0), dtype), cast(select(words, 1, 1), dtype)};
+}
+
+// floor(w / 2^32 * range) of words w, exact in float64.
+Tensor steps_of_words(std::uint64_t range, IntList size, std::optional<Device> device) {
+  return cast(floor(mul(rand(size, f64, device), static_cast<double>(range))), i64);
+}
+
+// floor(w / 2^64 * range) of w = w0 + 2^32 w1, by the columns of a product in base 2^16: range's digits
+// times a word stay below 2^53, so that each step is exact in float64. What is from 2^64 on falls away, as it
+// does where `low` is added.
+Tensor steps_of_pairs(std::uint64_t range, IntList size, std::optional<Device> device) {
+  const std::int64_t numel = checked_numel("randint", size);
+  BP_CHECK(numel <= INT64_MAX / 2, "randint: {} numbers; choose a smaller size", numel);
+  const Draw draw = reserve_words(2 * numel, device);
+  const WordPairs words = word_pairs(numel, draw.seed, draw.offset, draw.device, f64);
+  const auto digit = [&](int place) {
+    return static_cast<double>(range >> (16 * place) & 0xffffu);
+  };
+  const auto carried = [](const Tensor& column) { return floor(mul(column, 0x1p-16)); };
+  Tensor carry = carried(mul(words.first, digit(0)));
+  carry = carried(add(carry, mul(words.first, digit(1))));
+  for (const int place : {2, 3})
+    carry = carried(
+        add(add(carry, mul(words.first, digit(place))), mul(words.second, digit(place - 2))));
+  const Tensor low_part = cast(add(carry, mul(words.second, digit(2))), i64);
+  const Tensor high_part = mul(cast(mul(words.second, digit(3)), i64), std::int64_t{1} << 16);
+  return reshape(add(low_part, high_part), size);
 }
 
 // Cosine and sine of 2 pi word / 2^32. The quarter of the circle is taken off exactly, so that they keep all their
@@ -84,14 +112,17 @@ Tensor normal_by_words(IntList size, std::int64_t seed, std::int64_t offset,
   return cast(reshape(line, size), dtype.value_or(default_dtype()));
 }
 
-Tensor integers_by_uniforms(std::int64_t low, std::int64_t high, IntList size,
-                            std::optional<Dtype> dtype, std::optional<Device> device) {
+Tensor integers_by_words(std::int64_t low, std::int64_t high, IntList size,
+                         std::optional<Dtype> dtype, std::optional<Device> device) {
   BP_CHECK(low < high, "randint: no whole number from {} up to {}; make the second larger", low,
            high);
-  const double range = static_cast<double>(high) - static_cast<double>(low);
-  BP_CHECK(range <= word_range, "randint: a range of {} numbers; at most 2^32 are possible", range);
-  const Tensor steps = cast(floor(mul(rand(size, f64, device), range)), i64);
-  return cast(add(steps, low), dtype.value_or(i64));
+  const Dtype wanted = dtype.value_or(i64);
+  check_holds("randint", "the lowest number", wanted, low);
+  check_holds("randint", "the highest number", wanted, high - 1);
+  const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+  const Tensor steps = range <= std::uint64_t{1} << 32 ? steps_of_words(range, size, device)
+                                                       : steps_of_pairs(range, size, device);
+  return cast(add(steps, low), wanted);
 }
 
 Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,

@@ -1,4 +1,6 @@
 // Paddings: what they make of a shape.
+#include <backplane/tensor/number_range.hpp>
+
 #include "checks.hpp"
 #include "rules.hpp"
 
@@ -11,17 +13,21 @@ void constant_pad_nd(const Call& call, Inferred& out) {
   BP_CHECK(pad.size() % 2 == 0 && pad.size() <= 2 * shape.size(),
            "{}: {} numbers for rank {}; pass two for each padded dimension", call.op.name(),
            pad.size(), shape.size());
+  check_holds(call.op.name(), "'value'", dtype_of(a), scalar_arg(call, 2));
   out.compute_dtype = dtype_of(a);
   out.outputs[0] = {dtype_of(a), shape};
   bool is_all_new = a.abi.numel == 0;
   for (std::size_t i = 0; i < pad.size() / 2; ++i) {
     const std::size_t dim = shape.size() - 1 - i;
     const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1];
-    const std::int64_t size = before + shape[dim] + behind;
-    BP_CHECK(size >= 0, "{}: {} and {} at dimension {} leave {} of {} elements; cut away fewer",
+    std::int64_t size = 0;
+    const bool overflows = __builtin_add_overflow(before, behind, &size) ||
+                           __builtin_add_overflow(size, shape[dim], &size);
+    BP_CHECK(size >= 0 && !overflows,
+             "{}: {} and {} at dimension {} leave {} of {} elements; cut away fewer",
              call.op.name(), before, behind, dim, size, shape[dim]);
     out.outputs[0].shape[dim] = size;
-    is_all_new |= -before >= shape[dim] || -behind >= shape[dim];
+    is_all_new |= before <= -shape[dim] || behind <= -shape[dim];
   }
   // Kernels get a tensor of which something stays.
   out.fills = is_all_new;

@@ -158,6 +158,15 @@ TEST(Draw, what_is_no_probability_is_an_error) {
   const Tensor a = ones({2, 3});
   EXPECT_EQ(problem_of([&] { bernoulli(a, 1.5); }),
             "bernoulli: p is 1.5; pass a probability from 0 to 1");
+  EXPECT_EQ(problem_of([&] { bernoulli(a, NAN); }),
+            "bernoulli: p is nan; pass a probability from 0 to 1");
+  for (float wrong : {-0.001f, 1.001f, 2.0f, NAN, INFINITY})
+    for (const char* on : {"cpu", "reference"})
+      EXPECT_EQ(problem_of([&] {
+                  bernoulli(to(tensor({0.5f, wrong, 1.0f}), device(on)));
+                }),
+                "bernoulli: a probability is below 0, above 1 or NaN; pass numbers from 0 to 1");
+  EXPECT_EQ(bernoulli(empty({0, 3})).shape(), (IntList{0, 3}));
   EXPECT_EQ(problem_of([&] { multinomial(a, 4); }),
             "multinomial: 4 samples of 3 without replacement; draw fewer, or with replacement");
   EXPECT_EQ(problem_of([&] { multinomial(a, 0); }),

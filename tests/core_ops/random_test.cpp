@@ -1,4 +1,4 @@
-// needs: cpu
+// needs: cpu reference reference_primitives
 // Random numbers are a definition: the same on every device, drawn from where the generator stands.
 #include <algorithm>
 #include <array>
@@ -92,6 +92,43 @@ TEST(Random, whole_numbers_stay_in_range_and_reach_its_ends) {
   const std::vector<std::int64_t> numbers = to_vector<std::int64_t>(randint(-2, 3, {1000}));
   EXPECT_EQ(*std::min_element(numbers.begin(), numbers.end()), -2);
   EXPECT_EQ(*std::max_element(numbers.begin(), numbers.end()), 2);
+}
+
+__extension__ using WideWord = unsigned __int128;
+
+// low + floor(w * range / 2^64) of two words each, in integers of 128 bits.
+TEST(Random, whole_numbers_of_a_wide_range_take_two_words) {
+  const std::pair<std::int64_t, std::int64_t> ranges[] = {{0, (std::int64_t{1} << 32) + 1},
+                                                          {-7, std::int64_t{1} << 40},
+                                                          {INT64_MIN, INT64_MAX},
+                                                          {0, INT64_MAX},
+                                                          {INT64_MIN, 0},
+                                                          {-0x123456789abcdef, 0x123456789abcdef0}};
+  for (const auto& [low, high] : ranges) {
+    Generator& generator = default_generator(host_device());
+    manual_seed(9);
+    const PhiloxState begin = generator.state();
+    const std::vector<std::int64_t> drawn = to_vector<std::int64_t>(randint(low, high, {7, 143}));
+    const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    for (std::int64_t i = 0; i < 7 * 143; ++i) {
+      const std::uint64_t w0 = word(begin.seed, begin.offset, 2 * i),
+                          w1 = word(begin.seed, begin.offset, 2 * i + 1);
+      const auto step =
+          static_cast<std::uint64_t>(static_cast<WideWord>(w1 << 32 | w0) * range >> 64);
+      const auto expected = static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + step);
+      ASSERT_EQ(drawn[static_cast<std::size_t>(i)], expected) << i << " from " << low;
+    }
+  }
+}
+
+TEST(Random, whole_numbers_of_a_wide_range_are_the_same_everywhere) {
+  manual_seed(10);
+  const std::vector<std::int64_t> here = to_vector<std::int64_t>(randint(INT64_MIN, 7, {1001}));
+  for (const char* name : {"reference", "reference_primitives"}) {
+    const Device there = device(name);
+    manual_seed(10);
+    EXPECT_EQ(to_vector<std::int64_t>(cpu(randint(INT64_MIN, 7, {1001}, {}, there))), here) << name;
+  }
 }
 
 TEST(Random, uniform_and_normal_numbers_have_their_moments) {

@@ -71,6 +71,43 @@ TEST_P(Into, outputs_of_reductions_and_of_other_dtypes_are_filled) {
   EXPECT_EQ(values<std::int64_t>(order), (std::vector<std::int64_t>{5, 4, 3, 2, 1, 0}));
 }
 
+TEST_P(Into, an_output_without_elements_gets_the_shape_of_the_result) {
+  const Tensor out = empty_tensor({0}, bp::f32, device), alias = out;
+  bp::add_out(out, a, a);
+  EXPECT_EQ(values(out), (Floats{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(alias.shape(), (bp::IntList{6}));
+  EXPECT_EQ(values(alias), values(out));
+
+  const Tensor wider = empty_tensor({3, 0, 2}, bp::f64, device);
+  bp::sum_out(wider, view(a, {2, 3}), 1);
+  EXPECT_EQ(values<double>(wider), (std::vector<double>{3, 12}));
+
+  const Tensor sorted = empty_tensor({0}, bp::f32, device),
+               order = empty_tensor({0}, bp::i64, device);
+  bp::sort_out(sorted, order, neg(a));
+  EXPECT_EQ(values(sorted), (Floats{-5, -4, -3, -2, -1, 0}));
+  EXPECT_EQ(values<std::int64_t>(order), (std::vector<std::int64_t>{5, 4, 3, 2, 1, 0}));
+
+  const Tensor number = empty_tensor({0}, bp::f32, device);
+  bp::sum_out(number, a);
+  EXPECT_EQ(number.ndim(), 0);
+  EXPECT_EQ(values(number), (Floats{15}));
+  bp::add_out(number, number, number);
+  EXPECT_EQ(values(number), (Floats{30}));
+}
+
+TEST_P(Into, an_output_without_elements_keeps_its_shape_where_others_would_see_it_change) {
+  const Tensor out = empty_tensor({0}, bp::f32, device), seen = view(out, {0, 1});
+  EXPECT_NE(error_of([&] { bp::add_out(out, a, a); }), "no error");
+  EXPECT_NE(error_of([&] { bp::add_out(seen, a, a); }), "no error");
+  EXPECT_NE(error_of([&] { bp::add_out(slice(a, 0, 0, 0), a, a); }), "no error");
+  EXPECT_NE(error_of([&] { bp::add_out(empty_tensor({0}, bp::i64, device), a, a); }), "no error");
+  const Tensor target = empty_tensor({0}, bp::f32, device);
+  EXPECT_NE(error_of([&] { bp::add_(target, empty_tensor({2, 0}, bp::f32, device)); }), "no error");
+  EXPECT_EQ(target.shape(), (bp::IntList{0}));
+  EXPECT_EQ(out.shape(), (bp::IntList{0}));
+}
+
 TEST_P(Into, an_input_that_is_the_output_of_a_reduction_is_read_first) {
   bp::cumsum_out(a, a, 0);
   EXPECT_EQ(values(a), (Floats{0, 1, 3, 6, 10, 15}));

@@ -143,7 +143,7 @@ typedef struct bp_tensor {
 
 #define BP_NONE 0u        /* an absent optional argument */
 #define BP_TENSOR 1u      /* u.tensor */
-#define BP_INT 2u         /* u.i */
+#define BP_INT 2u         /* u.i; aux: 1 if these are the bits of a uint64_t from 2^63 on */
 #define BP_DOUBLE 3u      /* u.f */
 #define BP_BOOLEAN 4u     /* u.i, 0 or 1 */
 #define BP_COMPLEX 5u     /* u.ptr: const double[2] */

@@ -62,6 +62,14 @@ enum class Promotion : std::uint8_t {
   compare,   // common for the inputs; the result is bool
 };
 
+// What becomes of a number among the arguments that the dtype of the computation does not hold.
+enum class Numbers : std::uint8_t {
+  refused,  // where it is an integer dtype; floating ones take inf
+  stored,   // refused in every dtype, since it would be an element
+  wrapped,  // as results do
+  clamped,  // to the nearest that the dtype holds
+};
+
 struct Candidate;
 struct KernelTable;
 using LayerHandler = void (*)(const Call& call);
@@ -82,6 +90,7 @@ struct Operator {
   std::uint32_t flags = 0;  // BP_OP_*
   DtypeSet dtypes = 0;      // of the computation
   Promotion promotion = Promotion::none;
+  Numbers numbers = Numbers::refused;
   std::uint32_t promoted = 0;   // bits of the arguments that take part in promotion
   std::uint32_t scalar_ok = 0;  // bits of the tensor arguments that may be numbers
   InferRule infer = nullptr;

@@ -57,6 +57,9 @@ BP_API Tensor empty_tensor(IntList shape, Dtype dtype, Device device,
                            MemoryFormat format = MemoryFormat::contiguous);
 // The same with given strides (of a dense or overlapping layout).
 BP_API Tensor empty_strided_tensor(IntList shape, IntList strides, Dtype dtype, Device device);
+// Gives a tensor without elements another shape, row-major, and memory for it, which all its handles see.
+// False, and nothing has changed, if it has elements, is a view, or has views.
+BP_API bool resize_empty_tensor(const Tensor& tensor, IntList shape);
 // Over memory of the application, on a device whose handles are real addresses. `deleter`, if any,
 // runs when the last tensor is gone and the streams that used it are done; not if this throws.
 BP_API Tensor tensor_from_blob(void* data, IntList shape, IntList strides, Dtype dtype,

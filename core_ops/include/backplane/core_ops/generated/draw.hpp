@@ -11,7 +11,8 @@
 namespace bp {
 
 // 1 with the probability that the element of a says, else 0. With `p`, that is everyone's
-// probability and a says the shape alone. No gradient goes through.
+// probability and a says the shape alone. Probabilities are numbers from 0 to 1; to look at those
+// of a it waits for the device, but not while a graph is captured. No gradient goes through.
 BP_API Tensor bernoulli(const Tensor& a, std::optional<double> p = std::nullopt);
 
 // int64 indices into the last dimension of a, a vector or a matrix, drawn with probabilities in

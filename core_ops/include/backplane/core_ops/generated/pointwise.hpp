@@ -206,8 +206,9 @@ BP_API const Tensor& pow_out(const Tensor& out, const Tensor& a, const Tensor& b
 BP_API const Tensor& pow_out(const Tensor& out, const Scalar& a, const Tensor& b);
 BP_API const Tensor& pow_out(const Tensor& out, const Tensor& a, const Scalar& b);
 
-// a, but no less than min and then no more than max, elementwise; NaN stays NaN. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// a, but no less than min and then no more than max, elementwise; NaN stays NaN. A bound that an
+// integer dtype does not hold counts as the nearest that it holds. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
 BP_API Tensor clamp(const Tensor& a, const Scalar& min, const Scalar& max);
 BP_API const Tensor& clamp_(const Tensor& a, const Scalar& min, const Scalar& max);
 BP_API const Tensor& clamp_out(const Tensor& out, const Tensor& a, const Scalar& min,

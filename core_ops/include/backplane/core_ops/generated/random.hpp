@@ -38,7 +38,8 @@ BP_API Tensor randn(IntList size, std::optional<Dtype> dtype = std::nullopt,
                     std::optional<Device> device = std::nullopt);
 
 // Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of uniform
-// float64 numbers u. Without `dtype`, int64.
+// float64 numbers u; of more than 2^32 numbers, low + floor((w0 + 2^32 w1) / 2^64 * (high - low))
+// of two words of philox each. Without `dtype`, int64.
 BP_API Tensor randint(std::int64_t low, std::int64_t high, IntList size,
                       std::optional<Dtype> dtype = std::nullopt,
                       std::optional<Device> device = std::nullopt);

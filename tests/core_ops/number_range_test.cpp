@@ -1,0 +1,205 @@
+// needs: cpu
+// Numbers that a dtype does not hold: refused, wrapped or clamped, by what the operator is, and never silently another.
+#include <algorithm>
+#include <functional>
+#include <gtest/gtest.h>
+#include <limits>
+
+#include <backplane/backplane.hpp>
+#include <backplane/tensor/number_range.hpp>
+
+#include "core_ops/rows.hpp"
+
+namespace bp {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr Dtype integers[] = {u8, i8, i16, i32, i64, u16, u32, u64};
+
+Wide least(Dtype dtype) {
+  const bool is_signed = contains(set_of(i8, i16, i32, i64), dtype);
+  return is_signed ? -(Wide{1} << (8 * itemsize(dtype) - 1)) : 0;
+}
+Wide most(Dtype dtype) {
+  return least(dtype) + (Wide{1} << 8 * itemsize(dtype)) - 1;
+}
+
+// Exactly, whatever integers a tensor has.
+std::vector<Wide> wide_values(const Tensor& a) {
+  std::vector<Wide> values;
+  if (a.dtype() == u64)
+    for (std::uint64_t value : to_vector<std::uint64_t>(a)) values.push_back(value);
+  else
+    for (std::int64_t value : to_vector<std::int64_t>(to(a, i64))) values.push_back(value);
+  return values;
+}
+
+// Both ends of the dtype, and some between.
+Tensor numbers_of(Dtype dtype) {
+  std::vector<std::uint64_t> bits = {0, 1, 7, 100, 127, 128, 200, 255, ~std::uint64_t{0}};
+  bits.push_back(static_cast<std::uint64_t>(most(dtype)));
+  bits.push_back(static_cast<std::uint64_t>(least(dtype)));
+  return to(tensor(bits), dtype);
+}
+
+std::string misfit_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.error_class(), ErrorClass::bad_argument) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+constexpr std::int64_t bounds[] = {-5,
+                                   0,
+                                   1,
+                                   127,
+                                   128,
+                                   300,
+                                   -129,
+                                   70000,
+                                   -40000,
+                                   std::int64_t{1} << 31,
+                                   INT64_MAX,
+                                   INT64_MIN,
+                                   std::int64_t{1} << 32,
+                                   -(std::int64_t{1} << 33)};
+
+// As if all were computed in integers of any size, and the result were the nearest of the dtype.
+TEST(NumberRange, clamp_is_that_of_wide_numbers) {
+  for (const Dtype dtype : integers) {
+    const Tensor a = numbers_of(dtype);
+    const std::vector<Wide> values = wide_values(a);
+    const auto expect = [&](const Tensor& got, auto&& wanted, std::int64_t low, std::int64_t high) {
+      ASSERT_EQ(got.dtype(), dtype);
+      const std::vector<Wide> found = wide_values(got);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_TRUE(found[i] == std::clamp(wanted(values[i]), least(dtype), most(dtype)))
+            << name(dtype) << " " << i << " " << low << " " << high;
+    };
+    for (const std::int64_t low : bounds) {
+      expect(
+          clamp_min(a, low), [&](Wide x) { return std::max<Wide>(x, low); }, low, 0);
+      expect(
+          clamp_max(a, low), [&](Wide x) { return std::min<Wide>(x, low); }, 0, low);
+      for (const std::int64_t high : bounds)
+        expect(
+            clamp(a, low, high),
+            [&](Wide x) { return std::min<Wide>(std::max<Wide>(x, low), high); }, low, high);
+    }
+    Tensor copied = clone(a);
+    clamp_(copied, -5, 300);
+    expect(
+        copied, [&](Wide x) { return std::min<Wide>(std::max<Wide>(x, -5), 300); }, -5, 300);
+  }
+  const Tensor large = numbers_of(u64);
+  EXPECT_EQ(to_vector<std::uint64_t>(clamp(large, 0, UINT64_MAX)), to_vector<std::uint64_t>(large));
+}
+
+TEST(NumberRange, an_element_is_refused_that_the_dtype_does_not_hold) {
+  const Tensor a = zeros({3}, u8), yes = ones({3}, boolean), index = zeros({1}, i64);
+  EXPECT_EQ(misfit_of([&] { full({2}, 300, u8); }),
+            "full: 'fill_value' is 300, which uint8 does not hold (from 0 to 255); pass another "
+            "number, or take another dtype");
+  EXPECT_EQ(misfit_of([&] { full({2}, -1, u8); }),
+            "full: 'fill_value' is -1, which uint8 does not hold (from 0 to 255); pass another "
+            "number, or take another dtype");
+  EXPECT_EQ(misfit_of([&] { where(yes, a, 300); }),
+            "where: 'b' is 300, which uint8 does not hold (from 0 to 255); pass another number, or "
+            "take another dtype");
+  const char* const about_300 = "300, which uint8 does not hold";
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"full_like: ", [&] { full_like(a, 300); }},
+      {"fill_: ", [&] { fill_(a, 300); }},
+      {"scatter: ", [&] { scatter(a, 0, index, 300); }},
+      {"pad: ",
+       [&] {
+         pad(a, {1, 1}, "constant", 300);
+       }},
+      {"constant_pad_nd: ",
+       [&] {
+         constant_pad_nd(a, {1, 1}, 300);
+       }},
+      {"where: ", [&] { where(yes, 300, a); }},
+      {"maximum: ", [&] { maximum(a, 300); }},
+      {"lt: ", [&] { lt(a, 300); }},
+      {"eq: ", [&] { eq(a, 300); }},
+      {"pow: ", [&] { pow(a, 300); }},
+      {"tensor: ",
+       [&] {
+         tensor({1, 300}, {.dtype = u8});
+       }},
+      {"randint: ", [&] { randint(0, 301, {2}, u8); }},
+      {"arange: ", [&] { arange(300, 301, 1, u8); }},
+      {"arange: ", [&] { arange(0, 301, 1, u8); }},
+  };
+  for (const auto& [op, call] : calls) {
+    const std::string said = misfit_of(call);
+    EXPECT_EQ(said.find(op), 0u) << said;
+    EXPECT_NE(said.find(about_300), std::string::npos) << said;
+  }
+  EXPECT_EQ(to_vector<std::uint8_t>(a), (std::vector<std::uint8_t>{0, 0, 0}));
+}
+
+TEST(NumberRange, each_dtype_takes_its_own_numbers_and_no_others) {
+  for (const Dtype dtype : integers) {
+    if (dtype == u64) continue;  // below
+    const auto low = static_cast<std::int64_t>(least(dtype));
+    const auto high = static_cast<std::int64_t>(most(dtype));
+    EXPECT_EQ(item<std::int64_t>(to(full({}, low, dtype), i64)), low) << name(dtype);
+    EXPECT_EQ(item<std::int64_t>(to(full({}, high, dtype), i64)), high) << name(dtype);
+    if (dtype == i64) continue;
+    EXPECT_NE(misfit_of([&] { full({}, low - 1, dtype); }), "no error") << name(dtype);
+    EXPECT_NE(misfit_of([&] { full({}, high + 1, dtype); }), "no error") << name(dtype);
+  }
+  EXPECT_EQ(item<std::uint64_t>(full({}, UINT64_MAX, u64)), UINT64_MAX);
+  EXPECT_EQ(item<std::uint64_t>(full({}, 0x1p63, u64)), std::uint64_t{1} << 63);
+  EXPECT_NE(misfit_of([] { full({}, -1, u64); }), "no error");
+  EXPECT_NE(misfit_of([] { full({}, 0x1p64, u64); }), "no error");
+  EXPECT_NE(misfit_of([] { full({}, UINT64_MAX, i64); }), "no error");
+  EXPECT_NE(misfit_of([] { full({}, 0x1p63, i64); }), "no error");
+  EXPECT_EQ(item<float>(full({}, UINT64_MAX, f32)), 0x1p64f);
+}
+
+TEST(NumberRange, real_numbers_lose_their_fraction_but_not_their_meaning) {
+  EXPECT_EQ(item<int>(full({}, 3.7, i64)), 3);
+  EXPECT_EQ(item<int>(full({}, -0.5, u8)), 0);
+  EXPECT_EQ(item<int>(full({}, 255.9, u8)), 255);
+  for (const double wrong : {256.0, -1.0, double{NAN}, double{INFINITY}, 1e300})
+    EXPECT_NE(misfit_of([&] { full({}, wrong, u8); }), "no error") << wrong;
+  EXPECT_TRUE(item<bool>(full({}, 300, boolean)));
+  EXPECT_EQ(item<float>(full({}, 65504, f16)), 65504);
+  EXPECT_NE(misfit_of([] { full({}, 65505, f16); }), "no error");
+  EXPECT_NE(misfit_of([] { full({}, 1e300, f32); }), "no error");
+  EXPECT_NE(misfit_of([] { full({}, std::complex<double>(1, 1), f32); }), "no error");
+  EXPECT_EQ(item<float>(full({}, INFINITY, f16)), INFINITY);
+  EXPECT_TRUE(std::isnan(item<float>(full({}, NAN, bf16))));
+}
+
+TEST(NumberRange, sums_and_products_wrap_as_their_results_do) {
+  const Tensor a = tensor({1, 2, 200}, {.dtype = u8});
+  using Bytes = std::vector<std::uint8_t>;
+  EXPECT_EQ(to_vector<std::uint8_t>(a + 300), (Bytes{45, 46, 244}));
+  EXPECT_EQ(to_vector<std::uint8_t>(a - 1), (Bytes{0, 1, 199}));
+  EXPECT_EQ(to_vector<std::uint8_t>(a + -1), (Bytes{0, 1, 199}));
+  EXPECT_EQ(to_vector<std::uint8_t>(a * 257), (Bytes{1, 2, 200}));
+  EXPECT_EQ(to_vector<std::uint8_t>(bitwise_and(a, 0x1ff)), (Bytes{1, 2, 200}));
+  EXPECT_EQ(to_vector<std::uint8_t>(bitwise_xor(a, -1)), (Bytes{254, 253, 55}));
+}
+
+// The shortest path asks as well, and a chain of operators that runs as one.
+TEST(NumberRange, chains_and_kernels_alike) {
+  const Tensor a = tensor({1, 2, 200}, {.dtype = u8});
+  const auto maximum_row = [&](std::int64_t number) {
+    return call_boxed("maximum", {value_of(a), value_of(number)})[0];
+  };
+  EXPECT_EQ(to_vector<std::uint8_t>(maximum_row(100)), (std::vector<std::uint8_t>{100, 100, 200}));
+  EXPECT_NE(misfit_of([&] { maximum_row(356); }), "no error");
+  EXPECT_NE(misfit_of([&] { maximum_row(-1); }), "no error");
+}
+
+}  // namespace
+}  // namespace bp
