@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""Replays autograd's random programs in PyTorch: values, first and second derivatives, and which programs throw.
+
+    tests/pytorch/compare_programs.py [--build build/release] [--programs 500] [--seed 1] [--verbose]
+
+Where PyTorch works, so must we; where it refuses, we may do more. Prints each kind of difference with its shortest
+program and a verdict; exits 0, 1 if a program differs, 77 without PyTorch.
+"""
+
+import argparse
+import collections
+import contextlib
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import compare_rows  # leaves with 77 where there is no PyTorch
+import torch
+import torch.nn.functional as F
+from compare_rows import ROOT, argument_name
+from functions import FUNCTIONS, function_of
+
+NAMES = {"f64": torch.float64, "f32": torch.float32, "i64": torch.int64, "boolean": torch.bool, "inf": math.inf}
+
+# Programs that only we refuse, by our error, and why.
+ALLOWED_ERRORS = {
+    "made before it took part in derivatives": "a view from before the record: documented, with a way out",
+    "backward through native_": "functions.py puts these together of others, which keep other tensors",
+}
+# Rows whose derivative is PyTorch's up to a choice among equals; see KNOWN in functions.py.
+ALLOWED_ROWS = {"scatter", "index_put"}
+CHOOSING_ROWS = {"sort", "topk", "max_pool", "adaptive_max_pool"}
+
+VIEWS = {
+    "view": lambda a, size: a.view(size),
+    "reshape": lambda a, shape: a.reshape(shape),
+    "flatten": lambda a, start=0, end=-1: a.flatten(start, end),
+    "transpose": lambda a, dim0, dim1: a.transpose(dim0, dim1),
+    "permute": lambda a, dims: a.permute(dims),
+    "slice": FUNCTIONS["slice"],
+    "select": lambda a, dim, index: a.select(dim, index),
+    "narrow": lambda a, dim, start, length: a.narrow(dim, start, length),
+    "expand": lambda a, size: a.expand(size),
+    "squeeze": lambda a, dim=None: a.squeeze() if dim is None else a.squeeze(dim),
+    "unsqueeze": lambda a, dim: a.unsqueeze(dim),
+    "as_strided": lambda a, size, stride, offset=None: torch.as_strided(a, size, stride, offset),
+    "unfold": lambda a, dim, size, step: a.unfold(dim, size, step),
+    "diagonal": lambda a, offset=0, dim1=0, dim2=1: a.diagonal(offset, dim1, dim2),
+    "detach": lambda a: a.detach(),
+    "split": lambda a, size, dim: a.split(size, dim),
+    "chunk": lambda a, chunks, dim: a.chunk(chunks, dim),
+}
+IN_PLACE = {
+    "relu_": torch.relu_,
+    "elu_": F.elu_,
+    "leaky_relu_": F.leaky_relu_,
+    **{f"{name}_": lambda a, name=name: getattr(F, name)(a, inplace=True) for name in ("silu", "hardswish", "hardsigmoid")},
+}
+
+
+class LiesOtherwise(Exception):
+    """A reshape copies where the other side's shows the same memory."""
+
+
+class Replay:
+    """A program's run: a mapping of names for eval."""
+
+    def __init__(self, line, schemas):
+        self.line, self.schemas = line, schemas
+        self.steps = [step for step in line["program"].splitlines() if step]
+
+    def forward(self):
+        self.variables, self.leaves, self.retained, self.loss = {}, [], {}, None
+        for step in self.steps:
+            under_no_grad = step.startswith("nograd: ")
+            names, _, call = step.removeprefix("nograd: ").rpartition(" = ")
+            with torch.no_grad() if under_no_grad else contextlib.nullcontext():
+                results = eval(call, {"__builtins__": {}}, self)
+            if call.startswith("retain_grad("):
+                retained = call[len("retain_grad(") : -1]
+                self.retained[retained] = self.variables[retained]
+            if not names:
+                continue
+            names = names.split(", ")
+            results = list(results) if isinstance(results, (tuple, list)) else [results]
+            for name, result in zip(names, results):
+                self.variables[name] = self.settled(name, call, result)
+
+    def settled(self, name, call, result):
+        """A result as ours lies: rows make new dense memory, and views do not."""
+        row = call.partition("(")[0]
+        shares = [v for v in self.variables.values() if same_memory(v, result)]
+        if name in self.line["views"] and self.line["views"][name] != bool(shares):
+            raise LiesOtherwise
+        if row in VIEWS:
+            return result
+        return result.clone(memory_format=torch.contiguous_format) if shares or not result.is_contiguous() else result
+
+    def __getitem__(self, name):
+        if name in self.variables:
+            return self.variables[name]
+        if name in NAMES:
+            return NAMES[name]
+        named = {"leaf": self.make_leaf, "data": self.make, "retain_grad": lambda tensor: tensor.retain_grad(), "loss": self.add_up,
+                 "throws": lambda: None, **VIEWS, **IN_PLACE}
+        if name in named:
+            return named[name]
+        if name.endswith("_out"):
+            return lambda out, *args: out.copy_(self.row(name[:-4])(*args))
+        if name.endswith("_"):
+            return self.in_place(name)
+        return self.row(name)
+
+    def make(self, dtype, shape, values):
+        if isinstance(values, int):
+            count = math.prod(shape)
+            values = [0.5 + 1.5 * uniform(values, element) for element in range(count)] if dtype.is_floating_point else [0] * count
+        return torch.tensor(values, dtype=torch.float64).to(dtype).reshape(shape).clone()
+
+    def make_leaf(self, dtype, shape, values):
+        self.leaves.append(self.make(dtype, shape, values).requires_grad_())
+        return self.leaves[-1]
+
+    def add_up(self, *outputs):
+        parts = [weighted(output, 0.37, 0.7 * k + 0.2) for k, output in enumerate(outputs)]
+        self.loss = sum(parts[1:], parts[0])
+
+    def in_place(self, name):
+        if hasattr(torch.Tensor, name):
+            return lambda a, *args: getattr(a, name)(*args)
+        return lambda a, *args: a.copy_(self.row(name[:-1])(a, *args))
+
+    def row(self, name):
+        function, schema = function_of(name), self.schemas[name]
+        if name == "cast":
+            return lambda a, dtype: a.to(dtype, copy=True)
+
+        def call(*args):
+            inside = schema[schema.index("(") + 1 : schema.rindex(") ->")]
+            before, star, after = inside.partition("*")
+            keywords = {argument_name(part) for part in after.split(",")} if star else set()
+            names = [argument_name(part) for part in (before + after).split(",") if part.strip()]
+            given = dict(zip(names, args))
+            if name in FUNCTIONS:
+                return function(**given)
+            return function(*[v for n, v in given.items() if n not in keywords],
+                            **{n: v for n, v in given.items() if n in keywords and v is not None})
+        return call
+
+
+def same_memory(a, b):
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def uniform(seed, element):
+    mask = (1 << 64) - 1
+    z = (seed * 1_000_003 + element + 1) * 0x9E3779B97F4A7C15 & mask
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+    return ((z ^ z >> 31) >> 11) * 2.0**-53
+
+
+def weighted(tensor, by_element, phase):
+    """sum(tensor * weights), as the other side."""
+    places = torch.arange(tensor.numel(), dtype=torch.float64).reshape(tensor.shape)
+    return (tensor.to(torch.float64) * torch.cos(by_element * places + phase)).sum()
+
+
+def or_zeros(gradients, like):
+    return [torch.zeros_like(tensor) if gradient is None else gradient for gradient, tensor in zip(gradients, like)]
+
+
+def problem_of(line, schemas):
+    """(kind, sentence) of what differs; None if nothing. Throws what PyTorch does."""
+    replay = Replay(line, schemas)
+    replay.forward()
+    first = torch.autograd.grad(replay.loss, replay.leaves, create_graph=True, allow_unused=True)
+    values = {name: variable.detach() for name, variable in replay.variables.items()}
+    if any(reason in line.get("error", "") for reason in ALLOWED_ERRORS):
+        return None
+    if "error" in line and not line["error"].startswith("second"):
+        return re.sub(r"\d+", "#", line["error"]), f"only we refuse: {line['error']}"
+    is_choosing = any(row in line["program"] for row in CHOOSING_ROWS)
+    for name, theirs in values.items():
+        if is_choosing and theirs.dtype == torch.int64:
+            continue
+        if wrong := differ(line["values"][name], theirs, line):
+            return "values", f"{name}: {wrong}"
+    if any(re.search(rf"\b{row}\(", line["program"]) for row in ALLOWED_ROWS):
+        return None
+    if is_choosing and not line["is_smooth"]:
+        return None
+    for index, theirs in enumerate(or_zeros(first, replay.leaves)):
+        if wrong := differ(line["first"][index], theirs.detach(), line):
+            return "first derivative", f"by leaf {index}: {wrong}"
+    return problem_of_second(line, replay, first) or problem_of_retained(line, replay)
+
+
+def problem_of_second(line, replay, first):
+    parts = [weighted(g, 0.91, 1.3 * k + 0.5) for k, g in enumerate(first) if g is not None]
+    second = [None] * len(first)
+    if parts and sum(parts).requires_grad:
+        try:
+            second = torch.autograd.grad(sum(parts), replay.leaves, allow_unused=True)
+        except RuntimeError:  # no derivative of the derivative
+            return None
+    if "error" in line:
+        return re.sub(r"\d+", "#", line["error"]), f"only we refuse: {line['error']}"
+    for index, theirs in enumerate(or_zeros(second, replay.leaves)):
+        if wrong := differ(line["second"][index], theirs, line, 10):
+            return "second derivative", f"by leaf {index}: {wrong}"
+    return None
+
+
+def problem_of_retained(line, replay):
+    if not replay.retained:
+        return None
+    replay.forward()
+    replay.loss.backward()
+    for name, tensor in replay.retained.items():
+        theirs = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
+        if wrong := differ(line["retained"][name], theirs, line):
+            return "retained gradient", f"of {name}: {wrong}"
+    return None
+
+
+def differ(ours, theirs, line, more=1):
+    ours = torch.tensor([math.nan if value is None else value for value in ours], dtype=torch.float64)
+    theirs = theirs.to(torch.float64).flatten()
+    if ours.shape != theirs.shape:
+        return f"{ours.numel()} elements instead of {theirs.numel()}"
+    allowed = (1e-3 if line["is_narrow"] else 1e-7) * more
+    close = torch.isclose(ours, theirs, rtol=allowed, atol=allowed, equal_nan=True)
+    if bool(close.all()):
+        return None
+    at = int((~close).nonzero()[0])
+    return f"element {at}: {ours[at].item()!r} instead of {theirs[at].item()!r}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--programs", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true", help="what PyTorch refuses, and why")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "programs.json")
+        subprocess.run([options.build / "tests/write_programs", file, str(options.programs), str(options.seed)], check=True)
+        sys.exit(judge(file, options))
+
+
+def judge(file, options):
+    lines = open(file)
+    schemas = json.loads(next(lines))["schemas"]
+    compared, otherwise, refused, found = 0, 0, collections.Counter(), {}
+    for line in map(json.loads, lines):
+        if line["lies_otherwise"]:
+            otherwise += 1
+            continue
+        try:
+            problem = problem_of(line, schemas)
+            compared += 1
+            if line["throws"] and not problem:
+                problem = "no error in PyTorch", "PyTorch does this, and so should we"
+        except LiesOtherwise:
+            otherwise += 1
+            continue
+        except Exception as error:  # what PyTorch refuses, in whatever class
+            refused[re.sub(r"\d+", "#", f"{type(error).__name__}: {error}")[:150]] += 1
+            continue
+        if problem:
+            found.setdefault(problem[0], []).append((len(line["program"]), line, problem[1]))
+    for kind, all_of in sorted(found.items()):
+        _, line, sentence = min(all_of, key=lambda one: one[0])
+        print(f"# {kind} ({len(all_of)} times), {line['where']}\n# {sentence}\n{line['program']}")
+    if options.verbose:
+        for reason, count in refused.most_common():
+            print(f"# {count} times PyTorch refuses: {reason}")
+    print(f"pytorch: {compared} programs compared, {sum(refused.values())} that PyTorch refuses, "
+          f"{otherwise} that lie otherwise in memory; {sum(map(len, found.values()))} differ")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    main()
