@@ -94,11 +94,11 @@ Tensor div_by_a(const Recorded& call, std::span<Tensor> gradients) {
   });
 }
 
-// -grad * conj(a / (b * b))
+// -grad * conj(a / b / b)
 constexpr JointStep div_by_b_joint_steps[] = {
     {&ops::neg, {input(0)}, 1},
-    {&ops::mul, {input(2), input(2)}, 2},
-    {&ops::div, {input(1), earlier(1)}, 2},
+    {&ops::div, {input(1), input(2)}, 2},
+    {&ops::div, {earlier(1), input(2)}, 2},
     {&ops::mul, {earlier(0), earlier(2)}, 2},
 };
 constinit Joint div_by_b_joint(div_by_b_joint_steps);
@@ -108,7 +108,7 @@ Tensor div_by_b(const Recorded& call, std::span<Tensor> gradients) {
   if (!grad.defined()) return {};
   const Tensor b = call.tensor(1);
   return call.with_operand(0, [&](const auto& a) -> Tensor {
-    if (is_complex(grad.dtype())) return -grad * conj(a / (b * b));
+    if (is_complex(grad.dtype())) return -grad * conj(a / b / b);
     return div_by_b_joint(spent(grad), a, b);
   });
 }
@@ -117,12 +117,12 @@ constexpr Derivative::Input div_inputs[] = {{0, div_by_a, nullptr, 0b10, 0b0, 0b
                                             {1, div_by_b, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative div_derivative{div_inputs, 2, Derivative::Fit::if_unlike};
 
-// where(a == b, grad / 2, where(a > b, grad, 0))
+// where(a == b, grad / 2, where(a < b, 0, grad))
 constexpr JointStep maximum_by_a_joint_steps[] = {
     {&ops::eq, {input(0), input(1)}, 2},
     {&ops::div, {input(2), number(2)}, 2},
-    {&ops::gt, {input(0), input(1)}, 2},
-    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::lt, {input(0), input(1)}, 2},
+    {&ops::where, {earlier(2), number(0), input(2)}, 3},
     {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
 };
 constinit Joint maximum_by_a_joint(maximum_by_a_joint_steps);
@@ -134,12 +134,12 @@ Tensor maximum_by_a(const Recorded& call, std::span<Tensor> gradients) {
   return call.with_operand(1, [&](const auto& b) -> Tensor { return maximum_by_a_joint(a, b, spent(grad)); });
 }
 
-// where(a == b, grad / 2, where(b > a, grad, 0))
+// where(a == b, grad / 2, where(b < a, 0, grad))
 constexpr JointStep maximum_by_b_joint_steps[] = {
     {&ops::eq, {input(0), input(1)}, 2},
     {&ops::div, {input(2), number(2)}, 2},
-    {&ops::gt, {input(1), input(0)}, 2},
-    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::lt, {input(1), input(0)}, 2},
+    {&ops::where, {earlier(2), number(0), input(2)}, 3},
     {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
 };
 constinit Joint maximum_by_b_joint(maximum_by_b_joint_steps);
@@ -156,12 +156,12 @@ constexpr Derivative::Input maximum_inputs[] = {{0, maximum_by_a, nullptr, 0b11,
                                                 {1, maximum_by_b, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative maximum_derivative{maximum_inputs, 2, Derivative::Fit::if_unlike};
 
-// where(a == b, grad / 2, where(a < b, grad, 0))
+// where(a == b, grad / 2, where(a > b, 0, grad))
 constexpr JointStep minimum_by_a_joint_steps[] = {
     {&ops::eq, {input(0), input(1)}, 2},
     {&ops::div, {input(2), number(2)}, 2},
-    {&ops::lt, {input(0), input(1)}, 2},
-    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::gt, {input(0), input(1)}, 2},
+    {&ops::where, {earlier(2), number(0), input(2)}, 3},
     {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
 };
 constinit Joint minimum_by_a_joint(minimum_by_a_joint_steps);
@@ -173,12 +173,12 @@ Tensor minimum_by_a(const Recorded& call, std::span<Tensor> gradients) {
   return call.with_operand(1, [&](const auto& b) -> Tensor { return minimum_by_a_joint(a, b, spent(grad)); });
 }
 
-// where(a == b, grad / 2, where(b < a, grad, 0))
+// where(a == b, grad / 2, where(b > a, 0, grad))
 constexpr JointStep minimum_by_b_joint_steps[] = {
     {&ops::eq, {input(0), input(1)}, 2},
     {&ops::div, {input(2), number(2)}, 2},
-    {&ops::lt, {input(1), input(0)}, 2},
-    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::gt, {input(1), input(0)}, 2},
+    {&ops::where, {earlier(2), number(0), input(2)}, 3},
     {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
 };
 constinit Joint minimum_by_b_joint(minimum_by_b_joint_steps);
@@ -380,10 +380,10 @@ Tensor sigmoid_by_a(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input sigmoid_inputs[] = {{0, sigmoid_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative sigmoid_derivative{sigmoid_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(result > 0, grad, 0)
+// where(result <= 0, 0, grad)
 constexpr JointStep relu_by_a_joint_steps[] = {
-    {&ops::gt, {input(0), number(0)}, 2},
-    {&ops::where, {earlier(0), input(1), number(0)}, 3},
+    {&ops::le, {input(0), number(0)}, 2},
+    {&ops::where, {earlier(0), number(0), input(1)}, 3},
 };
 constinit Joint relu_by_a_joint(relu_by_a_joint_steps);
 
@@ -397,61 +397,41 @@ Tensor relu_by_a(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input relu_inputs[] = {{0, relu_by_a, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative relu_derivative{relu_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * 0
-constexpr JointStep floor_by_a_joint_steps[] = {
-    {&ops::mul, {input(0), number(0)}, 2},
-};
-constinit Joint floor_by_a_joint(floor_by_a_joint_steps);
-
+// zeros_like(grad)
 Tensor floor_by_a(const Recorded&, std::span<Tensor> gradients) {
-  Tensor& grad = gradients[0];
+  const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return floor_by_a_joint(spent(grad));
+  return zeros_like(grad);
 }
 
 constexpr Derivative::Input floor_inputs[] = {{0, floor_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative floor_derivative{floor_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * 0
-constexpr JointStep ceil_by_a_joint_steps[] = {
-    {&ops::mul, {input(0), number(0)}, 2},
-};
-constinit Joint ceil_by_a_joint(ceil_by_a_joint_steps);
-
+// zeros_like(grad)
 Tensor ceil_by_a(const Recorded&, std::span<Tensor> gradients) {
-  Tensor& grad = gradients[0];
+  const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return ceil_by_a_joint(spent(grad));
+  return zeros_like(grad);
 }
 
 constexpr Derivative::Input ceil_inputs[] = {{0, ceil_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative ceil_derivative{ceil_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * 0
-constexpr JointStep trunc_by_a_joint_steps[] = {
-    {&ops::mul, {input(0), number(0)}, 2},
-};
-constinit Joint trunc_by_a_joint(trunc_by_a_joint_steps);
-
+// zeros_like(grad)
 Tensor trunc_by_a(const Recorded&, std::span<Tensor> gradients) {
-  Tensor& grad = gradients[0];
+  const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return trunc_by_a_joint(spent(grad));
+  return zeros_like(grad);
 }
 
 constexpr Derivative::Input trunc_inputs[] = {{0, trunc_by_a, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative trunc_derivative{trunc_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * 0
-constexpr JointStep round_by_a_joint_steps[] = {
-    {&ops::mul, {input(0), number(0)}, 2},
-};
-constinit Joint round_by_a_joint(round_by_a_joint_steps);
-
+// zeros_like(grad)
 Tensor round_by_a(const Recorded&, std::span<Tensor> gradients) {
-  Tensor& grad = gradients[0];
+  const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return round_by_a_joint(spent(grad));
+  return zeros_like(grad);
 }
 
 constexpr Derivative::Input round_inputs[] = {{0, round_by_a, nullptr, 0b0, 0b0, 0b0}};
@@ -513,15 +493,16 @@ Tensor square_by_a(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input square_inputs[] = {{0, square_by_a, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative square_derivative{square_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * where(zeros_like(a) + b == 0, 0, b * pow(a, zeros_like(a) + b - 1))
+// where(zeros_like(a) + b == 0, 0, grad * b * pow(where(zeros_like(a) + b == 0, 1, a), zeros_like(a) + b - 1))
 constexpr JointStep pow_by_a_joint_steps[] = {
-    {&ops::add, {input(1), input(2)}, 2},
+    {&ops::add, {input(0), input(1)}, 2},
     {&ops::eq, {earlier(0), number(0)}, 2},
+    {&ops::mul, {input(2), input(1)}, 2},
+    {&ops::where, {earlier(1), number(1), input(3)}, 3},
     {&ops::sub, {earlier(0), number(1)}, 2},
-    {&ops::pow, {input(3), earlier(2)}, 2},
-    {&ops::mul, {input(2), earlier(3)}, 2},
-    {&ops::where, {earlier(1), number(0), earlier(4)}, 3},
-    {&ops::mul, {input(0), earlier(5)}, 2},
+    {&ops::pow, {earlier(3), earlier(4)}, 2},
+    {&ops::mul, {earlier(2), earlier(5)}, 2},
+    {&ops::where, {earlier(1), number(0), earlier(6)}, 3},
 };
 constinit Joint pow_by_a_joint(pow_by_a_joint_steps);
 
@@ -531,7 +512,7 @@ Tensor pow_by_a(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor a = call.tensor(0);
   return call.with_operand(1, [&](const auto& b) -> Tensor {
     Tensor part0 = zeros_like(a);
-    return pow_by_a_joint(spent(grad), spent(part0), b, a);
+    return pow_by_a_joint(spent(part0), b, spent(grad), a);
   });
 }
 

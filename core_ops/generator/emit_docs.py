@@ -10,7 +10,8 @@ backend needs for all of them to run on its device. The rest decomposes into the
 
 An output (`add_out(out, a, b)`) has the result's shape, or no elements: then it gets that shape. A number that an integer
 dtype does not hold, as 300 beside uint8, is an error; but `add`, `sub`, `mul` and logic on bits wrap, as their results do,
-and a bound of `clamp` counts as the nearest number of the dtype. uint8 holds no -1, and int64 neither NaN nor 2^63.
+a bound of `clamp`, `maximum` or `minimum` counts as the nearest number of the dtype, and comparisons compare with the number
+itself. uint8 holds no -1, and int64 neither NaN nor 2^63.
 """
 
 

@@ -54,17 +54,24 @@ void check_other_numbers(const Call& call, Dtype dtype) {
   }
 }
 
+bool holds_all_numbers(const Call& call, Dtype dtype) {
+  for (std::uint32_t i = 0; i < call.num_args; ++i)
+    if ((call.op.promoted >> i & 1u) && is_number(call.args[i]) &&
+        !holds(dtype, scalar_arg(call, i)))
+      return false;
+  return true;
+}
+
 // Kernels get numbers that the dtype holds, whatever an operator makes of others.
 Scalar settled(const Call& call, std::uint32_t place, Dtype dtype) {
   const Scalar number = scalar_arg(call, place);
-  const bool is_loose = !is_integral(dtype) && call.op.numbers != Numbers::stored;
-  if (!is_loose && !holds(dtype, number)) {
-    if (call.op.numbers == Numbers::clamped) return nearest_held(dtype, number);
-    if (call.op.numbers == Numbers::wrapped) return wrapped(dtype, number);
-    const std::string what = fmt::format("'{}'", call.op.schema->arguments[place].name);
-    check_holds(call.op.name(), what.c_str(), dtype, number);
-  }
-  return number.is_above_int() && !is_integral(dtype) ? Scalar(number.to_double()) : number;
+  if (!is_integral(dtype)) return number.is_above_int() ? Scalar(number.to_double()) : number;
+  if (holds(dtype, number)) return number;
+  if (call.op.numbers == Numbers::clamped) return nearest_held(dtype, number);
+  if (call.op.numbers == Numbers::wrapped) return wrapped(dtype, number);
+  const std::string what = fmt::format("'{}'", call.op.schema->arguments[place].name);
+  check_holds(call.op.name(), what.c_str(), dtype, number);
+  return number;
 }
 
 void settle_numbers(const Call& call, Dtype dtype) {
@@ -96,6 +103,9 @@ void pointwise(const Call& call, Inferred& out) {
   Dtype dtype = op.dtypes == set_of(boolean) ? boolean : common_dtype(call);
   if (op.promotion == Promotion::floating && (is_integral(dtype) || dtype == boolean))
     dtype = default_dtype();
+  if (op.numbers == Numbers::widened && is_integral(dtype) && dtype != u64 &&
+      !holds_all_numbers(call, dtype))
+    dtype = i64;
   compute_in(call, out, dtype);
   check_other_numbers(call, dtype);
   settle_numbers(call, dtype);

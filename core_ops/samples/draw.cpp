@@ -30,7 +30,8 @@ void draft_draw(Draft& draft) {
   const bool is_never = draft.is("never"), is_always = draft.is("always");
   const bool has_usual_shape = has_number || is_row || is_never || is_always;
   const Dims shape = has_usual_shape ? Dims{3, 5} : draft.shape();
-  const Tensor values = draft.tensor(shape);  // within 2, so that squares of halves are probabilities
+  const Tensor values =
+      draft.tensor(shape);  // within 2, so that squares of halves are probabilities
   draft.add(name == "bernoulli" ? square(mul(values, 0.5)) : values);
   if (name == "normal" && !has_number) return draft.add(draft.tensor(is_row ? Dims{5} : shape));
   if (has_number || is_never || is_always) draft.add_value(is_never ? 0.0 : is_always ? 1.0 : 0.25);

@@ -62,12 +62,13 @@ enum class Promotion : std::uint8_t {
   compare,   // common for the inputs; the result is bool
 };
 
-// What becomes of a number among the arguments that the dtype of the computation does not hold.
+// What becomes of a number among the arguments that the dtype of the computation, an integer's, does not
+// hold. Floating ones take inf for it.
 enum class Numbers : std::uint8_t {
-  refused,  // where it is an integer dtype; floating ones take inf
-  stored,   // refused in every dtype, since it would be an element
+  refused,
   wrapped,  // as results do
   clamped,  // to the nearest that the dtype holds
+  widened,  // int64 is computed in, where it holds the number
 };
 
 struct Candidate;
