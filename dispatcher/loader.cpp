@@ -13,6 +13,7 @@
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/runtime/plugin_steps.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -65,12 +66,14 @@ ErrorClass class_of(bp_code code) {
 void run_step(const LoadedPlugin& plugin, const char* step, bp_code (*function)(void*)) {
   if (!function) return;
   thread_state().error_message.clear();
+  at_plugin_step(fmt::format("bp_plugin.{}", step).c_str());
   const bp_code code = function(plugin.library.plugin()->self);
   if (code != BP_OK) fail_step(plugin, step, code);
 }
 
 void shut_down(LoadedPlugin& plugin) {
   const bp_plugin* api = plugin.library.plugin();
+  at_plugin_step("bp_plugin.shutdown");
   if (api && api->shutdown) api->shutdown(api->self);
   plugin.library.close();
 }
@@ -93,6 +96,7 @@ void register_backend_of(LoadedPlugin& plugin) {
   plugin.backend = &register_backend(api, plugin.context.host, plugin.path);
   plugin.context.backend.store(plugin.backend, std::memory_order_release);
   try {
+    at_plugin_step("its tables of kernels and operators, or bp_plugin.extension");
     register_operators_of(plugin);
     if (BP_HAS(&api, bp_plugin, num_kernels))
       register_kernels(*plugin.backend, api.kernels, api.num_kernels);
@@ -121,6 +125,7 @@ std::unique_ptr<LoadedPlugin> open_plugin(const std::string& path) {
   try {
     run_step(*plugin, "probe", api.probe);
     run_step(*plugin, "init", api.init);
+    at_plugin_step("its tables of kernels and operators");
     const std::string fault = loading::find_fault_in_tables(api);
     if (!fault.empty()) throw_error(ErrorClass::internal, fault);
     register_backend_of(*plugin);

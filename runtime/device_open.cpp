@@ -1,6 +1,7 @@
 // The first use of a device, and its end.
 #include <mutex>
 
+#include <backplane/runtime/plugin_steps.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "caching_allocator.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 void open_plugin_device(DeviceState& state) {
   bp_device* handle = nullptr;
+  at_plugin_step("bp_plugin.open");
   const bp_code code = open_in_plugin(state, &handle);
   if (code != BP_OK) throw_plugin_error(state, code, "open");
   if (!handle)
@@ -34,12 +36,14 @@ void open_plugin_device(DeviceState& state) {
 
 void open_alone(DeviceState& state) {
   open_plugin_device(state);
+  at_plugin_step("bp_queue.create_stream");
   try {
     make_default_stream(state);
     state.allocator = new CachingAllocator(state);
   } catch (...) {
     state.streams.clear();
     state.default_stream = nullptr;
+    at_plugin_step("bp_plugin.close");
     state.backend->plugin->close(std::exchange(state.handle, nullptr));
     throw;
   }
@@ -130,13 +134,17 @@ std::string what_lives(DeviceState& state) {
 void close_device(DeviceState& state) noexcept {
   if (!state.handle) return;
   const bool may_call = !state.is_left_behind();
+  at_plugin_step("bp_queue.synchronize");
   if (may_call) wait_for_streams_quietly(state);
+  at_plugin_step("bp_memory.release");
   for (const auto& stream : state.streams) drop_fault(*stream);
   delete std::exchange(state.allocator, nullptr);
   if (may_call) {
+    at_plugin_step("bp_queue.destroy_stream");
     for (bp_event* event : state.idle_events) state.queue->destroy_event(state.handle, event);
     for (const auto& stream : state.streams)
       if (stream->raw) state.queue->destroy_stream(state.handle, stream->raw);
+    at_plugin_step("bp_plugin.close");
     state.backend->plugin->close(state.handle);
   }
   state.idle_events.clear();

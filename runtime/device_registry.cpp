@@ -4,6 +4,7 @@
 
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/plugin_steps.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "caching_allocator.hpp"
@@ -15,8 +16,9 @@
 namespace bp {
 
 namespace detail {
+constinit std::atomic<PluginStepObserver> plugin_step_observer{nullptr};
 constinit std::atomic<DeviceRecord*> device_records[max_devices]{};
-}
+}  // namespace detail
 
 namespace {
 
@@ -212,6 +214,7 @@ void unregister_backend(Backend& backend) {
   if (backend.closing) backend.closing(backend);
   const bp_plugin& plugin = *backend.plugin;
   // Its answer changes nothing: all streams are idle, and the devices close now.
+  at_plugin_step("bp_plugin.quiesce");
   if (BP_HAS(&plugin, bp_plugin, quiesce) && plugin.quiesce)
     static_cast<void>(plugin.quiesce(plugin.self));
   // Before, so that a thread that ends now returns nothing to an allocator that is going; and after, since

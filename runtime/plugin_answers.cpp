@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/plugin_steps.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace bp {
@@ -98,6 +99,7 @@ void check_plugin(const bp_plugin& plugin) {
 std::vector<bp_device_info> ask_for_devices(const bp_plugin& plugin) {
   std::uint32_t count = 0;
   clear_plugin_error();
+  at_plugin_step("bp_plugin.devices");
   if (const bp_code code = plugin.devices(plugin.self, &count, nullptr); code != BP_OK)
     throw_said(plugin, code);
   if (count > max_devices_of_plugin)

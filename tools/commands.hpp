@@ -17,10 +17,11 @@ struct Options {
   std::vector<std::filesystem::path> files;    // lint
   std::filesystem::path file;                  // repeat: a saved call; fallbacks: where to write
   bool clear = false;                          // cache
-  std::vector<std::string> arguments;          // conform: for that program; fallbacks: the program
-  std::string name;                            // new-backend: "acme"
-  std::filesystem::path directory;             // new-backend
-  bool c11 = false;                            // new-backend
+  std::vector<std::string>
+      arguments;     // conform: for that program; fallbacks: the program; try: see attempt.cpp
+  std::string name;  // new-backend: "acme"
+  std::filesystem::path directory;  // new-backend
+  bool c11 = false;                 // new-backend
 };
 
 // What can be computed on.

@@ -76,10 +76,18 @@ void print_for_person(const std::vector<const DeviceRecord*>& records) {
 }  // namespace
 
 int devices(const Options& options) {
-  load_plugins(options);
-  const std::vector<const DeviceRecord*> records = registered_devices();
+  const std::vector<LoadProblem> problems = load_plugins(options);
+  std::vector<const DeviceRecord*> records = registered_devices();
+  for (const LoadProblem& problem : problems) std::erase(records, problem.device);
   options.json ? print_for_program(records) : print_for_person(records);
-  return 0;
+  // After what can be used, and where a program does not read.
+  bool is_named = false;
+  for (const LoadProblem& problem : problems) {
+    fmt::print(options.json ? stderr : stdout, "{} {}\n", paint("not used:", Color::bad),
+               problem.sentence);
+    is_named |= problem.is_named;
+  }
+  return is_named ? 1 : 0;
 }
 
 }  // namespace bp::tools

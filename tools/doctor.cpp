@@ -1,4 +1,4 @@
-// Takes every candidate along the way that loading would take, and says where each of them ended.
+// Takes every candidate along the way that loading would take, first in another process, and says where each of them ended.
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +10,7 @@
 
 #include "commands.hpp"
 #include "output.hpp"
+#include "trial.hpp"
 
 namespace bp::tools {
 namespace {
@@ -52,7 +53,22 @@ std::string refusing_step(const Candidate& candidate, const Verdict& verdict,
   return verdict.probe.outcome == Probed::not_probed ? "checksum" : "probe";
 }
 
-void open_devices(const Backend& backend, Examination& result) {
+// In this process only where the trial did not do it: what it opened opens here as well.
+std::string problem_of(const DeviceRecord& record, const Trial& trial) {
+  if (const auto lost = trial.lost_devices.find(record.index); lost != trial.lost_devices.end())
+    return lost->second;
+  if (const auto error = trial.errors.find(record.index); error != trial.errors.end())
+    return error->second;
+  if (trial.opened) return {};
+  try {
+    device_record(record.device);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void add_devices(const Backend& backend, const Trial& trial, Examination& result) {
   for (const DeviceRecord* record : backend.devices) {
     DeviceFinding finding{record->name, record->info.name, "", ""};
     const CertifiedLevel level = certified_level(record->device);
@@ -63,29 +79,41 @@ void open_devices(const Backend& backend, Examination& result) {
       if (std::find(result.warnings.begin(), result.warnings.end(), problem) ==
           result.warnings.end())
         result.warnings.push_back(problem);
-    try {
-      device_record(record->device);
-    } catch (const Error& error) {
-      finding.problem = error.what();
+    finding.problem = problem_of(*record, trial);
+    if (!finding.problem.empty()) {
       result.stopped_at = "devices";
-      result.reason = error.what();
+      result.reason = finding.problem;
     }
     result.devices.push_back(std::move(finding));
   }
 }
 
-Examination examine(const Candidate& candidate, const Environment& environment) {
+// "init" of "bp_plugin.init"; what has no such name happens while the library is loaded.
+std::string step_of(const std::string& function) {
+  constexpr std::string_view prefix = "bp_plugin.";
+  return function.starts_with(prefix) ? function.substr(prefix.size()) : "load";
+}
+
+Examination examine(const Tried& tried, const Environment& environment) {
+  const Candidate& candidate = tried.candidate;
+  const Verdict& verdict = tried.verdict;
   Examination result{candidate, "", "", false, {}, {}};
-  Verdict verdict = check_candidate(candidate, environment);
-  result.warnings = std::move(verdict.warnings);
+  result.warnings = verdict.warnings;
+  result.warnings.insert(result.warnings.end(), tried.trial.warnings.begin(),
+                         tried.trial.warnings.end());
   if (!verdict.usable) {
     result.stopped_at = refusing_step(candidate, verdict, environment);
-    result.reason = std::move(verdict.reason);
+    result.reason = verdict.reason;
     result.no_device = verdict.no_device;
     return result;
   }
+  if (!tried.trial.problem.empty()) {
+    result.stopped_at = step_of(tried.trial.function);
+    result.reason = tried.trial.problem;
+    return result;
+  }
   try {
-    open_devices(load_plugin(candidate.library), result);
+    add_devices(load_plugin(candidate.library), tried.trial, result);
   } catch (const Error& error) {
     result.stopped_at = "load";
     result.reason = error.what();
@@ -145,7 +173,8 @@ std::vector<std::string> advise(const Environment& environment,
         "folder are ignored");
   if (environment.trust_any_file)
     advice.emplace_back("BACKPLANE_TRUST_ANY_FILE=1 lets files of strangers into the process");
-  if (Device host; !find_host_device(host))
+  // Not loaded for it: what could be loaded is.
+  if (!find_device("cpu"))
     advice.emplace_back(
         "no plugin offers the device cpu, so that an operator without a kernel on "
         "its device has no host to fall back to");
@@ -157,8 +186,8 @@ std::vector<std::string> advise(const Environment& environment,
 int doctor(const Options& options) {
   const Environment environment = Environment::current();
   std::vector<Examination> all;
-  for (const Candidate& candidate : discover(environment, options.plugins))
-    all.push_back(examine(candidate, environment));
+  for (const Tried& tried : try_candidates(environment, options))
+    all.push_back(examine(tried, environment));
   std::size_t num_usable = 0;
   for (const Examination& examined : all) num_usable += examined.usable();
   const std::vector<std::string> advice = advise(environment, all);

@@ -6,6 +6,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "commands.hpp"
+#include "trial.hpp"
 
 namespace {
 
@@ -27,6 +28,12 @@ struct CommandLine {
     add("plugins", "Where plugins are looked for, and what is there", bp::tools::plugins);
     add("doctor", "Why each plugin is or is not used; fails if no device is usable",
         bp::tools::doctor);
+
+    // For the commands above, which start it.
+    CLI::App* attempt =
+        app.add_subcommand("try", "Take one plugin through all of its start")->group("");
+    attempt->add_option("words", options.arguments)->required();
+    attempt->callback([this] { chosen = bp::tools::attempt; });
 
     CLI::App* ops = add("ops", "Operators; with a device, where each of them runs", bp::tools::ops);
     ops->add_option("--device", options.devices, "Run each operator's samples on it (repeatable)")

@@ -143,6 +143,7 @@ int print_markdown(const Rows& rows, const std::vector<Column>& columns) {
 int ops(const Options& options) {
   if (options.json && options.devices.size() > 1)
     throw_error(ErrorClass::bad_argument, "ops: --json is of one device; call it once for each");
+  try_named_plugins(options);
   std::vector<Column> columns;
   for (const std::string& name : options.devices) columns.push_back(run_on(name, options));
   ensure_operators();

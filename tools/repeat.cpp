@@ -14,8 +14,11 @@ namespace bp::tools {
 
 int repeat(const Options& options) {
   const tracing::SavedCall saved = tracing::read_call(options.file.string());
-  load_named_plugins(options);
   const std::string wanted_on = options.devices.empty() ? saved.device : options.devices[0];
+  Options tried = options;
+  tried.devices = {wanted_on};
+  try_named_plugins(tried);
+  load_named_plugins(options);
   const Device on = device(wanted_on), host = host_device();
   const auto got = tracing::repeat_call(saved, on);
   const auto difference = tracing::find_difference(saved, got, tracing::repeat_call(saved, host));

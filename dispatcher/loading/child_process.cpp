@@ -51,6 +51,11 @@ struct SpawnSettings {
   }
 };
 
+std::string seconds(milliseconds limit) {
+  if (limit.count() % 1000 == 0) return std::to_string(limit.count() / 1000) + " s";
+  return std::to_string(limit.count()) + " ms";
+}
+
 // Reads what is there, and drops what is too much, so that the child does not wait for a reader; false at
 // the end of the output.
 bool read_some(int pipe, std::string& output) {
@@ -85,8 +90,8 @@ void reap(pid_t pid, ChildResult& result) {
     result.exit_code = WEXITSTATUS(status);
 }
 
-void watch(pid_t pid, int pipe, milliseconds limit, ChildResult& result) {
-  const auto deadline = steady_clock::now() + limit;
+void watch(pid_t pid, int pipe, milliseconds limit, ChildLimit limited, ChildResult& result) {
+  auto deadline = steady_clock::now() + limit;
   bool is_open = true;
   // Its output may end before it does, and stay open after, in a process that it started.
   while (!has_ended(pid)) {
@@ -97,8 +102,10 @@ void watch(pid_t pid, int pipe, milliseconds limit, ChildResult& result) {
     pollfd event{pipe, POLLIN, 0};
     if (!is_open)
       std::this_thread::sleep_for(milliseconds(1));
-    else if (poll(&event, 1, 10) > 0)
+    else if (poll(&event, 1, 10) > 0) {
       is_open = read_some(pipe, result.output);
+      if (limited == ChildLimit::silence) deadline = steady_clock::now() + limit;
+    }
   }
   kill(-pid, SIGKILL);
   reap(pid, result);
@@ -109,7 +116,7 @@ void watch(pid_t pid, int pipe, milliseconds limit, ChildResult& result) {
 
 ChildResult run_child(const std::filesystem::path& program,
                       const std::vector<std::string>& arguments, milliseconds limit,
-                      ChildOutput kept) {
+                      ChildOutput kept, ChildLimit limited) {
   ChildResult result;
   std::array<int, 2> pipe;
   if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -131,9 +138,17 @@ ChildResult run_child(const std::filesystem::path& program,
   if (error != 0)
     result.problem = words[0] + ": " + std::strerror(error);
   else
-    watch(pid, pipe[0], limit, result);
+    watch(pid, pipe[0], limit, limited, result);
   ::close(pipe[0]);
   return result;
+}
+
+std::string describe_end(const ChildResult& child, const std::string& where, milliseconds limit) {
+  if (child.hung) return "hung " + where + ": no answer within " + seconds(limit);
+  if (child.signal != 0)
+    return "crashed " + where + " (signal " + std::to_string(child.signal) + ", " +
+           strsignal(child.signal) + ")";
+  return "ended its process " + where + " (exit code " + std::to_string(child.exit_code) + ")";
 }
 
 }  // namespace bp::loading

@@ -4,6 +4,7 @@
 
 #include <backplane/dispatcher/loading/plugin_check.hpp>
 #include <backplane/dispatcher/loading/plugin_library.hpp>
+#include <backplane/runtime/plugin_steps.hpp>
 
 namespace bp::loading {
 namespace {
@@ -62,6 +63,7 @@ Outcome PluginLibrary::open(const fs::path& file, const bp_host& host,
     return Outcome::failure(BP_BAD_ARGUMENT, file.string() + ": is no absolute path to a plugin");
   PluginLibrary library;
   library.file_ = file;
+  at_plugin_step("its constructors");
   library.handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library.handle_ == nullptr)
     return Outcome::failure(BP_BAD_ARGUMENT, explain_dlerror(last_dlerror(), file));
@@ -70,6 +72,7 @@ Outcome PluginLibrary::open(const fs::path& file, const bp_host& host,
     return Outcome::failure(BP_BAD_ARGUMENT, file.string() +
                                                  ": does not export bp_get_plugin_v1, so it is no "
                                                  "Backplane plugin");
+  at_plugin_step("bp_get_plugin_v1");
   Outcome outcome;
   outcome.code = negotiate(reinterpret_cast<bp_get_plugin_fn>(symbol), host, file.string(), said,
                            &library.plugin_, &outcome.message);
@@ -89,6 +92,7 @@ bool PluginLibrary::is_mapped() const {
 void PluginLibrary::close() {
   if (handle_ == nullptr) return;
   plugin_ = nullptr;
+  at_plugin_step("its destructors");
   dlclose(std::exchange(handle_, nullptr));
 }
 

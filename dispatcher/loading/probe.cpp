@@ -46,11 +46,6 @@ std::string describe_step(std::string_view step) {
   return "in step " + std::string(step);
 }
 
-std::string seconds(std::chrono::milliseconds limit) {
-  if (limit.count() % 1000 == 0) return std::to_string(limit.count() / 1000) + " s";
-  return std::to_string(limit.count()) + " ms";
-}
-
 ProbeResult judge(const ChildResult& child, const fs::path& library, const fs::path& helper,
                   std::chrono::milliseconds limit) {
   const std::string path = library.string() + ": ";
@@ -62,20 +57,15 @@ ProbeResult judge(const ChildResult& child, const fs::path& library, const fs::p
                                        : "its helper did not start: " + child.problem) +
                 "; reinstall Backplane or set BACKPLANE_PROBE"};
   const std::string where = describe_step(report.step);
-  if (child.hung)
-    return {Probed::hung,
-            path + "hung " + where + ": no answer within " + seconds(limit) + "; tell its maker"};
-  if (child.signal != 0)
-    return {Probed::crashed, path + "crashed " + where + " (signal " +
-                                 std::to_string(child.signal) + ", " + strsignal(child.signal) +
-                                 "); tell its maker"};
+  const std::string end = path + describe_end(child, where, limit) + "; tell its maker";
+  if (child.hung) return {Probed::hung, end};
+  if (child.signal != 0) return {Probed::crashed, end};
   if (report.outcome == "good") return {Probed::good, ""};
   if (report.outcome == "no_device") return {Probed::no_device, std::string(report.message)};
   if (report.outcome == "not_opened")
     return {Probed::refused, explain_dlerror(std::string(report.message), library)};
   if (report.outcome == "refused") return {Probed::refused, std::string(report.message)};
-  return {Probed::crashed, path + "ended its process " + where + " (exit code " +
-                               std::to_string(child.exit_code) + "); tell its maker"};
+  return {Probed::crashed, end};
 }
 
 }  // namespace

@@ -32,6 +32,20 @@ static void crash(void) {
   raise(SIGSEGV);
 }
 
+void evil_throw(void); /* throws.cpp */
+
+/* "open_aborts": in the function `name`, whichever it is. */
+static void stumble(const char* name) {
+  const size_t length = strlen(name);
+  const char* how = kind + length + 1;
+  if (strncmp(kind, name, length) != 0 || kind[length] != '_') return;
+  if (strcmp(how, "crashes") == 0) crash();
+  if (strcmp(how, "hangs") == 0) hang();
+  if (strcmp(how, "aborts") == 0) abort();
+  if (strcmp(how, "exits") == 0) exit(3);
+  if (strcmp(how, "throws") == 0) evil_throw();
+}
+
 static void choose_kind(void) {
   const char* name = getenv("BACKPLANE_EVIL");
   const char* number = getenv("BACKPLANE_EVIL_N");
@@ -45,6 +59,10 @@ __attribute__((constructor)) static void begin(void) {
   choose_kind();
   if (is("constructor_crashes")) crash();
   if (is("constructor_hangs")) hang();
+  stumble("constructor");
+}
+__attribute__((destructor)) static void end(void) {
+  stumble("destructor");
 }
 
 /* ---- Devices ---- */
@@ -55,6 +73,7 @@ static bp_code probe(void* self) {
   if (is("probe_fails")) return fail(BP_INTERNAL, "the probe broke");
   if (is("probe_crashes")) crash();
   if (is("probe_hangs")) hang();
+  stumble("probe");
   return BP_OK;
 }
 
@@ -63,11 +82,24 @@ static bp_code init(void* self) {
   if (is("init_fails")) return fail(BP_INTERNAL, "the start broke");
   if (is("init_crashes")) crash();
   if (is("init_hangs")) hang();
+  stumble("init");
   return BP_OK;
+}
+
+static bp_code quiesce(void* self) {
+  (void)self;
+  stumble("quiesce");
+  return BP_OK;
+}
+
+static void shut_down(void* self) {
+  (void)self;
+  stumble("shutdown");
 }
 
 static bp_code devices(void* self, uint32_t* count, bp_device_info* infos) {
   (void)self;
+  stumble("devices");
   if (is("devices_fails")) return fail(BP_INTERNAL, "the count of devices broke");
   if (infos == NULL) {
     *count = is("no_devices") ? 0 : is("too_many_devices") ? UINT32_MAX : 1;
@@ -86,6 +118,7 @@ static bp_code devices(void* self, uint32_t* count, bp_device_info* infos) {
 static bp_code open_device(void* self, uint32_t index, bp_device** out) {
   static char only_device[2];
   (void)self;
+  if (index == 0) stumble("open");
   if (is("open_fails")) return fail(BP_DEVICE_LOST, "the device does not open");
   *out = is("open_gives_null") ? NULL : (bp_device*)(void*)&only_device[index & 1];
   return BP_OK;
@@ -94,6 +127,7 @@ static bp_code open_device(void* self, uint32_t index, bp_device** out) {
 static void close_device(bp_device* device) {
   char text[96];
   (void)device;
+  stumble("close");
   snprintf(text, sizeof text, "evil: closed with %ld allocations alive", num_alive);
   host->log(host, num_alive == 0 ? BP_LOG_DEBUG : BP_LOG_ERROR, text);
 }
@@ -107,6 +141,7 @@ static bp_code allocate(bp_device* device, uint64_t bytes, uint64_t alignment, b
   char* block;
   (void)device;
   ++num_allocations;
+  stumble("allocate");
   if (is("allocate_always_fails")) return fail(BP_OUT_OF_MEMORY, "no memory at all");
   if (is("allocate_fails_on_n") && num_allocations == at_call)
     return fail(BP_OUT_OF_MEMORY, "no memory this time");
@@ -331,6 +366,8 @@ static void make_plugin(void) {
                         .version = "0.1",
                         .probe = probe,
                         .init = init,
+                        .quiesce = quiesce,
+                        .shutdown = shut_down,
                         .devices = devices,
                         .open = open_device,
                         .close = close_device,
@@ -368,6 +405,7 @@ bp_code bp_get_plugin_v1(const bp_host* given, uint32_t* abi_inout, const bp_plu
   if (is("start_fails")) return fail(BP_INTERNAL, "evil does not want to");
   if (is("start_fails_silently")) return BP_INTERNAL;
   if (is("start_strange_code")) return 4711;
+  stumble("start");
   make_memory();
   make_kernels();
   make_operators();

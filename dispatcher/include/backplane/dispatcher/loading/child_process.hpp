@@ -19,6 +19,8 @@ struct ChildResult {
 };
 
 enum class ChildOutput { standard, with_errors };
+// What the limit is for: the whole, or the time in which nothing is written.
+enum class ChildLimit { whole, silence };
 
 // Runs `program`, found in PATH if it has no slash, in a process group of its own, with no other open file
 // than its output. No shell sees the arguments. The group is killed when its first process has ended, so
@@ -26,6 +28,12 @@ enum class ChildOutput { standard, with_errors };
 BP_API ChildResult run_child(const std::filesystem::path& program,
                              const std::vector<std::string>& arguments,
                              std::chrono::milliseconds limit,
-                             ChildOutput kept = ChildOutput::standard);
+                             ChildOutput kept = ChildOutput::standard,
+                             ChildLimit limited = ChildLimit::whole);
+
+// "hung in bp_plugin.init: no answer within 5 s", "crashed in ... (signal 11, Segmentation fault)", or "ended its process in
+// ... (exit code 3)", of a child that was to say more. `where` is "in bp_plugin.init" or the like.
+BP_API std::string describe_end(const ChildResult& child, const std::string& where,
+                                std::chrono::milliseconds limit);
 
 }  // namespace bp::loading
