@@ -37,18 +37,27 @@ inline bool alike(const bp_tensor& a, const bp_tensor& b) {
   return true;
 }
 
+// Integers that a narrower dtype may not hold are looked at apart, so that others cost one look.
+[[gnu::noinline]] bool narrow_fits(const bp_value& value, std::uint32_t dtype) {
+  return value.tag == BP_INT && contains(dtypes::integral, static_cast<Dtype>(dtype)) &&
+         holds_plain_integer(dtype, value);
+}
+
 // Would this number leave the dtype of the tensors as it is, and is it one of its numbers? Per tag, the dtypes
-// for which it does.
+// for which that needs no further look; with `aux` set it is none of them.
 inline bool number_fits(const bp_value& value, std::uint32_t dtype) {
   static constexpr auto fitting = [] {
     std::array<DtypeSet, 16> sets{};
     sets[BP_BOOLEAN] = dtypes::computed;
-    sets[BP_INT] = dtypes::numeric;
+    sets[BP_INT] = dtypes::floating | dtypes::complex | set_of(i64);
     sets[BP_DOUBLE] = dtypes::floating | dtypes::complex;
     return sets;
   }();
-  return (fitting[value.tag & 15u] >> dtype & 1u) != 0 &&
-         (value.tag != BP_INT || holds_plain_integer(dtype, value));
+  std::uint64_t tag;  // and aux, which is 0
+  std::memcpy(&tag, &value, sizeof tag);
+  if (tag >= fitting.size()) [[unlikely]]
+    return false;
+  return (fitting[tag] >> dtype & 1u) != 0 || narrow_fits(value, dtype);
 }
 
 // Finds the kernel if the call is a common one: no layer looks, all tensors are alike and

@@ -19,7 +19,7 @@ class Scalar {
   template <std::integral T>
   requires(!std::same_as<T, bool>) constexpr Scalar(T value) : tag_(BP_INT) {
     parts_.i = static_cast<std::int64_t>(value);
-    if constexpr (std::unsigned_integral<T>) is_above_int_ = parts_.i < 0;
+    if constexpr (std::unsigned_integral<T>) above_int_ = parts_.i < 0;
   }
   template <std::floating_point T> constexpr Scalar(T value) : tag_(BP_DOUBLE) {
     parts_.f[0] = static_cast<double>(value);
@@ -35,10 +35,10 @@ class Scalar {
   constexpr bool is_floating() const { return tag_ == BP_DOUBLE; }
   constexpr bool is_complex() const { return tag_ == BP_COMPLEX; }
   // A whole number from 2^63 on, of which to_int() has the bits.
-  constexpr bool is_above_int() const { return is_above_int_; }
+  constexpr bool is_above_int() const { return above_int_ != 0; }
 
   constexpr double to_double() const {
-    if (is_above_int_) return static_cast<double>(static_cast<std::uint64_t>(parts_.i));
+    if (is_above_int()) return static_cast<double>(static_cast<std::uint64_t>(parts_.i));
     return is_floating() || is_complex() ? parts_.f[0] : static_cast<double>(parts_.i);
   }
   // Truncates toward zero; real values outside of the range give the nearest end, NaN gives 0.
@@ -56,7 +56,7 @@ class Scalar {
   constexpr bp_value value() const {
     bp_value v{};
     v.tag = tag_;
-    v.aux = is_above_int_;
+    v.aux = above_int_;
     if (tag_ == BP_COMPLEX)
       v.u.ptr = parts_.f;
     else if (tag_ == BP_DOUBLE)
@@ -69,7 +69,7 @@ class Scalar {
 
  private:
   std::uint32_t tag_;
-  bool is_above_int_ = false;
+  std::uint32_t above_int_ = 0;  // 1: yes; beside the tag, as in a bp_value
   union Parts {
     std::int64_t i;
     double f[2];
