@@ -1,6 +1,8 @@
 #include "autograd/programs/generate.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
@@ -67,6 +69,7 @@ class Generator {
                                                            std::optional<std::int64_t> target);
   std::int64_t tensor_of(const Shape& shape);
   std::int64_t mask_of(const Shape& shape);
+  bool add_any();
   void choose_loss();
 
   // A row of the pool.
@@ -74,6 +77,8 @@ class Generator {
 
   std::mt19937_64 random_;
   Pool pool_;
+  std::vector<std::int64_t> mixture_;
+  int percent_under_no_grad_ = 0;
   Interpreter interpreter_;
   Program program_;
   std::int64_t num_variables_ = 0;
@@ -213,7 +218,7 @@ bool Generator::add_view() {
   const auto variable = find_floating();
   if (!variable) return false;
   Step step = view_of(*variable, interpreter_.seen(*variable));
-  step.under_no_grad = step.name != "detach" && chance(2);
+  step.under_no_grad = step.name != "detach" && chance(percent_under_no_grad_);
   return add(std::move(step));
 }
 
@@ -302,7 +307,7 @@ bool Generator::add_written() {
     if (!args) return false;
     step = call(row->row + "_", std::move(*args), 0);
   }
-  step.under_no_grad = chance(4);
+  step.under_no_grad = chance(percent_under_no_grad_);
   return add(std::move(step));
 }
 
@@ -416,22 +421,29 @@ void Generator::choose_loss() {
   }
 }
 
+// Each program has a mixture of its own, so that some are nearly all views, or writes.
+bool Generator::add_any() {
+  constexpr std::pair<bool (Generator::*)(), int> usual[] = {
+      {&Generator::add_view, 26},      {&Generator::add_written, 26},
+      {&Generator::add_pointwise, 20}, {&Generator::add_from_template, 18},
+      {&Generator::add_retained, 3},   {&Generator::add_cast, 2},
+      {&Generator::add_out, 2},        {&Generator::add_leaf, 3}};
+  if (mixture_.empty())
+    for (const auto& [add, weight] : usual) mixture_.push_back(weight * (1 + below(4)));
+  std::int64_t chosen = below(std::accumulate(mixture_.begin(), mixture_.end(), std::int64_t{0}));
+  std::size_t k = 0;
+  while (chosen >= mixture_[k]) chosen -= mixture_[k++];
+  return (this->*usual[k].first)();
+}
+
 Program Generator::make() {
+  percent_under_no_grad_ = chance(80) ? 2 : 12;
   add_input("leaf", Dtype::f64, small_shape(below(6)));
   if (chance(60)) add_leaf();
-  const std::int64_t num_steps = 3 + below(9);
+  const std::int64_t num_steps = 3 + below(chance(80) ? 9 : 25);
   std::int64_t done = 0;
-  for (int tries = 0; tries < 200 && done < num_steps && !program_.throws; ++tries) {
-    const std::int64_t kind = below(100);
-    done += kind < 26   ? add_view()
-            : kind < 52 ? add_written()
-            : kind < 72 ? add_pointwise()
-            : kind < 90 ? add_from_template()
-            : kind < 93 ? add_retained()
-            : kind < 95 ? add_cast()
-            : kind < 97 ? add_out()
-                        : add_leaf();
-  }
+  for (int tries = 0; tries < 200 && done < num_steps && !program_.throws; ++tries)
+    done += add_any();
   choose_loss();
   return std::move(program_);
 }

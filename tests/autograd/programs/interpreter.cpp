@@ -163,7 +163,7 @@ void Interpreter::call(const Step& step) {
   const bool writes = step.is_in_place() || step.is_out();
   const bool is_recorded = !step.under_no_grad && any_requires_grad(step, true);
   const std::vector<Plain> values = evaluate_on(step, false);
-  check_limit(step, values);
+  if (limit_ > 0) check_regular(step, values);
   if (writes) {
     check_fits(step, values);
     check_writable(step, is_recorded);
@@ -252,6 +252,7 @@ void Interpreter::check_order(const Step& step) const {
 }
 
 void Interpreter::check_up_to_date(const Step& step) const {
+  if (step.under_no_grad || step.name == "detach") return;
   for (std::int64_t variable : variables_of(step)) {
     const Seen& seen = seen_.at(variable);
     if (seen.made_under_no_grad && ways_[seen.base_way].num_writes > seen.base_writes)
@@ -259,16 +260,27 @@ void Interpreter::check_up_to_date(const Step& step) const {
   }
 }
 
-void Interpreter::check_limit(const Step& step, const std::vector<Plain>& results) const {
-  if (limit_ == 0) return;
-  static const std::set<std::string> singular{"pow", "sqrt", "rsqrt", "log", "norm", "std", "div"};
-  if (singular.contains(step.row()))
-    for (std::int64_t variable : variables_of(step))
+// Where a derivative has a pole, or a rounding error decides.
+void Interpreter::check_regular(const Step& step, const std::vector<Plain>& results) const {
+  static const std::set<std::string> with_poles{"sqrt", "rsqrt", "log", "div", "pow", "reciprocal"},
+      roots{"norm", "std"}, steps{"floor", "ceil", "trunc", "round"};
+  const auto require = [&](bool is_regular) {
+    if (!is_regular) throw Refused(Why::out_of_range, text_of(step));
+  };
+  const std::string row = step.row();
+  const std::vector<std::int64_t> read = variables_of(step);
+  if (with_poles.contains(row))
+    for (std::int64_t variable : read)
       for (double value : values(variable))
-        if (std::abs(value) < 1e-3) throw Refused(Why::out_of_range, "near 0");
+        require(row == "pow" ? value > 1e-3 : std::abs(value) > 1e-3);
+  if (steps.contains(row))
+    for (double value : values(read[0]))
+      require(std::abs(value * 2 - std::round(value * 2)) > 1e-6);
   for (const Plain& result : results)
-    for (double value : result.values)
-      if (!(std::abs(value) <= limit_)) throw Refused(Why::out_of_range, "a result");
+    for (double value : result.values) {
+      require(std::abs(value) <= limit_);
+      require(!roots.contains(row) || std::abs(value) > 1e-3);
+    }
 }
 
 void Interpreter::note_kept(const Step& step) {

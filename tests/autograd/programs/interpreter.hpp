@@ -81,7 +81,7 @@ class Interpreter {
   void check_writable(const Step& step, bool is_recorded) const;
   void check_order(const Step& step) const;
   void check_up_to_date(const Step& step) const;
-  void check_limit(const Step& step, const std::vector<Plain>& results) const;
+  void check_regular(const Step& step, const std::vector<Plain>& results) const;
   void note_kept(const Step& step);
   bool any_requires_grad(const Step& step, bool of_target) const;
   std::vector<Plain> evaluate_on(const Step& step, bool moved) const;

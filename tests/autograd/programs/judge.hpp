@@ -12,7 +12,7 @@ struct Outcome {
   std::map<std::int64_t, std::vector<double>> values;  // of all variables, at the end
   std::vector<std::vector<double>> first, second;
   std::map<std::int64_t, std::vector<double>> retained;
-  bool lies_otherwise = false;  // a reshape copied where it was thought to be a view, or did not
+  bool lies_otherwise = false;  // a view asked for strides that are not as thought
 };
 Outcome run_program(const Program& program, const std::map<std::int64_t, Seen>& seen,
                     Device device);

@@ -26,7 +26,6 @@ enum class Why {
   leaf_written_by_view,
   repeated_written,
   no_grad_view_written,
-  no_grad_view_outdated,
 };
 class Refused : public std::runtime_error {
  public:

@@ -81,14 +81,30 @@ class Running {
     }
   }
   void call(const Step& step) {
+    note_layout(step);
     std::vector<Tensor> results = call_step(
         step, [&](std::int64_t variable) -> const Tensor& { return tensors_.at(variable); });
     for (std::size_t i = 0; i < step.results.size(); ++i) tensors_[step.results[i]] = results.at(i);
-    if (step.name != "reshape" && step.name != "flatten") return;
-    const std::int64_t from = step.args[0].integer, made = step.results[0];
-    if (seen_.contains(made) && (seen_.at(from).memory == seen_.at(made).memory) !=
-                                    tensors_.at(from).shares_storage(tensors_.at(made)))
+  }
+  // The interpreter's results are row-major. Rows may lay theirs out as their arguments lie, and what these
+  // views show, or whether they copy, is then another question.
+  void note_layout(const Step& step) {
+    if (step.name != "view" && step.name != "reshape" && step.name != "flatten" &&
+        step.name != "as_strided")
+      return;
+    const std::int64_t variable = step.args[0].integer;
+    if (seen_.contains(variable) && !lies_as(seen_.at(variable), tensors_.at(variable)))
       lies_otherwise = true;
+  }
+  static bool lies_as(const Seen& seen, const Tensor& tensor) {
+    std::int64_t step = numel_of(seen.shape);
+    for (std::size_t d = 0; d < seen.shape.size(); ++d) {
+      step /= seen.shape[d];
+      if (seen.shape[d] > 1 &&
+          seen.places[static_cast<std::size_t>(step)] - seen.places[0] != tensor.strides()[d])
+        return false;
+    }
+    return true;
   }
 
   const Program& program_;
@@ -113,7 +129,6 @@ Outcome run_program(const Program& program, const std::map<std::int64_t, Seen>& 
   try {
     outcome.phase = "forward";
     running.forward();
-    outcome.lies_otherwise = running.lies_otherwise;
     const Tensor loss = running.loss();
     running.read_values(outcome);
     outcome.phase = "first";
@@ -138,6 +153,7 @@ Outcome run_program(const Program& program, const std::map<std::int64_t, Seen>& 
   } catch (const std::exception& error) {
     outcome.error = error.what();
   }
+  outcome.lies_otherwise = running.lies_otherwise;
   return outcome;
 }
 
