@@ -120,6 +120,21 @@ bool has_retained(const Program& program) {
   return false;
 }
 
+void differentiate(Running& running, const Tensor& loss, Outcome& outcome) {
+  outcome.phase = "first";
+  const std::vector<Tensor> first =
+      autograd::grad({loss}, running.leaves(), {}, {.retain_graph = true}, true);
+  outcome.first = running.elements(first);
+  outcome.phase = "second";
+  const std::vector<Tensor> recorded =
+      autograd::grad({loss}, running.leaves(), {}, {.create_graph = true}, true);
+  const Tensor weighted = running.weighted(recorded);
+  std::vector<Tensor> second(recorded.size());
+  if (weighted.defined() && requires_grad(weighted))
+    second = autograd::grad({weighted}, running.leaves(), {}, {}, true);
+  outcome.second = running.elements(second);
+}
+
 }  // namespace
 
 Outcome run_program(const Program& program, const std::map<std::int64_t, Seen>& seen,
@@ -131,22 +146,15 @@ Outcome run_program(const Program& program, const std::map<std::int64_t, Seen>& 
     running.forward();
     const Tensor loss = running.loss();
     running.read_values(outcome);
-    outcome.phase = "first";
-    const std::vector<Tensor> first =
-        autograd::grad({loss}, running.leaves(), {}, {.retain_graph = true}, true);
-    outcome.first = running.elements(first);
-    outcome.phase = "second";
-    const std::vector<Tensor> recorded =
-        autograd::grad({loss}, running.leaves(), {}, {.create_graph = true}, true);
-    const Tensor weighted = running.weighted(recorded);
-    std::vector<Tensor> second(recorded.size());
-    if (weighted.defined() && requires_grad(weighted))
-      second = autograd::grad({weighted}, running.leaves(), {}, {}, true);
-    outcome.second = running.elements(second);
+    if (requires_grad(loss))
+      differentiate(running, loss, outcome);
+    else  // addmm with a beta of 0: whether that is right, differences say
+      outcome.first = outcome.second =
+          running.elements(std::vector<Tensor>(running.leaves().size()));
     outcome.phase = "backward";
     if (has_retained(program)) {
       running.forward();
-      backward(running.loss());
+      if (requires_grad(loss)) backward(running.loss());
       running.read_retained(outcome);
     }
     outcome.phase = "";
