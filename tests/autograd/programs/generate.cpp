@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "autograd/programs/calls.hpp"
 #include "autograd/programs/interpreter.hpp"
 #include "autograd/programs/templates.hpp"
 
@@ -449,6 +450,12 @@ Program Generator::make() {
 }
 
 }  // namespace
+
+bool is_of_few_rows(const Program& program) {
+  return std::all_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
+    return !row_of(step) || is_view(step.name) || few_rows.contains(step.row());
+  });
+}
 
 Program generate_program(std::uint64_t seed, Pool pool) {
   // Few seeds lead to a loss without derivative.

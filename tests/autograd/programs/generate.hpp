@@ -14,4 +14,7 @@ enum class Pool { all, few };
 // The same program for the same seed and table. What it computes is finite and of moderate size.
 Program generate_program(std::uint64_t seed, Pool pool = Pool::all);
 
+// Does a program call no other rows than the few? Views are free.
+bool is_of_few_rows(const Program& program);
+
 }  // namespace bp::test::programs
