@@ -29,6 +29,33 @@ bool takes_part(const bp_value& value) {
   return std::any_of(elements, elements + value.aux, [](auto* t) { return takes_part(t); });
 }
 
+// A view that was made under NoGrad is a constant, and shows what was recorded once its base was written.
+void check_up_to_date(const Call& call, std::uint32_t place, const TensorImpl& view) {
+  if (view.layer_data || !view.view_base->layer_data) return;
+  BP_CHECK(!view.storage ||
+               view.view_version == static_cast<std::uint16_t>(
+                                        view.storage->version.load(std::memory_order_relaxed)),
+           "{}: '{}', shape {}, is a view that was made under NoGrad, and its base was written "
+           "since; make the view afterwards, or outside of NoGrad, or detach() it",
+           call.op.name(), call.op.schema->arguments[place].name,
+           to_string({view.shape, static_cast<std::size_t>(view.abi.dl.ndim)}));
+}
+
+void check_views(const Call& call) {
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (call.args[i].tag == BP_TENSOR) {
+      const TensorImpl& impl = *TensorImpl::of(call.args[i].u.tensor);
+      if (impl.view_base) [[unlikely]]
+        check_up_to_date(call, i, impl);
+    } else if (call.args[i].tag == BP_TENSOR_LIST) {
+      auto* elements = static_cast<const bp_tensor* const*>(call.args[i].u.ptr);
+      for (std::uint32_t k = 0; k < call.args[i].aux; ++k)
+        if (const TensorImpl& impl = *TensorImpl::of(elements[k]); impl.view_base)
+          check_up_to_date(call, i, impl);
+    }
+  }
+}
+
 bool any_takes_part(const Call& call, const Derivative& derivative) {
   for (std::uint32_t i = 0; i < derivative.num_inputs; ++i)
     if (takes_part(call.args[derivative.inputs[i].place])) return true;
@@ -127,6 +154,7 @@ void record_custom(const Call& call) {
 
 // The layer's handler, for every operator.
 void record(const Call& call) {
+  check_views(call);
   if (const Derivative* derivative = derivative_of(call.op)) {
     if (any_takes_part(call, *derivative) || writes_what_takes_part(call))
       record_with(call, *derivative);

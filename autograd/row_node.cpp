@@ -78,6 +78,26 @@ Tensor copy_of(const Tensor& tensor) {
   return copy(tensor);
 }
 
+// What a derivative that is recorded reads and does not depend on, as a step's: its gradient is zero.
+class UnmovedNode final : public Node, public Pooled {
+ public:
+  UnmovedNode(std::vector<Edge> edges, std::vector<Tensor> shapes)
+      : Node(1), edges_(std::move(edges)), shapes_(std::move(shapes)) {
+    take_order();
+  }
+  const char* name() const override { return "constant"; }
+  std::span<Edge> edges() override { return edges_; }
+  void apply(std::span<Tensor> gradients, std::span<Tensor> out) override {
+    if (!gradients[0].defined()) return;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = zeros_like(shapes_[i]);
+  }
+
+ private:
+  void destroy() override { delete this; }
+  std::vector<Edge> edges_;
+  std::vector<Tensor> shapes_;
+};
+
 bool any_leads_on(std::span<const Edge> edges) {
   return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return bool(edge.node); });
 }
@@ -270,8 +290,32 @@ void RowNode::apply(std::span<Tensor> gradients, std::span<Tensor> out) {
     else if (any)
       out[at] = fitted(apply_rule(input.rule, gradients, any_leads_on(edges().subspan(at + count))),
                        argument.saved.like());
+    for (std::size_t k = at; any && input.reads + input.results != 0 && k < at + count; ++k)
+      out[k] = taking_part(std::move(out[k]), input);
     at += count;
   }
+}
+
+// A recorded derivative takes part in what its rule has read, even where that moves nothing, so that it can be
+// asked for the next one.
+Tensor RowNode::taking_part(Tensor gradient, const Derivative::Input& input) const {
+  if (!is_grad_enabled() || !gradient.defined() || variable_of(*gradient.impl())) return gradient;
+  std::vector<Edge> edges;
+  std::vector<Tensor> shapes;
+  const auto add = [&](const Tensor& read) {
+    if (const Edge& edge = edge_of(read); edge.node) {
+      edges.push_back(edge);
+      shapes.push_back(shape_only(read));
+    }
+  };
+  for (std::uint32_t i = 0; input.reads >> i; ++i)
+    if ((input.reads >> i & 1u) && is_tensor(i)) add(tensor(i));
+  for (std::uint32_t i = 0; input.results >> i; ++i)
+    if (input.results >> i & 1u) add(result(i));
+  if (edges.empty()) return gradient;
+  Tensor own = alias_of(gradient);  // others may hold this one
+  set_edge(*own.impl(), {NodeRef::adopt(new UnmovedNode(std::move(edges), std::move(shapes))), 0});
+  return own;
 }
 
 // A gradient has its tensor's shape and dtype: broadcasting and conversion are taken back.

@@ -46,6 +46,7 @@ class RowNode final : public Node, private Recorded {
   Saved keep(TensorImpl& impl, std::uint32_t place, const TensorImpl* target) const;
   Tensor apply_rule(Derivative::Rule rule, std::span<Tensor> gradients, bool others_come) const;
   Tensor fitted(Tensor gradient, const Tensor& like) const;
+  Tensor taking_part(Tensor gradient, const Derivative::Input& input) const;
 
   Tensor tensor(std::uint32_t place) const override;
   Tensor result(std::uint32_t place) const override;

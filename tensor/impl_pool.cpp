@@ -59,7 +59,7 @@ __attribute__((noinline)) TensorImpl* make_impl() {
   impl->abi.size = sizeof(bp_tensor);
   impl->abi.dl.shape = impl->shape;
   impl->abi.dl.strides = impl->strides;
-  impl->reserved = 0;
+  impl->view_version = 0;
   impl->layer_data = nullptr;
   impl->view_base = nullptr;
   impl->refs.store(1, std::memory_order_relaxed);

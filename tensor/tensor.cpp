@@ -73,6 +73,7 @@ Tensor make_view(const Tensor& base, IntList shape, IntList strides, std::int64_
   impl->backend = from.backend;
   impl->keys = from.keys;
   impl->storage = from.storage;
+  impl->view_version = static_cast<std::uint16_t>(base.version());
   impl->view_base = from.view_base ? from.view_base : base.impl();
   impl->view_base->refs.fetch_add(TensorImpl::one_view, std::memory_order_relaxed);
   for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -26,10 +26,12 @@ template <class Body> void for_each_element(const Tensor& tensor, Body&& body) {
   }
 }
 
-void fill_with_distinct(const Tensor& tensor, std::mt19937& random) {
+// Not those of another number either: where two inputs are equal, a row may have a kink.
+void fill_with_distinct(const Tensor& tensor, std::size_t number, std::mt19937& random) {
+  const double phase = 0.1 + 0.8 * std::fmod(0.5 + 0.618 * static_cast<double>(number), 1);
   std::vector<double> values(static_cast<std::size_t>(tensor.numel()));
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = 0.5 + 1.5 * (static_cast<double>(i) + 0.5) / static_cast<double>(values.size());
+    values[i] = 0.5 + 1.5 * (static_cast<double>(i) + phase) / static_cast<double>(values.size());
   std::shuffle(values.begin(), values.end(), random);
   std::size_t next = 0;
   for_each_element(tensor, [&](double& element) { element = values[next++]; });
@@ -179,7 +181,7 @@ Checked check_derivative(Operator& op, const Sample& sample, Placing placing,
     if (tensor.numel() > most_elements) return {};
     Placed placed = place(tensor, placing);
     if (!placed.leaf.defined()) return {};
-    fill_with_distinct(placed.leaf, random);
+    fill_with_distinct(placed.leaf, leaves.size(), random);
     replaced.push_back(&tensor.impl()->abi);
     shown.push_back(std::move(placed.shown));
     leaves.push_back(std::move(placed.leaf));

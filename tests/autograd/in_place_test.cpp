@@ -200,6 +200,21 @@ TEST(SecondDerivatives, go_through_written_views) {
   EXPECT_THAT(values_of(derivative(first, x)), ElementsAre(0.5, 2));
 }
 
+// PyTorch gives zeros as well.
+TEST(SecondDerivatives, of_steps_are_zeros) {
+  const Tensor x = leaf({-1, 2}), w = leaf({3, 4});
+  for (const Tensor& y : {relu(x), abs(x), clamp(x, -2, 1), maximum(x, w), where(x > 0, x, w)}) {
+    const Tensor first = derivative(y, x, {.create_graph = true});
+    if (!requires_grad(first)) continue;
+    EXPECT_THAT(values_of(derivative(first, x)), ElementsAre(0, 0));
+  }
+  const Tensor y = x * 1;
+  relu_(select(y, 0, 1));
+  const Tensor first = derivative(y, x, {.create_graph = true});
+  EXPECT_THAT(values_of(first), ElementsAre(1, 1));
+  EXPECT_THAT(values_of(derivative(first, x)), ElementsAre(0, 0));
+}
+
 TEST(SecondDerivatives, go_through_results_that_written_views_kept) {
   const Tensor x = leaf({1, 2}), y = x * 1;
   exp_(select(y, 0, 0));
@@ -244,6 +259,27 @@ TEST(Views, made_under_no_grad_are_not_written_in_a_record) {
             std::string(refused).replace(refused.find("[]"), 2, "[1]"));
   mul_(select(y, 0, 0), 3);
   EXPECT_THAT(values_of(derivative(y, x)), ElementsAre(6, 2));
+}
+
+TEST(Views, made_under_no_grad_are_not_read_in_a_record_after_a_write) {
+  const Tensor x = leaf({1, 2}), y = x * 2;
+  Tensor view, later;
+  {
+    const NoGrad not_recorded;
+    view = select(y, 0, 0);
+  }
+  EXPECT_THAT(values_of(derivative(sum(y) * view, x)), ElementsAre(4, 4));
+  mul_(y, x);
+  EXPECT_EQ(sentence_of([&] { mul(view, 3); }),
+            "mul: 'a', shape [], is a view that was made under NoGrad, and its base was written "
+            "since; make the view afterwards, or outside of NoGrad, or detach() it");
+  EXPECT_THAT(values_of(detach(view) * 3), ElementsAre(6));
+  {
+    const NoGrad not_recorded;
+    later = select(y, 0, 0);
+    EXPECT_THAT(values_of(view * 3), ElementsAre(6));
+  }
+  EXPECT_THAT(values_of(derivative(sum(x) * later, x)), ElementsAre(2, 2));
 }
 
 TEST(InPlace, keeps_the_gradient_that_was_asked_for) {

@@ -204,11 +204,11 @@ void Interpreter::write(const Step& step, const std::vector<Plain>& values,
         ways_[way].moved[place] += by;
   }
   wrote_kept_ |= memory.is_kept;
+  ++ways_[target.made_under_no_grad ? target.base_way : target.way].num_writes;
   if (!is_recorded) return;
   Way& way = ways_[target.way];
   way.requires_grad = true;
   way.last_write = step_index_;
-  ++way.num_writes;
   note_kept(step);
 }
 

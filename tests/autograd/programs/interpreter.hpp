@@ -62,7 +62,7 @@ class Interpreter {
     std::vector<double> moved;
     bool requires_grad = false;
     bool is_of_leaf = false;
-    std::size_t num_writes = 0;  // that were recorded
+    std::size_t num_writes = 0;
     std::size_t last_write = 0;
   };
   struct Memory {

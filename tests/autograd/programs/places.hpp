@@ -22,11 +22,11 @@ enum class Why {
   does_not_fit,
   out_of_range,   // values that differences could not judge
   order_matters,  // what is written is read or written at other places: no result is the right one
-  no_grad_view_outdated,  // its base was written since: PyTorch refuses it, for us it is a constant
-  leaf_written,           // from here on: an error in PyTorch, and here
+  leaf_written,   // from here on: an error in PyTorch, and here
   leaf_written_by_view,
   repeated_written,
   no_grad_view_written,
+  no_grad_view_outdated,  // its base was written since
 };
 class Refused : public std::runtime_error {
  public:
