@@ -99,8 +99,9 @@ inline void note_uses(const bp_value* args, std::uint32_t num_args, const Tensor
 }
 
 // False if the kernel says that it cannot take this call after all. The compiler finds it too long, by 30 instructions a call.
-[[gnu::always_inline]] inline bool run_common(const Operator& op, ThreadState& state, const bp_value* args,
-                       std::uint32_t num_args, const Common& common, TensorImpl& out) {
+[[gnu::always_inline]] inline bool run_common(const Operator& op, ThreadState& state,
+                                              const bp_value* args, std::uint32_t num_args,
+                                              const Common& common, TensorImpl& out) {
   bp_tensor* outputs[1] = {&out.abi};
   StreamImpl& stream = current_stream_impl(*common.record);
   bp_call call;

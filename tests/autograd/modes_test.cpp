@@ -59,9 +59,10 @@ TEST(InferenceMode, keeps_its_tensors_out_of_every_record) {
       sentence_of([&] { mul(x, inside); }),
       "mul: 'b', shape [2], was made in inference mode, and the call is recorded for derivatives; "
       "clone() it outside of inference mode, or call under NoGrad");
-  EXPECT_EQ(sentence_of([&] { copy_(inside, x); }),
-            "copy_: recorded values are written in place into a tensor, shape [2], that was made in "
-            "inference mode; clone() it outside of inference mode, or write under NoGrad");
+  EXPECT_EQ(
+      sentence_of([&] { copy_(inside, x); }),
+      "copy_: recorded values are written in place into a tensor, shape [2], that was made in "
+      "inference mode; clone() it outside of inference mode, or write under NoGrad");
   EXPECT_EQ(
       sentence_of([&] { set_requires_grad(inside); }),
       "set_requires_grad: the tensor, shape [2], was made in inference mode; clone() it outside");

@@ -331,9 +331,8 @@ TEST(Capture, another_device_is_refused) {
   const Tensor x = random({4}), far = bp::to_device(x, bp::device("reference"));
   EXPECT_EQ(error_in_capture(far.device(), [&] { bp::neg(x); }),
             "neg: is on cpu:0, and this thread captures on reference:0; end the capture first");
-  EXPECT_EQ(
-      error_in_capture(far.device(), [&] { bp::copy_into(x, random({4})); }),
-      "randn: is on cpu:0, and this thread captures on reference:0; end the capture first");
+  EXPECT_EQ(error_in_capture(far.device(), [&] { bp::copy_into(x, random({4})); }),
+            "randn: is on cpu:0, and this thread captures on reference:0; end the capture first");
   const Tensor other = bp::empty_tensor({4}, bp::f32, far.device());
   EXPECT_EQ(error_in_capture(cpu(), [&] { bp::copy_into(other, far); }),
             "copy: is on reference:0, and this thread captures on cpu:0; end the capture first");

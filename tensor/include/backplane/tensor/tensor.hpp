@@ -22,10 +22,10 @@ struct TensorImpl {
   bp_tensor abi;                    // dl.shape and dl.strides point to the arrays below
   std::atomic<std::uint64_t> refs;  // one for each handle, and one_view for each view of this
   std::uint16_t backend;            // the device's, for the kernel tables
-  std::uint16_t view_version;  // of the storage when this view was made, its low bits
-  std::uint64_t keys;  // layers that want to see calls with this tensor
-  Storage* storage;    // null for meta tensors; counted, but by a view through its base
-  void* layer_data;    // the autograd layer's
+  std::uint16_t view_version;       // of the storage when this view was made, its low bits
+  std::uint64_t keys;               // layers that want to see calls with this tensor
+  Storage* storage;  // null for meta tensors; counted, but by a view through its base
+  void* layer_data;  // the autograd layer's
   void (*drop_layer_data)(void*);
   TensorImpl* view_base;  // what this is a view of, itself no view; null: of nothing. Counted.
   TensorImpl* next_free;
