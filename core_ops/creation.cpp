@@ -30,7 +30,7 @@ std::vector<unsigned char> converted(const void* values, Dtype from, Dtype to, s
   const auto* source = static_cast<const unsigned char*>(values);
   for (std::int64_t i = 0; i < numel; ++i) {
     const Scalar number = load_number(source + i * itemsize(from), from);
-    if (are_literals && is_integral(to)) check_holds("tensor", "a value", to, number);
+    if (are_literals && is_integral(to)) check_element("tensor", "a value", to, number);
     store_number(number, to, bytes.data() + i * itemsize(to));
   }
   return bytes;
@@ -156,7 +156,7 @@ const Tensor& copy_(const Tensor& target, const Tensor& source) {
 
 const Tensor& fill_(const Tensor& target, const Scalar& value) {
   check_defined("fill_", target);
-  check_holds("fill_", "the number", target.dtype(), value);
+  check_element("fill_", "the number", target.dtype(), value);
   if (target.device() == meta_device || target.numel() == 0) return target;
   copy_into(target, expand(scalar_tensor(value, target.dtype(), target.device()), target.shape()));
   return target;

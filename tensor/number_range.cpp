@@ -84,6 +84,14 @@ void check_holds(const char* op, const char* what, Dtype dtype, const Scalar& nu
                           op, what, text_of(number), name(dtype), range_of(dtype)));
 }
 
+void check_element(const char* op, const char* what, Dtype dtype, const Scalar& number) {
+  const bool is_negative = number.is_integral() && number.to_double() < 0;
+  if (is_integral(dtype) && !is_signed(dtype) && is_negative &&
+      number.to_double() >= -most_of(dtype).to_double())
+    return;
+  check_holds(op, what, dtype, number);
+}
+
 Scalar nearest_held(Dtype dtype, const Scalar& number) {
   if (holds(dtype, number)) return number;
   return number.to_double() < 0 ? least_of(dtype) : most_of(dtype);

@@ -602,6 +602,7 @@ constinit Operator where{
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::computed,
     .promotion = Promotion::common,
+    .numbers = Numbers::stored,
     .promoted = 0b110,
     .scalar_ok = 0b110,
     .infer = rules::pointwise,

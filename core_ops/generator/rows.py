@@ -8,7 +8,7 @@ import yaml
 
 KINDS = """pointwise reduction view matmul convolution gather scatter scan sort random factory composite copy""".split()
 PROMOTIONS = ("none", "common", "floating", "compare")
-NUMBERS = ("refused", "wrapped", "clamped", "widened")
+NUMBERS = ("refused", "stored", "wrapped", "clamped", "widened")
 # The sets of dtypes that a row may compute in, as C++.
 DTYPES = {
     "all": "dtypes::all",

@@ -65,7 +65,7 @@ void full(const Call& call, Inferred& out) {
   out.compute_dtype = given_dtype_or(call, 2, dtype_of_number(scalar_arg(call, 1)));
   out.outputs[0].dtype = out.compute_dtype;
   const Scalar number = scalar_arg(call, 1);
-  check_holds(call.op.name(), "'fill_value'", out.compute_dtype, number);
+  check_element(call.op.name(), "'fill_value'", out.compute_dtype, number);
   if (number.is_above_int() && out.compute_dtype != u64)
     call.args[1] = Scalar(number.to_double()).value();
   shape_from_list(call, 0, out);
@@ -75,12 +75,12 @@ void full(const Call& call, Inferred& out) {
 void check_elements(const Call& call, Dtype dtype, const Scalar& start, const Scalar& step,
                     std::int64_t count) {
   if (count == 0 || !is_integral(dtype)) return;
-  check_holds(call.op.name(), "the first number", dtype, start);
+  check_element(call.op.name(), "the first number", dtype, start);
   const bool is_real = start.is_floating() || step.is_floating();
-  check_holds(call.op.name(), "the last number", dtype,
-              is_real
-                  ? Scalar(start.to_double() + static_cast<double>(count - 1) * step.to_double())
-                  : Scalar(start.to_int() + (count - 1) * step.to_int()));
+  check_element(call.op.name(), "the last number", dtype,
+                is_real
+                    ? Scalar(start.to_double() + static_cast<double>(count - 1) * step.to_double())
+                    : Scalar(start.to_int() + (count - 1) * step.to_int()));
 }
 
 void arange(const Call& call, Inferred& out) {

@@ -70,6 +70,10 @@ Scalar settled(const Call& call, std::uint32_t place, Dtype dtype) {
   if (call.op.numbers == Numbers::clamped) return nearest_held(dtype, number);
   if (call.op.numbers == Numbers::wrapped) return wrapped(dtype, number);
   const std::string what = fmt::format("'{}'", call.op.schema->arguments[place].name);
+  if (call.op.numbers == Numbers::stored) {
+    check_element(call.op.name(), what.c_str(), dtype, number);
+    return wrapped(dtype, number);
+  }
   check_holds(call.op.name(), what.c_str(), dtype, number);
   return number;
 }

@@ -104,8 +104,8 @@ TEST(NumberRange, an_element_is_refused_that_the_dtype_does_not_hold) {
   EXPECT_EQ(misfit_of([&] { full({2}, 300, u8); }),
             "full: 'fill_value' is 300, which uint8 does not hold (from 0 to 255); pass another "
             "number, or take another dtype");
-  EXPECT_EQ(misfit_of([&] { full({2}, -1, u8); }),
-            "full: 'fill_value' is -1, which uint8 does not hold (from 0 to 255); pass another "
+  EXPECT_EQ(misfit_of([&] { full({2}, -256, u8); }),
+            "full: 'fill_value' is -256, which uint8 does not hold (from 0 to 255); pass another "
             "number, or take another dtype");
   EXPECT_EQ(misfit_of([&] { where(yes, a, 300); }),
             "where: 'b' is 300, which uint8 does not hold (from 0 to 255); pass another number, or "
@@ -149,16 +149,32 @@ TEST(NumberRange, each_dtype_takes_its_own_numbers_and_no_others) {
     EXPECT_EQ(item<std::int64_t>(to(full({}, low, dtype), i64)), low) << name(dtype);
     EXPECT_EQ(item<std::int64_t>(to(full({}, high, dtype), i64)), high) << name(dtype);
     if (dtype == i64) continue;
-    EXPECT_NE(misfit_of([&] { full({}, low - 1, dtype); }), "no error") << name(dtype);
+    EXPECT_NE(misfit_of([&] { full({}, low == 0 ? -high - 1 : low - 1, dtype); }), "no error")
+        << name(dtype);
     EXPECT_NE(misfit_of([&] { full({}, high + 1, dtype); }), "no error") << name(dtype);
   }
   EXPECT_EQ(item<std::uint64_t>(full({}, UINT64_MAX, u64)), UINT64_MAX);
   EXPECT_EQ(item<std::uint64_t>(full({}, 0x1p63, u64)), std::uint64_t{1} << 63);
-  EXPECT_NE(misfit_of([] { full({}, -1, u64); }), "no error");
   EXPECT_NE(misfit_of([] { full({}, 0x1p64, u64); }), "no error");
   EXPECT_NE(misfit_of([] { full({}, UINT64_MAX, i64); }), "no error");
   EXPECT_NE(misfit_of([] { full({}, 0x1p63, i64); }), "no error");
   EXPECT_EQ(item<float>(full({}, UINT64_MAX, f32)), 0x1p64f);
+}
+
+// As in PyTorch.
+TEST(NumberRange, a_negative_element_counts_from_the_top_of_unsigned_dtypes) {
+  using Bytes = std::vector<std::uint8_t>;
+  const Tensor a = zeros({2}, u8), first = tensor({true, false}), index = zeros({1}, i64);
+  EXPECT_EQ(to_vector<std::uint8_t>(full({2}, -1, u8)), (Bytes{255, 255}));
+  EXPECT_EQ(to_vector<std::uint8_t>(full({1}, -255, u8)), (Bytes{1}));
+  EXPECT_EQ(item<std::uint64_t>(full({}, -1, u64)), UINT64_MAX);
+  EXPECT_EQ(to_vector<std::uint8_t>(tensor({-1, 2}, {.dtype = u8})), (Bytes{255, 2}));
+  EXPECT_EQ(to_vector<std::uint8_t>(arange(-2, 1, 1, u8)), (Bytes{254, 255, 0}));
+  EXPECT_EQ(to_vector<std::uint8_t>(where(first, -1, a)), (Bytes{255, 0}));
+  EXPECT_EQ(to_vector<std::uint8_t>(scatter(a, 0, index, -1)), (Bytes{255, 0}));
+  EXPECT_EQ(to_vector<std::uint8_t>(fill_(a, -2)), (Bytes{254, 254}));
+  for (const double real : {-1.0, -1.5})
+    EXPECT_NE(misfit_of([&] { full({}, real, u8); }), "no error") << real;
 }
 
 TEST(NumberRange, real_numbers_lose_their_fraction_but_not_their_meaning) {

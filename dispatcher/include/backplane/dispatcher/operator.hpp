@@ -66,6 +66,7 @@ enum class Promotion : std::uint8_t {
 // hold. Floating ones take inf for it.
 enum class Numbers : std::uint8_t {
   refused,
+  stored,   // refused as an element would be: a negative one counts from the top of unsigned dtypes
   wrapped,  // as results do
   clamped,  // to the nearest that the dtype holds
   widened,  // int64 is computed in, where it holds the number

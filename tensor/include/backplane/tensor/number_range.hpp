@@ -42,6 +42,9 @@ BP_API bool holds(Dtype dtype, const Scalar& number);
 
 // Throws bad_argument, as PyTorch does, unless `dtype` holds the number, which `what` names: "'value'".
 BP_API void check_holds(const char* op, const char* what, Dtype dtype, const Scalar& number);
+// The same for a number that becomes an element. Of unsigned integers a whole negative one counts from the top,
+// as in PyTorch: -1 of uint8 is 255, and -256 is refused.
+BP_API void check_element(const char* op, const char* what, Dtype dtype, const Scalar& number);
 
 // Of a whole number and an integer dtype: the nearest that it holds, or the one with the same low bits.
 BP_API Scalar nearest_held(Dtype dtype, const Scalar& number);
