@@ -79,13 +79,14 @@ Expected::Derivative mixed_derivative(const Program& program) {
   return found;
 }
 
+// An error's text without what differs from program to program: numbers and shapes.
 std::string without_numbers(const std::string& text) {
   std::string kind;
+  bool is_in_shape = false;
   for (const char c : text) {
-    if (c < '0' || c > '9')
-      kind += c;
-    else if (kind.empty() || kind.back() != '#')
-      kind += '#';
+    is_in_shape = c == '[' || (is_in_shape && c != ']');
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_in_shape && !is_digit) kind += c;
   }
   return kind;
 }
