@@ -32,7 +32,7 @@ class Place {
   // A copy of the base's gradient, laid out likewise.
   Tensor copy_of(const Tensor& gradient) const {
     if (gradient.is_contiguous() && fits_a_dense_base()) return copy(gradient);
-    const Tensor all = zeros_for(gradient);
+    Tensor all = zeros_for(gradient);
     copy_into(all, gradient);
     return all;
   }
@@ -48,7 +48,7 @@ class Place {
     if (!names_each_once(base_) || !names_each_once(view_))
       return embed_strided(gradient, base_, view_.shape(), view_.strides(),
                            base_.storage_offset() + from_);
-    const Tensor all = zeros_for(gradient);
+    Tensor all = zeros_for(gradient);
     copy_into(part_of(all), gradient);
     return all;
   }

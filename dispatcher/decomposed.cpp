@@ -1,7 +1,9 @@
 // Rung 4: a call by other operators of the device.
+#include <backplane/dispatcher/policy.hpp>
 #include <backplane/tensor/dtype.hpp>
 
 #include "converted_call.hpp"
+#include "counter_slots.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
 
