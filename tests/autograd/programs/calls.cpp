@@ -11,9 +11,10 @@ namespace bp::test::programs {
 namespace {
 
 // The arguments as values; holds what they point to.
-class Values {
+class BoxedArguments {
  public:
-  Values(const Step& step, std::size_t first, const Operator& op, const TensorOf& tensor_of) {
+  BoxedArguments(const Step& step, std::size_t first, const Operator& op,
+                 const TensorOf& tensor_of) {
     const auto& arguments = op.schema->arguments;
     for (std::size_t i = first; i < step.args.size(); ++i)
       values_.push_back(value(step.args[i], tensor_of));
@@ -72,7 +73,7 @@ Operator* row_of(const Step& step) {
 std::vector<Tensor> call_step(const Step& step, const TensorOf& tensor_of) {
   const std::vector<Argument>& args = step.args;
   if (Operator* op = row_of(step)) {
-    Values values(step, step.is_out() ? 1 : 0, *op, tensor_of);
+    BoxedArguments values(step, step.is_out() ? 1 : 0, *op, tensor_of);
     const auto count = static_cast<std::uint32_t>(values.all().size());
     if (!step.is_in_place() && !step.is_out()) return call_boxed(*op, values.all());
     const Tensor& target = tensor_of(step.target());

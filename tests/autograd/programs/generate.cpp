@@ -69,6 +69,7 @@ class Generator {
   std::optional<std::vector<Argument>> pointwise_arguments(const PointwiseRow& row,
                                                            std::optional<std::int64_t> target);
   std::int64_t tensor_of(const Shape& shape);
+  std::optional<std::int64_t> repeated_tensor_of(const Shape& shape);
   std::int64_t mask_of(const Shape& shape);
   bool add_any();
   void choose_loss();
@@ -329,6 +330,29 @@ bool Generator::add_out() {
   return add(std::move(step));
 }
 
+// The elements of another tensor over and over, each time multiplied by other numbers: no two are equal.
+std::optional<std::int64_t> Generator::repeated_tensor_of(const Shape& shape) {
+  const std::int64_t numel = numel_of(shape);
+  const auto from = find([](std::int64_t, const Seen& seen) { return seen.dtype == Dtype::f64; });
+  if (!from || numel > most_picked_elements || !chance(70)) return std::nullopt;
+  const std::int64_t all = numel_of(interpreter_.seen(*from).shape);
+  std::vector<double> places;
+  for (std::int64_t i = 0; i < numel; ++i) places.push_back(static_cast<double>(i % all));
+  const Argument index = Argument::of_variable(add_input("data", Dtype::i64, {numel}, places));
+  const Argument numbers = Argument::of_variable(add_input("data", Dtype::f64, shape));
+  std::int64_t last = *from;
+  const auto then = [&](const char* name, std::vector<Argument> more) {
+    more.insert(more.begin(), Argument::of_variable(last));
+    Step step = call(name, std::move(more));
+    last = step.results[0];
+    return add(std::move(step));
+  };
+  if (then("flatten", {}) && then("index_select", {Argument::of_integer(0), index}) &&
+      then("view", {Argument::of_integers(shape)}) && then("mul", {numbers}))
+    return last;
+  return std::nullopt;
+}
+
 // A tensor of this shape: there already, cut out of another, or new.
 std::int64_t Generator::tensor_of(const Shape& shape) {
   const std::int64_t numel = numel_of(shape);
@@ -355,23 +379,7 @@ std::int64_t Generator::tensor_of(const Shape& shape) {
         cut(call("reshape", {Argument::of_variable(from), Argument::of_integers(shape)})))
       return from;
   }
-  const auto any = find_floating();
-  if (any && numel <= most_picked_elements && chance(70)) {
-    const std::int64_t all = numel_of(interpreter_.seen(*any).shape);
-    std::vector<double> places;
-    for (std::int64_t i = 0; i < numel; ++i) places.push_back(static_cast<double>(i % all));
-    const std::int64_t index = add_input("data", Dtype::i64, {numel}, places);
-    Step flat = call("flatten", {Argument::of_variable(*any)});
-    const std::int64_t flattened = flat.results[0];
-    Step chosen = call("index_select", {Argument::of_variable(flattened), Argument::of_integer(0),
-                                        Argument::of_variable(index)});
-    const std::int64_t picked = chosen.results[0];
-    Step shaped = call("view", {Argument::of_variable(picked), Argument::of_integers(shape)});
-    const std::int64_t made = shaped.results[0];
-    if (interpreter_.seen(*any).dtype == Dtype::f64 && add(std::move(flat)) &&
-        add(std::move(chosen)) && add(std::move(shaped)))
-      return made;
-  }
+  if (const auto repeated = repeated_tensor_of(shape)) return *repeated;
   const bool is_leaf = num_leaf_elements_ + numel <= most_leaf_elements;
   return add_input(is_leaf ? "leaf" : "data", Dtype::f64, shape);
 }

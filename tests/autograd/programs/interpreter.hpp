@@ -35,7 +35,7 @@ class Interpreter {
   void step(const Step& step);
   void run(const Program& program);
 
-  // No result may be further from 0, or not finite, and no number may be near a pole.
+  // Refuses calls that are not regular, with results further from 0.
   void set_limit(double limit) { limit_ = limit; }
 
   const Seen& seen(std::int64_t variable) const { return seen_.at(variable); }
@@ -81,7 +81,6 @@ class Interpreter {
   void check_writable(const Step& step, bool is_recorded) const;
   void check_order(const Step& step) const;
   void check_up_to_date(const Step& step) const;
-  void check_regular(const Step& step, const std::vector<Plain>& results) const;
   void note_kept(const Step& step);
   bool any_requires_grad(const Step& step, bool of_target) const;
   std::vector<Plain> evaluate_on(const Step& step, bool moved) const;

@@ -75,7 +75,7 @@ Expected::Derivative mixed_derivative(const Program& program) {
   Expected::Derivative found;
   found.value = (4 * half - whole) / 3;
   found.doubt = std::abs(whole - half);
-  found.is_sure = found.doubt < 1e-2 * (1 + std::abs(found.value));
+  found.is_sure = found.doubt < 1e-3 * (1 + std::abs(found.value));
   return found;
 }
 
@@ -130,7 +130,7 @@ class Judging {
     const Expected::Derivative& wanted = expected_.second;
     if (std::isfinite(along) && !wanted.is_sure) return;
     const double allowed =
-        (expected_.is_narrow ? 1e-2 : 1e-4) * (1 + std::abs(wanted.value)) + wanted.doubt;
+        (expected_.is_narrow ? 1e-2 : 1e-4) * (1 + std::abs(wanted.value)) + 3 * wanted.doubt;
     if (!(std::abs(along - wanted.value) <= allowed))
       fail("second derivative",
            fmt::format("along a direction {} instead of {}", along, wanted.value));
