@@ -115,7 +115,7 @@ void Interpreter::make_views(const Step& step) {
   if (step.under_no_grad && step.name != "detach" && !made.made_under_no_grad) {
     made.made_under_no_grad = true;
     made.base_way = base.way;
-    made.base_writes = ways_[base.way].num_writes;
+    made.base_writes = memories_[base.memory].num_writes;
   }
   if (step.name == "detach") made.made_under_no_grad = made.is_view = false;
   for (const Shown& one : shown)
@@ -207,7 +207,7 @@ void Interpreter::write(const Step& step, const std::vector<Plain>& values,
         ways_[way].moved[place] += by;
   }
   wrote_kept_ |= memory.is_kept;
-  ++ways_[target.made_under_no_grad ? target.base_way : target.way].num_writes;
+  ++memory.num_writes;
   if (!is_recorded) return;
   Way& way = ways_[target.way];
   way.requires_grad = true;
@@ -258,8 +258,9 @@ void Interpreter::check_up_to_date(const Step& step) const {
   if (step.under_no_grad || step.name == "detach") return;
   for (std::int64_t variable : variables_of(step)) {
     const Seen& seen = seen_.at(variable);
-    const Way& base = ways_[seen.base_way];
-    if (seen.made_under_no_grad && base.requires_grad && base.num_writes > seen.base_writes)
+    const std::size_t num_writes = memories_[seen.memory].num_writes;
+    if (seen.made_under_no_grad && ways_[seen.base_way].requires_grad &&
+        num_writes > seen.base_writes)
       throw Refused(Why::no_grad_view_outdated, text_of(step));
   }
 }

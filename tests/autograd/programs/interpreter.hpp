@@ -62,13 +62,13 @@ class Interpreter {
     std::vector<double> moved;
     bool requires_grad = false;
     bool is_of_leaf = false;
-    std::size_t num_writes = 0;
     std::size_t last_write = 0;
   };
   struct Memory {
     std::vector<double> values;
     Dtype dtype;
     std::vector<std::size_t> ways;
+    std::size_t num_writes = 0;
     bool is_kept = false;
   };
 
