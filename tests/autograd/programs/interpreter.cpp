@@ -233,9 +233,11 @@ void Interpreter::check_writable(const Step& step, bool is_recorded) const {
   if (!step.under_no_grad) {
     if (target.is_leaf) refuse(Why::leaf_written);
     if (ways_[target.way].is_of_leaf) refuse(Why::leaf_written_by_view);
-    if (target.made_under_no_grad && (is_recorded || ways_[target.base_way].requires_grad))
-      refuse(ways_[target.base_way].is_of_leaf ? Why::leaf_written_by_view
-                                               : Why::no_grad_view_written);
+    const Way& base = ways_[target.base_way];
+    if (target.made_under_no_grad && base.requires_grad)
+      refuse(base.is_of_leaf ? Why::leaf_written_by_view : Why::no_grad_view_written);
+    // PyTorch refuses this as well; to us it is a view like any other, since nothing was recorded.
+    if (target.made_under_no_grad && is_recorded) refuse(Why::does_not_fit);
   }
   if (step.is_out() && is_recorded) throw Refused(Why::does_not_fit, text_of(step));
 }
