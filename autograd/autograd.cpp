@@ -14,7 +14,6 @@ namespace {
 
 using autograd::Edge;
 using autograd::Leaf;
-using autograd::NodeExtras;
 
 void check_defined(const char* function, const Tensor& tensor) {
   BP_CHECK(tensor.defined(), "{}: the tensor is undefined; give it a value first", function);
@@ -125,9 +124,8 @@ bool is_leaf(const Tensor& tensor) {
 Tensor grad(const Tensor& tensor) {
   check_defined("grad", tensor);
   if (const Leaf* leaf = leaf_of(tensor)) return leaf->gradient();
-  const Edge edge = autograd::edge_of(tensor);
-  const NodeExtras* extras = edge.node ? edge.node->extras_or_null() : nullptr;
-  return extras && edge.place < extras->retained.size() ? extras->retained[edge.place] : Tensor();
+  const autograd::Variable* variable = autograd::variable_of(*tensor.impl());
+  return variable && variable->retained ? *variable->retained : Tensor();
 }
 
 void set_grad(const Tensor& tensor, const Tensor& gradient) {
@@ -144,12 +142,9 @@ void set_grad(const Tensor& tensor, const Tensor& gradient) {
 void retain_grad(const Tensor& tensor) {
   const Edge edge = checked_edge("retain_grad", tensor);
   if (edge.node->is_leaf()) return;
-  NodeExtras& extras = edge.node->extras();
-  if (extras.retained.size() <= edge.place) {
-    extras.retained.resize(edge.place + 1);
-    extras.retains.resize(edge.place + 1);
-  }
-  extras.retains[edge.place] = true;
+  auto& retained = autograd::variable_of(*tensor.impl())->retained;
+  if (!retained) retained = std::make_shared<Tensor>();
+  autograd::retain_at(edge, retained);
 }
 
 Tensor detach(const Tensor& tensor) {

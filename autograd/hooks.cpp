@@ -70,7 +70,9 @@ void call_tensor_hooks(Node& node, std::span<Tensor> gradients) {
     gradient = std::move(changed);
   }
   for (std::size_t i = 0; i < extras->retained.size(); ++i)
-    if (extras->retains[i] && gradients[i].defined()) accumulate(extras->retained[i], gradients[i]);
+    if (const std::shared_ptr<Tensor> kept = extras->retained[i].lock();
+        kept && gradients[i].defined())
+      accumulate(*kept, gradients[i]);
 }
 
 void call_pre_hooks(Node& node, std::span<Tensor> gradients) {

@@ -62,8 +62,8 @@ struct NodeExtras {
   std::vector<Hook<TensorHook>> tensor_hooks;
   std::vector<Hook<NodePreHook>> pre_hooks;
   std::vector<Hook<NodeHook>> hooks;
-  std::vector<Tensor> retained;  // by result: where retain_grad keeps it
-  std::vector<bool> retains;
+  std::vector<std::weak_ptr<Tensor>>
+      retained;              // by result: where retain_grad keeps it, the tensor's own
   std::string forward_call;  // in anomaly mode: how it was called
 };
 

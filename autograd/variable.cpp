@@ -26,20 +26,6 @@ std::uint32_t version_of(const TensorImpl& impl) {
   return impl.storage ? impl.storage->version.load(std::memory_order_relaxed) : 0;
 }
 
-// Hooks stay where they were registered, since they belong to the old values.
-void move_retained(const Edge& from, const Edge& to) {
-  NodeExtras* old = from.node->extras_or_null();
-  if (!old || from.place >= old->retains.size() || !old->retains[from.place]) return;
-  NodeExtras& extras = to.node->extras();
-  if (extras.retained.size() <= to.place) {
-    extras.retained.resize(to.place + 1);
-    extras.retains.resize(to.place + 1);
-  }
-  extras.retains[to.place] = true;
-  extras.retained[to.place] = std::move(old->retained[from.place]);
-  old->retains[from.place] = false;
-}
-
 }  // namespace
 
 void set_edge(TensorImpl& impl, Edge edge) {
@@ -55,8 +41,11 @@ void set_edge(TensorImpl& impl, Edge edge) {
 }
 
 void move_edge(TensorImpl& impl, Edge edge) {
-  if (const Variable* variable = variable_of(impl); variable && variable->edge.node) [[likely]]
-    move_retained(variable->edge, edge);
+  // Hooks stay where they were registered, since they belong to the old values.
+  if (const Variable* variable = variable_of(impl); variable && variable->retained) [[unlikely]] {
+    retain_at(variable->edge, nullptr);
+    retain_at(edge, variable->retained);
+  }
   set_edge(impl, std::move(edge));
 }
 
@@ -120,6 +109,18 @@ Tensor alias_of(const Tensor& tensor) {
     alias.impl()->abi.dl.byte_offset += storage->offset;
   }
   return alias;
+}
+
+Tensor with_present_edge(const Tensor& tensor, const Edge& edge) {
+  Tensor handle = alias_of(tensor);
+  set_edge(*handle.impl(), edge);
+  return handle;
+}
+
+void retain_at(const Edge& edge, const std::shared_ptr<Tensor>& gradient) {
+  auto& retained = edge.node->extras().retained;
+  if (retained.size() <= edge.place) retained.resize(edge.place + 1);
+  retained[edge.place] = gradient;
 }
 
 // Its order is the least, as it has no edges.

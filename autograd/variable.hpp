@@ -1,6 +1,7 @@
 // What a tensor that takes part in derivatives carries: where its gradient goes.
 #pragma once
 
+#include <memory>
 #include <mutex>
 
 #include <backplane/dispatcher/layers.hpp>
@@ -16,6 +17,8 @@ constexpr std::uint64_t inference_key = key_of(Layer::inference);
 struct Variable : Pooled {
   Edge edge;
   std::uint32_t version = 0;  // of the storage when `edge` was right; asked of views
+  std::shared_ptr<Tensor>
+      retained;  // what retain_grad asked for; a node that held it might hold itself
 };
 
 // Null: the tensor needs no derivative.
@@ -61,6 +64,11 @@ inline Tensor shape_only(const Tensor& tensor) {
 }
 // The tensor's memory under another handle, outside of every record.
 Tensor alias_of(const Tensor& tensor);
+// What a node keeps of a result of another one: a handle with the present edge. The application's own may get a later
+// edge, which leads back to the node.
+Tensor with_present_edge(const Tensor& tensor, const Edge& edge);
+// Backward adds the gradient that arrives at `edge` to this from now on.
+void retain_at(const Edge& edge, const std::shared_ptr<Tensor>& gradient);
 
 // Does nobody but the holder of this handle see the memory, so that it may be written over?
 inline bool is_alone(const TensorImpl& impl) {

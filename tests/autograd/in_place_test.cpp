@@ -357,5 +357,34 @@ TEST(InPlace, on_results_that_no_rule_needs_is_fine) {
                                                        DoubleNear(3 * values_of(plain)[1], 1e-12)));
 }
 
+// What it captures dies with the last node.
+autograd::TensorHook holding(const std::shared_ptr<int>& token) {
+  return [token](const Tensor&) { return Tensor(); };
+}
+
+TEST(Records, do_not_hold_themselves_when_what_they_keep_is_written) {
+  const auto token = std::make_shared<int>(0);
+  {
+    const Tensor x = leaf({1, 2}), y = x * 1, z = sin(y);
+    autograd::register_hook(z, holding(token));
+    mul_(y, z);
+    EXPECT_EQ(token.use_count(), 2);
+  }
+  EXPECT_EQ(token.use_count(), 1);
+}
+
+TEST(Records, do_not_hold_themselves_by_a_retained_gradient) {
+  const auto token = std::make_shared<int>(0);
+  {
+    const Tensor x = leaf({1, 2}), y = x * x;
+    autograd::register_hook(y, holding(token));
+    retain_grad(y);
+    derivative(y * y, x, {.create_graph = true});
+    EXPECT_TRUE(requires_grad(grad(y)));
+    EXPECT_EQ(token.use_count(), 2);
+  }
+  EXPECT_EQ(token.use_count(), 1);
+}
+
 }  // namespace
 }  // namespace bp::test
