@@ -128,6 +128,7 @@ Tensor integers_by_words(std::int64_t low, std::int64_t high, IntList size,
 Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,
                            std::optional<Device> device) {
   BP_CHECK(n >= 0, "randperm: {} numbers; pass 0 or more", n);
+  BP_CHECK(n <= INT64_MAX / 16, "randperm: {} numbers; pass at most {}", n, INT64_MAX / 16);
   const Draw draw = reserve_words(2 * n, device);
   const WordPairs words = word_pairs(n, draw.seed, draw.offset, draw.device, i64);
   // 62 bits: equal keys, which the stable sort would leave in order, do not happen.
