@@ -81,17 +81,16 @@ class Replay:
         for step in self.steps:
             under_no_grad = step.startswith("nograd: ")
             names, _, call = step.removeprefix("nograd: ").rpartition(" = ")
-            with torch.no_grad() if under_no_grad else contextlib.nullcontext():
-                results = eval(call, {"__builtins__": {}}, self)
             if call.startswith("retain_grad("):
                 retained = call[len("retain_grad(") : -1]
                 self.retained[retained] = self.variables[retained]
-            if not names:
-                continue
-            names = names.split(", ")
-            results = list(results) if isinstance(results, (tuple, list)) else [results]
-            for name, result in zip(names, results):
-                self.variables[name] = self.settled(name, call, result)
+            with torch.no_grad() if under_no_grad else contextlib.nullcontext():
+                results = eval(call, {"__builtins__": {}}, self)
+                if not names:
+                    continue
+                results = list(results) if isinstance(results, (tuple, list)) else [results]
+                for name, result in zip(names.split(", "), results):
+                    self.variables[name] = self.settled(name, call, result)
 
     def settled(self, name, call, result):
         """A result as ours lies: rows make new dense memory, and views do not."""
