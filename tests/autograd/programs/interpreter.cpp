@@ -41,6 +41,12 @@ bool is_filling(const Step& step) {
   return step.name == "copy_" || step.name == "fill_";
 }
 
+// A matrix times a beta of 0 takes no part in the sum; to PyTorch it does, with a gradient of 0.
+bool ignores_first(const Step& step) {
+  return (step.name == "addmm" || step.name == "baddbmm") && step.args.size() > 3 &&
+         step.args[3].integer == 0 && step.args[3].real == 0;
+}
+
 }  // namespace
 
 void Interpreter::run(const Program& program) {
@@ -153,26 +159,25 @@ std::vector<Plain> Interpreter::evaluate_on(const Step& step, bool moved) const 
   return results;
 }
 
-bool Interpreter::any_requires_grad(const Step& step, bool of_target) const {
+bool Interpreter::any_requires_grad(const Step& step) const {
   bool any = false;
-  for (std::int64_t variable : variables_of(step)) {
-    const bool is_target = (step.is_in_place() || step.is_out()) && variable == step.target();
-    any |= (of_target || !is_target) && requires_grad(variable);
-  }
+  const std::vector<std::int64_t> read = variables_of(step);
+  for (std::size_t i = ignores_first(step) ? 1 : 0; i < read.size(); ++i)
+    any |= requires_grad(read[i]);
   return any;
 }
 
 void Interpreter::call(const Step& step) {
   check_up_to_date(step);
   const bool writes = step.is_in_place() || step.is_out();
-  const bool is_recorded = !step.under_no_grad && any_requires_grad(step, true);
+  const bool is_recorded = !step.under_no_grad && any_requires_grad(step);
   const std::vector<Plain> values = evaluate_on(step, false);
   if (writes) {
     check_fits(step, values);
     check_writable(step, is_recorded);
     check_order(step);
   }
-  const bool differs = is_recorded && any_requires_grad(step, true) && !shifts_.empty();
+  const bool differs = is_recorded && !shifts_.empty();
   const std::vector<Plain> moved = differs ? evaluate_on(step, true) : values;
   if (writes) return write(step, values, moved, is_recorded);
   if (values.size() != step.results.size()) throw Refused(Why::does_not_fit, text_of(step));

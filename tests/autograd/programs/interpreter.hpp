@@ -82,7 +82,7 @@ class Interpreter {
   void check_order(const Step& step) const;
   void check_up_to_date(const Step& step) const;
   void note_kept(const Step& step);
-  bool any_requires_grad(const Step& step, bool of_target) const;
+  bool any_requires_grad(const Step& step) const;
   std::vector<Plain> evaluate_on(const Step& step, bool moved) const;
   Plain plain(std::int64_t variable, bool moved) const;
   std::size_t new_memory(const Plain& values, const std::vector<double>& moved, bool requires_grad);
