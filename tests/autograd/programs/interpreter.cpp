@@ -168,6 +168,8 @@ bool Interpreter::any_requires_grad(const Step& step) const {
 }
 
 void Interpreter::call(const Step& step) {
+  if (step.name == "copy_" && step.args[1].integer == step.target())  // does nothing, not even ask
+    throw Refused(Why::does_not_fit, text_of(step));
   check_up_to_date(step);
   const bool writes = step.is_in_place() || step.is_out();
   const bool is_recorded = !step.under_no_grad && any_requires_grad(step);
@@ -224,8 +226,7 @@ void Interpreter::write(const Step& step, const std::vector<Plain>& values,
 
 void Interpreter::check_fits(const Step& step, const std::vector<Plain>& values) const {
   const Seen& target = seen_.at(step.target());
-  const bool is_nothing = step.name == "copy_" && step.args[1].integer == step.target();
-  if (is_nothing || values.size() != 1 || values[0].shape != target.shape ||
+  if (values.size() != 1 || values[0].shape != target.shape ||
       is_floating(values[0].dtype) != is_floating(target.dtype) ||
       (step.is_out() && values[0].dtype != target.dtype))
     throw Refused(Why::does_not_fit, text_of(step));
