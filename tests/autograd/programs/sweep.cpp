@@ -15,8 +15,32 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+std::uint64_t allocated_bytes(Device on) {
+  synchronize(on);
+  return memory_statistics(on).allocated_bytes;
+}
+
+// What a program leaves behind the second time as well, a record that holds itself has.
+bool leaves_memory(const Program& program, const Expected& expected, Device on) {
+  const std::uint64_t before = allocated_bytes(on);
+  run_program(program, expected.seen, on);
+  return allocated_bytes(on) > before;
+}
+
+Verdict verdict_on(const Program& program, const Expected& expected, const std::string& name,
+                   Outcome& outcome) {
+  const Device on = device(name);
+  const std::uint64_t before = allocated_bytes(on);
+  outcome = run_program(program, expected.seen, on);
+  Verdict verdict = judge(program, expected, outcome);
+  if (verdict.wrong.empty() && allocated_bytes(on) > before && leaves_memory(program, expected, on))
+    verdict.wrong = verdict.kind = "memory is left behind";
+  return verdict;
+}
+
 Verdict verdict_on(const Program& program, const Expected& expected, const std::string& name) {
-  return judge(program, expected, run_program(program, expected.seen, device(name)));
+  Outcome outcome;
+  return verdict_on(program, expected, name, outcome);
 }
 
 Program smallest(const Program& program, const Verdict& verdict, const std::string& name) {
@@ -63,8 +87,8 @@ Swept sweep(std::uint64_t first, std::size_t count, const std::vector<std::strin
       continue;
     }
     for (const std::string& name : devices) {
-      const Outcome outcome = run_program(program, expected.seen, device(name));
-      const Verdict verdict = judge(program, expected, outcome);
+      Outcome outcome;
+      const Verdict verdict = verdict_on(program, expected, name, outcome);
       swept.num_otherwise += outcome.lies_otherwise;
       swept.num_judged += verdict.was_judged;
       swept.num_second_judged += verdict.was_second_judged;

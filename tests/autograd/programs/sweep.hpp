@@ -32,7 +32,7 @@ std::size_t wanted_programs(std::size_t otherwise);
 Swept sweep(std::uint64_t first, std::size_t count, const std::vector<std::string>& devices,
             Pool pool = Pool::all);
 
-// What is wrong with one program on these devices; empty if nothing.
+// What is wrong with one program on these devices, memory that it leaves behind included; empty if nothing.
 std::string check_program(const Program& program, const std::vector<std::string>& devices);
 
 std::string text_of(const Swept& swept);
