@@ -101,7 +101,7 @@ class Replay:
         if row in VIEWS:
             is_same = any(v is result for v in shares)  # flatten's and reshape's argument itself
             return result.view(result.shape) if is_same else result
-        if not shares and result.is_contiguous():
+        if not shares and result.is_contiguous() and not result._is_view():
             return result
         self.has_copies = True
         return result.clone(memory_format=torch.contiguous_format)
