@@ -127,8 +127,7 @@ bool wants_gradient_as_leaf(const TensorImpl& impl) {
 std::uint32_t num_unaware(const TensorImpl& target) {
   const TensorImpl& whole = target.view_base ? *target.view_base : target;
   if (whole.layer_data || target.layer_data || !whole.storage) return 0;
-  const std::uint32_t num_views = whole.num_views() - (target.view_base ? 1 : 0);
-  return num_views + whole.storage->refs.load(std::memory_order_relaxed) - 1;
+  return whole.num_views() - (target.view_base ? 1 : 0);
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ class Saved {
     if (modes.saved_hooks) [[unlikely]]
       return packed(tensor, edge_of(tensor));
     const std::uint32_t version = tensor.version();
-    if (const Edge& edge = edge_of(tensor); edge.node && !edge.node->is_leaf())
-      return {with_present_edge(tensor, edge), version};
-    return {std::move(tensor), version};
+    const Edge& edge = edge_of(tensor);
+    if (edge.node && edge.node->is_leaf()) return {std::move(tensor), version};
+    return {with_present_edge(tensor, edge), version};
   }
   // One of the node's own results: without its edge, which would make a circle.
   static Saved result(const Tensor& tensor) {

@@ -113,7 +113,7 @@ Tensor alias_of(const Tensor& tensor) {
 
 Tensor with_present_edge(const Tensor& tensor, const Edge& edge) {
   Tensor handle = alias_of(tensor);
-  set_edge(*handle.impl(), edge);
+  if (edge.node) set_edge(*handle.impl(), edge);
   return handle;
 }
 

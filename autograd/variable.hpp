@@ -64,8 +64,8 @@ inline Tensor shape_only(const Tensor& tensor) {
 }
 // The tensor's memory under another handle, outside of every record.
 Tensor alias_of(const Tensor& tensor);
-// What a node keeps of a result of another one: a handle with the present edge. The application's own may get a later
-// edge, which leads back to the node.
+// What a node keeps of an argument: a handle with the present edge, if any. The application's own may get a later one by
+// a write in place, which leads back to the node.
 Tensor with_present_edge(const Tensor& tensor, const Edge& edge);
 // Backward adds the gradient that arrives at `edge` to this from now on.
 void retain_at(const Edge& edge, const std::shared_ptr<Tensor>& gradient);

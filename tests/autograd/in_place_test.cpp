@@ -123,6 +123,14 @@ TEST(Views, that_would_not_hear_of_a_recorded_write_forbid_it) {
       "to a copy");
 }
 
+TEST(Detached, tensors_do_not_forbid_a_write_and_stay_constants) {
+  const Tensor x = leaf({1, 2}), buffer = zeros({2}, f64), detached = detach(buffer);
+  add_(buffer, x);
+  EXPECT_THAT(values_of(derivative(buffer, x)), ElementsAre(1, 1));
+  EXPECT_FALSE(requires_grad(detached));
+  EXPECT_THAT(values_of(detached), ElementsAre(1, 2));
+}
+
 TEST(Views, under_no_grad_are_written_by_an_optimizer) {
   const Tensor x = leaf({1, 2, 3});
   {
@@ -368,6 +376,17 @@ TEST(Records, do_not_hold_themselves_when_what_they_keep_is_written) {
     const Tensor x = leaf({1, 2}), y = x * 1, z = sin(y);
     autograd::register_hook(z, holding(token));
     mul_(y, z);
+    EXPECT_EQ(token.use_count(), 2);
+  }
+  EXPECT_EQ(token.use_count(), 1);
+}
+
+TEST(Records, do_not_hold_themselves_by_a_constant_that_is_written) {
+  const auto token = std::make_shared<int>(0);
+  {
+    const Tensor x = leaf({1, 2}), constant = ones({2}, f64), y = x * constant;
+    autograd::register_hook(y, holding(token));
+    mul_(constant, y);
     EXPECT_EQ(token.use_count(), 2);
   }
   EXPECT_EQ(token.use_count(), 1);

@@ -33,11 +33,7 @@ Verdict verdict_on(const Program& program, const Expected& expected, const std::
   const std::uint64_t before = allocated_bytes(on);
   outcome = run_program(program, expected.seen, on);
   Verdict verdict = judge(program, expected, outcome);
-  // A constant that a call saved and that is then written with what came of the call: the record holds it,
-  // and it holds the record.
-  const bool may_hold_itself = expected.may_fail;
-  if (verdict.wrong.empty() && !may_hold_itself && allocated_bytes(on) > before &&
-      leaves_memory(program, expected, on))
+  if (verdict.wrong.empty() && allocated_bytes(on) > before && leaves_memory(program, expected, on))
     verdict.wrong = verdict.kind = "memory is left behind";
   return verdict;
 }
