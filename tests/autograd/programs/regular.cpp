@@ -46,6 +46,18 @@ bool is_apart(const Step& step, const PlainOf& plain_of) {
   return all_differ(std::move(together));
 }
 
+// |a - b| has a corner at 0, and its smooth form one in its derivative where that is 1. Any pair may meet.
+bool is_off_corners_of_losses(const Step& step, const PlainOf& plain_of) {
+  const std::vector<std::int64_t> read = variables_of(step);
+  const Values &a = plain_of(read.front()).values, &b = plain_of(read.back()).values;
+  return all(a, [&](double x) {
+    return all(b, [&](double y) {
+      const double distance = std::abs(x - y);
+      return distance > near_corner && std::abs(distance - 1) > near_corner;
+    });
+  });
+}
+
 bool is_off_corners(const Step& step, const Values& values) {
   Values corners{0};
   if (step.row().starts_with("hard")) corners = {-3, 3};
@@ -77,6 +89,7 @@ bool is_regular(const Step& step, const PlainOf& plain_of, const std::vector<Pla
     return false;
   if (with_corners.contains(row) && !is_off_corners(step, plain_of(read.back()).values))
     return false;
+  if (row.ends_with("l1_loss") && !is_off_corners_of_losses(step, plain_of)) return false;
   if (chooses(row) && !is_apart(step, plain_of)) return false;
   for (const Plain& result : results) {
     if (!all(result.values, [&](double value) { return std::abs(value) <= limit; })) return false;
