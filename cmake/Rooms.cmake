@@ -1,13 +1,13 @@
 # Rooms and what is made of them. A room is a folder whose include path is its permission: it compiles with its own
 # headers and those of the rooms that it SEES (and that these see), and with nothing else of this tree.
 
-# bp_room(NAME SEES ROOM... [LIBS TARGET...] [JOIN NUMBER])
+# bp_room(NAME SEES ROOM... [LIBS TARGET...] [JOIN NUMBER] [APART])
 #   NAME/include/      what others may include
 #   NAME/, NAME/*/     its own sources and headers; NAME/generated/ holds the generator's committed output
 # Makes the object library bp_NAME. LIBS stay inside the room: public headers must not need them. JOIN: see
-# bp_join_sources; default 16.
+# bp_join_sources; default 16. APART: a static library, for programs that have the core from elsewhere.
 function(bp_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "JOIN" "SEES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "APART" "JOIN" "SEES;LIBS")
   if(NOT arg_JOIN)
     set(arg_JOIN 16)
   endif()
@@ -15,14 +15,24 @@ function(bp_room name)
   if(NOT sources MATCHES "[.]cpp")
     list(APPEND sources "${CMAKE_BINARY_DIR}/empty.cpp")
   endif()
-  add_library(bp_${name} OBJECT ${sources})
-  target_include_directories(bp_${name} PUBLIC include PRIVATE .)
   list(TRANSFORM arg_SEES PREPEND bp_)
-  target_link_libraries(bp_${name} PUBLIC ${arg_SEES} PRIVATE ${arg_LIBS} bp_warnings fmt::fmt Threads::Threads)
+  if(arg_APART)
+    add_library(bp_${name} STATIC ${sources})
+    foreach(seen IN LISTS arg_SEES)
+      target_include_directories(bp_${name} PUBLIC $<TARGET_PROPERTY:${seen},INTERFACE_INCLUDE_DIRECTORIES>)
+    endforeach()
+  else()
+    add_library(bp_${name} OBJECT ${sources})
+    target_link_libraries(bp_${name} PUBLIC ${arg_SEES})
+  endif()
+  target_include_directories(bp_${name} PUBLIC include PRIVATE .)
+  target_link_libraries(bp_${name} PRIVATE ${arg_LIBS} bp_warnings fmt::fmt Threads::Threads)
   target_compile_options(bp_${name} PRIVATE ${bp_core_options})
   target_precompile_headers(bp_${name} REUSE_FROM bp_standard_headers)
   bp_join_sources(bp_${name} ${arg_JOIN})
-  set_property(GLOBAL APPEND PROPERTY bp_rooms ${name})
+  if(NOT arg_APART)
+    set_property(GLOBAL APPEND PROPERTY bp_rooms ${name})
+  endif()
 endfunction()
 
 # bp_library(NAME ROOMS ROOM... [LINK TARGET...]) joins rooms into the shared library Backplane::NAME and installs it

@@ -59,7 +59,7 @@ function(bp_test name)
     return()
   endif()
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE bp_test_support ${arg_LIBS})
+  target_link_libraries(${target} PRIVATE bp_test_support bp_samples ${arg_LIBS})
   target_precompile_headers(${target} REUSE_FROM bp_test_headers)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")

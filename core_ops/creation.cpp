@@ -10,9 +10,8 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/elements.hpp>
 #include <backplane/tensor/number_range.hpp>
-
-#include "host_values.hpp"
 
 namespace bp {
 namespace {

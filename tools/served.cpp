@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/stream.hpp>
+#include <backplane/samples/samples.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "load.hpp"

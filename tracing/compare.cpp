@@ -5,7 +5,6 @@
 #include <limits>
 #include <string_view>
 
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tracing/compare.hpp>
@@ -43,9 +42,8 @@ bool rounds_several_times(const Operator& op) {
 class Bound {
  public:
   Bound(const SavedCall& saved, const Elements& wanted) : format_(format_of(wanted.dtype)) {
-    const RowFacts* facts = find_row_facts(saved.op);
-    rule_ = facts ? facts->tolerance : "accumulation";
     const Operator* op = find_operator(saved.op);
+    rule_ = op ? op->tolerance : "accumulation";
     if (rule_ == "exact" || rule_ == "shape" || !wanted.has_fractions()) {
       is_exact_ = true;
     } else if (rule_.ends_with(" ulp")) {

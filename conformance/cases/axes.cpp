@@ -1,9 +1,11 @@
 #include "cases/axes.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "inputs/draft_problem.hpp"
 #include "inputs/element.hpp"
@@ -19,10 +21,6 @@ constexpr Dtype other_dtypes[] = {i8, i16, u16, u32, u64, complex128, f8_e4m3fn,
 
 bool has_samples(const Texts& shapes) {
   return !shapes.empty() && shapes[0].starts_with("sample:");
-}
-
-bool is_one_of_rows(std::string_view name, std::initializer_list<std::string_view> rows) {
-  return std::find(rows.begin(), rows.end(), name) != rows.end();
 }
 
 // How many tensors the row takes; lists count as two.
@@ -61,40 +59,17 @@ Texts layouts_of(const Operator& op, const Texts& shapes, Profile profile) {
   return layouts;
 }
 
-Texts values_of_row(const Operator& op, const Texts& shapes) {
-  const std::string_view name = op.name(), table = table_of(op);
-  if (tensor_arguments(op) == 0) return {"normal"};
-  if (is_one_of_rows(name, {"gather", "index_select", "embedding", "one_hot"}))
-    return {"normal", "duplicates", "big", "specials"};
-  if (is_one_of_rows(name, {"scatter", "scatter_add"}))
-    return {"normal", "duplicates", "exact", "big"};
-  if (has_samples(shapes)) {
-    if (op.kind == BP_KIND_VIEW) return {"own", "specials"};
-    if (table == "norm") return {"own", "normal", "cancel", "exact"};
-    if (table == "shape") return {"own", "specials", "big"};
-    if (table == "loss") return {"own", "normal", "positive"};  // small integers cancel
-    if (table == "pooling") return {"own", "normal", "ties", "specials"};
-    if (is_one_of_rows(table, {"convolution", "linear", "attention"}))
-      return {"own", "normal", "exact", "cancel"};
-    if (is_one_of_rows(table, {"draw", "random", "factory"}) || name == "index_put") return {"own"};
-    return {"own", "normal", "exact"};
-  }
-  if (is_one_of_rows(name, {"matmul", "bmm"}))
-    return {"normal", "exact", "cancel", "specials", "wide"};
-  if (is_one_of_rows(name, {"sort", "topk", "argmax", "argmin", "max", "min"}))
-    return {"normal", "ties", "specials", "wide", "big"};
-  // Of products of many numbers it depends on the order whether they leave the range.
-  if (name == "prod") return {"normal", "exact", "specials", "big"};
-  if (table == "reduction" || table == "statistics")
-    return {"normal", "exact", "cancel", "wide", "specials", "big"};
-  if (is_one_of_rows(name, {"softmax", "log_softmax", "cumsum"}))
-    return {"normal", "cancel", "specials", "wide", "exact", "big"};
-  if (op.kind == BP_KIND_POINTWISE) {
-    if (is_one_of_rows(name, {"log", "sqrt", "rsqrt", "log1p", "pow"}))
-      return {"positive", "specials", "wide", "near", "normal", "exact"};
-    return {"normal", "specials", "wide", "near", "ties", "big"};
-  }
-  return {"normal", "specials", "big", "wide"};
+// Where every tensor may be a number, a row of two tensors is also called with one.
+constexpr const char* shape_with_number = "s3x37,#1";
+
+Texts shapes_of(const Operator& op, const RowFacts& facts, Profile profile) {
+  Texts shapes = split_text(facts.shapes, ' ');
+  if (profile == Profile::full)
+    for (std::string& more : split_text(facts.more_shapes, ' '))
+      if (!more.empty()) shapes.push_back(std::move(more));
+  if (op.kind == BP_KIND_POINTWISE && tensor_arguments(op) == 2 && (op.scalar_ok & 2u))
+    shapes.push_back(shape_with_number);
+  return shapes;
 }
 
 Texts forms_of(const Operator& op) {
@@ -130,9 +105,16 @@ bool keeps_first_shape(const Case& one) {
 
 }  // namespace
 
-std::string_view table_of(const Operator& op) {
-  const RowFacts* facts = find_row_facts(op.name());
-  return facts ? facts->table : "";
+bool converts(const Operator& op) {
+  return op.kind == BP_KIND_COPY && op.schema->find("dtype") >= 0;
+}
+
+bool gives_the_same_again(const Operator& op) {
+  return !op.mutates && op.draws != Draws::always && !has_trait(op.name(), Trait::undetermined);
+}
+
+bool takes_result_first(const Operator& op) {
+  return op.promoted == 0 || (op.promoted & 1u) != 0;
 }
 
 bool writes_where_told(const Operator& op) {
@@ -173,9 +155,11 @@ Axes axes_of(const Operator& op, Profile profile) {
     (is_main ? axes.dtypes : axes.minor_dtypes).push_back(dtype);
   }
   if (axes.dtypes.empty()) axes.dtypes.swap(axes.minor_dtypes);
-  axes.shapes = shapes_of(op, profile);
+  const RowFacts* facts = find_row_facts(op.name());
+  if (!facts) return axes;
+  axes.shapes = shapes_of(op, *facts, profile);
   axes.layouts = layouts_of(op, axes.shapes, profile);
-  axes.values = values_of_row(op, axes.shapes);
+  axes.values = tensor_arguments(op) == 0 ? Texts{"normal"} : split_text(facts->values, ' ');
   axes.forms = forms_of(op);
   if (profile == Profile::quick) thin_out(axes.shapes, 6);
   return axes;
@@ -183,8 +167,8 @@ Axes axes_of(const Operator& op, Profile profile) {
 
 void make_sensible(const Operator& op, Case& one) {
   const std::string first_layout = split_text(one.layouts, '.')[0];
-  if (one.form == "in_place" && (!keeps_first_shape(one) || is_read_only_layout(first_layout) ||
-                                 std::string_view(op.name()) == "where"))
+  if (one.form == "in_place" &&
+      (!keeps_first_shape(one) || is_read_only_layout(first_layout) || !takes_result_first(op)))
     one.form = "call";
   // Of a sample the layout and the values are its own, or those of the case, not a bit of both.
   if (!one.shape.starts_with("sample:")) {
@@ -194,8 +178,7 @@ void make_sensible(const Operator& op, Case& one) {
   // A whole number would make whole numbers of bools.
   const std::size_t number = one.shape.find("#1");
   if (one.dtype == boolean && number != std::string::npos) one.shape.replace(number, 2, "#true");
-  if (std::string_view(op.name()) == "cast" && one.values == "wide" && !is_floating(one.dtype))
-    one.values = "normal";
+  if (converts(op) && one.values == "wide" && !is_floating(one.dtype)) one.values = "normal";
   keep_numbers_held(op, one);
   choose_telling_values(op, one);
 }
@@ -207,12 +190,12 @@ bool is_vector_shape(std::string_view shape) {
 }
 
 // Tensors of which many elements are one: their deviations are nothing but rounding.
-void choose_for_repeated(std::string_view name, Case& one) {
+void choose_for_repeated(const RowFacts& facts, Case& one) {
   const bool is_repeated = one.layouts.find("expand") != std::string::npos;
   const bool is_inner = one.layouts.find("inner") != std::string::npos;
   if (!is_repeated && !is_inner) return;
   const bool is_vector = is_vector_shape(one.shape);
-  const bool takes_deviations = name == "var" || name == "std";
+  const bool takes_deviations = facts.is(Trait::deviations);
   if (takes_deviations && is_repeated && !is_vector) {
     if (const std::size_t dim = one.shape.find("dim=0"); dim != std::string::npos)
       one.shape.replace(dim, 5, "dim=1");
@@ -221,62 +204,82 @@ void choose_for_repeated(std::string_view name, Case& one) {
   }
   if (takes_deviations && (is_inner || is_vector)) one.layouts = "padded";
   // Deviations from a mean that all of them are, and one number, a special one, for a whole loss.
-  const bool is_norm = name.find("batch_norm") != std::string_view::npos ||
-                       name.find("layer_norm") != std::string_view::npos;
-  if (is_repeated && (is_norm || one.shape == "sample:specials")) one.layouts = "padded";
+  if (is_repeated && (facts.is(Trait::normalizes) || one.shape == "sample:specials"))
+    one.layouts = "padded";
   // One number for all, where the function may have no value.
   if (is_vector && one.values != "normal" && one.values != "ties") one.values = "positive";
 }
 
 // Sums over thousands, and differences of what was rounded, leave what 16 bits have.
-void choose_for_half(const Operator& op, Case& one) {
-  const std::string_view name = op.name();
-  const bool is_gradient = name.ends_with("_backward") || name.ends_with("_gradients");
+void choose_for_half(const Operator& op, const RowFacts& facts, Case& one) {
+  const bool is_gradient = facts.is(Trait::gradient);
   if (one.values == "cancel" && is_gradient) one.values = "normal";
   if (one.dtype != f16) return;
   const bool is_long = one.shape == "sample:several_tiles";
-  if (one.values == "cancel" && (is_long || name == "einsum" || table_of(op) == "norm"))
+  if (one.values == "cancel" && (is_long || facts.is(Trait::cancels_in_half)))
     one.values = "normal";
   if (one.values == "exact" && is_long && is_gradient) one.values = "normal";
-  if (one.values == "big" && name == "norm") one.values = "exact";  // its squares
-  if (const RowFacts* facts = find_row_facts(name);
-      facts && is_long && std::string_view(facts->table) == "loss")
-    one.shape = "sample:" + split_text(facts->samples, ' ')[0];
+  if (one.values == "big" && facts.is(Trait::powers)) one.values = "exact";
+  const bool makes_one_number = op.schema->find("reduction") >= 0;
+  if (is_long && makes_one_number) one.shape = split_text(facts.shapes, ' ')[0];
+}
+
+bool holds(Dtype dtype, double number) {
+  if (dtype == boolean || is_floating(dtype) || is_complex(dtype)) return true;
+  const int bits = static_cast<int>(itemsize(dtype)) * 8 - (is_signed_integer(dtype) ? 1 : 0);
+  return number < std::ldexp(1.0, bits) &&
+         number >= (is_signed_integer(dtype) ? -std::ldexp(1.0, bits) : 0);
+}
+
+// Are all numbers of the call such as the dtype holds? Fractions in a range of whole numbers are a matter of taste.
+bool numbers_are_held(const Operator& op, const Case& one) {
+  const std::vector<std::string> parts = split_text(one.shape, ':');
+  const bool is_range = op.schema->find("end") >= 0;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    const int place = op.schema->find(std::string_view(parts[i]).substr(0, equals));
+    if (place < 0 || equals == std::string::npos) continue;
+    const ArgumentType type = op.schema->arguments[static_cast<std::size_t>(place)].type;
+    if (type != ArgumentType::scalar) continue;
+    const double number = std::strtod(parts[i].c_str() + equals + 1, nullptr);
+    const bool is_fraction = number != std::trunc(number) && !is_floating(one.dtype);
+    const bool is_step = op.schema->arguments[static_cast<std::size_t>(place)].has_default;
+    if ((is_range && is_fraction) || (!is_step && !holds(one.dtype, number))) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
 void choose_telling_values(const Operator& op, Case& one) {
-  const std::string_view name = op.name();
-  if (one.dtype == f16 || one.dtype == bf16) choose_for_half(op, one);
-  choose_for_repeated(name, one);
+  const RowFacts* facts = find_row_facts(op.name());
+  if (!facts) return;
+  if (one.dtype == f16 || one.dtype == bf16) choose_for_half(op, *facts, one);
+  choose_for_repeated(*facts, one);
   // Steps that float64 can still be told by move 2^53 by more than a row of exponentials or of deviations has.
-  const bool takes_differences =
-      name == "softmax" || name == "log_softmax" || name == "var" || name == "std";
-  if (one.values == "big" && one.dtype == f64 && takes_differences) one.values = "exact";
-  if (one.values == "big" && name == "prod" && !holds_whole_numbers(one.dtype))
+  if (one.values == "big" && one.dtype == f64 && facts->is(Trait::differences))
+    one.values = "exact";
+  if (one.values == "big" && facts->is(Trait::factors) && !holds_whole_numbers(one.dtype))
     one.values = "exact";
   // One complex number is made of two parts, neither of which has a bound where a product overflows on the way.
   const bool is_single = one.shape == "s" || one.shape == "s1";
   if (one.values == "wide" && is_complex(one.dtype) && is_single) one.values = "normal";
   // Of nothing: two complex parts, each of which may be NaN.
-  if (name == "mean" && is_complex(one.dtype) && one.shape.starts_with("s0x"))
+  if (facts->is(Trait::divides) && is_complex(one.dtype) && one.shape.starts_with("s0x"))
     one.shape.replace(0, 3, "s1x");
 }
 
 void keep_numbers_held(const Operator& op, Case& one) {
-  const std::string_view name = op.name();
-  const bool is_unsigned = contains(set_of(u8, u16, u32, u64), one.dtype);
-  if (name == "full" && is_unsigned && one.shape.ends_with("=-2"))
-    one.shape.erase(one.shape.size() - 2, 1);
-  if (name != "arange") return;
-  const bool has_fraction = one.shape.find('.') != std::string::npos;
-  if (has_fraction && !is_floating(one.dtype)) one.shape = "s:start=0:end=257";
-  if (is_unsigned && one.shape == "s:start=10:end=-5:step=-4")
-    one.shape = "s:start=10:end=1:step=-4";
-  const bool is_long = one.shape == "s:start=0:end=257" || one.shape == "s:start=0:end=1031";
-  if (is_long && one.dtype == u8) one.shape = "s:start=0:end=256";
-  if (is_long && one.dtype == i8) one.shape = "s:start=-128:end=128";
+  const RowFacts* facts = find_row_facts(op.name());
+  if (!facts || numbers_are_held(op, one)) return;
+  // The next one that will do.
+  const Texts shapes = split_text(facts->shapes, ' ');
+  const auto own = std::find(shapes.begin(), shapes.end(), one.shape);
+  const auto place = static_cast<std::size_t>(own - shapes.begin());
+  for (std::size_t i = 1; i <= shapes.size(); ++i) {
+    one.shape = shapes[(place + i) % shapes.size()];
+    if (numbers_are_held(op, one)) return;
+  }
 }
 
 }  // namespace bp::conform

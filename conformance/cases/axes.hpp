@@ -17,8 +17,6 @@ struct Axes {
 };
 Axes axes_of(const Operator& op, Profile profile);
 
-// Shapes by the kind of row (row_shapes.cpp).
-std::vector<std::string> shapes_of(const Operator& op, Profile profile);
 // The calls that the row must refuse, without dtype and seed.
 std::vector<Case> refusals_of(const Operator& op);
 // Is the call one that makes sense: else a plainer one takes its place.
@@ -30,6 +28,11 @@ void keep_numbers_held(const Operator& op, Case& one);
 void choose_telling_values(const Operator& op, Case& one);
 
 bool writes_where_told(const Operator& op);  // has a shape rule of its own: out= and in place
-std::string_view table_of(const Operator& op);
+// Not a condition, say, in whose place no result can be.
+bool takes_result_first(const Operator& op);
+// Not of calls that write into an argument, draw numbers, or leave elements as they were.
+bool gives_the_same_again(const Operator& op);
+// Does it give what its arguments hold in another dtype that it is told?
+bool converts(const Operator& op);
 
 }  // namespace bp::conform

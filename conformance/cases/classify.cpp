@@ -1,11 +1,11 @@
 #include "cases/classify.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "cases/derive.hpp"
 #include "cases/kernels.hpp"
@@ -14,54 +14,6 @@
 
 namespace bp::conform {
 namespace {
-
-// What inference of convolutional networks, transformers and recommenders is made of.
-constexpr std::array<std::string_view, 46> inference_rows = {"add",
-                                                             "sub",
-                                                             "mul",
-                                                             "div",
-                                                             "maximum",
-                                                             "minimum",
-                                                             "where",
-                                                             "neg",
-                                                             "exp",
-                                                             "log",
-                                                             "sqrt",
-                                                             "rsqrt",
-                                                             "tanh",
-                                                             "sigmoid",
-                                                             "relu",
-                                                             "gelu",
-                                                             "silu",
-                                                             "pow",
-                                                             "clamp",
-                                                             "eq",
-                                                             "lt",
-                                                             "gt",
-                                                             "sum",
-                                                             "mean",
-                                                             "max",
-                                                             "argmax",
-                                                             "softmax",
-                                                             "log_softmax",
-                                                             "matmul",
-                                                             "bmm",
-                                                             "linear",
-                                                             "conv2d",
-                                                             "max_pool2d",
-                                                             "avg_pool2d",
-                                                             "adaptive_avg_pool2d",
-                                                             "layer_norm",
-                                                             "batch_norm",
-                                                             "group_norm",
-                                                             "embedding",
-                                                             "gather",
-                                                             "index_select",
-                                                             "cat",
-                                                             "copy",
-                                                             "cast",
-                                                             "full",
-                                                             "scaled_dot_product_attention"};
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -107,7 +59,8 @@ int level_of(const Case& one) {
 }  // namespace
 
 bool is_inference_row(const std::string& op) {
-  return std::find(inference_rows.begin(), inference_rows.end(), op) != inference_rows.end();
+  const RowFacts* facts = find_row_facts(op);
+  return facts && facts->level == 2;
 }
 
 bool is_excused_row(const std::string& op) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "cases/classify.hpp"

@@ -32,7 +32,7 @@ std::vector<Case> derive_cases(const Subject& subject, const Selection& selectio
 // The dtypes that a row is asked to compute in, out of those that tests go through.
 std::vector<Dtype> dtypes_of(const std::string& op);
 
-// Level 2: about 45 operators that inference is made of.
+// Level 2: what inference is made of.
 bool is_inference_row(const std::string& op);
 
 // SHA-256 of the names, for certificates.

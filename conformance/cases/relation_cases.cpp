@@ -29,14 +29,6 @@ Case usual_case(const Operator& op, const Axes& axes, Dtype dtype, const std::st
   return one;
 }
 
-// Calls that write into an argument, or draw numbers, are not the same a second time.
-bool may_be_repeated(const Operator& op) {
-  const std::string_view table = table_of(op);
-  for (const SchemaArgument& argument : op.schema->arguments)
-    if (argument.name.starts_with("running_") || argument.name == "dropout_p") return false;
-  return table != "random" && table != "draw" && std::string_view(op.name()).find("empty") != 0;
-}
-
 bool has_tensors(const Operator& op) {
   return std::any_of(
       op.schema->arguments.begin(), op.schema->arguments.end(), [](const SchemaArgument& argument) {
@@ -137,7 +129,7 @@ bool is_relation(std::string_view form) {
 void add_relations(const Operator& op, const Axes& axes, Profile profile, std::uint64_t seed,
                    std::vector<Case>& out) {
   add_round_trips(op, axes, profile, out);
-  if (!has_tensors(op) || !may_be_repeated(op) || (op.flags & BP_OP_SHAPE_DATA)) return;
+  if (!has_tensors(op) || !gives_the_same_again(op) || (op.flags & BP_OP_SHAPE_DATA)) return;
   const bool is_quick = profile == Profile::quick;
   // A quick run asks each primitive row for one relation, in turn.
   if (is_quick && !(op.flags & BP_OP_PRIMITIVE)) return;

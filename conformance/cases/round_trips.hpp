@@ -6,18 +6,15 @@
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "cases/case.hpp"
 
 namespace bp::conform {
 
-// `row` is called first, with the tensors t0, t1 ... that its shape and values make, and gives r0, r1 ... Then come
-// statements: "op argument ... > result ..." or "a = b" (the same bits; NaN is NaN) or "a ~ b" (b is what an inverse
-// function made of r0: as near to a as the bounds of both rows leave it).
-struct RoundTrip {
-  const char *row, *shape, *values, *program;
-  DtypeSet holds_in = dtypes::all;  // that it holds in, of those that all its rows have
-};
+// What core_ops/table says of a row under `returns`: the row is called first, with the tensors t0, t1 ... that shape and
+// values make, and gives r0, r1 ... Then come statements: "op argument ... > result ..." or "a = b" (the same bits; NaN is
+// NaN) or "a ~ b" (b is what an inverse function made of r0: as near to a as the bounds of both rows leave it).
 
 // Null where the case is none.
 const RoundTrip* find_round_trip(const Case& one);

@@ -9,11 +9,12 @@
 namespace bp::conform {
 namespace {
 
-// one_hot counts the classes where nobody says how many there are, and nonzero refuses what has no values.
+// Classes are counted where nobody says how many there are, and rows whose shape depends on data refuse what has no values.
 bool rule_reads_values(const Problem& problem) {
-  const std::string_view name = problem.op->name();
-  if (name == "one_hot")
-    return problem.arguments.size() < 2 || problem.arguments[1].value.u.i == -1;
+  if (const int place = problem.op->schema->find("num_classes"); place >= 0) {
+    const auto at = static_cast<std::size_t>(place);
+    return at >= problem.arguments.size() || problem.arguments[at].value.u.i == -1;
+  }
   return (problem.op->flags & BP_OP_SHAPE_DATA) != 0;
 }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "inputs/draft_problem.hpp"
@@ -33,10 +33,7 @@ bool works_by_element(const Operator& op) {
 // Of its numbers, in what a row that adds up makes on the way.
 int power_of(const Operator& op) {
   const RowFacts* facts = find_row_facts(op.name());
-  const std::string_view name = op.name();
-  const bool takes_powers = name == "norm" || name.ends_with("_backward") ||
-                            (facts && std::string_view(facts->table) == "norm");
-  return takes_powers ? 4 : 2;
+  return facts && (facts->is(Trait::powers) || facts->is(Trait::gradient)) ? 4 : 2;
 }
 
 class TensorMaker {
@@ -92,7 +89,7 @@ class TensorMaker {
     filling.tensor = static_cast<int>(place);
     filling.meets_all = works_by_element(*plan_.problem.op);
     filling.power = filling.meets_all ? 1 : power_of(*plan_.problem.op);
-    filling.multiplies_all = std::string_view(plan_.problem.op->name()) == "prod";
+    filling.multiplies_all = has_trait(plan_.problem.op->name(), Trait::factors);
     filling.meets_many = numel_of(laid.shape) == 1 && plan_.tensors.size() > 1;
     for_each_element(laid, [&](std::int64_t i, unsigned char* at) {
       if (one_.values == "every16" && itemsize(laid.dtype) == 2) {

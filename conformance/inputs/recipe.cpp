@@ -172,10 +172,9 @@ class TextPlanner {
   }
 
   void find_index_ends() {
-    const std::string_view name = op_.name();
     for (std::size_t i = 0; i < plan_.problem.arguments.size(); ++i) {
       const Argument& argument = plan_.problem.arguments[i];
-      const bool is_class = name == "one_hot" && i == 0;
+      const bool is_class = i == 0 && op_.schema->find("num_classes") >= 0;
       if (!is_class && !is_index_name(op_.schema->arguments[i].name)) continue;
       for (const int tensor : argument.tensors) {
         PlannedTensor& planned = plan_.tensors[static_cast<std::size_t>(tensor)];

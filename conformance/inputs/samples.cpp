@@ -5,8 +5,9 @@
 #include <memory>
 #include <mutex>
 
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/samples/samples.hpp>
 
 #include "inputs/draft_problem.hpp"
 #include "inputs/layouts.hpp"
@@ -111,10 +112,9 @@ bool keeps_its_values(const Operator& op, std::string_view argument) {
       "index",    "indices", "target", "running_mean", "running_var", "rstd",
       "variance", "mean",    "std",    "logsumexp",    "attn_mask",   "pos_weight"};
   if (std::find(std::begin(always), std::end(always), argument) != std::end(always)) return true;
-  const std::string_view name = op.name();
-  if (argument == "weight")
-    return name.ends_with("_loss") || name.ends_with("entropy") || name.ends_with("logits");
-  if (argument == "a") return name == "one_hot" || name == "bernoulli" || name == "multinomial";
+  if (argument == "weight") return op.schema->find("reduction") >= 0;  // of a loss
+  if (argument == op.schema->arguments[0].name && has_trait(op.name(), Trait::telling_input))
+    return true;
   return argument == "result";
 }
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <backplane/samples/row_facts.hpp>
+
 #include "judge/calls.hpp"
 #include "judge/expected.hpp"
 #include "judge/numbers.hpp"
@@ -26,15 +28,16 @@ struct Evaluation {
   const Case& one;
   const Numerics& numerics;
   RuleKind kind = RuleKind::exact;
-  double ulps = 0;                 // of the row's tolerance, if it has some
-  bool is_composite = false;       // intermediate results have the dtype of the result
-  CallOptions options{};           // of the wide call
-  std::optional<Dtype> through{};  // that inputs are rounded to before they are widened
-  std::vector<Tensor> inputs{};    // wide
-  std::vector<Tensor> results{};   // wide
+  const RowFacts* facts = nullptr;  // null for operators that are not of the table
+  double ulps = 0;                  // of the row's tolerance, if it has some
+  bool is_composite = false;        // intermediate results have the dtype of the result
+  CallOptions options{};            // of the wide call
+  std::optional<Dtype> through{};   // that inputs are rounded to before they are widened
+  std::vector<Tensor> inputs{};     // wide
+  std::vector<Tensor> results{};    // wide
 
   const Operator& op() const { return *problem.op; }
-  std::string_view name() const { return problem.op->name(); }
+  bool is(Trait trait) const { return facts && facts->is(trait); }
   // Fresh wide inputs with each element changed.
   std::vector<Tensor> changed(const Change& change) const;
   bool flushes(Dtype dtype) const;

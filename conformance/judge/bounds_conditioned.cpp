@@ -32,39 +32,17 @@ Change random_step(std::uint64_t seed, int run, double step) {
   };
 }
 
-// What rounding makes in any case, whatever the result's own size: terms that are around 1 on the way.
-double floor_of(std::string_view name) {
-  for (const char* const row : {"log_softmax", "logsumexp", "cross_entropy", "native_attention",
-                                "binary_cross_entropy_with_logits"})
-    if (name == row) return 1;
-  return 0;
-}
-
-// Rows in which no product of inputs is made that could overflow or underflow.
-bool keeps_range(std::string_view name) {
-  for (const char* const row : {"softmax", "log_softmax", "logsumexp", "cross_entropy", "nll_loss",
-                                "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits"})
-    if (name == row) return true;
-  return false;
-}
-
 // The power of an input that is made on the way.
 double power_on_the_way(const Evaluation& all) {
-  if (keeps_range(all.name())) return 1;
-  if (all.name().ends_with("_backward")) return 4;
-  if (all.name() != "norm") return 2;
+  if (all.is(Trait::keeps_range)) return 1;
+  if (all.is(Trait::gradient)) return 4;
+  if (!all.is(Trait::root) || all.op().schema->find("p") < 0) return 2;
   const double p = Scalar::from_value(argument_value(all.problem, "p")).to_double();
   return std::isinf(p) || p == 0 ? 1 : std::max(1.0, std::fabs(p));
 }
 
-// Composite rows that are one other row, or compute 16-bit numbers in float32 as a whole.
-bool computes_widened(std::string_view name) {
-  return name == "layer_norm" || name == "rms_norm" || name == "scaled_dot_product_attention" ||
-         name == "attention_mask_backward";
-}
-bool keeps_statistics_wide(std::string_view name) {
-  return computes_widened(name) || name == "group_norm" || name == "batch_norm" ||
-         name == "instance_norm";
+bool keeps_statistics_wide(const Evaluation& all) {
+  return all.is(Trait::computes_wide) || all.is(Trait::wide_statistics);
 }
 
 // Of the inputs as the call reads them.
@@ -82,10 +60,12 @@ InputSizes sizes_of(const Evaluation& all) {
   return sizes;
 }
 
-// Along `dim` of log_softmax an element's own step may be small where its neighbours' are not: they share a sum.
+// Along `dim` of logarithms of a sum an element's own step may be small where its neighbours' are not: they share a sum.
 void share_along(const Evaluation& all, const ExpectedTensor& out, std::vector<double>& moves) {
   const bp_value value = argument_value(all.problem, "dim");
-  if (all.name() != "log_softmax" || value.tag != BP_INT || out.shape.empty()) return;
+  const bool keeps_shape = out.shape == all.inputs[0].shape().to_vector();
+  if (!all.is(Trait::logarithms) || !keeps_shape || value.tag != BP_INT || out.shape.empty())
+    return;
   const auto rank = static_cast<std::int64_t>(out.shape.size());
   const std::int64_t dim = value.u.i < 0 ? value.u.i + rank : value.u.i;
   std::size_t inner = 1;
@@ -137,14 +117,15 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
   const bool adds_up = all.op().kind != BP_KIND_POINTWISE || all.problem.tensors.size() > 1;
   const bool overflows =
       power * std::log2(std::max(sizes.largest, 1e-300)) + (adds_up ? std::log2(sizes.count) : 0) >
-      (keeps_statistics_wide(all.name()) ? compute_format(out.dtype) : computed).highest_exponent;
+      (keeps_statistics_wide(all) ? compute_format(out.dtype) : computed).highest_exponent;
   // A sum of powers below the smallest normal number is lost, and its root is taken.
   const double lost =
-      all.name() == "norm" || all.name() == "std"
+      all.is(Trait::root)
           ? std::pow(sizes.count * computed.smallest_normal(), 1 / std::max(power, 2.0))
           : sizes.count *
                 (all.flushes(out.dtype) ? computed.smallest_normal() : computed.smallest());
-  const double ground = floor_of(all.name());
+  // What rounding makes in any case, whatever the result's own size.
+  const double ground = all.is(Trait::logarithms) ? 1 : 0;
   const std::vector<double> shifts = shifts_by_mean(all, out);
   // What infinite and NaN inputs make is no rounding's: no step moves it.
   std::vector<bool> is_settled(moves.wide.size());
@@ -178,7 +159,7 @@ void bound_by_conditioning(const Evaluation& all, const Evaluate& evaluate, doub
                            std::vector<ExpectedTensor>& out, std::size_t first) {
   std::vector<Moves> moves(out.size());
   const auto computed_in = [&](std::size_t r) {
-    return first != 0 || (all.is_composite && !computes_widened(all.name()))
+    return first != 0 || (all.is_composite && !all.is(Trait::computes_wide))
                ? format_of(out[r].dtype)
                : compute_format(out[r].dtype);
   };

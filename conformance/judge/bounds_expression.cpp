@@ -200,14 +200,13 @@ void bound_complex(const Evaluation& all, ExpectedTensor& out, double ulps) {
   const FloatingFormat format = format_of(out.dtype);
   std::vector<double> sizes(out.bound.size() / 2, 0);
   // Sums: the operands' sizes. Products and quotients: the result's.
+  const std::uint16_t last = all.op().num_nodes ? all.op().nodes[all.op().num_nodes - 1].code : 0;
+  const bool takes_sizes = last != 0 && last != BP_X_MUL && last != BP_X_DIV;
   for (std::size_t i = 0; i < all.problem.arguments.size(); ++i) {
     const Argument& argument = all.problem.arguments[i];
-    if (!argument.is_tensor() || all.op().nodes == nullptr || all.name() == "mul" ||
-        all.name() == "div")
-      continue;
+    if (!argument.is_tensor() || !takes_sizes) continue;
     const Tensor& input = all.inputs[static_cast<std::size_t>(argument.tensors[0])];
-    if (input.dtype() != complex128 || all.name() == "reciprocal" || all.name() == "square")
-      continue;
+    if (input.dtype() != complex128) continue;
     const std::vector<double> parts = doubles_of(views::expand(input, out.shape));
     for (std::size_t e = 0; e < sizes.size(); ++e)
       sizes[e] += std::hypot(parts[2 * e], parts[2 * e + 1]);
@@ -241,8 +240,8 @@ void bound_by_ulp(const Evaluation& all, ExpectedTensor& out) {
 void bound_by_expression(const Evaluation& all, ExpectedTensor& out) {
   bound_by_ulp(all, out);
   const bp_value alpha = argument_value(all.problem, "alpha");
-  const bool adds = all.name() == "add" || all.name() == "sub";
-  out.signed_zero = !is_complex(out.dtype) && (adds ? is_one(alpha) : num_real_steps(all.op()) < 2);
+  const bool is_one_step = alpha.tag == BP_NONE ? num_real_steps(all.op()) < 2 : is_one(alpha);
+  out.signed_zero = !is_complex(out.dtype) && is_one_step;
   if (is_complex(out.dtype) || num_real_steps(all.op()) < 2) return;
   Steps steps(all, out);
   const double rounding = is_small_float(out.dtype) ? 0.5 : 0;

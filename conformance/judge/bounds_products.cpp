@@ -9,19 +9,6 @@
 namespace bp::conform {
 namespace {
 
-bool is_mean(std::string_view name) {
-  return name == "mean" || name.find("avg_pool") != std::string_view::npos;
-}
-bool multiplies_matrices(std::string_view name) {
-  return name.find("mm") != std::string_view::npos || name == "matmul" || name == "linear" ||
-         name == "einsum" || name.find("conv") != std::string_view::npos;
-}
-// Rows that no clever algorithm computes from other sums (as Winograd's does convolutions).
-bool sums_as_written(std::string_view name) {
-  return name == "sum" || name == "matmul" || name == "bmm" || name == "cumsum" ||
-         name == "scatter_add" || name == "linear";
-}
-
 // Inputs of which `size` has made non-negative numbers, with nothing in the imaginary parts.
 template <class Size> std::vector<Tensor> sized_inputs(const Evaluation& all, Size size) {
   std::vector<Tensor> inputs =
@@ -50,7 +37,7 @@ double real_part(const std::vector<double>& values, std::size_t i, std::size_t p
 }
 
 std::vector<double> counts(const Evaluation& all, std::size_t r, std::size_t size) {
-  if (is_mean(all.name())) {
+  if (all.is(Trait::divides)) {
     double largest = 0;
     for (const Tensor& input : all.inputs)
       largest = std::max(largest, static_cast<double>(input.numel()));
@@ -67,7 +54,7 @@ std::vector<double> counts(const Evaluation& all, std::size_t r, std::size_t siz
     }
     return std::vector<double>(size, window + 1);
   }
-  if (all.name() == "prod")
+  if (all.is(Trait::factors))
     return std::vector<double>(size, static_cast<double>(all.inputs[0].numel()) /
                                          std::max<double>(1, static_cast<double>(size)));
   CallOptions options = all.options;
@@ -117,12 +104,12 @@ Accumulation accumulation_of(const Evaluation& all, Dtype dtype) {
   a.result = format_of(dtype);
   const bool is_small = dtype == f16 || dtype == bf16;
   // Additions into single places are done there, one after the other, by many devices.
-  const bool adds_in_place = all.name() == "scatter_add" || all.name() == "index_put";
+  const bool adds_in_place = all.is(Trait::adds_in_place);
   const bool is_low = is_small && (all.numerics.low_accumulation || adds_in_place);
   a.accumulator = is_low ? a.result : compute_format(dtype);
   a.unit = a.accumulator.unit_roundoff();
   a.name = is_low ? (dtype == f16 ? "f16" : "bf16") : a.accumulator.digits == 53 ? "f64" : "f32";
-  if (all.numerics.tf32_matmul && a.accumulator.digits == 24 && multiplies_matrices(all.name()))
+  if (all.numerics.tf32_matmul && a.accumulator.digits == 24 && all.is(Trait::multiplies))
     a.of_factors = 0x1p-10;
   if (is_small && all.is_composite) a.of_steps = 2 * a.result.unit_roundoff();
   a.underflow = all.flushes(dtype) ? a.accumulator.smallest_normal() : a.accumulator.smallest();
@@ -131,7 +118,7 @@ Accumulation accumulation_of(const Evaluation& all, Dtype dtype) {
 
 // Products of many factors: whether some order of them is out of range on the way.
 std::vector<bool> leaves_range(const Evaluation& all, const FloatingFormat& format, std::size_t r) {
-  if (all.name() != "prod") return {};
+  if (!all.is(Trait::factors)) return {};
   const auto run = [&](auto size) {
     return doubles_of(call_row(all.problem, sized_inputs(all, size), all.options)[r]);
   };
@@ -155,17 +142,13 @@ std::vector<bool> leaves_range(const Evaluation& all, const FloatingFormat& form
   return leaves;
 }
 
-bool is_convolution(std::string_view name) {
-  return name.find("conv") != std::string_view::npos;
-}
-
 void bound_one(const Evaluation& all, ExpectedTensor& out, const std::vector<double>& sums,
                const std::vector<double>& terms, const std::vector<bool>& leaves) {
   const Accumulation a = accumulation_of(all, out.dtype);
   const std::size_t parts = parts_of(out.dtype);
   const std::vector<double> wide = doubles_of(out.wide);
-  const bool divides = is_mean(all.name());
-  const bool may_be_exact = sums_as_written(all.name()) && a.of_factors == 0 && a.of_steps == 0 &&
+  const bool divides = all.is(Trait::divides);
+  const bool may_be_exact = all.is(Trait::as_written) && a.of_factors == 0 && a.of_steps == 0 &&
                             a.accumulator.digits >= 24 && parts == 1 &&
                             are_whole(all, a.accumulator.overflow());
   const double exact_below = std::ldexp(1.0, a.accumulator.digits);
@@ -190,7 +173,7 @@ void bound_one(const Evaluation& all, ExpectedTensor& out, const std::vector<dou
     // What infinite and NaN inputs make is no rounding's; float64 may have overflowed by itself, and of convolutions
     // it depends on the padding.
     const bool is_settled = !std::isfinite(wide[i]) && parts == 1 && stays_in_float64;
-    if (is_settled && !is_convolution(all.name())) out.bound[i] = 0;
+    if (is_settled && !all.is(Trait::convolves)) out.bound[i] = 0;
     if (i < leaves.size() && leaves[i]) out.bound[i] = HUGE_VAL;
   }
   if (a.of_factors != 0 || a.of_steps != 0 || a.accumulator.digits < 24) out.typical.clear();
@@ -216,7 +199,7 @@ void bound_by_products(const Evaluation& all, std::vector<ExpectedTensor>& out) 
     const std::vector<bool> leaves =
         leaves_range(all, accumulation_of(all, out[r].dtype).accumulator, r);
     bound_one(all, out[r], values, counts(all, r, values.size()), leaves);
-    if (is_convolution(all.name())) out[r].nan_spreads = !are_finite(all);
+    if (all.is(Trait::convolves)) out[r].nan_spreads = !are_finite(all);
   }
 }
 

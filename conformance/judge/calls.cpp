@@ -7,7 +7,6 @@
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/runtime/generator.hpp>
 #include <backplane/runtime/stream.hpp>
@@ -106,12 +105,6 @@ void change_elements(const Tensor& tensor, std::size_t t, const Change& change) 
   for (std::size_t i = 0; i < count; ++i) values[i] = change(values[i], t, i);
 }
 
-bool draws_numbers(const Operator& op) {
-  const RowFacts* facts = find_row_facts(op.name());
-  const std::string_view table = facts ? facts->table : "";
-  return table == "random" || table == "draw" || op.schema->find("dropout_p") >= 0;
-}
-
 std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& tensors,
                              const CallOptions& options) {
   const Operator& op = *problem.op;
@@ -128,7 +121,7 @@ std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& 
     }
   }
   std::unique_lock<std::mutex> drawing;
-  if (draws_numbers(op)) {
+  if (op.draws != Draws::never) {
     // One generator for all threads that judge.
     static std::mutex mutex;
     drawing = std::unique_lock(mutex);

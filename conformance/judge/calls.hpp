@@ -32,9 +32,6 @@ struct CallOptions {
 std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& tensors,
                              const CallOptions& options);
 
-// Does the row take numbers from the device's generator?
-bool draws_numbers(const Operator& op);
-
 // The value that an argument of this name has in the call, with its default; BP_NONE if there is no such argument.
 bp_value argument_value(const Problem& problem, const char* name);
 

@@ -7,29 +7,10 @@
 #include <cstring>
 
 #include <backplane/core_ops/creation.hpp>
-#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 namespace bp::conform {
 namespace {
-
-// Linear in each of their tensors: |f(x, w)| is at most f(|x|, |w|), which sums the same terms.
-bool is_sum_of_products(std::string_view name) {
-  for (const char* const row : {"sum", "mean", "prod", "matmul", "bmm", "linear", "addmm",
-                                "baddbmm", "einsum", "cumsum", "scatter_add", "index_put"})
-    if (name == row) return true;
-  return name.starts_with("conv") || name.find("avg_pool") != std::string_view::npos;
-}
-
-bool makes_extrema(std::string_view name) {
-  return name == "max" || name == "min" || name == "maximum" || name == "minimum" ||
-         name == "relu" || name.starts_with("clamp") ||
-         name.find("max_pool") != std::string_view::npos;
-}
-
-std::string_view tolerance_of(const Operator& op) {
-  const RowFacts* const facts = find_row_facts(op.name());
-  return facts ? facts->tolerance : "exact";
-}
 
 // "3 ulp"
 bool read_ulps(std::string_view tolerance, double& ulps) {
@@ -38,22 +19,29 @@ bool read_ulps(std::string_view tolerance, double& ulps) {
   return true;
 }
 
-RuleKind kind_of(const Operator& op, Dtype dtype, double& ulps) {
-  const std::string_view tolerance = tolerance_of(op), name = op.name();
+// A product, a quotient or a square: of complex numbers that is several roundings.
+bool ends_in_product(const Operator& op) {
+  if (op.num_nodes == 0) return false;
+  const std::uint16_t last = op.nodes[op.num_nodes - 1].code;
+  return last == BP_X_MUL || last == BP_X_DIV;
+}
+
+RuleKind kind_of(const Evaluation& all, Dtype dtype, double& ulps) {
+  const Operator& op = all.op();
+  const std::string_view tolerance = op.tolerance;
   if (tolerance == "shape") return RuleKind::shape;
   if (!has_fractions(dtype)) return RuleKind::exact;
   const bool is_expression = op.kind == BP_KIND_POINTWISE && op.num_nodes != 0;
-  if (tolerance == "exact")  // a product of complex numbers is several roundings
-    return is_expression && is_complex(dtype) && (name == "mul" || name == "square")
-               ? RuleKind::expression
-               : RuleKind::exact;
+  if (tolerance == "exact")
+    return is_expression && is_complex(dtype) && ends_in_product(op) ? RuleKind::expression
+                                                                     : RuleKind::exact;
   if (is_expression) {
     if (!read_ulps(tolerance, ulps)) ulps = 4;
     return RuleKind::expression;
   }
   if (read_ulps(tolerance, ulps))
-    return name == "softmax" || name == "log_softmax" ? RuleKind::conditioned : RuleKind::ulp;
-  return is_sum_of_products(name) ? RuleKind::products : RuleKind::conditioned;
+    return all.is(Trait::conditioned) ? RuleKind::conditioned : RuleKind::ulp;
+  return all.is(Trait::sums_products) ? RuleKind::products : RuleKind::conditioned;
 }
 
 // Inputs that the call casts first are rounded to what it computes in, before they are widened.
@@ -135,22 +123,23 @@ Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics
                          const std::vector<Tensor>& given) {
   Evaluation all{problem, one, numerics};
   Dtype computed = given.at(0).dtype();
-  all.kind = kind_of(*problem.op, computed, all.ulps);
+  all.facts = find_row_facts(problem.op->name());
+  all.kind = kind_of(all, computed, all.ulps);
   for (const Tensor& result : given)  // the first may be indices
     if (all.kind == RuleKind::exact && has_fractions(result.dtype()))
-      all.kind = kind_of(*problem.op, computed = result.dtype(), all.ulps);
+      all.kind = kind_of(all, computed = result.dtype(), all.ulps);
   all.is_composite = problem.op->kind == BP_KIND_COMPOSITE;
   all.options.seed = one.seed;
   if (all.kind == RuleKind::exact || all.kind == RuleKind::shape) return all;
   all.options.dtype = wide_dtype(computed);
   all.through = dtype_cast_to(problem, computed);
-  all.options.step = computed == f64 ? 0 : all.name() == "rms_norm" ? 0x1p-23 : 0;
+  all.options.step = computed == f64 ? 0 : 0x1p-23;
   all.inputs = wide_inputs(problem, all.through);
   return all;
 }
 
 bool leaves_zero_open(const Operator& op) {
-  return makes_extrema(op.name());
+  return has_trait(op.name(), Trait::extrema);
 }
 
 }  // namespace bp::conform

@@ -6,6 +6,7 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "cases/axes.hpp"
 #include "judge/evaluation.hpp"
 
 namespace bp::conform {
@@ -46,7 +47,7 @@ void take_exactly(ExpectedTensor& out, const Tensor& given, const Evaluation& al
 // What else is right where denormals may count as 0: the result for inputs without them.
 void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
   // A copy computes nothing, but for one into another dtype.
-  const bool moves = all.op().kind == BP_KIND_COPY && all.name() != "cast";
+  const bool moves = all.op().kind == BP_KIND_COPY && !converts(all.op());
   const bool may_flush = all.flushes(f32) || all.flushes(bf16);
   if (!may_flush || all.kind == RuleKind::shape || moves) return;
   Problem flushed;

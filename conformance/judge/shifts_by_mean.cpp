@@ -23,11 +23,11 @@ struct NormGroups {
 
 // False for rows that take off no mean.
 bool find_groups(const Evaluation& all, const ExpectedTensor& out, NormGroups& groups) {
-  const std::string_view name = all.name();
-  if (all.inputs.empty() || all.inputs[0].numel() == 0) return false;
+  if (!all.is(Trait::takes_mean_off) || all.inputs.empty() || all.inputs[0].numel() == 0)
+    return false;
   if (out.shape != all.inputs[0].shape().to_vector()) return false;
-  if (name == "layer_norm" || name == "native_layer_norm") {
-    const bp_value shape = argument_value(all.problem, "normalized_shape");
+  if (const bp_value shape = argument_value(all.problem, "normalized_shape");
+      shape.tag == BP_INT_LIST) {
     for (std::uint32_t d = 0; d < shape.aux; ++d)
       groups.size *= static_cast<const std::int64_t*>(shape.u.ptr)[d];
     groups.channels = groups.size;
@@ -37,9 +37,9 @@ bool find_groups(const Evaluation& all, const ExpectedTensor& out, NormGroups& g
   groups.channels = out.shape[1];
   groups.plane = all.inputs[0].numel() / (out.shape[0] * groups.channels);
   groups.size = groups.plane;
-  groups.across_batch = name == "batch_norm" || name == "native_batch_norm";
-  if (name != "group_norm") return groups.across_batch || name == "instance_norm";
-  groups.size *= groups.channels / argument_value(all.problem, "num_groups").u.i;
+  groups.across_batch = all.is(Trait::across_batch);
+  if (const bp_value count = argument_value(all.problem, "num_groups"); count.tag == BP_INT)
+    groups.size *= groups.channels / count.u.i;
   return true;
 }
 

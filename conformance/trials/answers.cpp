@@ -4,7 +4,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
-#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "cases/classify.hpp"
 #include "inputs/element.hpp"

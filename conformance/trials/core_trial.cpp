@@ -42,7 +42,7 @@ class CoreTrial : public Trial {
         add_step(script,
                  tensor_step(problem_.tensors[static_cast<std::size_t>(object)], object, false));
     }
-    if (draws_numbers(*problem_.op)) add_step(script, {{"do", "host"}, {"seed", one_.seed}});
+    if (problem_.op->draws != Draws::never) add_step(script, {{"do", "host"}, {"seed", one_.seed}});
     add_given(script, index);
     Json row = own_row_step();
     if (uses_stream()) {
@@ -95,7 +95,7 @@ class CoreTrial : public Trial {
   std::vector<int> running_statistics() const {
     std::vector<int> objects;
     for (std::size_t i = 0; i < problem_.arguments.size(); ++i)
-      if (problem_.op->schema->arguments[i].name.starts_with("running_"))
+      if (problem_.op->mutates >> i & 1u)
         for (const int tensor : problem_.arguments[i].tensors) objects.push_back(tensor);
     return objects;
   }
@@ -237,7 +237,7 @@ class CoreTrial : public Trial {
   }
 
   // Rows whose elements nobody promises.
-  bool is_empty_like() const { return one_.op == "empty" || one_.op == "empty_like"; }
+  bool is_empty_like() const { return has_trait(one_.op, Trait::undetermined); }
 
   // What lies between the elements of a given output is still there.
   void judge_gaps(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) const {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <map>
 
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/error.hpp>
 
@@ -207,8 +206,8 @@ class RoundTripTrial : public Chain {
 
   // 16-bit numbers are computed in float32 and rounded once.
   double ulps_of(const std::string& row) const {
-    const RowFacts* facts = find_row_facts(row);
-    const std::string_view tolerance = facts ? facts->tolerance : "";
+    const Operator* op = find_operator(row);
+    const std::string_view tolerance = op ? op->tolerance : "";
     double ulps = 0;
     std::from_chars(tolerance.data(), tolerance.data() + tolerance.size(), ulps);
     return one_.dtype == f16 || one_.dtype == bf16 ? 1 : std::max(1.0, ulps);

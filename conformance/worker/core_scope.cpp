@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <backplane/autograd/autograd.hpp>
+#include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/transfer.hpp>

@@ -100,8 +100,10 @@ constinit Operator scaled_dot_product_attention{
                    "scale=None, bool enable_gqa=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
+    .draws = Draws::if_asked,
     .decompose = decompose_scaled_dot_product_attention,
     .uses = scaled_dot_product_attention_uses,
+    .tolerance = "accumulation",
     .doc = "softmax(query @ key^T * scale + attn_mask) @ value of query, [..., l, e], key, [..., "
            "s, e], and value, [..., s, v]. A bool mask tells which keys take part, `is_causal` "
            "that those up to the query's own place do; a query for which none does gets zeros. "
@@ -120,6 +122,7 @@ constinit Operator native_attention{
     .decompose = decompose_native_attention,
     .uses = native_attention_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "scaled_dot_product_attention of query, [b, h, l, e], key and value, [b, g, s, ...] "
            "with h a multiple of g, with a mask of [b, h, l, s]; and the logarithms of the sums "
            "that its softmax divides by, [b, h, l], inf where a query gets zeros (float32 for "
@@ -137,6 +140,7 @@ constinit Operator attention_backward{
     .infer = rules::attention_backward,
     .decompose = decompose_attention_backward,
     .uses = attention_backward_uses,
+    .tolerance = "accumulation",
     .doc = "The gradients of native_attention.",
     .abi = described_as("attention_backward"),
 };
@@ -149,6 +153,7 @@ constinit Operator attention_mask_backward{
     .dtypes = dtypes::floating,
     .decompose = decompose_attention_mask_backward,
     .uses = attention_mask_backward_uses,
+    .tolerance = "accumulation",
     .doc = "The gradient of native_attention by an additive mask.",
     .abi = described_as("attention_mask_backward"),
 };

@@ -78,6 +78,7 @@ constinit Operator bitwise_and{
     .infer = rules::pointwise,
     .nodes = bitwise_and_nodes,
     .num_nodes = std::size(bitwise_and_nodes),
+    .tolerance = "exact",
     .doc = "The bits that both a and b have, elementwise; of bools, their conjunction.",
     .abi = described_as("bitwise_and"),
 };
@@ -95,6 +96,7 @@ constinit Operator bitwise_or{
     .uses = bitwise_or_uses,
     .nodes = bitwise_or_nodes,
     .num_nodes = std::size(bitwise_or_nodes),
+    .tolerance = "exact",
     .doc = "The bits that a or b have, elementwise; of bools, their disjunction.",
     .abi = described_as("bitwise_or"),
 };
@@ -112,6 +114,7 @@ constinit Operator bitwise_xor{
     .uses = bitwise_xor_uses,
     .nodes = bitwise_xor_nodes,
     .num_nodes = std::size(bitwise_xor_nodes),
+    .tolerance = "exact",
     .doc = "The bits that one of a and b has and the other has not, elementwise; of bools, "
            "whether they differ.",
     .abi = described_as("bitwise_xor"),
@@ -128,6 +131,7 @@ constinit Operator bitwise_not{
     .uses = bitwise_not_uses,
     .nodes = bitwise_not_nodes,
     .num_nodes = std::size(bitwise_not_nodes),
+    .tolerance = "exact",
     .doc = "The bits that a has not, which makes -1 - a, elementwise; of bools, the opposite.",
     .abi = described_as("bitwise_not"),
 };

@@ -128,6 +128,7 @@ constinit Operator eq{
     .infer = rules::pointwise,
     .nodes = eq_nodes,
     .num_nodes = std::size(eq_nodes),
+    .tolerance = "exact",
     .doc = "a == b, elementwise, as bool.",
     .abi = described_as("eq"),
 };
@@ -145,6 +146,7 @@ constinit Operator ne{
     .uses = ne_uses,
     .nodes = ne_nodes,
     .num_nodes = std::size(ne_nodes),
+    .tolerance = "exact",
     .doc = "a != b, elementwise, as bool.",
     .abi = described_as("ne"),
 };
@@ -161,6 +163,7 @@ constinit Operator lt{
     .infer = rules::pointwise,
     .nodes = lt_nodes,
     .num_nodes = std::size(lt_nodes),
+    .tolerance = "exact",
     .doc = "a < b, elementwise, as bool.",
     .abi = described_as("lt"),
 };
@@ -177,6 +180,7 @@ constinit Operator le{
     .infer = rules::pointwise,
     .nodes = le_nodes,
     .num_nodes = std::size(le_nodes),
+    .tolerance = "exact",
     .doc = "a <= b, elementwise, as bool.",
     .abi = described_as("le"),
 };
@@ -194,6 +198,7 @@ constinit Operator gt{
     .uses = gt_uses,
     .nodes = gt_nodes,
     .num_nodes = std::size(gt_nodes),
+    .tolerance = "exact",
     .doc = "a > b, elementwise, as bool.",
     .abi = described_as("gt"),
 };
@@ -211,6 +216,7 @@ constinit Operator ge{
     .uses = ge_uses,
     .nodes = ge_nodes,
     .num_nodes = std::size(ge_nodes),
+    .tolerance = "exact",
     .doc = "a >= b, elementwise, as bool.",
     .abi = described_as("ge"),
 };
@@ -225,6 +231,7 @@ constinit Operator logical_and{
     .infer = rules::pointwise,
     .nodes = logical_and_nodes,
     .num_nodes = std::size(logical_and_nodes),
+    .tolerance = "exact",
     .doc = "True where both are nonzero.",
     .abi = described_as("logical_and"),
 };
@@ -239,6 +246,7 @@ constinit Operator logical_or{
     .infer = rules::pointwise,
     .nodes = logical_or_nodes,
     .num_nodes = std::size(logical_or_nodes),
+    .tolerance = "exact",
     .doc = "True where either is nonzero.",
     .abi = described_as("logical_or"),
 };
@@ -253,6 +261,7 @@ constinit Operator logical_not{
     .infer = rules::pointwise,
     .nodes = logical_not_nodes,
     .num_nodes = std::size(logical_not_nodes),
+    .tolerance = "exact",
     .doc = "True where a is zero.",
     .abi = described_as("logical_not"),
 };
@@ -268,6 +277,7 @@ constinit Operator logical_xor{
     .uses = logical_xor_uses,
     .nodes = logical_xor_nodes,
     .num_nodes = std::size(logical_xor_nodes),
+    .tolerance = "exact",
     .doc = "True where one of both is nonzero and the other is zero.",
     .abi = described_as("logical_xor"),
 };

@@ -129,6 +129,7 @@ constinit Operator convolution{
     .decompose = decompose_convolution,
     .uses = convolution_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "a, [batch, channels, size...], with the kernels of `weight`, [to, channels / groups, "
            "size...], over one to three dimensions. `transposed` is the gradient of a convolution"
            " by its input: then weight is [channels, to / groups, size...]. A list has one "
@@ -146,6 +147,7 @@ constinit Operator convolution_backward_weight{
     .decompose = decompose_convolution_backward_weight,
     .uses = convolution_backward_weight_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The gradient of a convolution by its weight, from that of its result and its input.",
     .abi = described_as("convolution_backward_weight"),
 };
@@ -157,6 +159,7 @@ constinit Operator conv1d{
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv1d,
     .uses = conv1d_uses,
+    .tolerance = "accumulation",
     .doc = "a, [batch, channels, length] or without the batch, with the kernels of `weight`, [to,"
            " channels / groups, length], plus `bias`, [to].",
     .abi = described_as("conv1d"),
@@ -169,6 +172,7 @@ constinit Operator conv2d{
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv2d,
     .uses = conv2d_uses,
+    .tolerance = "accumulation",
     .doc = "a, [batch, channels, height, width] or without the batch, with the kernels of "
            "`weight`, [to, channels / groups, height, width], plus `bias`, [to].",
     .abi = described_as("conv2d"),
@@ -181,6 +185,7 @@ constinit Operator conv3d{
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv3d,
     .uses = conv3d_uses,
+    .tolerance = "accumulation",
     .doc = "a, [batch, channels, depth, height, width] or without the batch, with the kernels of "
            "`weight`, [to, channels / groups, depth, height, width], plus `bias`, [to].",
     .abi = described_as("conv3d"),
@@ -194,6 +199,7 @@ constinit Operator conv_transpose1d{
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv_transpose1d,
     .uses = conv_transpose1d_uses,
+    .tolerance = "accumulation",
     .doc = "The transposed convolution of a, [batch, channels, length] or without the batch, with"
            " `weight`, [channels, to / groups, length], plus `bias`, [to]. `output_padding` adds "
            "to the result's end.",
@@ -208,6 +214,7 @@ constinit Operator conv_transpose2d{
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv_transpose2d,
     .uses = conv_transpose2d_uses,
+    .tolerance = "accumulation",
     .doc = "The transposed convolution of a, [batch, channels, height, width] or without the "
            "batch, with `weight`, [channels, to / groups, height, width], plus `bias`, [to]. "
            "`output_padding` adds to the result's end.",
@@ -222,6 +229,7 @@ constinit Operator conv_transpose3d{
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv_transpose3d,
     .uses = conv_transpose3d_uses,
+    .tolerance = "accumulation",
     .doc = "The transposed convolution of a, [batch, channels, depth, height, width] or without "
            "the batch, with `weight`, [channels, to / groups, depth, height, width], plus `bias`,"
            " [to]. `output_padding` adds to the result's end.",

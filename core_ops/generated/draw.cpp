@@ -47,8 +47,10 @@ constinit Operator bernoulli{
     .schema_text = "bernoulli(Tensor a, float? p=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
+    .draws = Draws::always,
     .decompose = decompose_bernoulli,
     .uses = bernoulli_uses,
+    .tolerance = "exact",
     .doc = "1 with the probability that the element of a says, else 0. With `p`, that is "
            "everyone's probability and a says the shape alone. Probabilities are numbers from 0 "
            "to 1; to look at those of a it waits for the device, but not while a graph is "
@@ -60,8 +62,10 @@ constinit Operator multinomial{
     .schema_text = "multinomial(Tensor a, int num_samples, bool replacement=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
+    .draws = Draws::always,
     .decompose = decompose_multinomial,
     .uses = multinomial_uses,
+    .tolerance = "exact",
     .doc = "int64 indices into the last dimension of a, a vector or a matrix, drawn with "
            "probabilities in proportion to its elements, which are at least 0, finite, and not "
            "all 0. Without `replacement` no index comes twice in a row. Waits for the device.",
@@ -74,8 +78,10 @@ constinit Operator normal{
     .dtypes = dtypes::floating,
     .promoted = 0b11,
     .scalar_ok = 0b11,
+    .draws = Draws::always,
     .decompose = decompose_normal,
     .uses = normal_uses,
+    .tolerance = "accumulation",
     .doc = "Normal numbers of these means and standard deviations, which broadcast. No gradient "
            "goes through.",
     .abi = described_as("normal"),

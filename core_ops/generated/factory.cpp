@@ -89,6 +89,7 @@ constinit Operator full{
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::computed,
     .infer = rules::full,
+    .tolerance = "exact",
     .doc = "A tensor of one value. Without `dtype`, that of the number - int64, bool or the "
            "default dtype.",
     .abi = described_as("full"),
@@ -101,6 +102,7 @@ constinit Operator arange{
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real,
     .infer = rules::arange,
+    .tolerance = "1 ulp",
     .doc = "start, start + step, ... up to `end`, without it. Without `dtype`, int64 if all are "
            "integers, else the default dtype.",
     .abi = described_as("arange"),
@@ -112,6 +114,7 @@ constinit Operator empty{
     .dtypes = dtypes::all,
     .decompose = decompose_empty,
     .uses = empty_uses,
+    .tolerance = "shape",
     .doc = "A tensor whose values are not set. Without `dtype`, of the default dtype.",
     .abi = described_as("empty"),
 };
@@ -122,6 +125,7 @@ constinit Operator zeros{
     .dtypes = dtypes::computed,
     .decompose = decompose_zeros,
     .uses = zeros_uses,
+    .tolerance = "exact",
     .doc = "A tensor of zeros. Without `dtype`, of the default dtype.",
     .abi = described_as("zeros"),
 };
@@ -132,6 +136,7 @@ constinit Operator ones{
     .dtypes = dtypes::computed,
     .decompose = decompose_ones,
     .uses = ones_uses,
+    .tolerance = "exact",
     .doc = "A tensor of ones. Without `dtype`, of the default dtype.",
     .abi = described_as("ones"),
 };
@@ -142,6 +147,7 @@ constinit Operator empty_like{
     .dtypes = dtypes::all,
     .decompose = decompose_empty_like,
     .uses = empty_like_uses,
+    .tolerance = "shape",
     .doc = "A tensor of a's shape whose values are not set. Dtype and device are those of a "
            "unless given.",
     .abi = described_as("empty_like"),
@@ -153,6 +159,7 @@ constinit Operator zeros_like{
     .dtypes = dtypes::computed,
     .decompose = decompose_zeros_like,
     .uses = zeros_like_uses,
+    .tolerance = "exact",
     .doc = "Zeros of a's shape. Dtype and device are those of a unless given.",
     .abi = described_as("zeros_like"),
 };
@@ -163,6 +170,7 @@ constinit Operator ones_like{
     .dtypes = dtypes::computed,
     .decompose = decompose_ones_like,
     .uses = ones_like_uses,
+    .tolerance = "exact",
     .doc = "Ones of a's shape. Dtype and device are those of a unless given.",
     .abi = described_as("ones_like"),
 };
@@ -174,6 +182,7 @@ constinit Operator full_like{
     .dtypes = dtypes::computed,
     .decompose = decompose_full_like,
     .uses = full_like_uses,
+    .tolerance = "exact",
     .doc = "One value in a's shape. Dtype and device are those of a unless given.",
     .abi = described_as("full_like"),
 };

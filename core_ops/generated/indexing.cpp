@@ -53,6 +53,7 @@ constinit Operator gather{
     .promoted = 0b1,
     .infer = rules::gather,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The elements of a at `index` along `dim`; the result has index's shape. An index "
            "outside of a is an error, at the latest when its stream is synchronized.",
     .abi = described_as("gather"),
@@ -67,6 +68,7 @@ constinit Operator index_select{
     .decompose = decompose_index_select,
     .uses = index_select_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The slices of a along `dim` that `index`, a vector, names. An index outside of a is "
            "an error, at the latest when its stream is synchronized.",
     .abi = described_as("index_select"),
@@ -82,6 +84,7 @@ constinit Operator scatter_add{
     .nodes = scatter_add_nodes,
     .num_nodes = std::size(scatter_add_nodes),
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "A copy of a to which the elements of `src` are added at `index` along `dim`. An index"
            " outside of a is an error, at the latest when its stream is synchronized.",
     .abi = described_as("scatter_add"),
@@ -95,6 +98,7 @@ constinit Operator one_hot{
     .infer = rules::one_hot,
     .decompose = decompose_one_hot,
     .uses = one_hot_uses,
+    .tolerance = "exact",
     .doc = "int64 zeros with a 1 at the class that a, a tensor of int64 or int32, names, along a "
            "new last dimension of size `num_classes` (-1, the largest class plus 1).",
     .abi = described_as("one_hot"),
@@ -107,6 +111,7 @@ constinit Operator nonzero{
     .dtypes = dtypes::computed,
     .promoted = 0b1,
     .infer = rules::nonzero,
+    .tolerance = "exact",
     .doc = "The int64 indices of the nonzero elements in row-major order, [count, rank]. NaN is "
            "not zero.",
     .abi = described_as("nonzero"),
@@ -122,6 +127,7 @@ constinit Operator cumsum{
     .nodes = cumsum_nodes,
     .num_nodes = std::size(cumsum_nodes),
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The running sum along `dim`, computed in `dtype`. Integers and bools are summed as "
            "int64.",
     .abi = described_as("cumsum"),
@@ -136,6 +142,7 @@ constinit Operator sort{
     .promoted = 0b1,
     .infer = rules::sort,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The elements in order along `dim`, and the int64 indices that they had. NaN is the "
            "largest; -0 equals 0.",
     .abi = described_as("sort"),

@@ -59,6 +59,7 @@ constinit Operator addmm{
     .dtypes = dtypes::numeric,
     .decompose = decompose_addmm,
     .uses = addmm_uses,
+    .tolerance = "accumulation",
     .doc = "beta * a + alpha * (mat1 by mat2), of matrices; a broadcasts to the product's shape, "
            "and is not looked at if `beta` is 0.",
     .abi = described_as("addmm"),
@@ -71,6 +72,7 @@ constinit Operator baddbmm{
     .dtypes = dtypes::numeric,
     .decompose = decompose_baddbmm,
     .uses = baddbmm_uses,
+    .tolerance = "accumulation",
     .doc = "beta * a + alpha * (batch1 by batch2), of batches of matrices; a broadcasts to the "
            "product's shape, and is not looked at if `beta` is 0.",
     .abi = described_as("baddbmm"),
@@ -82,6 +84,7 @@ constinit Operator linear{
     .dtypes = dtypes::numeric,
     .decompose = decompose_linear,
     .uses = linear_uses,
+    .tolerance = "accumulation",
     .doc = "a by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., out], "
            "by a vector of `in` gives [...].",
     .abi = described_as("linear"),
@@ -93,6 +96,7 @@ constinit Operator einsum{
     .dtypes = dtypes::numeric,
     .decompose = decompose_einsum,
     .uses = einsum_uses,
+    .tolerance = "accumulation",
     .doc = "The sum of products that `equation` writes with a letter for each dimension, as in "
            "'bij,bjk->bik'. Letters that are not behind the arrow are summed over; without an "
            "arrow, the result has those that occur once, in order. '...' stands for dimensions "

@@ -96,6 +96,7 @@ constinit Operator mse_loss{
     .dtypes = dtypes::floating,
     .decompose = decompose_mse_loss,
     .uses = mse_loss_uses,
+    .tolerance = "accumulation",
     .doc = "The squared differences of `input` and `target`.",
     .abi = described_as("mse_loss"),
 };
@@ -106,6 +107,7 @@ constinit Operator l1_loss{
     .dtypes = dtypes::floating,
     .decompose = decompose_l1_loss,
     .uses = l1_loss_uses,
+    .tolerance = "accumulation",
     .doc = "The absolute differences of `input` and `target`.",
     .abi = described_as("l1_loss"),
 };
@@ -117,6 +119,7 @@ constinit Operator smooth_l1_loss{
     .dtypes = dtypes::floating,
     .decompose = decompose_smooth_l1_loss,
     .uses = smooth_l1_loss_uses,
+    .tolerance = "accumulation",
     .doc = "The absolute differences d of `input` and `target` less beta / 2; where they are "
            "below `beta`, d * d / (2 * beta).",
     .abi = described_as("smooth_l1_loss"),
@@ -129,6 +132,7 @@ constinit Operator binary_cross_entropy_with_logits{
     .dtypes = dtypes::floating,
     .decompose = decompose_binary_cross_entropy_with_logits,
     .uses = binary_cross_entropy_with_logits_uses,
+    .tolerance = "accumulation",
     .doc = "-(target * log(sigmoid(input)) * pos_weight + (1 - target) * log(1 - sigmoid(input)))"
            " * weight, without overflow; both weights broadcast.",
     .abi = described_as("binary_cross_entropy_with_logits"),
@@ -141,6 +145,7 @@ constinit Operator kl_div{
     .dtypes = dtypes::floating,
     .decompose = decompose_kl_div,
     .uses = kl_div_uses,
+    .tolerance = "accumulation",
     .doc = "target * (log(target) - input), in which `input` is log-probabilities, and so is "
            "`target` with `log_target`. `reduction` may also be 'batchmean', the sum divided by "
            "the first size.",
@@ -154,6 +159,7 @@ constinit Operator nll_loss{
     .dtypes = dtypes::floating,
     .decompose = decompose_nll_loss,
     .uses = nll_loss_uses,
+    .tolerance = "accumulation",
     .doc = "-input at the class that `target` names, times the class's `weight`; 0 where that is "
            "`ignore_index`. `input` is [N, C] or [N, C, d1, ...] log-probabilities, or [C], and "
            "`target` has its shape without C. The mean is weighted.",
@@ -167,6 +173,7 @@ constinit Operator cross_entropy{
     .dtypes = dtypes::floating,
     .decompose = decompose_cross_entropy,
     .uses = cross_entropy_uses,
+    .tolerance = "accumulation",
     .doc = "nll_loss of log_softmax(input) over the classes. `target` may also be probabilities, "
            "a floating tensor of input's shape; then the mean is over the samples. "
            "`label_smoothing` takes that part of the target to all classes alike.",

@@ -32,6 +32,7 @@ constinit Operator matmul{
     .decompose = decompose_matmul,
     .uses = matmul_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The matrix product over the last two dimensions; the others broadcast. A vector is a "
            "row on the left, a column on the right.",
     .abi = described_as("matmul"),
@@ -45,6 +46,7 @@ constinit Operator bmm{
     .promoted = 0b11,
     .infer = rules::bmm,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The matrix products of a batch, [batch, n, k] by [batch, k, m].",
     .abi = described_as("bmm"),
 };

@@ -19,6 +19,7 @@ constinit Operator copy{
     .dtypes = dtypes::all,
     .infer = rules::copy,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The same values in memory of their own, in the order of a if it is dense, else row-"
            "major.",
     .abi = described_as("copy"),
@@ -31,6 +32,7 @@ constinit Operator cast{
     .dtypes = dtypes::all,
     .infer = rules::cast,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The values as `dtype`. Floating to integral truncates toward zero; nonzero (NaN too) "
            "is true.",
     .abi = described_as("cast"),
@@ -44,6 +46,7 @@ constinit Operator cat{
     .promoted = 0b1,
     .infer = rules::cat,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The tensors one after the other along `dim`; their other sizes agree. Dtypes are "
            "promoted.",
     .abi = described_as("cat"),

@@ -176,6 +176,7 @@ constinit Operator layer_norm{
     .dtypes = dtypes::floating,
     .decompose = decompose_layer_norm,
     .uses = layer_norm_uses,
+    .tolerance = "accumulation",
     .doc = "(a - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the "
            "last dimensions, whose sizes are `normalized_shape`, as are those of `weight` and "
            "`bias`.",
@@ -192,6 +193,7 @@ constinit Operator native_layer_norm{
     .decompose = decompose_native_layer_norm,
     .uses = native_layer_norm_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized "
            "dimensions have size 1.",
     .abi = described_as("native_layer_norm"),
@@ -204,6 +206,7 @@ constinit Operator rms_norm{
     .dtypes = dtypes::floating,
     .decompose = decompose_rms_norm,
     .uses = rms_norm_uses,
+    .tolerance = "accumulation",
     .doc = "a / sqrt(mean of a * a + eps) * weight, with the mean over the last dimensions, whose"
            " sizes are `normalized_shape`, as are those of `weight`. Without `eps`, the distance "
            "from 1 to the next number.",
@@ -219,6 +222,7 @@ constinit Operator native_rms_norm{
     .decompose = decompose_native_rms_norm,
     .uses = native_rms_norm_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "rms_norm, and with it 1 / sqrt(mean of a * a + eps), whose normalized dimensions have"
            " size 1.",
     .abi = described_as("native_rms_norm"),
@@ -232,6 +236,7 @@ constinit Operator norm_backward{
     .infer = rules::norm_backward,
     .decompose = decompose_norm_backward,
     .uses = norm_backward_uses,
+    .tolerance = "accumulation",
     .doc = "The gradient of native_layer_norm by a, or without `mean`, that of native_rms_norm.",
     .abi = described_as("norm_backward"),
 };
@@ -244,6 +249,7 @@ constinit Operator norm_weight_backward{
     .infer = rules::norm_weight_backward,
     .decompose = decompose_norm_weight_backward,
     .uses = norm_weight_backward_uses,
+    .tolerance = "accumulation",
     .doc = "The gradient of native_layer_norm by its weight, or without `mean`, that of "
            "native_rms_norm.",
     .abi = described_as("norm_weight_backward"),
@@ -258,6 +264,7 @@ constinit Operator norm_gradients{
     .infer = rules::norm_gradients,
     .decompose = decompose_norm_gradients,
     .uses = norm_gradients_uses,
+    .tolerance = "accumulation",
     .doc = "The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, "
            "where `grad_bias` is empty. A device can find all of them while it reads `grad` and "
            "`a` once.",
@@ -271,6 +278,7 @@ constinit Operator group_norm{
     .dtypes = dtypes::floating,
     .decompose = decompose_group_norm,
     .uses = group_norm_uses,
+    .tolerance = "accumulation",
     .doc = "(a - mean) / sqrt(variance + eps) of a, [n, channels, ...], with mean and variance "
            "over each group of neighbouring channels; then times `weight` and plus `bias`, which "
            "have a number for each channel.",
@@ -282,8 +290,10 @@ constinit Operator batch_norm{
                    "Tensor? running_var, bool training, float momentum, float eps) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
+    .mutates = 0b11000,
     .decompose = decompose_batch_norm,
     .uses = batch_norm_uses,
+    .tolerance = "accumulation",
     .doc = "(a - mean) / sqrt(variance + eps) of a, [n, channels, ...], for each channel; then "
            "times `weight` and plus `bias`. In training with the batch's own mean and variance, "
            "of which the running ones take over the part `momentum`, in place (the variance as an"
@@ -300,6 +310,7 @@ constinit Operator native_batch_norm{
     .decompose = decompose_native_batch_norm,
     .uses = native_batch_norm_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "batch_norm by the batch's own mean and biased variance of each channel, which it "
            "returns as well.",
     .abi = described_as("native_batch_norm"),
@@ -314,6 +325,7 @@ constinit Operator batch_norm_backward{
     .infer = rules::batch_norm_backward,
     .decompose = decompose_batch_norm_backward,
     .uses = batch_norm_backward_uses,
+    .tolerance = "accumulation",
     .doc = "The gradients of native_batch_norm.",
     .abi = described_as("batch_norm_backward"),
 };
@@ -324,8 +336,10 @@ constinit Operator instance_norm{
                    " momentum=0.1, float eps=1e-05) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
+    .mutates = 0b11000,
     .decompose = decompose_instance_norm,
     .uses = instance_norm_uses,
+    .tolerance = "accumulation",
     .doc = "batch_norm of each image on its own. The running mean and variance, if there are any,"
            " take over the part `momentum` of the images' mean ones, in place, and serve without "
            "`use_input_stats`.",

@@ -43,6 +43,7 @@ constinit Operator softmax{
     .uses = softmax_uses,
     .widens = true,
     .has_gradient = true,
+    .tolerance = "8 ulp",
     .doc = "exp(a) / sum(exp(a)) along `dim`, computed in `dtype`, which must be floating.",
     .abi = described_as("softmax"),
 };
@@ -57,6 +58,7 @@ constinit Operator log_softmax{
     .uses = log_softmax_uses,
     .widens = true,
     .has_gradient = true,
+    .tolerance = "8 ulp",
     .doc = "The logarithm of softmax along `dim`, computed in `dtype`, which must be floating.",
     .abi = described_as("log_softmax"),
 };

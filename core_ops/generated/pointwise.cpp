@@ -508,6 +508,7 @@ constinit Operator add{
     .nodes = add_nodes,
     .num_nodes = std::size(add_nodes),
     .has_gradient = true,
+    .tolerance = "1 ulp",
     .doc = "a + alpha * b, elementwise.",
     .abi = described_as("add"),
 };
@@ -525,6 +526,7 @@ constinit Operator sub{
     .nodes = sub_nodes,
     .num_nodes = std::size(sub_nodes),
     .has_gradient = true,
+    .tolerance = "1 ulp",
     .doc = "a - alpha * b, elementwise.",
     .abi = described_as("sub"),
 };
@@ -542,6 +544,7 @@ constinit Operator mul{
     .nodes = mul_nodes,
     .num_nodes = std::size(mul_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a * b, elementwise; of bools, their conjunction.",
     .abi = described_as("mul"),
 };
@@ -558,6 +561,7 @@ constinit Operator div{
     .nodes = div_nodes,
     .num_nodes = std::size(div_nodes),
     .has_gradient = true,
+    .tolerance = "1 ulp",
     .doc = "a / b, elementwise. Integers and bools are divided as the default dtype.",
     .abi = described_as("div"),
 };
@@ -575,6 +579,7 @@ constinit Operator maximum{
     .nodes = maximum_nodes,
     .num_nodes = std::size(maximum_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The larger of a and b, elementwise; NaN if either is.",
     .abi = described_as("maximum"),
 };
@@ -592,6 +597,7 @@ constinit Operator minimum{
     .nodes = minimum_nodes,
     .num_nodes = std::size(minimum_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The smaller of a and b, elementwise; NaN if either is.",
     .abi = described_as("minimum"),
 };
@@ -609,6 +615,7 @@ constinit Operator where{
     .nodes = where_nodes,
     .num_nodes = std::size(where_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a where the condition, a bool tensor, holds, and b elsewhere.",
     .abi = described_as("where"),
 };
@@ -624,6 +631,7 @@ constinit Operator neg{
     .nodes = neg_nodes,
     .num_nodes = std::size(neg_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "-a, elementwise.",
     .abi = described_as("neg"),
 };
@@ -639,6 +647,7 @@ constinit Operator abs{
     .nodes = abs_nodes,
     .num_nodes = std::size(abs_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The absolute value, elementwise.",
     .abi = described_as("abs"),
 };
@@ -654,6 +663,7 @@ constinit Operator exp{
     .nodes = exp_nodes,
     .num_nodes = std::size(exp_nodes),
     .has_gradient = true,
+    .tolerance = "3 ulp",
     .doc = "e to the power of a, elementwise. Integers are taken as the default dtype.",
     .abi = described_as("exp"),
 };
@@ -669,6 +679,7 @@ constinit Operator log{
     .nodes = log_nodes,
     .num_nodes = std::size(log_nodes),
     .has_gradient = true,
+    .tolerance = "3 ulp",
     .doc = "The natural logarithm, elementwise. Integers are taken as the default dtype.",
     .abi = described_as("log"),
 };
@@ -684,6 +695,7 @@ constinit Operator sqrt{
     .nodes = sqrt_nodes,
     .num_nodes = std::size(sqrt_nodes),
     .has_gradient = true,
+    .tolerance = "1 ulp",
     .doc = "The square root, elementwise. Integers are taken as the default dtype.",
     .abi = described_as("sqrt"),
 };
@@ -699,6 +711,7 @@ constinit Operator sin{
     .nodes = sin_nodes,
     .num_nodes = std::size(sin_nodes),
     .has_gradient = true,
+    .tolerance = "4 ulp",
     .doc = "The sine of an angle in radians, elementwise. Integers are taken as the default "
            "dtype.",
     .abi = described_as("sin"),
@@ -715,6 +728,7 @@ constinit Operator cos{
     .nodes = cos_nodes,
     .num_nodes = std::size(cos_nodes),
     .has_gradient = true,
+    .tolerance = "4 ulp",
     .doc = "The cosine of an angle in radians, elementwise. Integers are taken as the default "
            "dtype.",
     .abi = described_as("cos"),
@@ -731,6 +745,7 @@ constinit Operator tanh{
     .nodes = tanh_nodes,
     .num_nodes = std::size(tanh_nodes),
     .has_gradient = true,
+    .tolerance = "5 ulp",
     .doc = "The hyperbolic tangent, elementwise. Integers are taken as the default dtype.",
     .abi = described_as("tanh"),
 };
@@ -748,6 +763,7 @@ constinit Operator sigmoid{
     .nodes = sigmoid_nodes,
     .num_nodes = std::size(sigmoid_nodes),
     .has_gradient = true,
+    .tolerance = "5 ulp",
     .doc = "1 / (1 + exp(-a)), elementwise. Integers are taken as the default dtype.",
     .abi = described_as("sigmoid"),
 };
@@ -764,6 +780,7 @@ constinit Operator relu{
     .nodes = relu_nodes,
     .num_nodes = std::size(relu_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The larger of a and 0, elementwise; NaN stays NaN.",
     .abi = described_as("relu"),
 };
@@ -779,6 +796,7 @@ constinit Operator floor{
     .nodes = floor_nodes,
     .num_nodes = std::size(floor_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The largest whole number that is not above a, elementwise.",
     .abi = described_as("floor"),
 };
@@ -795,6 +813,7 @@ constinit Operator ceil{
     .nodes = ceil_nodes,
     .num_nodes = std::size(ceil_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The smallest whole number that is not below a, elementwise.",
     .abi = described_as("ceil"),
 };
@@ -811,6 +830,7 @@ constinit Operator trunc{
     .nodes = trunc_nodes,
     .num_nodes = std::size(trunc_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The whole number next to a on the side of 0, elementwise.",
     .abi = described_as("trunc"),
 };
@@ -827,6 +847,7 @@ constinit Operator round{
     .nodes = round_nodes,
     .num_nodes = std::size(round_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The nearest whole number, elementwise; of two that are equally near, the even one.",
     .abi = described_as("round"),
 };
@@ -844,6 +865,7 @@ constinit Operator reciprocal{
     .nodes = reciprocal_nodes,
     .num_nodes = std::size(reciprocal_nodes),
     .has_gradient = true,
+    .tolerance = "1 ulp",
     .doc = "1 / a, elementwise. Integers are taken as the default dtype.",
     .abi = described_as("reciprocal"),
 };
@@ -861,6 +883,7 @@ constinit Operator rsqrt{
     .nodes = rsqrt_nodes,
     .num_nodes = std::size(rsqrt_nodes),
     .has_gradient = true,
+    .tolerance = "2 ulp",
     .doc = "1 / sqrt(a), elementwise. Integers are taken as the default dtype.",
     .abi = described_as("rsqrt"),
 };
@@ -877,6 +900,7 @@ constinit Operator square{
     .nodes = square_nodes,
     .num_nodes = std::size(square_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a * a, elementwise.",
     .abi = described_as("square"),
 };
@@ -893,6 +917,7 @@ constinit Operator pow{
     .nodes = pow_nodes,
     .num_nodes = std::size(pow_nodes),
     .has_gradient = true,
+    .tolerance = "16 ulp",
     .doc = "a to the power of b, elementwise. Of integers it wraps, and a negative power is 0 "
            "unless a is 1 or -1.",
     .abi = described_as("pow"),
@@ -911,6 +936,7 @@ constinit Operator clamp{
     .nodes = clamp_nodes,
     .num_nodes = std::size(clamp_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a, but no less than min and then no more than max, elementwise; NaN stays NaN. A "
            "bound that an integer dtype does not hold counts as the nearest that it holds.",
     .abi = described_as("clamp"),
@@ -929,6 +955,7 @@ constinit Operator clamp_min{
     .nodes = clamp_min_nodes,
     .num_nodes = std::size(clamp_min_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.",
     .abi = described_as("clamp_min"),
 };
@@ -946,6 +973,7 @@ constinit Operator clamp_max{
     .nodes = clamp_max_nodes,
     .num_nodes = std::size(clamp_max_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum.",
     .abi = described_as("clamp_max"),
 };
@@ -962,6 +990,7 @@ constinit Operator erf{
     .nodes = erf_nodes,
     .num_nodes = std::size(erf_nodes),
     .has_gradient = true,
+    .tolerance = "16 ulp",
     .doc = "The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to a), elementwise.",
     .abi = described_as("erf"),
 };
@@ -979,6 +1008,7 @@ constinit Operator expm1{
     .nodes = expm1_nodes,
     .num_nodes = std::size(expm1_nodes),
     .has_gradient = true,
+    .tolerance = "5 ulp",
     .doc = "exp(a) - 1, elementwise, without loss where a is small. Integers are taken as the "
            "default dtype.",
     .abi = described_as("expm1"),
@@ -997,6 +1027,7 @@ constinit Operator log1p{
     .nodes = log1p_nodes,
     .num_nodes = std::size(log1p_nodes),
     .has_gradient = true,
+    .tolerance = "5 ulp",
     .doc = "log(1 + a), elementwise, without loss where a is small. Integers are taken as the "
            "default dtype.",
     .abi = described_as("log1p"),
@@ -1015,6 +1046,7 @@ constinit Operator silu{
     .nodes = silu_nodes,
     .num_nodes = std::size(silu_nodes),
     .has_gradient = true,
+    .tolerance = "6 ulp",
     .doc = "a * sigmoid(a), elementwise. Integers are taken as the default dtype.",
     .abi = described_as("silu"),
 };
@@ -1032,6 +1064,7 @@ constinit Operator gelu{
     .nodes = gelu_nodes,
     .num_nodes = std::size(gelu_nodes),
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "a times the part of a normal distribution below a, a * (1 + erf(a / sqrt(2))) / 2, "
            "elementwise. Integers are taken as the default dtype.",
     .abi = described_as("gelu"),
@@ -1050,6 +1083,7 @@ constinit Operator gelu_tanh{
     .nodes = gelu_tanh_nodes,
     .num_nodes = std::size(gelu_tanh_nodes),
     .has_gradient = true,
+    .tolerance = "6 ulp",
     .doc = "The approximation of gelu by a hyperbolic tangent, a * (1 + tanh(sqrt(2 / pi) * (a + "
            "0.044715 * a^3))) / 2, written as a sigmoid, elementwise. Integers are taken as the "
            "default dtype.",
@@ -1069,6 +1103,7 @@ constinit Operator elu{
     .nodes = elu_nodes,
     .num_nodes = std::size(elu_nodes),
     .has_gradient = true,
+    .tolerance = "6 ulp",
     .doc = "a where it is positive, and alpha * expm1(a) elsewhere. Integers are taken as the "
            "default dtype.",
     .abi = described_as("elu"),
@@ -1086,6 +1121,7 @@ constinit Operator leaky_relu{
     .nodes = leaky_relu_nodes,
     .num_nodes = std::size(leaky_relu_nodes),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a where it is positive, and negative_slope * a elsewhere. Integers are taken as the "
            "default dtype.",
     .abi = described_as("leaky_relu"),
@@ -1104,6 +1140,7 @@ constinit Operator softplus{
     .nodes = softplus_nodes,
     .num_nodes = std::size(softplus_nodes),
     .has_gradient = true,
+    .tolerance = "8 ulp",
     .doc = "log(1 + exp(a * beta)) / beta, elementwise, and a itself where a * beta is above the "
            "threshold. Integers are taken as the default dtype.",
     .abi = described_as("softplus"),
@@ -1122,6 +1159,7 @@ constinit Operator hardswish{
     .nodes = hardswish_nodes,
     .num_nodes = std::size(hardswish_nodes),
     .has_gradient = true,
+    .tolerance = "2 ulp",
     .doc = "a * hardsigmoid(a), elementwise. Integers are taken as the default dtype.",
     .abi = described_as("hardswish"),
 };
@@ -1139,6 +1177,7 @@ constinit Operator hardsigmoid{
     .nodes = hardsigmoid_nodes,
     .num_nodes = std::size(hardsigmoid_nodes),
     .has_gradient = true,
+    .tolerance = "1 ulp",
     .doc = "(a + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken "
            "as the default dtype.",
     .abi = described_as("hardsigmoid"),

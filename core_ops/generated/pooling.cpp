@@ -223,6 +223,7 @@ constinit Operator max_pool_with_indices{
     .decompose = decompose_max_pool_with_indices,
     .uses = max_pool_with_indices_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The largest element of each window of a, [batch, channels, size...], over one to "
            "three dimensions, and its int64 place in its plane, row-major. NaN is the largest. No"
            " `stride` means the kernel's size; `ceil_mode` also takes windows that begin inside "
@@ -242,6 +243,7 @@ constinit Operator avg_pool{
     .uses = avg_pool_uses,
     .widens = true,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The mean of each window of a, [batch, channels, size...], over one to three "
            "dimensions. Padding counts as zeros, or not at all without `count_include_pad`; "
            "`divisor_override` divides in place of the number of elements.",
@@ -260,6 +262,7 @@ constinit Operator avg_pool_backward{
     .uses = avg_pool_backward_uses,
     .widens = true,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The gradient of avg_pool by its input, of shape `size`, from that of its result.",
     .abi = described_as("avg_pool_backward"),
 };
@@ -274,6 +277,7 @@ constinit Operator adaptive_max_pool_with_indices{
     .decompose = decompose_adaptive_max_pool_with_indices,
     .uses = adaptive_max_pool_with_indices_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
            "size...], and its int64 place in its plane, row-major. Window i of n begins at "
            "floor(i * size / n) and ends before ceil((i + 1) * size / n).",
@@ -287,6 +291,7 @@ constinit Operator max_pool1d{
     .dtypes = dtypes::real,
     .decompose = decompose_max_pool1d,
     .uses = max_pool1d_uses,
+    .tolerance = "exact",
     .doc = "The largest element of each window of a, [batch, channels, length] or without the "
            "batch. No `stride` means the kernel's size.",
     .abi = described_as("max_pool1d"),
@@ -299,6 +304,7 @@ constinit Operator max_pool2d{
     .dtypes = dtypes::real,
     .decompose = decompose_max_pool2d,
     .uses = max_pool2d_uses,
+    .tolerance = "exact",
     .doc = "The largest element of each window of a, [batch, channels, height, width] or without "
            "the batch. No `stride` means the kernel's size.",
     .abi = described_as("max_pool2d"),
@@ -311,6 +317,7 @@ constinit Operator max_pool3d{
     .dtypes = dtypes::real,
     .decompose = decompose_max_pool3d,
     .uses = max_pool3d_uses,
+    .tolerance = "exact",
     .doc = "The largest element of each window of a, [batch, channels, depth, height, width] or "
            "without the batch. No `stride` means the kernel's size.",
     .abi = described_as("max_pool3d"),
@@ -323,6 +330,7 @@ constinit Operator avg_pool1d{
     .dtypes = dtypes::floating,
     .decompose = decompose_avg_pool1d,
     .uses = avg_pool1d_uses,
+    .tolerance = "accumulation",
     .doc = "The mean of each window of a, [batch, channels, length] or without the batch. No "
            "`stride` means the kernel's size.",
     .abi = described_as("avg_pool1d"),
@@ -336,6 +344,7 @@ constinit Operator avg_pool2d{
     .dtypes = dtypes::floating,
     .decompose = decompose_avg_pool2d,
     .uses = avg_pool2d_uses,
+    .tolerance = "accumulation",
     .doc = "The mean of each window of a, [batch, channels, height, width] or without the batch. "
            "No `stride` means the kernel's size.",
     .abi = described_as("avg_pool2d"),
@@ -349,6 +358,7 @@ constinit Operator avg_pool3d{
     .dtypes = dtypes::floating,
     .decompose = decompose_avg_pool3d,
     .uses = avg_pool3d_uses,
+    .tolerance = "accumulation",
     .doc = "The mean of each window of a, [batch, channels, depth, height, width] or without the "
            "batch. No `stride` means the kernel's size.",
     .abi = described_as("avg_pool3d"),
@@ -360,6 +370,7 @@ constinit Operator adaptive_max_pool1d{
     .dtypes = dtypes::real,
     .decompose = decompose_adaptive_max_pool1d,
     .uses = adaptive_max_pool1d_uses,
+    .tolerance = "exact",
     .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
            "length] or without the batch.",
     .abi = described_as("adaptive_max_pool1d"),
@@ -371,6 +382,7 @@ constinit Operator adaptive_max_pool2d{
     .dtypes = dtypes::real,
     .decompose = decompose_adaptive_max_pool2d,
     .uses = adaptive_max_pool2d_uses,
+    .tolerance = "exact",
     .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
            "height, width] or without the batch.",
     .abi = described_as("adaptive_max_pool2d"),
@@ -382,6 +394,7 @@ constinit Operator adaptive_max_pool3d{
     .dtypes = dtypes::real,
     .decompose = decompose_adaptive_max_pool3d,
     .uses = adaptive_max_pool3d_uses,
+    .tolerance = "exact",
     .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
            "depth, height, width] or without the batch.",
     .abi = described_as("adaptive_max_pool3d"),
@@ -393,6 +406,7 @@ constinit Operator adaptive_avg_pool1d{
     .dtypes = dtypes::floating,
     .decompose = decompose_adaptive_avg_pool1d,
     .uses = adaptive_avg_pool1d_uses,
+    .tolerance = "accumulation",
     .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, length] or "
            "without the batch.",
     .abi = described_as("adaptive_avg_pool1d"),
@@ -404,6 +418,7 @@ constinit Operator adaptive_avg_pool2d{
     .dtypes = dtypes::floating,
     .decompose = decompose_adaptive_avg_pool2d,
     .uses = adaptive_avg_pool2d_uses,
+    .tolerance = "accumulation",
     .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, height, "
            "width] or without the batch.",
     .abi = described_as("adaptive_avg_pool2d"),
@@ -415,6 +430,7 @@ constinit Operator adaptive_avg_pool3d{
     .dtypes = dtypes::floating,
     .decompose = decompose_adaptive_avg_pool3d,
     .uses = adaptive_avg_pool3d_uses,
+    .tolerance = "accumulation",
     .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, depth, "
            "height, width] or without the batch.",
     .abi = described_as("adaptive_avg_pool3d"),

@@ -92,6 +92,7 @@ constinit Operator philox{
     .flags = BP_OP_PRIMITIVE,
     .dtypes = set_of(u32),
     .infer = rules::philox,
+    .tolerance = "exact",
     .doc = "uint32 words of Philox4x32-10, row-major, from the counter `offset` on.",
     .abi = described_as("philox"),
 };
@@ -104,6 +105,7 @@ constinit Operator rand_philox{
     .infer = rules::philox_floating,
     .decompose = decompose_rand_philox,
     .uses = rand_philox_uses,
+    .tolerance = "exact",
     .doc = "Uniform numbers in [0, 1) from the words w of philox - (w >> 8) / 2^24 as float32, w "
            "/ 2^32 as float64, (w >> 21) / 2^11 as float16, (w >> 24) / 2^8 as bfloat16.",
     .abi = described_as("rand_philox"),
@@ -117,6 +119,7 @@ constinit Operator randn_philox{
     .infer = rules::philox_floating,
     .decompose = decompose_randn_philox,
     .uses = randn_philox_uses,
+    .tolerance = "4 ulp",
     .doc = "Normal numbers by Box and Muller from pairs of words (w0, w1) of philox - r cos t and"
            " r sin t with r = sqrt(-2 ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32.",
     .abi = described_as("randn_philox"),
@@ -126,8 +129,10 @@ constinit Operator rand{
     .schema_text = "rand(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
+    .draws = Draws::always,
     .decompose = decompose_rand,
     .uses = rand_uses,
+    .tolerance = "exact",
     .doc = "Uniform numbers in [0, 1) from the device's generator. Without `dtype`, of the "
            "default dtype.",
     .abi = described_as("rand"),
@@ -137,8 +142,10 @@ constinit Operator randn{
     .schema_text = "randn(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
+    .draws = Draws::always,
     .decompose = decompose_randn,
     .uses = randn_uses,
+    .tolerance = "4 ulp",
     .doc = "Normal numbers of mean 0 and variance 1 from the device's generator. Without `dtype`,"
            " of the default dtype.",
     .abi = described_as("randn"),
@@ -149,8 +156,10 @@ constinit Operator randint{
                    "device=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
+    .draws = Draws::always,
     .decompose = decompose_randint,
     .uses = randint_uses,
+    .tolerance = "exact",
     .doc = "Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of "
            "uniform float64 numbers u; of more than 2^32 numbers, low + floor((w0 + 2^32 w1) / "
            "2^64 * (high - low)) of two words of philox each. Without `dtype`, int64.",
@@ -161,8 +170,10 @@ constinit Operator randperm{
     .schema_text = "randperm(int n, *, Dtype? dtype=None, Device? device=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
+    .draws = Draws::always,
     .decompose = decompose_randperm,
     .uses = randperm_uses,
+    .tolerance = "exact",
     .doc = "The numbers from 0 to n - 1 in random order - the indices that sort pairs of words of"
            " philox. Without `dtype`, int64.",
     .abi = described_as("randperm"),
@@ -172,8 +183,10 @@ constinit Operator dropout{
     .schema_text = "dropout(Tensor a, float p=0.5, bool training=True) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
+    .draws = Draws::always,
     .decompose = decompose_dropout,
     .uses = dropout_uses,
+    .tolerance = "1 ulp",
     .doc = "In training, zeroes each element with probability `p` and divides the others by 1 - "
            "p; otherwise a itself.",
     .abi = described_as("dropout"),

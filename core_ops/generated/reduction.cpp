@@ -55,6 +55,7 @@ constinit Operator sum{
     .nodes = sum_nodes,
     .num_nodes = std::size(sum_nodes),
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The sum over the dimensions `dim` (all, if none are given), computed in `dtype`. "
            "Integers and bools are summed as int64.",
     .abi = described_as("sum"),
@@ -71,6 +72,7 @@ constinit Operator mean{
     .uses = mean_uses,
     .widens = true,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The arithmetic mean over the dimensions `dim` (all, if none are given), computed in "
            "`dtype`, which must be floating.",
     .abi = described_as("mean"),
@@ -87,6 +89,7 @@ constinit Operator max{
     .num_nodes = std::size(max_nodes),
     .initial = -std::numeric_limits<double>::infinity(),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The largest element over the dimensions `dim` (all, if none are given); NaN if one "
            "is.",
     .abi = described_as("max"),
@@ -103,6 +106,7 @@ constinit Operator min{
     .num_nodes = std::size(min_nodes),
     .initial = std::numeric_limits<double>::infinity(),
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The smallest element over the dimensions `dim` (all, if none are given); NaN if one "
            "is.",
     .abi = described_as("min"),
@@ -115,6 +119,7 @@ constinit Operator argmax{
     .dtypes = dtypes::real,
     .promoted = 0b1,
     .infer = rules::argmax,
+    .tolerance = "exact",
     .doc = "The int64 index of the largest element along `dim`, or in row-major order if none is "
            "given. The first of equal ones; NaN is the largest.",
     .abi = described_as("argmax"),

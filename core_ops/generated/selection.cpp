@@ -65,6 +65,7 @@ constinit Operator scatter{
     .decompose = decompose_scatter,
     .uses = scatter_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "A copy of a in which the elements at `index` along `dim` are those of `src`; of "
            "several for one place it is the last. An index outside of a is an error, at the "
            "latest when its stream is synchronized.",
@@ -78,6 +79,7 @@ constinit Operator index_put{
     .dtypes = dtypes::computed,
     .decompose = decompose_index_put,
     .uses = index_put_uses,
+    .tolerance = "accumulation",
     .doc = "A copy of a in which the elements that `indices` name are `values`, or have them "
            "added (`accumulate`). The indices belong to a's first dimensions and broadcast to one"
            " shape; negative ones count from the end; a bool tensor names the places where it "
@@ -95,6 +97,7 @@ constinit Operator embedding{
     .decompose = decompose_embedding,
     .uses = embedding_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The rows of `weight`, a matrix, that `indices` names. The row `padding_idx` gets no "
            "gradient; -1 stands for none. An index outside of weight is an error, at the latest "
            "when its stream is synchronized.",
@@ -111,6 +114,7 @@ constinit Operator topk{
     .decompose = decompose_topk,
     .uses = topk_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The `k` largest elements along `dim`, or the smallest, in order, and the int64 "
            "indices that they had. NaN is the largest; of equal ones it is the first. They come "
            "in order even where `sorted` does not ask for it.",

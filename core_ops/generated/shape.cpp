@@ -89,6 +89,7 @@ constinit Operator stack{
     .dtypes = dtypes::all,
     .decompose = decompose_stack,
     .uses = stack_uses,
+    .tolerance = "exact",
     .doc = "The tensors, all of one shape, one after the other along a new dimension `dim`. "
            "Dtypes are promoted.",
     .abi = described_as("stack"),
@@ -103,6 +104,7 @@ constinit Operator constant_pad_nd{
     .decompose = decompose_constant_pad_nd,
     .uses = constant_pad_nd_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a with `value` around it. `pad` has two numbers for each padded dimension, how many "
            "elements before and behind, and begins with the last dimension; negative numbers cut "
            "away.",
@@ -115,6 +117,7 @@ constinit Operator pad{
     .dtypes = dtypes::computed,
     .decompose = decompose_pad,
     .uses = pad_uses,
+    .tolerance = "exact",
     .doc = "a with `pad` elements before and behind each of its last dimensions, two numbers for "
            "each, the last dimension first; negative numbers cut away. They are `value`, by "
            "default 0 (mode 'constant'), or those of a - mirrored at its edge without repeating "
@@ -128,6 +131,7 @@ constinit Operator repeat{
     .dtypes = dtypes::all,
     .decompose = decompose_repeat,
     .uses = repeat_uses,
+    .tolerance = "exact",
     .doc = "a, `repeats` times along each dimension; numbers in front of a's rank make new "
            "dimensions.",
     .abi = described_as("repeat"),
@@ -140,6 +144,7 @@ constinit Operator flip{
     .decompose = decompose_flip,
     .uses = flip_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The elements along each of `dims` in reverse order.",
     .abi = described_as("flip"),
 };
@@ -151,6 +156,7 @@ constinit Operator roll{
     .decompose = decompose_roll,
     .uses = roll_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The elements moved by `shifts` places along `dims`, those that leave an end entering "
            "at the other; without `dims`, in row-major order.",
     .abi = described_as("roll"),
@@ -163,6 +169,7 @@ constinit Operator tril{
     .decompose = decompose_tril,
     .uses = tril_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The matrices of a with zeros above the given diagonal; a positive one lies above the "
            "main diagonal.",
     .abi = described_as("tril"),
@@ -175,6 +182,7 @@ constinit Operator triu{
     .decompose = decompose_triu,
     .uses = triu_uses,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The matrices of a with zeros below the given diagonal; a positive one lies above the "
            "main diagonal.",
     .abi = described_as("triu"),

@@ -119,6 +119,7 @@ constinit Operator prod{
     .num_nodes = std::size(prod_nodes),
     .initial = 1.0,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The product over the dimensions `dim` (all, if none are given), computed in `dtype`. "
            "Integers and bools are multiplied as int64.",
     .abi = described_as("prod"),
@@ -134,6 +135,7 @@ constinit Operator var{
     .decompose = decompose_var,
     .uses = var_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The variance over the dimensions `dim` (all, if none are given) - the sum of the "
            "squared distances from the mean, divided by the count less `correction`.",
     .abi = described_as("var"),
@@ -149,6 +151,7 @@ constinit Operator std{
     .decompose = decompose_std,
     .uses = std_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The standard deviation over the dimensions `dim` (all, if none are given), the square"
            " root of `var`.",
     .abi = described_as("std"),
@@ -162,6 +165,7 @@ constinit Operator argmin{
     .infer = rules::argmax,
     .decompose = decompose_argmin,
     .uses = argmin_uses,
+    .tolerance = "exact",
     .doc = "The int64 index of the smallest element along `dim`, or in row-major order if none is"
            " given. The first of equal ones; NaN is the smallest.",
     .abi = described_as("argmin"),
@@ -177,6 +181,7 @@ constinit Operator any{
     .uses = any_uses,
     .nodes = any_nodes,
     .num_nodes = std::size(any_nodes),
+    .tolerance = "exact",
     .doc = "True where an element over the dimensions `dim` (all, if none are given) is nonzero.",
     .abi = described_as("any"),
 };
@@ -192,6 +197,7 @@ constinit Operator all{
     .nodes = all_nodes,
     .num_nodes = std::size(all_nodes),
     .initial = 1.0,
+    .tolerance = "exact",
     .doc = "True where all elements over the dimensions `dim` (all, if none are given) are "
            "nonzero.",
     .abi = described_as("all"),
@@ -206,6 +212,7 @@ constinit Operator logsumexp{
     .decompose = decompose_logsumexp,
     .uses = logsumexp_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The logarithm of the sum of exp(a) over the dimensions `dim` (all, if none are "
            "given), without overflow. Integers are taken as the default dtype.",
     .abi = described_as("logsumexp"),
@@ -220,6 +227,7 @@ constinit Operator norm{
     .decompose = decompose_norm,
     .uses = norm_uses,
     .has_gradient = true,
+    .tolerance = "accumulation",
     .doc = "The p-norm over the dimensions `dim` (all, if none are given) - the p-th root of the "
            "sum of abs(a) to the power of p; for 0 the count of nonzero elements, for inf the "
            "largest and for -inf the smallest abs(a).",

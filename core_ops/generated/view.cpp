@@ -18,6 +18,7 @@ constinit Operator view{
     .dtypes = dtypes::all,
     .view = rules::view_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a in another shape; one size may be -1. An error where that takes a copy.",
     .abi = described_as("view"),
 };
@@ -28,6 +29,7 @@ constinit Operator reshape{
     .dtypes = dtypes::all,
     .view = rules::reshape_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a in another shape; one size may be -1. A view where possible, else a copy.",
     .abi = described_as("reshape"),
 };
@@ -38,6 +40,7 @@ constinit Operator flatten{
     .dtypes = dtypes::all,
     .view = rules::flatten_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The dimensions from `start_dim` to `end_dim`, both included, joined. A view where "
            "possible, else a copy.",
     .abi = described_as("flatten"),
@@ -49,6 +52,7 @@ constinit Operator transpose{
     .dtypes = dtypes::all,
     .view = rules::transpose_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a with two dimensions swapped.",
     .abi = described_as("transpose"),
 };
@@ -59,6 +63,7 @@ constinit Operator permute{
     .dtypes = dtypes::all,
     .view = rules::permute_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "Dimension i of the result is dimension dims[i] of a.",
     .abi = described_as("permute"),
 };
@@ -70,6 +75,7 @@ constinit Operator slice{
     .dtypes = dtypes::all,
     .view = rules::slice_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "Every `step`-th from `start` up to, without, `end` along `dim`; both are clamped and "
            "may count from the end.",
     .abi = described_as("slice"),
@@ -81,6 +87,7 @@ constinit Operator select{
     .dtypes = dtypes::all,
     .view = rules::select_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The slice at `index` along `dim`, which is dropped.",
     .abi = described_as("select"),
 };
@@ -91,6 +98,7 @@ constinit Operator narrow{
     .dtypes = dtypes::all,
     .view = rules::narrow_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The `length` slices from `start` on along `dim`.",
     .abi = described_as("narrow"),
 };
@@ -101,6 +109,7 @@ constinit Operator expand{
     .dtypes = dtypes::all,
     .view = rules::expand_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "Dimensions of size 1, and new leading ones, repeated without a copy; -1 keeps a size.",
     .abi = described_as("expand"),
 };
@@ -111,6 +120,7 @@ constinit Operator squeeze{
     .dtypes = dtypes::all,
     .view = rules::squeeze_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "a without its dimensions of size 1, or without those of `dim` that have it.",
     .abi = described_as("squeeze"),
 };
@@ -121,6 +131,7 @@ constinit Operator unsqueeze{
     .dtypes = dtypes::all,
     .view = rules::unsqueeze_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "A dimension of size 1 inserted before `dim`.",
     .abi = described_as("unsqueeze"),
 };
@@ -132,6 +143,7 @@ constinit Operator as_strided{
     .dtypes = dtypes::all,
     .view = rules::as_strided_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "Any shape and strides, in elements, that stay inside a's storage; the offset counts "
            "from its start.",
     .abi = described_as("as_strided"),
@@ -143,6 +155,7 @@ constinit Operator unfold{
     .dtypes = dtypes::all,
     .view = rules::unfold_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "Windows of `size` elements, `step` apart, along `dim`; a window's elements are a new "
            "last dimension.",
     .abi = described_as("unfold"),
@@ -154,6 +167,7 @@ constinit Operator diagonal{
     .dtypes = dtypes::all,
     .view = rules::diagonal_view,
     .has_gradient = true,
+    .tolerance = "exact",
     .doc = "The diagonal of dimensions `dim1` and `dim2` as a new last dimension; a positive "
            "`offset` lies above the main one.",
     .abi = described_as("diagonal"),

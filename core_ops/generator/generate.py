@@ -12,16 +12,17 @@ import emit_sdk
 import expression
 import rows as table_rows
 import steps
+import suite
 from emit_autograd import emit_autograd, emit_autograd_registration
 from emit_docs import emit_docs
 from emit_header import emit_header, emit_rows_header, emit_umbrella
-from emit_source import emit_facts, emit_registration, emit_source
+from emit_source import emit_registration, emit_source
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def outputs(tables):
-    """{path from the tree's root: text}."""
+def outputs(tables, tried):
+    """{path from the tree's root: text}. `tried`: what suite.yaml says."""
     public = "core_ops/include/backplane/core_ops/generated"
     files = {}
     for table, rows in tables.items():
@@ -31,13 +32,15 @@ def outputs(tables):
             files[f"autograd/generated/{table}.cpp"] = emit_autograd(table, rows)
     files["autograd/generated/registration.cpp"] = emit_autograd_registration(tables)
     files["core_ops/generated/registration.cpp"] = emit_registration(tables)
-    files["core_ops/generated/row_facts.cpp"] = emit_facts(tables)
     files[f"{public}/all.hpp"] = emit_umbrella(tables)
     files[f"{public}/rows.hpp"] = emit_rows_header(tables)
     files["docs/operators.md"] = emit_docs(tables)
-    kernel_rows = [row for rows in tables.values() for row in rows if row.has_kernel]
+    all_rows = [row for rows in tables.values() for row in rows]
+    files["samples/generated/row_facts.cpp"] = suite.emit_row_facts(all_rows, tried)
+    files["samples/include/backplane/samples/generated/traits.hpp"] = suite.emit_traits(tried)
+    kernel_rows = [row for row in all_rows if row.has_kernel]
     files["sdk/include/backplane/generated/ops.hpp"] = emit_sdk.emit_sdk(kernel_rows)
-    files["sdk/include/backplane/generated/steps.h"] = steps.emit_steps([row for rows in tables.values() for row in rows])
+    files["sdk/include/backplane/generated/steps.h"] = steps.emit_steps(all_rows)
     files["sdk/include/backplane/generated/schemas.h"] = emit_sdk.emit_schemas(kernel_rows)
     return files
 
@@ -75,7 +78,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare only; 1 when something is stale")
     options = parser.parse_args()
     try:
-        files = outputs(load(ROOT / "core_ops/table"))
+        files = outputs(load(ROOT / "core_ops/table"), suite.load_suite(ROOT / "core_ops/suite.yaml"))
     except table_rows.TableError as error:
         sys.exit(f"generate: {error}")
     if not options.check:

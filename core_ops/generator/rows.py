@@ -26,8 +26,11 @@ DTYPES = {
 TYPES = """Tensor Tensor? Tensor[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?""".split()
 KEYS = set(
     """op past doc kind expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
-    samples tolerance since wide""".split()
+    samples tolerance since wide mutates draws recipes suite batch linear cast aten onnx""".split()
 )
+DRAWS = ("never", "always", "if_asked")
+# What autocast does with a row's floating tensors.
+CASTS = ("lower", "f32", "widest")
 MAX_PRIMITIVES = 40
 MIN_SAMPLES = 8
 SEVERAL_TILES = "several_tiles"  # the sample that every row must have: it spans several tiles of a tile program
@@ -82,6 +85,19 @@ class Row:
     shape_data: bool = False
     special: list = field(default_factory=list)
     wide: bool | None = None
+    mutates: list = field(default_factory=list)
+    draws: str = "never"
+    # How it is tried: see suite.py.
+    recipes: str | None = None
+    suite: dict = field(default_factory=dict)
+    suite_class: str | None = None  # of the table
+    # Of transforms and of other systems: a rule for a batch dimension, the arguments that the row is linear in, what autocast
+    # does, and the operators that it is elsewhere.
+    batch: str | None = None
+    linear: list = field(default_factory=list)
+    cast: str | None = None
+    aten: list = field(default_factory=list)
+    onnx: list = field(default_factory=list)
 
     def arg_bits(self, names):
         return sum(1 << index for index, arg in enumerate(self.args) if arg.name in names)
@@ -122,7 +138,7 @@ def parse_schema(text):
     return name, args, results
 
 
-def make_row(table, title, since, data):
+def make_row(table, content, data):
     name, args, returns = parse_schema(data.get("op", ""))
     unknown = set(data) - KEYS
     if unknown:
@@ -136,14 +152,18 @@ def make_row(table, title, since, data):
         promoted = [arg.name for arg in args if arg.type in ("Tensor", "Scalar")] if promote != "none" else []
         promoted = [arg for arg in promoted if kind == "pointwise" and arg != "alpha"]
     return Row(
-        table=table, title=title, name=name, schema=data["op"], args=args, returns=returns, doc=data.get("doc", ""), kind=kind,
+        table=table, title=content.get("title", table), name=name, schema=data["op"], args=args, returns=returns, doc=data.get("doc", ""), kind=kind,
         dtypes=data.get("dtypes", "all"), samples=data.get("samples", []), tolerance=data.get("tolerance", "exact"),
-        since=data.get("since", since), expr=data.get("expr"), combine=data.get("combine"), past=data.get("past", []),
+        since=data.get("since", content["since"]), expr=data.get("expr"), combine=data.get("combine"), past=data.get("past", []),
         initial=float(data.get("initial", 0)), decompose=data.get("decompose"), uses=data.get("uses"),
         custom_function=data.get("function") == "custom", grad=data.get("grad", {}), promote=promote, promoted=promoted,
         numbers=data.get("numbers", "refused"),
         primitive=bool(data.get("primitive")), shape=data.get("shape") or ("pointwise" if kind == "pointwise" else None),
         shape_data=bool(data.get("shape_data")), special=data.get("special", []), wide=data.get("wide"),
+        mutates=data.get("mutates", []), draws=data.get("draws", "never"),
+        recipes=data.get("recipes", content.get("recipes")), suite=data.get("suite", {}), suite_class=content.get("suite"),
+        batch=data.get("batch"), linear=data.get("linear", []), cast=data.get("cast"),
+        aten=data.get("aten", []), onnx=data.get("onnx", []),
     )  # fmt: skip
 
 
@@ -167,6 +187,11 @@ def check_row(row):
     require(row.promote in PROMOTIONS, f"promote {row.promote!r} is none of {', '.join(PROMOTIONS)}")
     require(row.numbers in NUMBERS, f"numbers {row.numbers!r} is none of {', '.join(NUMBERS)}")
     require(set(row.promoted) <= arg_names, f"promoted {row.promoted} names no argument")
+    require(set(row.mutates) <= arg_names, f"mutates {row.mutates} names no argument")
+    require(row.draws in DRAWS, f"draws {row.draws!r} is none of {', '.join(DRAWS)}")
+    require(set(row.linear) <= arg_names, f"linear {row.linear} names no argument")
+    require(row.cast is None or row.cast in CASTS, f"cast {row.cast!r} is none of {', '.join(CASTS)}")
+    require(isinstance(row.aten, list) and isinstance(row.onnx, list), "'aten' and 'onnx' are lists of names")
     derived = {name for names in row.grad for name in names.split(", ")}
     require(derived <= arg_names, f"grad {list(row.grad)} names no argument")
     require(len(set(row.samples)) == len(row.samples), "a sample is listed twice")
@@ -220,7 +245,7 @@ def load_tables(folder: Path):
     tables = {}
     for file in sorted(folder.glob("*.yaml")):
         content = yaml.safe_load(file.read_text())
-        rows = [make_row(file.stem, content.get("title", file.stem), content["since"], data) for data in content["rows"]]
+        rows = [make_row(file.stem, content, data) for data in content["rows"]]
         for row in rows:
             check_row(row)
         tables[file.stem] = rows

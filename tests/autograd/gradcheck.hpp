@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <backplane/backplane.hpp>
-#include <backplane/core_ops/samples.hpp>
+#include <backplane/samples/samples.hpp>
 
 namespace bp::test {
 

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include <backplane/core_ops/row_facts.hpp>
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/samples/samples.hpp>
 #include <backplane/tensor/float_formats.hpp>
 
 namespace bp::test {
@@ -228,8 +228,6 @@ void expect_row_agrees(std::string_view op_name, std::string_view device_name,
   ensure_operators();
   Operator* op = find_operator(op_name);
   ASSERT_TRUE(op) << op_name;
-  const RowFacts* facts = find_row_facts(op_name);
-  ASSERT_TRUE(facts) << op_name;
   const Device on = device(device_name);
   std::vector<Dtype> tried;
   for (Dtype dtype : dtypes)
@@ -242,8 +240,8 @@ void expect_row_agrees(std::string_view op_name, std::string_view device_name,
     for (std::size_t i = 0; i < samples.size(); ++i) {
       if (getenv("BP_SMALL_SAMPLES") && samples[i].recipe == "several_tiles") continue;
       expect_sample_agrees(*op, dtype, device_name,
-                           tolerance.empty() ? std::string_view(facts->tolerance) : tolerance,
-                           host[i], samples[i]);
+                           tolerance.empty() ? std::string_view(op->tolerance) : tolerance, host[i],
+                           samples[i]);
     }
   }
 }
@@ -279,7 +277,7 @@ constexpr Looser looser[] = {
 std::string_view tolerance_of_parts(const Operator& op, Dtype dtype) {
   for (const Looser& each : looser)
     if (each.row == op.name() && contains(each.dtypes, dtype)) return each.tolerance;
-  const std::string_view usual = find_row_facts(op.name())->tolerance;
+  const std::string_view usual = op.tolerance;
   const bool is_rounded_often = !(op.flags & BP_OP_PRIMITIVE) && contains(set_of(f16, bf16), dtype);
   return is_rounded_often && usual == "accumulation" ? two_units : usual;
 }

@@ -2,9 +2,9 @@
 // The derivative of every row, taken on a device that compiles, against the same taken on cpu.
 #include <fmt/format.h>
 
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "codegen/agree.hpp"
 #include "core_ops/rewired.hpp"

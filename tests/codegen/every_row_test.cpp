@@ -4,9 +4,9 @@
 // tests/backends/opencl/run_oclgrind watches.
 #include <array>
 
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "codegen/agree.hpp"
 

@@ -3,12 +3,12 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include <backplane/core_ops/row_facts.hpp>
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/samples/samples.hpp>
 
 namespace bp::test {
 namespace {

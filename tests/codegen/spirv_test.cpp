@@ -8,10 +8,10 @@
 
 #include <backplane/backplane.hpp>
 #include <backplane/codegen/codegen.hpp>
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/extensions/compiler.h>
+#include <backplane/samples/samples.hpp>
 
 #include "codegen/agree.hpp"
 #include "dispatcher/child.hpp"

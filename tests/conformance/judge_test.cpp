@@ -8,8 +8,8 @@
 #include <thread>
 
 #include <backplane/backplane.hpp>
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/float_formats.hpp>
 
 #include "judge/calls.hpp"

@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include <backplane/backplane.hpp>
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/samples/samples.hpp>
 #include <backplane/tensor/views.hpp>
 
 namespace bp {

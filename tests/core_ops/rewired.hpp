@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <backplane/core_ops/samples.hpp>
+#include <backplane/samples/samples.hpp>
 
 namespace bp::test {
 

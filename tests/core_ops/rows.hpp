@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <backplane/backplane.hpp>
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 namespace bp::test {
 

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include <backplane/backplane.hpp>
-#include <backplane/core_ops/row_facts.hpp>
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/samples/samples.hpp>
 
 #include "core_ops/rows.hpp"
 

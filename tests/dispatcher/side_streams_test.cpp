@@ -3,13 +3,13 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-#include <backplane/core_ops/row_facts.hpp>
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/capture.hpp>
 #include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/extensions/peer.h>
 #include <backplane/runtime/interop.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/samples/samples.hpp>
 
 #include "dispatcher/held_stream.hpp"
 #include "dispatcher/side_stream_stress.hpp"
@@ -84,9 +84,9 @@ std::vector<const Operator*> rows() {
   for (const Operator* op : registered_operators()) {
     const RowFacts* facts = find_row_facts(op->name());
     if (!facts || (op->flags & BP_OP_SHAPE_DATA)) continue;
-    const std::string_view name = facts->name, table = facts->table, tolerance = facts->tolerance;
+    const std::string_view name = facts->name;
     if (name == "one_hot" || name == "index_put") continue;
-    if (table != "random" && table != "draw" && tolerance != "shape") found.push_back(op);
+    if (op->draws != Draws::always && !facts->is(Trait::undetermined)) found.push_back(op);
   }
   return found;
 }

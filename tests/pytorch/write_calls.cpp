@@ -6,7 +6,7 @@
 #include <set>
 
 #include <backplane/backplane.hpp>
-#include <backplane/core_ops/row_facts.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "core_ops/rewired.hpp"
 
@@ -111,11 +111,11 @@ void differentiate(Writer& writer, ordered_json& call, const std::vector<Tensor>
     call["gradients"].push_back(writer.tensor(gradient));
 }
 
-// Running statistics are written by the call, and so are no leaves.
+// What is written by the call is no leaf.
 std::set<const bp_tensor*> written_by(const Operator& op, const Sample& sample) {
   std::set<const bp_tensor*> written;
   for (std::size_t i = 0; i < sample.args.size(); ++i)
-    if (sample.args[i].tag == BP_TENSOR && op.schema->arguments[i].name.starts_with("running_"))
+    if (sample.args[i].tag == BP_TENSOR && (op.mutates >> i & 1u))
       written.insert(sample.args[i].u.tensor);
   return written;
 }
@@ -134,8 +134,7 @@ void write_call(Writer& writer, Operator& op, const Sample& sample, Dtype dtype,
     others[key] = leaf;
   }
   ordered_json call{{"row", op.name()},
-                    {"table", find_row_facts(op.name())->table},
-                    {"tolerance", find_row_facts(op.name())->tolerance},
+                    {"tolerance", op.tolerance},
                     {"recipe", sample.recipe},
                     {"dtype", name(dtype)},
                     {"variant", variant}};

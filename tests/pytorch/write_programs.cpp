@@ -4,8 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include <backplane/core_ops/row_facts.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "autograd/programs/generate.hpp"
 #include "autograd/programs/judge.hpp"

@@ -10,7 +10,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 sees = {"sdk": []}
 for listing in rule.source.glob("*/CMakeLists.txt"):
-    for room, seen in re.findall(r"^bp_room\((\w+) SEES ([\w ]+?)(?: LIBS|\))", listing.read_text(), re.MULTILINE):
+    for room, seen in re.findall(r"^bp_room\((\w+) SEES ([\w ]+?)(?: LIBS| APART|\))", listing.read_text(), re.MULTILINE):
         sees[room] = seen.split()
 
 

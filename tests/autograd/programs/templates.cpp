@@ -4,11 +4,11 @@
 #include <optional>
 #include <set>
 
-#include <backplane/core_ops/row_facts.hpp>
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/schema.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/samples/samples.hpp>
 
 #include "autograd/programs/calls.hpp"
 
@@ -18,9 +18,8 @@ namespace {
 constexpr std::int64_t most_sample_elements = 40;
 
 bool is_random_or_made(const Operator& op) {
-  const RowFacts* facts = find_row_facts(op.name());
-  const std::string_view table = facts->table;
-  return table == "random" || table == "draw" || table == "factory";
+  return op.draws == Draws::always || op.kind == BP_KIND_RANDOM || op.kind == BP_KIND_FACTORY ||
+         op.schema->find("device") >= 0;
 }
 
 // Derivatives that other rows are made of; nobody calls them.
@@ -60,7 +59,7 @@ class Maker {
     made_.num_results = op_.schema->returns.size();
     for (std::size_t i = 0; i < sample_.args.size(); ++i) {
       const bp_value& value = sample_.args[i];
-      if (op_.schema->arguments[i].name.starts_with("running_") && value.tag != BP_NONE) return {};
+      if ((op_.mutates >> i & 1u) && value.tag != BP_NONE) return {};
       std::optional<Argument> argument = argument_of(value);
       if (!argument || !fits_) return {};
       made_.step.args.push_back(std::move(*argument));

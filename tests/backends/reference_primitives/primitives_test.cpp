@@ -3,10 +3,10 @@
 // call by the host.
 #include <fmt/format.h>
 
-#include <backplane/core_ops/row_facts.hpp>
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/samples/samples.hpp>
 
 #include "codegen/agree.hpp"
 #include "dispatcher/calls.hpp"

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <backplane/core_ops/row_facts.hpp>
-#include <backplane/core_ops/samples.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/samples/samples.hpp>
 
 #include "values.hpp"
 

@@ -72,6 +72,12 @@ enum class Numbers : std::uint8_t {
   widened,  // int64 is computed in, where it holds the number
 };
 
+enum class Draws : std::uint8_t {
+  never,
+  always,
+  if_asked,  // by an argument that is 0 by default: dropout_p
+};
+
 struct Candidate;
 struct KernelTable;
 using LayerHandler = void (*)(const Call& call);
@@ -95,6 +101,8 @@ struct Operator {
   Numbers numbers = Numbers::refused;
   std::uint32_t promoted = 0;   // bits of the arguments that take part in promotion
   std::uint32_t scalar_ok = 0;  // bits of the tensor arguments that may be numbers
+  std::uint32_t mutates = 0;    // bits of the arguments that it writes into, if they are given
+  Draws draws = Draws::never;   // random numbers, from the device's generator
   InferRule infer = nullptr;
   ViewRule view = nullptr;
   Decomposition decompose = nullptr;
@@ -108,6 +116,8 @@ struct Operator {
   double initial = 0;         // of what accumulates; see bp_operator
   bool joined = false;        // made of several rows at run time (chain.hpp)
   bool has_gradient = false;  // recorded whole; others decompose above autograd
+  const char* tolerance =
+      "accumulation";  // of its results: "3 ulp", "exact", "accumulation", "shape"
   const char* doc = "";
   void* custom = nullptr;  // custom operators: their own data (dispatcher/custom.cpp)
 

@@ -1,7 +1,7 @@
 // Samples of attention.
 #include <backplane/tensor/views.hpp>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

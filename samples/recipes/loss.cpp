@@ -1,7 +1,7 @@
 // Samples of losses.
 #include <string_view>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

@@ -1,7 +1,7 @@
 // Samples of rows that compute: elementwise, along dimensions, over matrices.
 #include <backplane/tensor/views.hpp>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

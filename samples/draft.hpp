@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include <backplane/core_ops/samples.hpp>
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/samples/samples.hpp>
 
 namespace bp {
 

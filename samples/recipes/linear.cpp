@@ -1,7 +1,7 @@
 // Samples of rows that add to matrix products, and of sums of products.
 #include <string_view>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

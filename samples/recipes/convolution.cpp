@@ -1,5 +1,5 @@
 // Samples of convolutions.
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

@@ -1,8 +1,7 @@
-#include "host_values.hpp"
-
 #include <cstring>
 
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/elements.hpp>
 #include <backplane/tensor/float_formats.hpp>
 
 namespace bp {

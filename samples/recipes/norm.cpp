@@ -1,7 +1,7 @@
 // Samples of normalizations.
 #include <backplane/core_ops/generated/factory.hpp>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

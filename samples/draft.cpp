@@ -1,13 +1,12 @@
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/tensor/elements.hpp>
 #include <backplane/tensor/views.hpp>
-
-#include "host_values.hpp"
 
 namespace bp {
 namespace {

@@ -1,5 +1,5 @@
 // Samples of pools.
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

@@ -1,7 +1,7 @@
 // Samples of rows that draw by probabilities.
 #include <backplane/core_ops/generated/pointwise.hpp>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

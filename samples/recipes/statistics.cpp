@@ -2,7 +2,7 @@
 #include <limits>
 #include <string_view>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

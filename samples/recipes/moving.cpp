@@ -1,7 +1,7 @@
 // Samples of rows that move elements: by index, copied, joined, viewed.
 #include <backplane/tensor/views.hpp>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

@@ -1,5 +1,5 @@
 // Samples of rows that make tensors: of one number, counted, or random.
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

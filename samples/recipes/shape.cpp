@@ -1,5 +1,5 @@
 // Samples of rows that lay elements out anew: stacked, padded, repeated, flipped.
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {

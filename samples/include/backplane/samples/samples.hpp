@@ -28,7 +28,7 @@ struct Sample {
 // All samples of a row, with tensors of `dtype` on `device` where the operator's meaning leaves the
 // choice. The values depend on the recipe and `variant` alone. Empty for operators that are not of the table.
 // Throws bad_argument for a recipe that is unknown for this operator.
-BP_API std::vector<Sample> samples_of(const Operator& op, Dtype dtype, Device device,
-                                      std::uint32_t variant = 0);
+std::vector<Sample> samples_of(const Operator& op, Dtype dtype, Device device,
+                               std::uint32_t variant = 0);
 
 }  // namespace bp

@@ -1,7 +1,7 @@
 // Samples of rows that write by index, look up, and take the largest.
 #include <backplane/tensor/views.hpp>
 
-#include "samples/draft.hpp"
+#include "draft.hpp"
 
 namespace bp {
 namespace {
