@@ -152,6 +152,31 @@ Tensor detach(const Tensor& tensor) {
   return autograd::alias_of(tensor);
 }
 
+void set_data(const Tensor& tensor, const Tensor& data) {
+  check_defined("set_data", tensor);
+  check_defined("set_data", data);
+  const Edge edge = autograd::edge_of(tensor);
+  BP_CHECK(!edge.node || edge.node->is_leaf(),
+           "set_data: the tensor, shape {}, is a result of {}; detach() it first",
+           to_string(tensor.shape()), edge.node->name());
+  BP_CHECK(!edge.node || is_floating(data.dtype()) || is_complex(data.dtype()),
+           "set_data: the tensor requires grad and its new values are {}; cast them to a "
+           "floating-point dtype, or set_requires_grad(tensor, false) first",
+           name(data.dtype()));
+  if (const Tensor gradient = grad(tensor); gradient.defined())
+    check_gradient("set_data", gradient, data);
+  const std::uint32_t num_views = tensor.impl()->num_views();
+  BP_CHECK(num_views == 0,
+           "set_data: {} view{} of the tensor, shape {}, would lose their memory; drop the views, "
+           "and what was recorded with them, first",
+           num_views, num_views == 1 ? "" : "s", to_string(tensor.shape()));
+  const Tensor held = autograd::alias_of(data);
+  exchange_memory(*tensor.impl(), *held.impl());
+  // Nodes keep leaves as they are, and know by the version that these are not what they saved.
+  if (Storage* storage = tensor.impl()->storage; edge.node && storage && held.impl()->storage)
+    storage->version = std::max(storage->version.load(), held.version() + 1);
+}
+
 bool is_inference(const Tensor& tensor) {
   check_defined("is_inference", tensor);
   return (tensor.impl()->keys & autograd::inference_key) != 0;

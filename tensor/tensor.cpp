@@ -92,6 +92,21 @@ void forget_lone_base(TensorImpl& impl) {
   destroy_impl(base);
 }
 
+void exchange_memory(TensorImpl& a, TensorImpl& b) {
+  BP_ASSERT(a.num_views() == 0 && b.num_views() == 0);
+  std::swap(a.abi, b.abi);
+  std::swap(a.backend, b.backend);
+  std::swap(a.view_version, b.view_version);
+  std::swap(a.storage, b.storage);
+  std::swap(a.view_base, b.view_base);
+  std::swap(a.shape, b.shape);
+  std::swap(a.strides, b.strides);
+  for (TensorImpl* impl : {&a, &b}) {
+    impl->abi.dl.shape = impl->shape;
+    impl->abi.dl.strides = impl->strides;
+  }
+}
+
 std::int64_t Tensor::size(std::int64_t dim) const {
   BP_CHECK(ndim() > 0, "size: dimension {} of a 0-dim tensor, which has none", dim);
   return impl_->shape[wrap_dim("size", dim, ndim())];

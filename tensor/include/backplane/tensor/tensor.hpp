@@ -128,6 +128,10 @@ BP_API Tensor make_view(const Tensor& base, IntList shape, IntList strides,
 // memory which nobody else can name.
 BP_API void forget_lone_base(TensorImpl& impl);
 
+// Exchanges the two tensors' memory, and with it shape, strides, dtype and device. Each keeps its handles, keys and
+// layers' data. Neither has views, which would lose their memory.
+BP_API void exchange_memory(TensorImpl& a, TensorImpl& b);
+
 // Do the elements of the two share a byte? True when in doubt: interleaved strides are told apart
 // only where one of them is a period of both.
 BP_API bool may_overlap(const TensorImpl& a, const TensorImpl& b);
