@@ -10,9 +10,9 @@ namespace {
 
 // Uniform in +-1 / sqrt(fan_in), where fan_in is how many numbers go into one result.
 template <class Options>
-Tensor initial(IntList shape, std::int64_t fan_in, const Options& options) {
+Parameter initial(IntList shape, std::int64_t fan_in, const Options& options) {
   const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
-  return rand(shape, options.dtype, options.device) * (2 * bound) - bound;
+  return Parameter(rand(shape, options.dtype, options.device) * (2 * bound) - bound);
 }
 
 }  // namespace
@@ -20,8 +20,11 @@ Tensor initial(IntList shape, std::int64_t fan_in, const Options& options) {
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options) {
   weight = initial({out_features, in_features}, in_features, options);
   if (options.bias) bias = initial({out_features}, in_features, options);
-  register_parameter("weight", weight);
-  register_parameter("bias", bias);
+}
+
+void Linear::list_parts(Parts& parts) {
+  parts.parameter("weight", weight);
+  parts.parameter("bias", bias);
 }
 
 Tensor Linear::forward(const Tensor& a) const {
@@ -38,8 +41,11 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t
   const std::int64_t fan_in = channels * kernel_size * kernel_size;
   weight = initial({out_channels, channels, kernel_size, kernel_size}, fan_in, options);
   if (options.bias) bias = initial({out_channels}, fan_in, options);
-  register_parameter("weight", weight);
-  register_parameter("bias", bias);
+}
+
+void Conv2d::list_parts(Parts& parts) {
+  parts.parameter("weight", weight);
+  parts.parameter("bias", bias);
 }
 
 Tensor Conv2d::forward(const Tensor& a) const {

@@ -1,70 +1,147 @@
-#include <algorithm>
+// What a module is made of, and its modes.
+#include <cstdlib>
+#include <cxxabi.h>
+#include <memory>
+#include <set>
+#include <typeinfo>
 
 #include <backplane/autograd/autograd.hpp>
-#include <backplane/core_ops/creation.hpp>
 #include <backplane/nn/module.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "walk.hpp"
+
 namespace bp::nn {
+namespace {
 
-// Calls visit(name, parameter) for all that are there.
-template <class Visit> void Module::visit(const std::string& prefix, const Visit& visit) const {
-  for (const auto& [name, parameter] : parameters_)
-    if (parameter->defined()) visit(prefix + name, *parameter);
-  for (const auto& [name, module] : modules_) module->visit(prefix + name + ".", visit);
+std::string type_name(const Module& module) {
+  const char* name = typeid(module).name();
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
+  return readable ? readable.get() : name;
 }
 
-std::vector<Tensor> Module::parameters() const {
-  std::vector<Tensor> all;
-  visit("", [&](const std::string&, const Tensor& parameter) { all.push_back(parameter); });
-  return all;
+std::vector<Tensor> without_names(std::vector<std::pair<std::string, Tensor>> named) {
+  std::vector<Tensor> tensors;
+  for (auto& [name, tensor] : named) tensors.push_back(std::move(tensor));
+  return tensors;
 }
 
-std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
-  std::vector<std::pair<std::string, Tensor>> all;
-  visit("", [&](const std::string& name, const Tensor& parameter) {
-    all.emplace_back(name, parameter);
-  });
-  return all;
+}  // namespace
+
+Parameter::Parameter(const Tensor& data, bool requires_grad) : Tensor(detach(data)) {
+  if (requires_grad) set_requires_grad(*this);
 }
 
-std::int64_t Module::num_parameters() const {
-  std::int64_t count = 0;
-  visit("", [&](const std::string&, const Tensor& parameter) { count += parameter.numel(); });
-  return count;
-}
-
-void Module::zero_grad() {
-  visit("", [](const std::string&, const Tensor& parameter) { set_grad(parameter, {}); });
-}
-
-void Module::to(Device device) {
-  visit("", [&](const std::string&, Tensor& parameter) {
-    if (parameter.device() == device) return;
-    const bool wants_gradient = requires_grad(parameter);
-    parameter = bp::to(detach(parameter), device);
-    set_requires_grad(parameter, wants_gradient);
-  });
-}
-
-void Module::check_name(const std::string& name) const {
-  const auto is_same = [&](const auto& entry) { return entry.first == name; };
-  BP_CHECK(std::none_of(parameters_.begin(), parameters_.end(), is_same) &&
-               std::none_of(modules_.begin(), modules_.end(), is_same),
-           "a module has a part named '{}' already; give each a name of its own", name);
+void Parts::check_name(const std::string& name) const {
+  const auto is_same_tensor = [&](const Held& held) { return held.name == name; };
+  const auto is_same_module = [&](const auto& entry) { return entry.first == name; };
+  BP_CHECK(std::none_of(tensors_.begin(), tensors_.end(), is_same_tensor) &&
+               std::none_of(modules_.begin(), modules_.end(), is_same_module),
+           "a module has two parts named '{}'; give each a name of its own", name);
   BP_CHECK(!name.empty() && name.find('.') == std::string::npos,
            "'{}' cannot name a part of a module; a name is not empty and has no dot", name);
 }
 
-void Module::register_parameter(std::string name, Tensor& member) {
+void Parts::parameter(std::string name, Parameter& member) {
   check_name(name);
-  if (member.defined()) set_requires_grad(member);
-  parameters_.emplace_back(std::move(name), &member);
+  tensors_.push_back({std::move(name), &member, true, true});
 }
 
-void Module::register_module(std::string name, Module& member) {
+void Parts::buffer(std::string name, Tensor& member, bool persistent) {
+  check_name(name);
+  tensors_.push_back({std::move(name), &member, false, persistent});
+}
+
+void Parts::module(std::string name, Module& member) {
   check_name(name);
   modules_.emplace_back(std::move(name), &member);
+}
+
+void Module::list_parts(Parts&) {}
+
+Tensor Module::forward(const Tensor&) const {
+  throw_error(ErrorClass::unsupported,
+              fmt::format("forward: {} has none for one tensor; override forward, or call the one "
+                          "that the module has with its own arguments",
+                          type_name(*this)));
+}
+
+std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
+  std::vector<std::pair<std::string, Tensor>> all;
+  std::set<const TensorImpl*> seen;
+  Walk(*this).tensors([&](const std::string& name, const Parts::Held& held) {
+    if (held.is_parameter && seen.insert(held.tensor->impl()).second)
+      all.emplace_back(name, *held.tensor);
+  });
+  return all;
+}
+
+std::vector<Tensor> Module::parameters() const {
+  return without_names(named_parameters());
+}
+
+std::vector<std::pair<std::string, Tensor>> Module::named_buffers() const {
+  std::vector<std::pair<std::string, Tensor>> all;
+  std::set<const TensorImpl*> seen;
+  Walk(*this).tensors([&](const std::string& name, const Parts::Held& held) {
+    if (!held.is_parameter && seen.insert(held.tensor->impl()).second)
+      all.emplace_back(name, *held.tensor);
+  });
+  return all;
+}
+
+std::vector<Tensor> Module::buffers() const {
+  return without_names(named_buffers());
+}
+
+std::int64_t Module::num_parameters() const {
+  std::int64_t count = 0;
+  for (const Tensor& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+std::vector<std::pair<std::string, Module*>> Module::named_modules() {
+  std::vector<std::pair<std::string, Module*>> all;
+  std::set<const Module*> seen;
+  Walk(*this).modules([&](const std::string& prefix, Module& module, const Walk::Tensors&) {
+    if (seen.insert(&module).second)
+      all.emplace_back(prefix.substr(0, prefix.empty() ? 0 : prefix.size() - 1), &module);
+  });
+  return all;
+}
+
+std::vector<std::pair<std::string, const Module*>> Module::named_modules() const {
+  const auto all = const_cast<Module*>(this)->named_modules();
+  return {all.begin(), all.end()};
+}
+
+std::vector<std::pair<std::string, Module*>> Module::named_children() {
+  return Walk::children(*this);
+}
+
+std::vector<std::pair<std::string, const Module*>> Module::named_children() const {
+  const auto children = Walk::children(*this);
+  return {children.begin(), children.end()};
+}
+
+void Module::apply(const std::function<void(Module&)>& visit) {
+  for (const auto& [name, child] : named_children()) child->apply(visit);
+  visit(*this);
+}
+
+void Module::train(bool mode) {
+  Walk(*this).modules(
+      [&](const std::string&, Module& module, const Walk::Tensors&) { module.training_ = mode; });
+}
+
+void Module::requires_grad_(bool wanted) {
+  for (const Tensor& parameter : parameters()) set_requires_grad(parameter, wanted);
+}
+
+void Module::zero_grad() {
+  for (const Tensor& parameter : parameters())
+    if (requires_grad(parameter)) set_grad(parameter, {});
 }
 
 }  // namespace bp::nn

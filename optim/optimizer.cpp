@@ -1,4 +1,5 @@
 #include <backplane/autograd/autograd.hpp>
+#include <backplane/core_ops/creation.hpp>
 #include <backplane/optim/optimizer.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -13,8 +14,14 @@ Optimizer::Optimizer(std::vector<Tensor> parameters) : parameters_(std::move(par
         i);
 }
 
+void Optimizer::follow(Tensor& kept, const Tensor& parameter) {
+  if (kept.device() == parameter.device() && kept.dtype() == parameter.dtype()) return;
+  kept = to(kept, parameter.device(), parameter.dtype());
+}
+
 void Optimizer::zero_grad() {
-  for (const Tensor& parameter : parameters_) set_grad(parameter, {});
+  for (const Tensor& parameter : parameters_)
+    if (requires_grad(parameter)) set_grad(parameter, {});  // it may be frozen by now
 }
 
 }  // namespace bp::optim

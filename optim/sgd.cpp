@@ -39,6 +39,7 @@ Tensor SGD::direction(const Tensor& parameter, Tensor gradient, Tensor& velocity
   if (!velocity.defined()) {
     velocity = copy(gradient);
   } else {
+    follow(velocity, parameter);
     mul_(velocity, options.momentum);
     add_(velocity, gradient, 1 - options.dampening);
   }

@@ -20,16 +20,18 @@ bp::nn::Conv2dOptions same_size(bp::Device device) {
 Network::Network(bp::Device device)
     : edges_(1, num_edges, 3, same_size(device)),
       shapes_(num_edges, num_shapes, 3, same_size(device)),
-      scores_(num_scored, num_classes, {.device = device}) {
-  register_module("edges", edges_);
-  register_module("shapes", shapes_);
-  register_module("scores", scores_);
+      scores_(num_scored, num_classes, {.device = device}) {}
+
+void Network::list_parts(bp::nn::Parts& parts) {
+  parts.module("edges", edges_);
+  parts.module("shapes", shapes_);
+  parts.module("scores", scores_);
 }
 
 bp::Tensor Network::forward(const bp::Tensor& images) const {
-  const bp::Tensor edges = bp::relu(edges_.forward(images));
-  const bp::Tensor shapes = bp::relu(shapes_.forward(edges));
-  return scores_.forward(bp::flatten(bp::max_pool2d(shapes, {2}), 1));
+  const bp::Tensor edges = bp::relu(edges_(images));
+  const bp::Tensor shapes = bp::relu(shapes_(edges));
+  return scores_(bp::flatten(bp::max_pool2d(shapes, {2}), 1));
 }
 
 }  // namespace digits

@@ -9,8 +9,9 @@ namespace digits {
 struct Network : bp::nn::Module {
   explicit Network(bp::Device device);
 
+  void list_parts(bp::nn::Parts& parts) override;
   // [batch, 1, 8, 8] to [batch, num_classes].
-  bp::Tensor forward(const bp::Tensor& images) const;
+  bp::Tensor forward(const bp::Tensor& images) const override;
 
  private:
   bp::nn::Conv2d edges_, shapes_;

@@ -32,7 +32,7 @@ Batch pick(const Batch& all, const Tensor& places) {
 
 Tensor step(const Network& network, bp::optim::Optimizer& optimizer, const Batch& batch) {
   optimizer.zero_grad();
-  const Tensor loss = bp::cross_entropy(network.forward(batch.images), batch.labels);
+  const Tensor loss = bp::cross_entropy(network(batch.images), batch.labels);
   bp::backward(loss);
   optimizer.step();
   return bp::detach(loss);
@@ -55,7 +55,7 @@ Tensor run_epoch(const Network& network, bp::optim::Optimizer& optimizer, const 
 }
 
 double accuracy(const Network& network, const Batch& images) {
-  const Tensor right = bp::eq(bp::argmax(network.forward(images.images), 1), images.labels);
+  const Tensor right = bp::eq(bp::argmax(network(images.images), 1), images.labels);
   return bp::item<double>(bp::mean(bp::cast(right, bp::f32)));
 }
 
@@ -87,7 +87,7 @@ Outcome train(const DataSet& data, const Settings& settings,
   for (const Tensor& loss : first_losses) outcome.first_losses.push_back(bp::item<double>(loss));
   outcome.test_accuracy = accuracy(network, held_out);
   outcome.final_loss =
-      bp::item<double>(bp::cross_entropy(network.forward(training.images), training.labels));
+      bp::item<double>(bp::cross_entropy(network(training.images), training.labels));
   const std::int64_t steps_of_epoch =
       (data.training.size() + settings.batch_size - 1) / settings.batch_size;
   outcome.ms_per_step = time.count() / static_cast<double>(steps_of_epoch * settings.epochs);

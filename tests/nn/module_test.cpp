@@ -1,120 +1,156 @@
-// needs: cpu reference
-// Parameters by name, modules within modules, and the two layers against plain loops.
-#include <backplane/nn/layers.hpp>
-
-#include "autograd/tensors.hpp"
+// needs: cpu
+// What a module lists, by which names; modes, gradients and forward.
+#include "nn/networks.hpp"
 
 namespace bp::test {
 namespace {
 
-Values numbers_of(const Tensor& a) {
-  return values_of(cast(a, f64));
-}
-
-struct Net : nn::Module {
-  nn::Linear hidden{4, 3}, output{3, 2, {.bias = false}};
-  Net() {
-    register_module("hidden", hidden);
-    register_module("output", output);
+struct Misnamed : nn::Module {
+  nn::Parameter a{ones({1})};
+  const char* second;
+  explicit Misnamed(const char* name) : second(name) {}
+  void list_parts(nn::Parts& parts) override {
+    parts.parameter("first", a);
+    parts.parameter(second, a);
   }
-  Tensor forward(const Tensor& a) const { return output.forward(relu(hidden.forward(a))); }
 };
 
-struct Misnamed : nn::Module {
-  Tensor a;
-  explicit Misnamed(const char* second) {
-    register_parameter("first", a);
-    register_parameter(second, a);
-  }
+struct Endless : nn::Module {
+  void list_parts(nn::Parts& parts) override { parts.module("self", *this); }
+};
+
+struct Bilinear : nn::Module {
+  using Module::forward;
+  Tensor forward(const Tensor& a, const Tensor& b) const { return a * b; }
 };
 
 TEST(Modules, name_their_parameters_in_order) {
   const Net net;
-  std::vector<std::string> names;
-  for (const auto& [name, parameter] : net.named_parameters()) {
-    names.push_back(name);
-    EXPECT_TRUE(requires_grad(parameter)) << name;
-  }
-  EXPECT_THAT(names, ElementsAre("hidden.weight", "hidden.bias", "output.weight"));
-  EXPECT_EQ(net.parameters().size(), 3u);
+  EXPECT_THAT(names_of(net.named_parameters()),
+              ElementsAre("hidden.weight", "hidden.bias", "output.weight"));
+  for (const Tensor& parameter : net.parameters()) EXPECT_TRUE(requires_grad(parameter));
   EXPECT_EQ(net.num_parameters(), 4 * 3 + 3 + 3 * 2);
+  EXPECT_TRUE(net.buffers().empty());
+}
+
+TEST(Modules, tell_buffers_from_parameters) {
+  const nn::Sequential net(Counting{}, Relu{}, Counting{});
+  EXPECT_THAT(names_of(net.named_parameters()), ElementsAre("0.scale", "2.scale"));
+  EXPECT_THAT(names_of(net.named_buffers()),
+              ElementsAre("0.num_seen", "0.bounds", "2.num_seen", "2.bounds"));
+  for (const Tensor& buffer : net.buffers()) EXPECT_FALSE(requires_grad(buffer));
+}
+
+TEST(Modules, name_the_modules_within_them_once) {
+  Net net;
+  EXPECT_THAT(names_of(net.named_modules()), ElementsAre("", "hidden", "output"));
+  EXPECT_EQ(net.named_modules()[0].second, &net);
+  EXPECT_EQ(std::as_const(net).named_modules()[2].second, &net.output);
+  EXPECT_THAT(names_of(net.named_children()), ElementsAre("hidden", "output"));
+  EXPECT_EQ(std::as_const(net).named_children()[0].second, &net.hidden);
+
+  struct Twice : nn::Module {
+    nn::Linear once{2, 2};
+    void list_parts(nn::Parts& parts) override {
+      parts.module("first", once);
+      parts.module("second", once);
+    }
+  };
+  const Twice twice;
+  EXPECT_THAT(names_of(twice.named_modules()), ElementsAre("", "first"));
+  EXPECT_THAT(names_of(twice.named_parameters()), ElementsAre("first.weight", "first.bias"));
+  EXPECT_EQ(twice.state_dict().size(), 4u);
+}
+
+TEST(Modules, apply_reaches_what_they_hold_before_themselves) {
+  nn::Sequential net(Relu{}, nn::Sequential(Relu{}, Relu{}));
+  std::vector<const nn::Module*> seen;
+  net.apply([&](nn::Module& module) { seen.push_back(&module); });
+  const auto& inner = dynamic_cast<const nn::Sequential&>(net[1]);
+  EXPECT_THAT(seen, ElementsAre(&net[0], &inner[0], &inner[1], &inner, &net));
 }
 
 TEST(Modules, refuse_names_that_are_taken_or_no_names) {
-  EXPECT_THAT(sentence_of([] { Misnamed("first"); }), testing::HasSubstr("named 'first' already"));
-  EXPECT_THAT(sentence_of([] { Misnamed("a.b"); }), testing::HasSubstr("'a.b' cannot name"));
-  EXPECT_THAT(sentence_of([] { Misnamed(""); }), testing::HasSubstr("'' cannot name"));
+  const auto sentence = [](const char* name) {
+    return sentence_of([&] { Misnamed(name).parameters(); });
+  };
+  EXPECT_THAT(sentence("first"), HasSubstr("two parts named 'first'"));
+  EXPECT_THAT(sentence("a.b"), HasSubstr("'a.b' cannot name"));
+  EXPECT_THAT(sentence(""), HasSubstr("'' cannot name"));
+  EXPECT_THAT(sentence_of([] { Endless().train(); }), HasSubstr("holds itself, as 'self.'"));
+}
+
+TEST(Modules, switch_all_they_hold_between_training_and_evaluation) {
+  nn::Sequential net(Counting{}, nn::Sequential(Counting{}));
+  const Tensor x = ones({5, 3});
+  net(x);
+  net.eval();
+  for (const auto& [name, module] : net.named_modules())
+    EXPECT_FALSE(module->is_training()) << name;
+  net(x);
+  for (const auto& [name, buffer] : net.named_buffers()) {
+    if (name.ends_with("num_seen")) {
+      EXPECT_EQ(item<std::int64_t>(buffer), 5) << name;
+    }
+  }
+  net.train();
+  for (const auto& [name, module] : net.named_modules()) EXPECT_TRUE(module->is_training()) << name;
 }
 
 TEST(Modules, collect_gradients_and_forget_them) {
   Net net;
-  backward(sum(net.forward(ones({5, 4}))));
+  backward(sum(net(ones({5, 4}))));
   for (const Tensor& parameter : net.parameters())
     EXPECT_EQ(grad(parameter).shape(), parameter.shape());
   net.zero_grad();
   for (const Tensor& parameter : net.parameters()) EXPECT_FALSE(grad(parameter).defined());
 }
 
-TEST(Modules, move_to_another_device_with_their_values) {
+TEST(Modules, freeze_and_thaw) {
   Net net;
-  const Tensor x = ones({1, 4});
-  const Values before = numbers_of(net.forward(x));
-  net.to(device("reference:0"));
-  for (const Tensor& parameter : net.parameters()) {
-    EXPECT_EQ(parameter.device(), device("reference:0"));
-    EXPECT_TRUE(requires_grad(parameter) && is_leaf(parameter));
-  }
-  const Values after = numbers_of(net.forward(to(x, device("reference:0"))));
-  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(after[i], before[i], 1e-6);
+  net.hidden.requires_grad_(false);
+  backward(sum(net(ones({5, 4}))));
+  EXPECT_FALSE(grad(net.hidden.weight).defined());
+  EXPECT_TRUE(grad(net.output.weight).defined());
+  net.zero_grad();
+  net.requires_grad_();
+  for (const Tensor& parameter : net.parameters()) EXPECT_TRUE(requires_grad(parameter));
 }
 
-TEST(Linear, begins_within_its_bound_and_multiplies_by_the_transposed_weight) {
-  manual_seed(3);
-  const nn::Linear layer(16, 3);
-  const Values weight = numbers_of(layer.weight);
-  const Values bias = numbers_of(layer.bias);
-  for (double value : weight) EXPECT_LE(std::abs(value), 0.25);
-  EXPECT_GT(*std::max_element(weight.begin(), weight.end()), 0.1);
-  const Tensor x = rand({2, 16});
-  const Values input = numbers_of(x);
-  const Values result = numbers_of(layer.forward(x));
-  for (std::size_t row = 0; row < 2; ++row)
-    for (std::size_t unit = 0; unit < 3; ++unit) {
-      double expected = bias[unit];
-      for (std::size_t i = 0; i < 16; ++i) expected += input[row * 16 + i] * weight[unit * 16 + i];
-      EXPECT_NEAR(result[row * 3 + unit], expected, 1e-6);
-    }
+TEST(Modules, are_called_through_their_base) {
+  const Net net;
+  const nn::Module& any = net;
+  const Tensor x = rand({2, 4});
+  EXPECT_EQ(numbers_of(any(x)), numbers_of(net.forward(x)));
+  const Bilinear product;
+  EXPECT_EQ(numbers_of(product.forward(full({1}, 3), full({1}, 4))), Values{12});
+  EXPECT_THAT(sentence_of([&] { product(x); }),
+              testing::AllOf(HasSubstr("Bilinear"), HasSubstr("none for one tensor")));
 }
 
-TEST(Conv2d, slides_its_kernel_over_the_padded_image) {
-  manual_seed(4);
-  const nn::Conv2d layer(2, 3, 3, {.padding = 1});
-  const Tensor x = rand({1, 2, 5, 4});
-  const Values weight = numbers_of(layer.weight);
-  const Values bias = numbers_of(layer.bias);
-  const Values input = numbers_of(x);
-  const Tensor result = layer.forward(x);
-  ASSERT_EQ(result.shape(), Dims({1, 3, 5, 4}));
-  const Values values = numbers_of(result);
-  const auto pixel = [&](int channel, int y, int z) {
-    return y < 0 || y >= 5 || z < 0 || z >= 4 ? 0.0 : input[(channel * 5 + y) * 4 + z];
-  };
-  for (int out = 0; out < 3; ++out)
-    for (int y = 0; y < 5; ++y)
-      for (int z = 0; z < 4; ++z) {
-        double expected = bias[out];
-        for (int channel = 0; channel < 2; ++channel)
-          for (int dy = 0; dy < 3; ++dy)
-            for (int dz = 0; dz < 3; ++dz)
-              expected += weight[((out * 2 + channel) * 3 + dy) * 3 + dz] *
-                          pixel(channel, y + dy - 1, z + dz - 1);
-        EXPECT_NEAR(values[(out * 5 + y) * 4 + z], expected, 1e-5);
-      }
+TEST(Modules, of_one_sequence_compute_one_after_the_other) {
+  nn::Linear first(4, 3), second(3, 2);
+  nn::Sequential net(first, Relu{}, second);
+  const Tensor x = rand({5, 4});
+  EXPECT_EQ(numbers_of(net(x)), numbers_of(second(relu(first(x)))));
+  EXPECT_THAT(names_of(net.named_parameters()),
+              ElementsAre("0.weight", "0.bias", "2.weight", "2.bias"));
+  EXPECT_TRUE(net.parameters()[0].is_same(first.weight));
+  net.append(Relu{});
+  EXPECT_EQ(net.size(), 4u);
+  EXPECT_EQ(numbers_of(nn::Sequential()(x)), numbers_of(x));
+  EXPECT_THAT(sentence_of([&] { net[4]; }), HasSubstr("no module 4 of 4"));
 }
 
-TEST(Conv2d, refuses_groups_that_do_not_divide_its_channels) {
-  EXPECT_THAT(sentence_of([] { nn::Conv2d(4, 6, 3, {.groups = 3}); }),
-              testing::HasSubstr("4 input channels do not come apart into 3 groups"));
+TEST(Parameter, has_the_memory_of_its_data_and_leaves_that_outside_of_records) {
+  const Tensor data = ones({2});
+  const nn::Parameter parameter(data);
+  EXPECT_TRUE(requires_grad(parameter) && is_leaf(parameter) && parameter.shares_storage(data));
+  EXPECT_FALSE(requires_grad(data));
+  const nn::Parameter frozen(parameter * 2, false);
+  EXPECT_FALSE(requires_grad(frozen));
+  EXPECT_THAT(sentence_of([] { nn::Parameter(tensor({1, 2})); }), HasSubstr("the tensor is int64"));
+  EXPECT_FALSE(nn::Parameter().defined());
 }
 
 }  // namespace

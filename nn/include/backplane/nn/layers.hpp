@@ -18,10 +18,11 @@ struct LinearOptions {
 class BP_API Linear : public Module {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options = {});
-  Tensor forward(const Tensor& a) const;
+  void list_parts(Parts& parts) override;
+  Tensor forward(const Tensor& a) const override;
 
-  Tensor weight;  // [out_features, in_features]
-  Tensor bias;    // [out_features], or undefined
+  Parameter weight;  // [out_features, in_features]
+  Parameter bias;    // [out_features], or absent
 };
 
 struct Conv2dOptions {
@@ -40,10 +41,11 @@ class BP_API Conv2d : public Module {
  public:
   Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
          const Conv2dOptions& options = {});
-  Tensor forward(const Tensor& a) const;
+  void list_parts(Parts& parts) override;
+  Tensor forward(const Tensor& a) const override;
 
-  Tensor weight;  // [out_channels, in_channels / groups, kernel_size, kernel_size]
-  Tensor bias;    // [out_channels], or undefined
+  Parameter weight;  // [out_channels, in_channels / groups, kernel_size, kernel_size]
+  Parameter bias;    // [out_channels], or absent
 
  private:
   Conv2dOptions options_;

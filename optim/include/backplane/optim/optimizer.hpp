@@ -1,4 +1,5 @@
-// What takes parameters a step down their gradients.
+// What takes parameters a step down their gradients. It holds the tensors themselves, and goes on with them after their
+// module was moved.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@ namespace bp::optim {
 
 class BP_API Optimizer {
  public:
-  // Throws bad_argument for none, and for one that does not want its gradient.
+  // Throws bad_argument for none, and for one that does not require grad.
   explicit Optimizer(std::vector<Tensor> parameters);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
@@ -22,6 +23,8 @@ class BP_API Optimizer {
 
  protected:
   const std::vector<Tensor>& parameters() const { return parameters_; }
+  // What is kept of a parameter (a velocity) follows it to where Module::to has moved it since: same device and dtype.
+  static void follow(Tensor& kept, const Tensor& parameter);
 
  private:
   std::vector<Tensor> parameters_;

@@ -1,0 +1,19 @@
+// A tensor that training changes, as a member of a module.
+#pragma once
+
+#include <backplane/tensor/tensor.hpp>
+
+namespace bp::nn {
+
+// A leaf that requires grad. An ordinary tensor becomes one only where it is said, Parameter(tensor), so that no
+// assignment puts another leaf in the place of one that an optimizer holds. A default-made one is absent, as the bias of
+// a layer without bias.
+class BP_API Parameter : public Tensor {
+ public:
+  Parameter() = default;
+  // Has the memory of `data`, which itself stays outside of every record. Throws bad_argument if `data` is undefined, and
+  // with `requires_grad` unless it holds floating-point or complex numbers.
+  explicit Parameter(const Tensor& data, bool requires_grad = true);
+};
+
+}  // namespace bp::nn

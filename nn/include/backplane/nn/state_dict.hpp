@@ -1,0 +1,45 @@
+// What a module, and later an optimizer, is made of: tensors by name, in order.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <backplane/tensor/tensor.hpp>
+
+namespace bp::nn {
+
+// Names like "encoder.0.weight" and their tensors, in the order in which they were put in. A copy shares the tensors.
+class BP_API StateDict {
+ public:
+  using Entry = std::pair<std::string, Tensor>;
+
+  StateDict() = default;
+  StateDict(std::initializer_list<Entry> entries);
+
+  std::size_t size() const { return entries_.size(); }
+  std::vector<Entry>::const_iterator begin() const { return entries_.begin(); }
+  std::vector<Entry>::const_iterator end() const { return entries_.end(); }
+
+  bool contains(std::string_view key) const { return places_.find(key) != places_.end(); }
+  // Throws bad_argument, naming the key, if there is none.
+  const Tensor& at(std::string_view key) const;
+  // Puts the tensor at the end, or in the place of the one that is there.
+  void set(std::string key, const Tensor& tensor);
+  // Nothing happens if there is none.
+  void erase(std::string_view key);
+
+ private:
+  std::vector<Entry> entries_;
+  std::map<std::string, std::size_t, std::less<>> places_;
+};
+
+// What load_state_dict did not find in the dict, and what it found without a use for it.
+struct IncompatibleKeys {
+  std::vector<std::string> missing;
+  std::vector<std::string> unexpected;
+};
+
+}  // namespace bp::nn
