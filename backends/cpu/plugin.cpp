@@ -1,14 +1,14 @@
-// The entry point: what this plugin is, and the list of its kernels.
+// The entry point: what this plugin is, and the list of its kernels. Written without BP_PLUGIN, since it makes kernels
+// of the host's expressions as well.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
 
-#include <backplane/abi.h>
 #include <backplane/extensions/numerics.h>
 #include <backplane/extensions/program.h>
+#include <backplane/plugin.hpp>
 
 #include "device.hpp"
 #include "host.hpp"
@@ -17,12 +17,17 @@
 namespace bp::cpu {
 namespace {
 
+struct AllKernels {
+  Kernels rows;
+  ExpressionKernels expressions;
+  std::vector<const bp_kernel*> list;  // what the host reads: those of both
+};
+
 // The library stays mapped (OpenMP's threads live in it), so that a second load finds these again.
-constinit std::atomic<const bp_host*> the_host{nullptr};
 constinit bp_plugin the_plugin{};
-constinit KernelList* the_kernels = nullptr;
+constinit AllKernels* the_kernels = nullptr;
 // Of operators that came later; a list of its own, because the host reads the other one.
-constinit KernelList* the_programs = nullptr;
+constinit ExpressionKernels* the_programs = nullptr;
 constinit std::mutex programs_mutex;
 
 void drop_kernels() {
@@ -39,7 +44,7 @@ void drop_kernels() {
 bp_code make_program(void*, const bp_operator* op, const bp_kernel** out) noexcept {
   return guarded("cpu: make", [&] {
     const std::lock_guard lock(programs_mutex);
-    if (the_programs == nullptr) the_programs = new KernelList;
+    if (the_programs == nullptr) the_programs = new ExpressionKernels;
     *out = add_pointwise_kernel(*op, *the_programs);
     if (*out != nullptr) return bp_code{BP_OK};
     return fail(BP_UNSUPPORTED, std::string("cpu: the expression of ") + op->name +
@@ -75,28 +80,32 @@ const bp_header* extension(void*, const char* name, uint32_t min_version) noexce
 bp_code init(void*) noexcept {
   return guarded("cpu: init", [] {
     drop_kernels();
-    auto list = std::make_unique<KernelList>();
-    const bp_host& from = *host();
-    add_pointwise_kernels(from, *list);
-    add_reduction_kernels(from, *list);
-    add_softmax_kernels(from, *list);
-    add_norm_kernels(from, *list);
-    add_batch_norm_kernels(from, *list);
-    add_attention_kernels(from, *list);
-    add_copy_kernels(from, *list);
-    add_matmul_kernels(from, *list);
-    add_convolution_kernels(from, *list);
-    add_pooling_kernels(from, *list);
-    add_gather_kernels(from, *list);
-    add_cat_kernels(from, *list);
-    add_scan_kernels(from, *list);
-    add_sort_kernels(from, *list);
-    add_random_kernels(from, *list);
-    add_factory_kernels(from, *list);
-    add_nonzero_kernels(from, *list);
-    the_kernels = list.release();
-    the_plugin.kernels = the_kernels->data();
-    the_plugin.num_kernels = the_kernels->size();
+    auto all = std::make_unique<AllKernels>();
+    add_reduction_kernels(all->rows);
+    add_argmax_kernels(all->rows);
+    add_softmax_kernels(all->rows);
+    add_norm_kernels(all->rows);
+    add_batch_norm_kernels(all->rows);
+    add_attention_kernels(all->rows);
+    add_copy_kernels(all->rows);
+    add_matmul_kernels(all->rows);
+    add_convolution_kernels(all->rows);
+    add_pooling_kernels(all->rows);
+    add_gather_kernels(all->rows);
+    add_cat_kernels(all->rows);
+    add_scan_kernels(all->rows);
+    add_sort_kernels(all->rows);
+    add_random_kernels(all->rows);
+    add_factory_kernels(all->rows);
+    add_nonzero_kernels(all->rows);
+    if (const Status status = all->rows.finish(the_plugin); !status.is_ok()) return status.code();
+    all->list.assign(the_plugin.kernels, the_plugin.kernels + the_plugin.num_kernels);
+    add_pointwise_kernels(*host(), all->expressions);
+    const std::vector<const bp_kernel*>& made = all->expressions.pointers();
+    all->list.insert(all->list.end(), made.begin(), made.end());
+    the_kernels = all.release();
+    the_plugin.kernels = the_kernels->list.data();
+    the_plugin.num_kernels = static_cast<uint32_t>(the_kernels->list.size());
     return bp_code{BP_OK};
   });
 }
@@ -106,7 +115,7 @@ void shutdown(void*) noexcept {
 }
 
 bp_code get_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out) noexcept {
-  the_host.store(host, std::memory_order_release);
+  bp::detail::the_host = host;
   if (*abi == 0 || host->abi_min > BP_ABI_LEVEL)
     return fail(BP_UNSUPPORTED, "cpu: this plugin is older than every ABI level of the host");
   *abi = std::min<uint32_t>(*abi, BP_ABI_LEVEL);
@@ -131,7 +140,7 @@ bp_code get_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out) no
 }  // namespace
 
 const bp_host* host() {
-  return the_host.load(std::memory_order_relaxed);
+  return bp::detail::the_host;
 }
 
 bp_code fail(bp_code code, const char* message) {

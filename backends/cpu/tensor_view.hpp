@@ -1,4 +1,4 @@
-// Typed access to what a call brings: elements, tensors, arguments.
+// Typed access to the elements of a call's tensors.
 #pragma once
 
 #include <array>
@@ -115,14 +115,6 @@ inline constexpr bp_dtype_set integral_dtypes = signed_dtypes | unsigned_dtypes;
 inline constexpr bp_dtype_set floating_dtypes = dtype_set({BP_F16, BP_BF16, BP_F32, BP_F64});
 inline constexpr bp_dtype_set complex_dtypes = dtype_set({BP_COMPLEX64, BP_COMPLEX128});
 inline constexpr bp_dtype_set numeric_dtypes = integral_dtypes | floating_dtypes | complex_dtypes;
-
-// Arguments, by their place in the schema.
-inline const bp_tensor& tensor_arg(const bp_call* call, uint32_t index) {
-  return *call->args[index].u.tensor;
-}
-inline int64_t int_arg(const bp_call* call, uint32_t index) {
-  return call->args[index].u.i;
-}
 
 // Of element 0: this backend's handles are addresses.
 inline char* address(const bp_tensor& tensor) {

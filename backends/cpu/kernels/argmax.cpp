@@ -34,8 +34,9 @@ template <class T> struct Best {
 // T: the type of computation.
 template <class T, bool smallest> class Run {
  public:
-  Run(const bp_call& call, uint32_t compute_dtype)
-      : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), plan_(in_, out_, call.args[1], true),
+  Run(const bp_tensor& in, const bp_tensor& out, const std::optional<Ints>& dims,
+      uint32_t compute_dtype)
+      : in_(in), out_(out), plan_(in_, out_, dims, true),
         reducer_(
             tile::find_reducer(smallest ? tile::Reduce::min : tile::Reduce::max, compute_dtype)) {
     if (in_.dtype != compute_dtype) load_ = tile::find_convert(in_.dtype, compute_dtype);
@@ -149,28 +150,34 @@ template <class T, bool smallest> class Run {
   tile::Convert load_;
 };
 
-template <bool smallest> bp_code run(void*, const bp_call* call) {
-  return guarded(smallest ? "cpu: argmin" : "cpu: argmax", [&] {
-    const uint32_t dtype = tensor_arg(call, 0).dtype;
-    if (dtype == BP_F16 || dtype == BP_BF16) {
-      Run<float, smallest>(*call, BP_F32)();
-    } else {
-      visit_dtype<integral_dtypes | (1u << BP_F32) | (1u << BP_F64)>(
-          dtype == BP_BOOL ? uint32_t{BP_U8} : dtype,
-          [&]<class T>(Tag<T>) { Run<T, smallest>(*call, dtype)(); });
-    }
-    return bp_code{BP_OK};
-  });
+template <bool smallest>
+Status run_extreme(Stream, In a, std::optional<int64_t> dim, bool, Out out) {
+  std::optional<Ints> dims;
+  if (dim) dims.emplace(&*dim, size_t{1});
+  const uint32_t dtype = a.abi().dtype;
+  if (dtype == BP_F16 || dtype == BP_BF16) {
+    Run<float, smallest>(a.abi(), out.abi(), dims, BP_F32)();
+  } else {
+    visit_dtype<integral_dtypes | (1u << BP_F32) | (1u << BP_F64)>(
+        dtype == BP_BOOL ? uint32_t{BP_U8} : dtype,
+        [&]<class T>(Tag<T>) { Run<T, smallest>(a.abi(), out.abi(), dims, dtype)(); });
+  }
+  return ok;
+}
+
+template <class Op, class F> void add_extreme(Kernels& k, F run) {
+  k.add<Op>(run)
+      .dtypes(real | boolean)
+      .dtypes(Op::place::out, i64)
+      .layouts(strided)
+      .deterministic();
 }
 
 }  // namespace
 
-void add_argmax_kernels(const bp_host& host, KernelList& list) {
-  const bp_dtype_set dtypes = integral_dtypes | floating_dtypes | (1u << BP_BOOL);
-  const std::vector<bp_arg> places = {tensor_place(dtypes), any_place(), any_place(),
-                                      tensor_place(1u << BP_I64)};
-  list.add(host, "argmax", places, run<false>);
-  list.add(host, "argmin", places, run<true>);
+void add_argmax_kernels(Kernels& k) {
+  add_extreme<op::argmax>(k, run_extreme<false>);
+  add_extreme<op::argmin>(k, run_extreme<true>);
 }
 
 }  // namespace bp::cpu

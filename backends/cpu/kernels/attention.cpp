@@ -13,11 +13,6 @@
 namespace bp::cpu {
 namespace {
 
-double scale_arg(const bp_call* call, uint32_t place) {
-  const bp_value& value = call->args[place];
-  return value.tag == BP_DOUBLE ? value.u.f : static_cast<double>(value.u.i);
-}
-
 // Work below this many products of numbers is not worth another thread.
 constexpr int64_t products_per_thread = 1 << 18;
 
@@ -29,7 +24,7 @@ template <class T> int64_t scores_row(const BlockSizes& block) {
   return block.keys + tile::row_multiple<T>;
 }
 
-// ---- native_attention(query, key, value, attn_mask, is_causal, scale) -> (result, logsumexp)
+// ---- native_attention
 
 template <class T> class VectorForward final : public ForwardProducts<T> {
  public:
@@ -69,18 +64,24 @@ template <class T> class VectorForward final : public ForwardProducts<T> {
   Lines<T> panels_;
 };
 
+// The row's arguments and outputs, and what follows from them.
 struct ForwardCall {
-  explicit ForwardCall(const bp_call* of)
-      : call(of), query(tensor_arg(of, 0)), key(tensor_arg(of, 1)), value(tensor_arg(of, 2)),
-        num_heads(query.dl.shape[1]),
+  ForwardCall(In query_in, In key_in, In value_in, const std::optional<In>& attn_mask, bool causal,
+              double scale_in, Out result_out, Out logsumexp_out)
+      : query(query_in.abi()), key(key_in.abi()), value(value_in.abi()),
+        mask(tensor_or_null(attn_mask)), is_causal(causal), scale(scale_in),
+        result(result_out.abi()), logsumexp(logsumexp_out.abi()), num_heads(query.dl.shape[1]),
         group(num_heads / key.dl.shape[1]), sizes{query.dl.shape[2], key.dl.shape[2],
                                                   query.dl.shape[3], value.dl.shape[3]},
         is_split(query.dtype != BP_F64 && suits_split_attention(sizes)),
         block(is_split ? split_blocks : vector_blocks),
         num_blocks((sizes.num_queries + block.queries - 1) / block.queries) {}
 
-  const bp_call* call;
   const bp_tensor &query, &key, &value;
+  const bp_tensor* mask;
+  bool is_causal;
+  double scale;
+  const bp_tensor &result, &logsumexp;
   int64_t num_heads, group;
   HeadSizes sizes;
   bool is_split;
@@ -92,9 +93,9 @@ struct ForwardCall {
 template <class T> class Forward {
  public:
   explicit Forward(const ForwardCall& of)
-      : of_(of), query_(of.query), key_(of.key), value_(of.value), result_(*of.call->outputs[0]),
-        bias_(of.call->args[3], of.call->args[4].u.i != 0, of.block),
-        scale_(static_cast<T>(scale_arg(of.call, 5))), by_vectors_(of.sizes),
+      : of_(of), query_(of.query), key_(of.key), value_(of.value), result_(of.result),
+        bias_(of.mask, of.is_causal, of.block), scale_(static_cast<T>(of.scale)),
+        by_vectors_(of.sizes),
         sums_row_((value_.size() + sums_multiple - 1) / sums_multiple * sums_multiple),
         numbers_(static_cast<size_t>(of.block.queries * scores_row<T>(of.block))),
         scores_{numbers_.data(), scores_row<T>(of.block)},
@@ -161,8 +162,8 @@ template <class T> class Forward {
 
   // A query that saw no key gets zeros.
   void finish(const BlockAt& at) {
-    const bp_tensor& logsumexp = *of_.call->outputs[1];
-    T* const logs = data_of<T>(logsumexp) + (at.b * of_.num_heads + at.h) * of_.sizes.num_queries;
+    T* const logs =
+        data_of<T>(of_.logsumexp) + (at.b * of_.num_heads + at.h) * of_.sizes.num_queries;
     for (int64_t i = 0; i < at.rows; ++i) {
       T* const row = sums_.data() + i * sums_row_;
       const bool is_empty = total_[i] == 0;
@@ -190,25 +191,23 @@ template <class T> class Forward {
   RowsOfHead<T> keys_{}, values_{};
 };
 
-bp_code run_attention(void*, const bp_call* call) {
-  return guarded("cpu: native_attention", [&] {
-    const ForwardCall of(call);
-    const int64_t products = std::min(of.block.queries, of.sizes.num_queries) * of.sizes.num_keys *
-                             std::max<int64_t>(1, of.sizes.size);
-    const int64_t grain = std::max<int64_t>(1, products_per_thread / products);
-    const int64_t count = of.query.dl.shape[0] * of.num_heads * of.num_blocks;
-    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      if (of.query.dtype == BP_F64)
-        Forward<double>(of).run(begin, end);
-      else
-        Forward<float>(of).run(begin, end);
-    });
-    return bp_code{BP_OK};
+Status run_attention(Stream, In query, In key, In value, std::optional<In> attn_mask,
+                     bool is_causal, double scale, Out result, Out logsumexp) {
+  const ForwardCall of(query, key, value, attn_mask, is_causal, scale, result, logsumexp);
+  const int64_t products = std::min(of.block.queries, of.sizes.num_queries) * of.sizes.num_keys *
+                           std::max<int64_t>(1, of.sizes.size);
+  const int64_t grain = std::max<int64_t>(1, products_per_thread / products);
+  const int64_t count = of.query.dl.shape[0] * of.num_heads * of.num_blocks;
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+    if (of.query.dtype == BP_F64)
+      Forward<double>(of).run(begin, end);
+    else
+      Forward<float>(of).run(begin, end);
   });
+  return ok;
 }
 
-// ---- attention_backward(grad, grad_logsumexp, query, key, value, attn_mask, result, logsumexp, is_causal, scale)
-//      -> (by query, by key, by value)
+// ---- attention_backward
 
 template <class T> class VectorBackward final : public BackwardProducts<T> {
  public:
@@ -266,17 +265,29 @@ template <class T> class VectorBackward final : public BackwardProducts<T> {
   Lines<T> keys_, values_;  // of some keys, in panels
 };
 
+// The row's arguments and outputs, and what follows from them.
 struct BackwardCall {
-  explicit BackwardCall(const bp_call* of)
-      : call(of), query(tensor_arg(of, 2)), key(tensor_arg(of, 3)), value(tensor_arg(of, 4)),
+  BackwardCall(In grad_in, const std::optional<In>& grad_logsumexp, In query_in, In key_in,
+               In value_in, const std::optional<In>& attn_mask, In result_in, In logsumexp_in,
+               bool causal, double scale_in, Out grad_query, Out grad_key, Out grad_value)
+      : grad(grad_in.abi()), by_logsumexp(tensor_or_null(grad_logsumexp)), query(query_in.abi()),
+        key(key_in.abi()), value(value_in.abi()), mask(tensor_or_null(attn_mask)),
+        result(result_in.abi()), logsumexp(logsumexp_in.abi()), is_causal(causal), scale(scale_in),
+        by_query(grad_query.abi()), by_key(grad_key.abi()), by_value(grad_value.abi()),
         num_heads(query.dl.shape[1]),
         shared_heads(key.dl.shape[1]), sizes{query.dl.shape[2], key.dl.shape[2], query.dl.shape[3],
                                              value.dl.shape[3]},
         is_split(query.dtype != BP_F64 && suits_split_attention(sizes)),
         block(is_split ? split_blocks : vector_blocks) {}
 
-  const bp_call* call;
+  const bp_tensor& grad;
+  const bp_tensor* by_logsumexp;
   const bp_tensor &query, &key, &value;
+  const bp_tensor* mask;
+  const bp_tensor &result, &logsumexp;
+  bool is_causal;
+  double scale;
+  const bp_tensor &by_query, &by_key, &by_value;
   int64_t num_heads, shared_heads;
   HeadSizes sizes;
   bool is_split;
@@ -287,12 +298,10 @@ struct BackwardCall {
 template <class T> class Backward {
  public:
   explicit Backward(const BackwardCall& of)
-      : of_(of), grad_(tensor_arg(of.call, 0)), query_(of.query), key_(of.key), value_(of.value),
-        result_(tensor_arg(of.call, 6)), by_query_(*of.call->outputs[0]),
-        by_key_(*of.call->outputs[1]), by_value_(*of.call->outputs[2]),
-        bias_(of.call->args[5], of.call->args[8].u.i != 0, of.block),
-        scale_(static_cast<T>(scale_arg(of.call, 9))), by_vectors_(of.sizes),
-        shift_(static_cast<size_t>(of.sizes.num_queries)),
+      : of_(of), grad_(of.grad), query_(of.query), key_(of.key), value_(of.value),
+        result_(of.result), by_query_(of.by_query), by_key_(of.by_key), by_value_(of.by_value),
+        bias_(of.mask, of.is_causal, of.block), scale_(static_cast<T>(of.scale)),
+        by_vectors_(of.sizes), shift_(static_cast<size_t>(of.sizes.num_queries)),
         numbers_(static_cast<size_t>(2 * of.block.queries * scores_row<T>(of.block))),
         weights_{numbers_.data(), scores_row<T>(of.block)},
         by_scores_{weights_.data + of.block.queries * weights_.row, weights_.row} {
@@ -341,9 +350,8 @@ template <class T> class Backward {
     const RowsOfHead<T> results = result_.load(b, h);
     tile::dot_rows(shift_.data(), rows_.grads.data, rows_.grads.row, results.data, results.row,
                    of_.sizes.num_queries, of_.sizes.value_size);
-    const bp_value& by_logsumexp = of_.call->args[1];
-    if (by_logsumexp.tag != BP_TENSOR) return;
-    const T* const more = row_of_head(*by_logsumexp.u.tensor, b, h);
+    if (of_.by_logsumexp == nullptr) return;
+    const T* const more = row_of_head(*of_.by_logsumexp, b, h);
     for (size_t i = 0; i < shift_.size(); ++i) shift_[i] -= more[i];
   }
   const T* row_of_head(const bp_tensor& tensor, int64_t b, int64_t h) const {
@@ -364,7 +372,7 @@ template <class T> class Backward {
     tile::SoftmaxBackStep<T> step{
         {weights_.data, nullptr, weights_.row, 0, at.rows, at.columns, scale_ / products_->unit()},
         by_scores_.data,
-        row_of_head(tensor_arg(of_.call, 7), at.b, at.h) + at.query,
+        row_of_head(of_.logsumexp, at.b, at.h) + at.query,
         shift_.data() + at.query};
     bias_.set(step.block, at);
     tile::step_softmax_back(step);
@@ -383,35 +391,52 @@ template <class T> class Backward {
   RowsOfBackward<T> rows_{};
 };
 
-bp_code run_attention_backward(void*, const bp_call* call) {
-  return guarded("cpu: attention_backward", [&] {
-    const BackwardCall of(call);
-    const int64_t products = of.num_heads / of.shared_heads * of.sizes.num_queries *
-                             of.sizes.num_keys * std::max<int64_t>(1, of.sizes.size);
-    const int64_t grain = std::max<int64_t>(1, products_per_thread / products);
-    parallel_for(of.query.dl.shape[0] * of.shared_heads, grain, [&](int64_t begin, int64_t end) {
-      if (of.query.dtype == BP_F64)
-        Backward<double>(of).run(begin, end);
-      else
-        Backward<float>(of).run(begin, end);
-    });
-    return bp_code{BP_OK};
+Status run_attention_backward(Stream, In grad, std::optional<In> grad_logsumexp, In query, In key,
+                              In value, std::optional<In> attn_mask, In result, In logsumexp,
+                              bool is_causal, double scale, Out grad_query, Out grad_key,
+                              Out grad_value) {
+  const BackwardCall of(grad, grad_logsumexp, query, key, value, attn_mask, result, logsumexp,
+                        is_causal, scale, grad_query, grad_key, grad_value);
+  const int64_t products = of.num_heads / of.shared_heads * of.sizes.num_queries *
+                           of.sizes.num_keys * std::max<int64_t>(1, of.sizes.size);
+  const int64_t grain = std::max<int64_t>(1, products_per_thread / products);
+  parallel_for(of.query.dl.shape[0] * of.shared_heads, grain, [&](int64_t begin, int64_t end) {
+    if (of.query.dtype == BP_F64)
+      Backward<double>(of).run(begin, end);
+    else
+      Backward<float>(of).run(begin, end);
   });
+  return ok;
 }
+
+// Of the logarithms of sums.
+constexpr DtypeSet logs = DtypeSet(f32) | f64;
 
 }  // namespace
 
-void add_attention_kernels(const bp_host& host, KernelList& list) {
-  const bp_arg values = tensor_place(floating_dtypes);
-  const bp_arg mask = tensor_place(floating_dtypes | dtype_set({BP_BOOL}));
-  const bp_arg sums = tensor_place(dtype_set({BP_F32, BP_F64}), BP_LAYOUT_CONTIGUOUS);
-  const bp_arg other = any_place();
-  list.add(host, "native_attention", {values, values, values, mask, other, other, values, sums},
-           run_attention);
-  list.add(host, "attention_backward",
-           {values, sums, values, values, values, mask, values, sums, other, other, values, values,
-            values},
-           run_attention_backward);
+void add_attention_kernels(Kernels& k) {
+  using forward = op::native_attention::place;
+  k.add<op::native_attention>(run_attention)
+      .dtypes(floating)
+      .dtypes(forward::attn_mask, floating, boolean)
+      .dtypes(forward::result, floating)
+      .dtypes(forward::logsumexp, logs)
+      .layouts(strided)
+      .layouts(forward::logsumexp, contiguous)
+      .deterministic();
+  using backward = op::attention_backward::place;
+  k.add<op::attention_backward>(run_attention_backward)
+      .dtypes(floating)
+      .dtypes(backward::grad_logsumexp, logs)
+      .dtypes(backward::attn_mask, floating, boolean)
+      .dtypes(backward::logsumexp, logs)
+      .dtypes(backward::grad_query, floating)
+      .dtypes(backward::grad_key, floating)
+      .dtypes(backward::grad_value, floating)
+      .layouts(strided)
+      .layouts(backward::grad_logsumexp, contiguous)
+      .layouts(backward::logsumexp, contiguous)
+      .deterministic();
 }
 
 }  // namespace bp::cpu

@@ -118,9 +118,9 @@ void transpose_to_panels(T* to, const RowsOfHead<T>& from, int64_t begin, int64_
 // What is added to scores: a mask, and the end of causal rows.
 template <class T> class Bias {
  public:
-  Bias(const bp_value& mask, bool is_causal, const BlockSizes& block)
-      : mask_(mask.tag == BP_TENSOR ? mask.u.tensor : nullptr), is_causal_(is_causal),
-        block_(block) {
+  // `mask` may be NULL.
+  Bias(const bp_tensor* mask, bool is_causal, const BlockSizes& block)
+      : mask_(mask), is_causal_(is_causal), block_(block) {
     if (mask_ != nullptr && mask_->dtype != BP_BOOL && mask_->itemsize != sizeof(T))
       load_ = tile::find_convert(mask_->dtype, sizeof(T) == 8 ? BP_F64 : BP_F32);
   }

@@ -71,8 +71,8 @@ double number_at(const bp_tensor& tensor, int64_t i) {
   return tensor.dtype == BP_F64 ? data_of<double>(tensor)[i]
                                 : static_cast<double>(data_of<float>(tensor)[i]);
 }
-double number_or(const bp_value& value, int64_t i, double otherwise) {
-  return value.tag == BP_TENSOR ? number_at(*value.u.tensor, i) : otherwise;
+double number_or(const std::optional<In>& given, int64_t i, double otherwise) {
+  return given ? number_at(given->abi(), i) : otherwise;
 }
 void set_number(const bp_tensor& tensor, int64_t i, double value) {
   if (tensor.dtype == BP_F64)
@@ -80,83 +80,81 @@ void set_number(const bp_tensor& tensor, int64_t i, double value) {
   else
     data_of<float>(tensor)[i] = static_cast<float>(value);
 }
-double eps_of(const bp_value& value) {
-  return value.tag == BP_DOUBLE ? value.u.f : static_cast<double>(value.u.i);
+bool takes_rows(In a) {
+  return a.numel() / (a.size(0) * a.size(1)) >= shortest_row;
 }
 
-bp_code takes_rows(const bp_call* call, uint32_t place) {
-  const bp_tensor& a = tensor_arg(call, place);
-  return a.numel / (a.dl.shape[0] * a.dl.shape[1]) >= shortest_row ? BP_OK : BP_UNSUPPORTED;
-}
-bp_code takes_forward(void*, const bp_call* call) {
-  return takes_rows(call, 0);
-}
-bp_code takes_backward(void*, const bp_call* call) {
-  return takes_rows(call, 1);
-}
-
-// native_batch_norm(a, weight, bias, eps) -> (result, mean, variance)
-bp_code run_batch_norm(void*, const bp_call* call) {
-  return guarded("cpu: native_batch_norm", [&] {
-    const bp_tensor &a = tensor_arg(call, 0), &out = *call->outputs[0];
-    const Channels channels(a);
-    const double size = channels.size_of_channel(), eps = eps_of(call->args[3]);
-    const bool past_caches = channels.streams(out, 2);
-    channels.for_each([&](int64_t c) {
-      // Around the first element, the squares of values far from 0 keep their digits.
-      const double near = channels.is_f64 ? *reinterpret_cast<double*>(channels.row(a, 0, c))
-                                          : *reinterpret_cast<float*>(channels.row(a, 0, c));
-      const double mean = near + channels.sums(a, nullptr, c, near).first / size;
-      const double variance = channels.sums(a, nullptr, c, mean).second / size;
-      tile::AffineRow affine{};
-      affine.center = mean;
-      affine.slope = number_or(call->args[1], c, 1) / std::sqrt(variance + eps);
-      affine.shift = number_or(call->args[2], c, 0);
-      affine.streams = past_caches;
-      channels.write(out, a, nullptr, c, affine);
-      set_number(*call->outputs[1], c, mean);
-      set_number(*call->outputs[2], c, variance);
-    });
-    return bp_code{BP_OK};
+Status batch_norm(Stream, In input, std::optional<In> weight, std::optional<In> bias, double eps,
+                  Out result, Out means, Out variances) {
+  const bp_tensor &a = input.abi(), &out = result.abi();
+  const Channels channels(a);
+  const double size = channels.size_of_channel();
+  const bool past_caches = channels.streams(out, 2);
+  channels.for_each([&](int64_t c) {
+    // Around the first element, the squares of values far from 0 keep their digits.
+    const double near = channels.is_f64 ? *reinterpret_cast<double*>(channels.row(a, 0, c))
+                                        : *reinterpret_cast<float*>(channels.row(a, 0, c));
+    const double mean = near + channels.sums(a, nullptr, c, near).first / size;
+    const double variance = channels.sums(a, nullptr, c, mean).second / size;
+    tile::AffineRow affine{};
+    affine.center = mean;
+    affine.slope = number_or(weight, c, 1) / std::sqrt(variance + eps);
+    affine.shift = number_or(bias, c, 0);
+    affine.streams = past_caches;
+    channels.write(out, a, nullptr, c, affine);
+    set_number(means.abi(), c, mean);
+    set_number(variances.abi(), c, variance);
   });
+  return ok;
 }
 
-// batch_norm_backward(grad, a, weight, mean, variance, eps) -> (by a, by weight, by bias)
-bp_code run_batch_norm_backward(void*, const bp_call* call) {
-  return guarded("cpu: batch_norm_backward", [&] {
-    const bp_tensor &grad = tensor_arg(call, 0), &a = tensor_arg(call, 1);
-    const bp_tensor& out = *call->outputs[0];
-    const Channels channels(a);
-    const double size = channels.size_of_channel(), eps = eps_of(call->args[5]);
-    const bool past_caches = channels.streams(out, 3);
-    channels.for_each([&](int64_t c) {
-      const double mean = number_at(tensor_arg(call, 3), c);
-      const double rstd = 1 / std::sqrt(number_at(tensor_arg(call, 4), c) + eps);
-      const tile::NormSums sums = channels.sums(a, &grad, c, mean);
-      tile::AffineRow affine{};
-      affine.center = mean;
-      affine.factor = number_or(call->args[2], c, 1) * rstd;
-      affine.slope = -affine.factor * rstd * rstd * sums.second / size;
-      affine.shift = -affine.factor * sums.first / size;
-      affine.streams = past_caches;
-      channels.write(out, a, &grad, c, affine);
-      set_number(*call->outputs[1], c, sums.second * rstd);
-      set_number(*call->outputs[2], c, sums.first);
-    });
-    return bp_code{BP_OK};
+Status batch_norm_backward(Stream, In by_result, In input, std::optional<In> weight, In means,
+                           In variances, double eps, Out by_input, Out by_weight, Out by_bias) {
+  const bp_tensor &grad = by_result.abi(), &a = input.abi(), &out = by_input.abi();
+  const Channels channels(a);
+  const double size = channels.size_of_channel();
+  const bool past_caches = channels.streams(out, 3);
+  channels.for_each([&](int64_t c) {
+    const double mean = number_at(means.abi(), c);
+    const double rstd = 1 / std::sqrt(number_at(variances.abi(), c) + eps);
+    const tile::NormSums sums = channels.sums(a, &grad, c, mean);
+    tile::AffineRow affine{};
+    affine.center = mean;
+    affine.factor = number_or(weight, c, 1) * rstd;
+    affine.slope = -affine.factor * rstd * rstd * sums.second / size;
+    affine.shift = -affine.factor * sums.first / size;
+    affine.streams = past_caches;
+    channels.write(out, a, &grad, c, affine);
+    set_number(by_weight.abi(), c, sums.second * rstd);
+    set_number(by_bias.abi(), c, sums.first);
   });
+  return ok;
 }
 
 }  // namespace
 
-void add_batch_norm_kernels(const bp_host& host, KernelList& list) {
-  const bp_arg values = tensor_place(dtype_set({BP_F32, BP_F64}), BP_LAYOUT_CONTIGUOUS);
-  const bp_arg other = any_place();
-  list.add(host, "native_batch_norm", {values, values, values, other, values, values, values},
-           run_batch_norm, BP_KERNEL_DETERMINISTIC, nullptr, takes_forward);
-  list.add(host, "batch_norm_backward",
-           {values, values, values, values, values, other, values, values, values},
-           run_batch_norm_backward, BP_KERNEL_DETERMINISTIC, nullptr, takes_backward);
+void add_batch_norm_kernels(Kernels& k) {
+  constexpr DtypeSet values = DtypeSet(f32) | f64;
+  using forward = op::native_batch_norm::place;
+  k.add<op::native_batch_norm>(batch_norm)
+      .dtypes(values)
+      .dtypes(forward::result, values)
+      .dtypes(forward::mean, values)
+      .dtypes(forward::variance, values)
+      .deterministic()
+      .supports([](Stream, In a, std::optional<In>, std::optional<In>, double, Out, Out, Out) {
+        return takes_rows(a);
+      });
+  using backward = op::batch_norm_backward::place;
+  k.add<op::batch_norm_backward>(batch_norm_backward)
+      .dtypes(values)
+      .dtypes(backward::grad_a, values)
+      .dtypes(backward::grad_weight, values)
+      .dtypes(backward::grad_bias, values)
+      .deterministic()
+      .supports([](Stream, In, In a, std::optional<In>, In, In, double, Out, Out, Out) {
+        return takes_rows(a);
+      });
 }
 
 }  // namespace bp::cpu

@@ -27,38 +27,36 @@ void copy_rows(const bp_tensor& from, char* to, uint64_t to_row_bytes, int64_t d
   });
 }
 
-bp_code cat(void*, const bp_call* call) noexcept {
-  return guarded("cat", [&]() -> bp_code {
-    const auto* const* tensors = static_cast<const bp_tensor* const*>(call->args[0].u.ptr);
-    const uint32_t count = call->args[0].aux;
-    const int64_t dim = int_arg(call, 1);
-    const bp_tensor& out = *call->outputs[0];
-    const uint64_t row_bytes = inner_size(out, dim) * out.itemsize;
-    const uint64_t step_bytes = inner_size(out, dim + 1) * out.itemsize;
-    char* to = address(out);
-    for (uint32_t i = 0; i < count; ++i) {
-      const bp_tensor& from = *tensors[i];
-      if (from.numel == 0) continue;
-      if (is_contiguous(from)) {
-        copy_rows(from, to, row_bytes, dim);
-      } else {
-        visit_itemsize(from.itemsize, [&]<class T>(Tag<T>) {
-          copy_strided(shape_of(from), reinterpret_cast<T*>(to), out.dl.strides, data_of<T>(from),
-                       from.dl.strides);
-        });
-      }
-      to += from.dl.shape[dim] * step_bytes;
+Status cat(Stream, InList tensors, int64_t dim, Out result) {
+  const bp_tensor& out = result.abi();
+  const uint64_t row_bytes = inner_size(out, dim) * out.itemsize;
+  const uint64_t step_bytes = inner_size(out, dim + 1) * out.itemsize;
+  char* to = address(out);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const bp_tensor& from = tensors[i].abi();
+    if (from.numel == 0) continue;
+    if (is_contiguous(from)) {
+      copy_rows(from, to, row_bytes, dim);
+    } else {
+      visit_itemsize(from.itemsize, [&]<class T>(Tag<T>) {
+        copy_strided(shape_of(from), reinterpret_cast<T*>(to), out.dl.strides, data_of<T>(from),
+                     from.dl.strides);
+      });
     }
-    return BP_OK;
-  });
+    to += from.dl.shape[dim] * step_bytes;
+  }
+  return ok;
 }
 
 }  // namespace
 
-void add_cat_kernels(const bp_host& host, KernelList& list) {
-  list.add(host, "cat",
-           {tensor_place(all_dtypes), any_place(), tensor_place(all_dtypes, BP_LAYOUT_CONTIGUOUS)},
-           cat);
+void add_cat_kernels(Kernels& k) {
+  k.add<op::cat>(cat)
+      .dtypes(all)
+      .dtypes(op::cat::place::out, all)
+      .layouts(strided)
+      .layouts(op::cat::place::out, contiguous)
+      .deterministic();
 }
 
 }  // namespace bp::cpu

@@ -17,16 +17,17 @@ struct Convolution {
   const bp_tensor* large;
   const bp_tensor* small;
   const bp_tensor* weight;
-  const bp_tensor* bias = nullptr;  // forwards alone
-  const bp_value* stride;           // then padding and dilation
+  const bp_tensor* bias;  // forwards alone; may be NULL
+  Ints stride, padding, dilation;
   int64_t groups;
 
   int rank() const { return large->dl.ndim - 2; }
-  int64_t list(int which, int dim) const {
-    const bp_value& value = stride[which];
-    return static_cast<const int64_t*>(value.u.ptr)[value.aux == 1 ? 0 : dim];
-  }
 };
+
+// One number is for all dimensions.
+int64_t of_dim(Ints list, int dim) {
+  return list[list.size() == 1 ? 0 : static_cast<size_t>(dim)];
+}
 
 Order order_of(const bp_tensor& tensor) {
   if (is_contiguous(tensor)) return row_major;
@@ -139,9 +140,9 @@ bool fill_key(const Convolution& c, ConvolutionKey& key) {
   std::copy_n(c.small->dl.shape, key.rank + 2, key.small);
   std::copy_n(c.weight->dl.shape, key.rank + 2, key.weight);
   for (int dim = 0; dim < key.rank; ++dim) {
-    key.stride[dim] = c.list(0, dim);
-    key.padding[dim] = key.padding_behind[dim] = c.list(1, dim);
-    key.dilation[dim] = c.list(2, dim);
+    key.stride[dim] = of_dim(c.stride, dim);
+    key.padding[dim] = key.padding_behind[dim] = of_dim(c.padding, dim);
+    key.dilation[dim] = of_dim(c.dilation, dim);
     const int64_t reach = key.dilation[dim] * (key.weight[dim + 2] - 1) + 1;
     const int64_t room = key.large[dim + 2] + 2 * key.padding[dim] - reach;
     if (room / key.stride[dim] + 1 == key.small[dim + 2]) continue;
@@ -185,9 +186,9 @@ bool is_empty(const Convolution& c) {
 }
 
 // Asked before the outputs have memory: makes the primitive that the call will run.
-bp_code has_way(const Convolution& c) {
+bool has_way(const Convolution& c) {
   ConvolutionKey key;
-  if (is_empty(c) || !fill_key(c, key)) return BP_UNSUPPORTED;
+  if (is_empty(c) || !fill_key(c, key)) return false;
   const auto order = [](const bp_tensor& tensor) {
     const Order own = order_of(tensor);
     return own == other_order ? row_major : own;
@@ -197,7 +198,7 @@ bp_code has_way(const Convolution& c) {
   key.large_order = order(*c.large);
   key.small_order = order(*c.small);
   key.weight_order = order(*c.weight);
-  return primitive_for(key).run ? BP_OK : BP_UNSUPPORTED;
+  return static_cast<bool>(primitive_for(key).run);
 }
 
 bp_code convolve(const bp_call* call, const Convolution& c) {
@@ -215,10 +216,6 @@ bp_code convolve(const bp_call* call, const Convolution& c) {
 }
 
 // ---- The rows
-
-const bp_tensor* optional_tensor(const bp_call* call, uint32_t place) {
-  return call->args[place].tag == BP_TENSOR ? call->args[place].u.tensor : nullptr;
-}
 
 // oneDNN adds it forwards alone.
 void add_bias(const bp_tensor& result, const bp_tensor& bias) {
@@ -238,60 +235,70 @@ void add_bias(const bp_tensor& result, const bp_tensor& bias) {
   });
 }
 
-Convolution read_convolution(const bp_call* call) {
-  const bool transposed = call->args[6].u.i != 0;
-  const bp_tensor* const a = &tensor_arg(call, 0);
-  const bp_tensor* const result = call->outputs[0];
-  return {transposed ? to_input : forwards,
-          transposed ? result : a,
-          transposed ? a : result,
-          &tensor_arg(call, 1),
-          transposed ? nullptr : optional_tensor(call, 2),
-          call->args + 3,
-          int_arg(call, 8)};
+Convolution convolution_of(In a, In weight, const std::optional<In>& bias, Ints stride,
+                           Ints padding, Ints dilation, bool transposed, int64_t groups,
+                           Out result) {
+  const bp_tensor &from = a.abi(), &to = result.abi();
+  if (transposed) {
+    return {to_input, &to, &from, &weight.abi(), nullptr, stride, padding, dilation, groups};
+  }
+  return {forwards, &from,   &to,      &weight.abi(), tensor_or_null(bias),
+          stride,   padding, dilation, groups};
 }
 
-Convolution read_backward_weight(const bp_call* call) {
-  return {to_weight, &tensor_arg(call, 1), &tensor_arg(call, 0), call->outputs[0],
-          nullptr,   call->args + 3,       int_arg(call, 6)};
+Status convolution(Call call, In a, In weight, std::optional<In> bias, Ints stride, Ints padding,
+                   Ints dilation, bool transposed, Ints, int64_t groups, Out result) {
+  const bp_code code = convolve(&call.abi(), convolution_of(a, weight, bias, stride, padding,
+                                                            dilation, transposed, groups, result));
+  if (code == BP_OK && transposed && bias) add_bias(result.abi(), bias->abi());
+  return Status::from_host(code);
 }
 
-bp_code convolution(void*, const bp_call* call) noexcept {
-  return guarded("convolution", [&]() -> bp_code {
-    const Convolution c = read_convolution(call);
-    const bp_code code = convolve(call, c);
-    const bp_tensor* const bias = optional_tensor(call, 2);
-    if (code == BP_OK && c.way == to_input && bias) add_bias(*call->outputs[0], *bias);
-    return code;
-  });
+bool takes_convolution(Stream, In a, In weight, std::optional<In> bias, Ints stride, Ints padding,
+                       Ints dilation, bool transposed, Ints, int64_t groups, Out result) {
+  return has_way(
+      convolution_of(a, weight, bias, stride, padding, dilation, transposed, groups, result));
 }
 
-bp_code takes_convolution(void*, const bp_call* call) noexcept {
-  return guarded("convolution", [&]() -> bp_code { return has_way(read_convolution(call)); });
+Convolution backward_weight_of(In grad_output, In a, Ints stride, Ints padding, Ints dilation,
+                               int64_t groups, Out result) {
+  return {to_weight, &a.abi(), &grad_output.abi(), &result.abi(), nullptr,
+          stride,    padding,  dilation,           groups};
 }
 
-bp_code convolution_backward_weight(void*, const bp_call* call) noexcept {
-  return guarded("convolution_backward_weight",
-                 [&]() -> bp_code { return convolve(call, read_backward_weight(call)); });
+Status backward_weight(Call call, In grad_output, In a, Ints, Ints stride, Ints padding,
+                       Ints dilation, int64_t groups, Out result) {
+  return Status::from_host(convolve(
+      &call.abi(), backward_weight_of(grad_output, a, stride, padding, dilation, groups, result)));
 }
 
-bp_code takes_backward_weight(void*, const bp_call* call) noexcept {
-  return guarded("convolution_backward_weight",
-                 [&]() -> bp_code { return has_way(read_backward_weight(call)); });
+bool takes_backward_weight(Stream, In grad_output, In a, Ints, Ints stride, Ints padding,
+                           Ints dilation, int64_t groups, Out result) {
+  return has_way(backward_weight_of(grad_output, a, stride, padding, dilation, groups, result));
 }
 
 }  // namespace
 
-void add_convolution_kernels(const bp_host& host, KernelList& list) {
-  constexpr bp_dtype_set dtypes = dtype_set({BP_F32, BP_BF16});
-  constexpr uint32_t layouts = BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_CHANNELS_LAST;
-  constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC | BP_KERNEL_SCRATCH;
-  const bp_arg in = tensor_place(dtypes), no = any_place();
-  list.add(host, "convolution", {in, in, in, no, no, no, no, no, no, tensor_place(dtypes, layouts)},
-           convolution, flags, nullptr, takes_convolution);
-  list.add(host, "convolution_backward_weight",
-           {in, in, no, no, no, no, no, tensor_place(dtypes, BP_LAYOUT_CONTIGUOUS)},
-           convolution_backward_weight, flags, nullptr, takes_backward_weight);
+void add_convolution_kernels(Kernels& k) {
+  constexpr DtypeSet dtypes = DtypeSet(f32) | bf16;
+  using forward = op::convolution::place;
+  k.add<op::convolution>(convolution)
+      .dtypes(dtypes)
+      .dtypes(forward::out, dtypes)
+      .layouts(strided)
+      .layouts(forward::out, contiguous, bp::channels_last)
+      .deterministic()
+      .scratch()
+      .supports(takes_convolution);
+  using backward = op::convolution_backward_weight::place;
+  k.add<op::convolution_backward_weight>(backward_weight)
+      .dtypes(dtypes)
+      .dtypes(backward::out, dtypes)
+      .layouts(strided)
+      .layouts(backward::out, contiguous)
+      .deterministic()
+      .scratch()
+      .supports(takes_backward_weight);
 }
 
 }  // namespace bp::cpu

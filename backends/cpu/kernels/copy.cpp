@@ -1,6 +1,5 @@
 // copy and cast, for any strides on both sides.
 #include <algorithm>
-#include <memory>
 
 #include "host.hpp"
 #include "kernels/kernels.hpp"
@@ -38,6 +37,10 @@ tile::Primitive identity_for(uint32_t dtype) {
   }
 }
 
+// Where both rows have what is copied.
+constexpr auto copied_place = static_cast<uint8_t>(op::copy::place::a);
+static_assert(copied_place == static_cast<uint8_t>(op::cast::place::a));
+
 // One tensor's elements into the other's, with a conversion on the way if the dtypes differ.
 Program copy_program(uint32_t from, uint32_t to, const Convert& convert) {
   Program program{};
@@ -45,7 +48,7 @@ Program copy_program(uint32_t from, uint32_t to, const Convert& convert) {
   program.compute_dtype = program.out_dtype = to;
   if (from != to) program.load = convert;
   program.num_inputs = 1;
-  program.inputs[0] = {0, 0};
+  program.inputs[0] = {copied_place, 0};
   program.num_registers = 2;
   program.num_steps = 1;
   program.steps[0] = {identity_for(to), 1, 0, 0, 0};
@@ -97,35 +100,33 @@ void copy_turned(Space space, int turned, const bp_tensor& out, const bp_tensor&
   });
 }
 
-// What both kernels know.
+// What both kernels know, filled where they are declared, before they run.
 struct Copies {
   Convert converts[BP_NUM_DTYPES][BP_NUM_DTYPES];
   Program programs[BP_NUM_DTYPES];  // for equal dtypes
 };
+constinit Copies copies{};
 
-bp_code run_copy(void* self, const bp_call* call) {
-  const bp_tensor& out = *call->outputs[0];
-  const bp_tensor& from = tensor_arg(call, 0);
+Status run_copy(Call call, In a, Out result) {
+  const bp_tensor &out = result.abi(), &from = a.abi();
   const int64_t bytes = out.numel * out.itemsize;
-  return guarded("cpu: copy", [&] {
-    if (is_contiguous(out) && is_contiguous(from)) {
-      copy_bytes(data_of<char>(out), data_of<char>(from), static_cast<uint64_t>(bytes));
-      return bp_code{BP_OK};
-    }
-    Space space;
-    space.set_shape(out);
-    space.add(out);
-    space.add(from);
-    space.join();
-    if (space.is_flat(0) && space.is_flat(1)) {
-      copy_bytes(data_of<char>(out), data_of<char>(from), static_cast<uint64_t>(bytes));
-    } else if (const int turned = turned_dim(space); turned >= 0) {
-      copy_turned(space, turned, out, from);
-    } else {
-      tile::run(static_cast<const Copies*>(self)->programs[out.dtype], *call);
-    }
-    return bp_code{BP_OK};
-  });
+  if (is_contiguous(out) && is_contiguous(from)) {
+    copy_bytes(data_of<char>(out), data_of<char>(from), static_cast<uint64_t>(bytes));
+    return ok;
+  }
+  Space space;
+  space.set_shape(out);
+  space.add(out);
+  space.add(from);
+  space.join();
+  if (space.is_flat(0) && space.is_flat(1)) {
+    copy_bytes(data_of<char>(out), data_of<char>(from), static_cast<uint64_t>(bytes));
+  } else if (const int turned = turned_dim(space); turned >= 0) {
+    copy_turned(space, turned, out, from);
+  } else {
+    tile::run(copies.programs[out.dtype], call.abi());
+  }
+  return ok;
 }
 
 // Contiguous on both sides.
@@ -148,34 +149,33 @@ void cast_run(const Convert& convert, char* out, const char* from, int64_t numel
   });
 }
 
-bp_code run_cast(void* self, const bp_call* call) {
-  const bp_tensor& out = *call->outputs[0];
-  const bp_tensor& from = tensor_arg(call, 0);
-  if (out.dtype == from.dtype) return run_copy(self, call);
-  const Convert& convert = static_cast<const Copies*>(self)->converts[from.dtype][out.dtype];
-  return guarded("cpu: cast", [&] {
-    if (is_contiguous(out) && is_contiguous(from)) {
-      cast_run(convert, data_of<char>(out), data_of<char>(from), out.numel);
-    } else {
-      tile::run(copy_program(from.dtype, out.dtype, convert), *call);
-    }
-    return bp_code{BP_OK};
-  });
+Status run_cast(Call call, In a, Dtype, Out result) {
+  const bp_tensor &out = result.abi(), &from = a.abi();
+  if (out.dtype == from.dtype) return run_copy(call, a, result);
+  const Convert& convert = copies.converts[from.dtype][out.dtype];
+  if (is_contiguous(out) && is_contiguous(from)) {
+    cast_run(convert, data_of<char>(out), data_of<char>(from), out.numel);
+  } else {
+    tile::run(copy_program(from.dtype, out.dtype, convert), call.abi());
+  }
+  return ok;
+}
+
+template <class Op, class F> void add_copy(Kernels& k, F run) {
+  k.add<Op>(run).dtypes(all).dtypes(Op::place::out, all).layouts(strided).deterministic();
 }
 
 }  // namespace
 
-void add_copy_kernels(const bp_host& host, KernelList& list) {
-  Copies* copies = list.keep(std::make_unique<Copies>());
+void add_copy_kernels(Kernels& k) {
   for (uint32_t from = 0; from < BP_NUM_DTYPES; ++from) {
     for (uint32_t to = 0; to < BP_NUM_DTYPES; ++to) {
-      copies->converts[from][to] = tile::find_convert(from, to);
+      copies.converts[from][to] = tile::find_convert(from, to);
     }
-    copies->programs[from] = copy_program(from, from, copies->converts[from][from]);
+    copies.programs[from] = copy_program(from, from, copies.converts[from][from]);
   }
-  const bp_arg place = tensor_place(all_dtypes);
-  list.add(host, "copy", {place, place}, run_copy, BP_KERNEL_DETERMINISTIC, copies);
-  list.add(host, "cast", {place, any_place(), place}, run_cast, BP_KERNEL_DETERMINISTIC, copies);
+  add_copy<op::copy>(k, run_copy);
+  add_copy<op::cast>(k, run_cast);
 }
 
 }  // namespace bp::cpu

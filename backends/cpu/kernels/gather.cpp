@@ -13,9 +13,9 @@ namespace {
 
 constexpr bp_dtype_set index_dtypes = dtype_set({BP_I32, BP_I64});
 
-// Calls f(Tag<I>) with the type of the indices.
-template <class F> bp_code with_index_type(const bp_tensor& index, F&& f) {
-  return index.dtype == BP_I32 ? f(Tag<int32_t>{}) : f(Tag<int64_t>{});
+// Calls f(Tag<I>), which returns a code, with the type of the indices.
+template <class F> Status with_index_type(const bp_tensor& index, F&& f) {
+  return Status::from_host(index.dtype == BP_I32 ? f(Tag<int32_t>{}) : f(Tag<int64_t>{}));
 }
 
 // One row of a walk: `count` elements along the last dimension of the indices.
@@ -110,18 +110,14 @@ void run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_
                });
 }
 
-bp_code gather(void*, const bp_call* call) noexcept {
-  return guarded("gather", [&] {
-    const bp_tensor& a = tensor_arg(call, 0);
-    const bp_tensor& index = tensor_arg(call, 2);
-    const int64_t dim = int_arg(call, 1);
-    return with_index_type(index, [&]<class I>(Tag<I>) {
-      const bp_code code = check_indices<I>("gather", index, dim, size_of(a, dim));
-      if (code != BP_OK) return code;
-      visit_itemsize(a.itemsize,
-                     [&]<class T>(Tag<T>) { run_gather<T, I>(*call->outputs[0], a, dim, index); });
-      return bp_code{BP_OK};
-    });
+Status gather(Stream, In from, int64_t dim, In places, Out out) {
+  const bp_tensor &a = from.abi(), &index = places.abi();
+  return with_index_type(index, [&]<class I>(Tag<I>) {
+    const bp_code code = check_indices<I>("gather", index, dim, size_of(a, dim));
+    if (code != BP_OK) return code;
+    visit_itemsize(a.itemsize,
+                   [&]<class T>(Tag<T>) { run_gather<T, I>(out.abi(), a, dim, index); });
+    return bp_code{BP_OK};
   });
 }
 
@@ -174,27 +170,21 @@ int64_t block_bytes_behind(const bp_tensor& a, int64_t dim) {
   return expected * a.itemsize;
 }
 
-bp_code index_select(void*, const bp_call* call) noexcept {
-  return guarded("index_select", [&] {
-    const bp_tensor& a = tensor_arg(call, 0);
-    const bp_tensor& index = tensor_arg(call, 2);
-    const bp_tensor& out = *call->outputs[0];
-    const int64_t dim = int_arg(call, 1);
-    return with_index_type(index, [&]<class I>(Tag<I>) {
-      const bp_code code = check_indices<I>("index_select", index, dim, size_of(a, dim));
-      if (code != BP_OK) return code;
-      const IndexRow<I> row{data_of<I>(index), index.dl.ndim == 0 ? 1 : index.dl.strides[0]};
-      const int64_t block_bytes = block_bytes_behind(a, dim);
-      if (a.dl.ndim == 0) {
-        std::memcpy(address(out), address(a), a.itemsize);
-      } else if (block_bytes > static_cast<int64_t>(a.itemsize)) {
-        select_blocks<I>(out, a, dim, row, block_bytes);
-      } else {
-        visit_itemsize(a.itemsize,
-                       [&]<class T>(Tag<T>) { select_elements<T, I>(out, a, dim, row); });
-      }
-      return bp_code{BP_OK};
-    });
+Status index_select(Stream, In from, int64_t dim, In places, Out result) {
+  const bp_tensor &a = from.abi(), &index = places.abi(), &out = result.abi();
+  return with_index_type(index, [&]<class I>(Tag<I>) {
+    const bp_code code = check_indices<I>("index_select", index, dim, size_of(a, dim));
+    if (code != BP_OK) return code;
+    const IndexRow<I> row{data_of<I>(index), index.dl.ndim == 0 ? 1 : index.dl.strides[0]};
+    const int64_t block_bytes = block_bytes_behind(a, dim);
+    if (a.dl.ndim == 0) {
+      std::memcpy(address(out), address(a), a.itemsize);
+    } else if (block_bytes > static_cast<int64_t>(a.itemsize)) {
+      select_blocks<I>(out, a, dim, row, block_bytes);
+    } else {
+      visit_itemsize(a.itemsize, [&]<class T>(Tag<T>) { select_elements<T, I>(out, a, dim, row); });
+    }
+    return bp_code{BP_OK};
   });
 }
 
@@ -260,33 +250,26 @@ void run_scatter_add(const bp_tensor& out, int64_t dim, const bp_tensor& index,
       });
 }
 
-bp_code scatter_add(void*, const bp_call* call) noexcept {
-  return guarded("scatter_add", [&] {
-    const bp_tensor& a = tensor_arg(call, 0);
-    const bp_tensor& index = tensor_arg(call, 2);
-    const bp_tensor& src = tensor_arg(call, 3);
-    const bp_tensor& out = *call->outputs[0];
-    const int64_t dim = int_arg(call, 1);
-    return with_index_type(index, [&]<class I>(Tag<I>) {
-      if (index.numel != 0) {
-        const bp_code code = check_indices<I>("scatter_add", index, dim, size_of(a, dim));
-        if (code != BP_OK) return code;
-      }
-      copy_contiguous(out, a);
-      if (index.numel != 0) {
-        visit_dtype<numeric_dtypes>(
-            a.dtype, [&]<class T>(Tag<T>) { run_scatter_add<T, I>(out, dim, index, src); });
-      }
-      return bp_code{BP_OK};
-    });
+Status scatter_add(Stream, In to, int64_t dim, In places, In added, Out result) {
+  const bp_tensor &a = to.abi(), &index = places.abi(), &src = added.abi(), &out = result.abi();
+  return with_index_type(index, [&]<class I>(Tag<I>) {
+    if (index.numel != 0) {
+      const bp_code code = check_indices<I>("scatter_add", index, dim, size_of(a, dim));
+      if (code != BP_OK) return code;
+    }
+    copy_contiguous(out, a);
+    if (index.numel != 0) {
+      visit_dtype<numeric_dtypes>(
+          a.dtype, [&]<class T>(Tag<T>) { run_scatter_add<T, I>(out, dim, index, src); });
+    }
+    return bp_code{BP_OK};
   });
 }
 
-template <class I> bp_code run_one_hot(const bp_call* call, const bp_tensor& a) {
+template <class I> bp_code run_one_hot(const bp_tensor& a, const bp_tensor& out) {
   const auto label_at = [&](const Walker<1>& at) {
     return static_cast<int64_t>(data_of<I>(a)[at.offset(0)]);
   };
-  const bp_tensor& out = *call->outputs[0];
   const int64_t num_classes = out.dl.shape[out.dl.ndim - 1];
   int64_t largest = 0;
   int64_t smallest = 0;
@@ -308,27 +291,30 @@ template <class I> bp_code run_one_hot(const bp_call* call, const bp_tensor& a) 
   return BP_OK;
 }
 
-bp_code one_hot(void*, const bp_call* call) noexcept {
-  return guarded("one_hot", [&] {
-    const bp_tensor& a = tensor_arg(call, 0);
-    return with_index_type(a, [&]<class I>(Tag<I>) { return run_one_hot<I>(call, a); });
-  });
+Status one_hot(Stream, In a, int64_t, Out out) {
+  return with_index_type(a.abi(),
+                         [&]<class I>(Tag<I>) { return run_one_hot<I>(a.abi(), out.abi()); });
+}
+
+template <class Op, class F> KernelBuilder<Op> add_by_index(Kernels& k, F run, DtypeSet dtypes) {
+  return k.add<Op>(run)
+      .dtypes(dtypes)
+      .dtypes(Op::place::out, dtypes)
+      .layouts(strided)
+      .layouts(Op::place::out, contiguous)
+      .deterministic();
 }
 
 }  // namespace
 
-void add_gather_kernels(const bp_host& host, KernelList& list) {
-  const bp_arg index = tensor_place(index_dtypes);
-  const bp_arg any = tensor_place(all_dtypes);
-  const bp_arg any_out = tensor_place(all_dtypes, BP_LAYOUT_CONTIGUOUS);
-  const bp_arg number = tensor_place(numeric_dtypes);
-  list.add(host, "gather", {any, any_place(), index, any_out}, gather);
-  list.add(host, "index_select", {any, any_place(), index, any_out}, index_select);
-  list.add(host, "scatter_add",
-           {number, any_place(), index, number, tensor_place(numeric_dtypes, BP_LAYOUT_CONTIGUOUS)},
-           scatter_add);
-  list.add(host, "one_hot",
-           {index, any_place(), tensor_place(dtype_set({BP_I64}), BP_LAYOUT_CONTIGUOUS)}, one_hot);
+void add_gather_kernels(Kernels& k) {
+  constexpr DtypeSet indices{index_dtypes};
+  add_by_index<op::gather>(k, gather, all).dtypes(op::gather::place::index, indices);
+  add_by_index<op::index_select>(k, index_select, all)
+      .dtypes(op::index_select::place::index, indices);
+  add_by_index<op::scatter_add>(k, scatter_add, numeric)
+      .dtypes(op::scatter_add::place::index, indices);
+  add_by_index<op::one_hot>(k, one_hot, indices).dtypes(op::one_hot::place::out, i64);
 }
 
 }  // namespace bp::cpu

@@ -1,47 +1,35 @@
 // How a file of kernels hands them to the plugin: one function a file, each adding to one list.
 //
-// Kernels are added once, at `init`, by one thread; the list then lives until the library is closed,
-// so that every pointer the host holds stays good.
+// A kernel of a row is a typed function, declared as any plugin's: with the schema that this plugin was compiled
+// against, so that a host whose row has grown since knows which of its calls the kernel can serve. Kernels are declared
+// at `init`, by one thread; the lists then live until `shutdown`, so that every pointer the host holds stays good.
 #pragma once
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include <backplane/abi.h>
+#include <backplane/plugin.hpp>
 
 namespace bp::cpu {
 
-// What one place of a schema accepts: a tensor of these dtypes and layouts ...
-constexpr bp_arg tensor_place(bp_dtype_set dtypes, uint32_t layouts = BP_LAYOUT_STRIDED) {
-  bp_arg place{};
-  place.dtypes = dtypes;
-  place.layouts = layouts;
-  return place;
-}
-// ... or something that is no tensor.
-constexpr bp_arg any_place() {
-  return bp_arg{};
+// NULL if it was not given.
+inline const bp_tensor* tensor_or_null(const std::optional<In>& given) {
+  return given ? &given->abi() : nullptr;
 }
 
-class KernelList {
+// Kernels made at run time of the expressions in the host's own table: what the host's row means, argument by
+// argument, is what such a kernel does, and so it has the host's schema.
+class ExpressionKernels {
  public:
   using Run = bp_code (*)(void* self, const bp_call* call);
-  using Supports = bp_code (*)(void* self, const bp_call* call);
 
-  // Adds a kernel for `op`, or nothing if the host has no such operator. `places`: one for each
-  // argument of the schema, then one for each output. `self` must outlive the list (see `keep`).
-  void add(const bp_host& host, const char* op, std::vector<bp_arg> places, Run run,
-           uint32_t flags = BP_KERNEL_DETERMINISTIC, void* self = nullptr,
-           Supports supports = nullptr) {
-    const bp_operator* known = host.find_operator(&host, op);
-    if (known != nullptr) add(*known, std::move(places), run, flags, self, supports);
-  }
-
-  void add(const bp_operator& op, std::vector<bp_arg> places, Run run,
-           uint32_t flags = BP_KERNEL_DETERMINISTIC, void* self = nullptr,
-           Supports supports = nullptr) {
+  // `places`: one for each argument of the schema, then one for each output.
+  template <class T>
+  void add(const bp_operator& op, std::vector<bp_arg> places, Run run, uint32_t flags,
+           std::unique_ptr<T> self) {
     const std::vector<bp_arg>& kept = places_.emplace_back(std::move(places));
     bp_kernel& kernel = kernels_.emplace_back();
     kernel.h = {sizeof(bp_kernel), BP_TYPE_KERNEL, nullptr};
@@ -50,21 +38,13 @@ class KernelList {
     kernel.args = kept.data();
     kernel.num_args = static_cast<uint32_t>(kept.size());
     kernel.flags = flags;
-    kernel.self = self;
-    kernel.supports = supports;
+    kernel.self = self.get();
     kernel.run = run;
+    selves_.push_back(std::shared_ptr<void>(std::move(self)));
     pointers_.push_back(&kernel);
   }
 
-  // Makes a `self` that lives as long as the list.
-  template <class T> T* keep(std::unique_ptr<T> self) {
-    T* raw = self.get();
-    selves_.push_back(std::shared_ptr<void>(std::move(self)));
-    return raw;
-  }
-
-  const bp_kernel* const* data() const { return pointers_.data(); }
-  uint32_t size() const { return static_cast<uint32_t>(pointers_.size()); }
+  const std::vector<const bp_kernel*>& pointers() const { return pointers_; }
 
  private:
   std::deque<bp_kernel> kernels_;
@@ -73,27 +53,29 @@ class KernelList {
   std::vector<std::shared_ptr<void>> selves_;
 };
 
-// For one operator that came after `init`; NULL if it is beyond tile programs.
-const bp_kernel* add_pointwise_kernel(const bp_operator& op, KernelList& list);
+// Of every expression in the host's table.
+void add_pointwise_kernels(const bp_host& host, ExpressionKernels& list);
 
-// One for each file of this folder.
-void add_pointwise_kernels(const bp_host& host, KernelList& list);
-void add_reduction_kernels(const bp_host& host, KernelList& list);
-void add_argmax_kernels(const bp_host& host, KernelList& list);  // called by the one before
-void add_softmax_kernels(const bp_host& host, KernelList& list);
-void add_norm_kernels(const bp_host& host, KernelList& list);
-void add_batch_norm_kernels(const bp_host& host, KernelList& list);
-void add_attention_kernels(const bp_host& host, KernelList& list);
-void add_copy_kernels(const bp_host& host, KernelList& list);
-void add_matmul_kernels(const bp_host& host, KernelList& list);
-void add_convolution_kernels(const bp_host& host, KernelList& list);
-void add_pooling_kernels(const bp_host& host, KernelList& list);
-void add_gather_kernels(const bp_host& host, KernelList& list);
-void add_scan_kernels(const bp_host& host, KernelList& list);
-void add_sort_kernels(const bp_host& host, KernelList& list);
-void add_random_kernels(const bp_host& host, KernelList& list);
-void add_factory_kernels(const bp_host& host, KernelList& list);
-void add_cat_kernels(const bp_host& host, KernelList& list);
-void add_nonzero_kernels(const bp_host& host, KernelList& list);
+// For one operator that came after `init`; NULL if it is beyond tile programs.
+const bp_kernel* add_pointwise_kernel(const bp_operator& op, ExpressionKernels& list);
+
+// One for each other file of this folder.
+void add_reduction_kernels(Kernels& k);
+void add_argmax_kernels(Kernels& k);
+void add_softmax_kernels(Kernels& k);
+void add_norm_kernels(Kernels& k);
+void add_batch_norm_kernels(Kernels& k);
+void add_attention_kernels(Kernels& k);
+void add_copy_kernels(Kernels& k);
+void add_matmul_kernels(Kernels& k);
+void add_convolution_kernels(Kernels& k);
+void add_pooling_kernels(Kernels& k);
+void add_gather_kernels(Kernels& k);
+void add_scan_kernels(Kernels& k);
+void add_sort_kernels(Kernels& k);
+void add_random_kernels(Kernels& k);
+void add_factory_kernels(Kernels& k);
+void add_cat_kernels(Kernels& k);
+void add_nonzero_kernels(Kernels& k);
 
 }  // namespace bp::cpu

@@ -248,53 +248,60 @@ Matrix matrix_of(const bp_tensor& tensor) {
   return {address(tensor), strides[0], strides[1], 0};
 }
 
-bp_code matmul(void*, const bp_call* call) noexcept {
-  return guarded("matmul", [&]() -> bp_code {
-    const bp_tensor& a = tensor_arg(call, 0);
-    const bp_tensor& b = tensor_arg(call, 1);
-    const bp_tensor& out = *call->outputs[0];
-    const uint32_t item = out.itemsize;
-    const int64_t* const sizes = out.dl.shape + out.dl.ndim - 2;
-    Product p{
-        out.dtype,    1,           sizes[0], sizes[1], a.dl.shape[a.dl.ndim - 1], matrix_of(a),
-        matrix_of(b), address(out)};
-    if (p.k == 0) {  // the sum of nothing
-      const uint8_t zero = 0;
-      fill_bytes(p.out, static_cast<uint64_t>(out.numel) * item, &zero, 1);
-      return BP_OK;
-    }
-    if (out.dl.ndim == 2) return multiply(call, p, item);
-    Batches batches(out, a, b);
-    if (batches.rank == 0) return multiply(call, p, item);
-
-    // The last dimension of batches in one product, the others one after the other.
-    const size_t last = --batches.rank;
-    p.batch = batches.shape[last];
-    p.a.batch_stride = batches.a_strides[last];
-    p.b.batch_stride = batches.b_strides[last];
-    const int64_t count = product(batches.shape_span());
-    Walker<3> at(batches.shape_span(),
-                 {batches.a_strides.data(), batches.b_strides.data(), batches.out_strides.data()});
-    for (int64_t i = 0; i < count; ++i, at.next()) {
-      Product part = p;
-      part.a.data += at.offset(0) * item;
-      part.b.data += at.offset(1) * item;
-      part.out += at.offset(2) * item;
-      const bp_code code = multiply(call, part, item);
-      if (code != BP_OK) return code;
-    }
+bp_code run_matmul(const bp_call* call, const bp_tensor& a, const bp_tensor& b,
+                   const bp_tensor& out) {
+  const uint32_t item = out.itemsize;
+  const int64_t* const sizes = out.dl.shape + out.dl.ndim - 2;
+  Product p{out.dtype,    1,           sizes[0], sizes[1], a.dl.shape[a.dl.ndim - 1], matrix_of(a),
+            matrix_of(b), address(out)};
+  if (p.k == 0) {  // the sum of nothing
+    const uint8_t zero = 0;
+    fill_bytes(p.out, static_cast<uint64_t>(out.numel) * item, &zero, 1);
     return BP_OK;
-  });
+  }
+  if (out.dl.ndim == 2) return multiply(call, p, item);
+  Batches batches(out, a, b);
+  if (batches.rank == 0) return multiply(call, p, item);
+
+  // The last dimension of batches in one product, the others one after the other.
+  const size_t last = --batches.rank;
+  p.batch = batches.shape[last];
+  p.a.batch_stride = batches.a_strides[last];
+  p.b.batch_stride = batches.b_strides[last];
+  const int64_t count = product(batches.shape_span());
+  Walker<3> at(batches.shape_span(),
+               {batches.a_strides.data(), batches.b_strides.data(), batches.out_strides.data()});
+  for (int64_t i = 0; i < count; ++i, at.next()) {
+    Product part = p;
+    part.a.data += at.offset(0) * item;
+    part.b.data += at.offset(1) * item;
+    part.out += at.offset(2) * item;
+    const bp_code code = multiply(call, part, item);
+    if (code != BP_OK) return code;
+  }
+  return BP_OK;
+}
+
+Status matmul(Call call, In a, In b, Out out) {
+  return Status::from_host(run_matmul(&call.abi(), a.abi(), b.abi(), out.abi()));
+}
+
+template <class Op> void add_product(Kernels& k) {
+  constexpr DtypeSet dtypes{matmul_dtypes};
+  k.add<Op>(matmul)
+      .dtypes(dtypes)
+      .dtypes(Op::place::out, dtypes)
+      .layouts(strided)
+      .layouts(Op::place::out, contiguous)
+      .deterministic()
+      .scratch();
 }
 
 }  // namespace
 
-void add_matmul_kernels(const bp_host& host, KernelList& list) {
-  const bp_arg in = tensor_place(matmul_dtypes);
-  const bp_arg out = tensor_place(matmul_dtypes, BP_LAYOUT_CONTIGUOUS);
-  constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC | BP_KERNEL_SCRATCH;
-  list.add(host, "matmul", {in, in, out}, matmul, flags);
-  list.add(host, "bmm", {in, in, out}, matmul, flags);
+void add_matmul_kernels(Kernels& k) {
+  add_product<op::matmul>(k);
+  add_product<op::bmm>(k);
 }
 
 }  // namespace bp::cpu

@@ -42,7 +42,7 @@ template <class T> int64_t count_nonzero(const bp_tensor& a, int64_t begin, int6
   return count;
 }
 
-template <class T> bp_code run_nonzero(const bp_call* call, const bp_tensor& a) {
+template <class T> Status run_nonzero(const Call& call, const bp_tensor& a) {
   constexpr int64_t part_size = element_grain * 4;
   const int64_t num_parts = (a.numel + part_size - 1) / part_size;
   const auto end_of = [&](int64_t part) { return std::min(a.numel, (part + 1) * part_size); };
@@ -56,9 +56,9 @@ template <class T> bp_code run_nonzero(const bp_call* call, const bp_tensor& a) 
 
   const int64_t rank = a.dl.ndim;
   const int64_t shape[2] = {first[num_parts], rank};
-  const bp_code code = host()->allocate_output(host(), call, 0, 2, shape);
-  if (code != BP_OK || shape[0] == 0 || rank == 0) return code;
-  int64_t* const to = data_of<int64_t>(*call->outputs[0]);
+  const Status status = call.allocate_output(0, Ints(shape, 2));
+  if (!status.is_ok() || shape[0] == 0 || rank == 0) return status;
+  int64_t* const to = data_of<int64_t>(*call.abi().outputs[0]);
   parallel_for(num_parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       if (first[part] == first[part + 1]) continue;
@@ -69,23 +69,24 @@ template <class T> bp_code run_nonzero(const bp_call* call, const bp_tensor& a) 
       });
     }
   });
-  return BP_OK;
+  return ok;
 }
 
-bp_code nonzero(void*, const bp_call* call) noexcept {
-  return guarded("nonzero", [&] {
-    const bp_tensor& a = tensor_arg(call, 0);
-    bp_code code = BP_UNSUPPORTED;
-    visit_dtype<counted_dtypes>(a.dtype, [&]<class T>(Tag<T>) { code = run_nonzero<T>(call, a); });
-    return code;
-  });
+Status nonzero(Call call, In a, Out) {
+  Status status = Status::from_host(BP_UNSUPPORTED);
+  visit_dtype<counted_dtypes>(a.abi().dtype,
+                              [&]<class T>(Tag<T>) { status = run_nonzero<T>(call, a.abi()); });
+  return status;
 }
 
 }  // namespace
 
-void add_nonzero_kernels(const bp_host& host, KernelList& list) {
-  list.add(host, "nonzero", {tensor_place(counted_dtypes), tensor_place(dtype_set({BP_I64}))},
-           nonzero);
+void add_nonzero_kernels(Kernels& k) {
+  k.add<op::nonzero>(nonzero)
+      .dtypes(DtypeSet(counted_dtypes))
+      .dtypes(op::nonzero::place::out, i64)
+      .layouts(strided)
+      .deterministic();
 }
 
 }  // namespace bp::cpu

@@ -20,21 +20,12 @@ namespace {
 
 constexpr int64_t elements_per_thread = 8192;
 
-bool has_tensor(const bp_call* call, uint32_t place) {
-  return call->args[place].tag == BP_TENSOR;
-}
-double number_arg(const bp_call* call, uint32_t place) {
-  const bp_value& value = call->args[place];
-  return value.tag == BP_DOUBLE ? value.u.f : static_cast<double>(value.u.i);
-}
-
 // The elements of a row: how many, of which type, and of which they are computed.
 struct RowType {
-  RowType(const bp_tensor& a, const bp_value& normalized_shape)
+  RowType(const bp_tensor& a, Ints normalized_shape)
       : dtype(a.dtype), computed(a.dtype == BP_F64 ? BP_F64 : BP_F32), item(a.itemsize),
         computed_item(a.dtype == BP_F64 ? 8 : 4), streams(false) {
-    const auto* sizes = static_cast<const int64_t*>(normalized_shape.u.ptr);
-    for (uint32_t i = 0; i < normalized_shape.aux; ++i) count *= sizes[i];
+    for (const int64_t size : normalized_shape) count *= size;
     num_rows = a.numel / count;
     if (!converts()) return;
     load = tile::find_convert(dtype, computed);
@@ -60,10 +51,9 @@ struct RowType {
 // An argument as long as a row, in the type that is computed; empty if there is none.
 class RowArgument {
  public:
-  RowArgument(const bp_call* call, uint32_t place, const RowType& type) {
-    if (!has_tensor(call, place)) return;
-    const bp_tensor& tensor = tensor_arg(call, place);
-    data_ = address(tensor);
+  RowArgument(const std::optional<In>& given, const RowType& type) {
+    if (!given) return;
+    data_ = address(given->abi());
     if (!type.converts()) return;
     converted_.reset(new char[static_cast<size_t>(type.computed_bytes())]);
     type.load(converted_.get(), data_, type.count);
@@ -118,73 +108,75 @@ double statistic(const bp_tensor& tensor, int64_t row) {
                                 : static_cast<double>(data_of<float>(tensor)[row]);
 }
 
-// native_layer_norm(a, normalized_shape, weight, bias, eps) -> (result, mean, rstd), and
-// native_rms_norm(a, normalized_shape, weight, eps) -> (result, rstd).
-template <bool has_mean> bp_code run_norm(void*, const bp_call* call) {
-  return guarded(has_mean ? "cpu: layer_norm" : "cpu: rms_norm", [&] {
-    const bp_tensor& a = tensor_arg(call, 0);
-    const bp_tensor& out = *call->outputs[0];
-    RowType type(a, call->args[1]);
-    type.stream_if_worth(2);
-    const RowArgument weight(call, 2, type);
-    // Without a mean there is no bias, and its place is that of eps.
-    const RowArgument bias(call, 3, type);
-    const double eps = number_arg(call, has_mean ? 4 : 3);
-    parallel_for(type.num_rows, type.grain(), [&](int64_t begin, int64_t end) {
-      const Rows from(a, type), to(out, type);
-      for (int64_t i = begin; i < end; ++i) {
-        tile::NormRow row{to.target(i),
-                          from.load(i),
-                          from.ahead(i + 1, end),
-                          weight.data(),
-                          bias.data(),
-                          type.count,
-                          eps,
-                          has_mean,
-                          type.streams,
-                          0,
-                          0};
-        type.computed == BP_F64 ? tile::norm_f64(row) : tile::norm_f32(row);
-        to.store(i);
-        if (has_mean) put_statistic(*call->outputs[1], i, row.mean);
-        put_statistic(*call->outputs[has_mean ? 2 : 1], i, row.rstd);
-      }
-      if (type.streams) tile::finish_streaming();
-    });
-    return bp_code{BP_OK};
+// `mean` is there for layer_norm, whose rows are centered; rms_norm's are not.
+Status run_norm(In input, Ints normalized_shape, const std::optional<In>& given_weight,
+                const std::optional<In>& given_bias, double eps, Out result, const bp_tensor* mean,
+                Out rstd) {
+  const bp_tensor &a = input.abi(), &out = result.abi();
+  RowType type(a, normalized_shape);
+  type.stream_if_worth(2);
+  const RowArgument weight(given_weight, type), bias(given_bias, type);
+  parallel_for(type.num_rows, type.grain(), [&](int64_t begin, int64_t end) {
+    const Rows from(a, type), to(out, type);
+    for (int64_t i = begin; i < end; ++i) {
+      tile::NormRow row{to.target(i),
+                        from.load(i),
+                        from.ahead(i + 1, end),
+                        weight.data(),
+                        bias.data(),
+                        type.count,
+                        eps,
+                        mean != nullptr,
+                        type.streams,
+                        0,
+                        0};
+      type.computed == BP_F64 ? tile::norm_f64(row) : tile::norm_f32(row);
+      to.store(i);
+      if (mean != nullptr) put_statistic(*mean, i, row.mean);
+      put_statistic(rstd.abi(), i, row.rstd);
+    }
+    if (type.streams) tile::finish_streaming();
   });
+  return ok;
 }
 
-// norm_backward(grad, a, normalized_shape, mean, rstd, weight) -> by a
-bp_code run_norm_backward(void*, const bp_call* call) {
-  return guarded("cpu: norm_backward", [&] {
-    const bp_tensor& grad = tensor_arg(call, 0);
-    const bp_tensor& a = tensor_arg(call, 1);
-    RowType type(a, call->args[2]);
-    type.stream_if_worth(3);
-    const RowArgument weight(call, 5, type);
-    const bool has_mean = has_tensor(call, 3);
-    parallel_for(type.num_rows, type.grain(), [&](int64_t begin, int64_t end) {
-      const Rows from(a, type), grads(grad, type), to(*call->outputs[0], type);
-      for (int64_t i = begin; i < end; ++i) {
-        const tile::NormBackRow row{to.target(i),
-                                    grads.load(i),
-                                    from.load(i),
-                                    grads.ahead(i + 1, end),
-                                    from.ahead(i + 1, end),
-                                    weight.data(),
-                                    type.count,
-                                    has_mean,
-                                    type.streams,
-                                    has_mean ? statistic(tensor_arg(call, 3), i) : 0,
-                                    statistic(tensor_arg(call, 4), i)};
-        type.computed == BP_F64 ? tile::norm_back_f64(row) : tile::norm_back_f32(row);
-        to.store(i);
-      }
-      if (type.streams) tile::finish_streaming();
-    });
-    return bp_code{BP_OK};
+Status layer_norm(Stream, In a, Ints normalized_shape, std::optional<In> weight,
+                  std::optional<In> bias, double eps, Out result, Out mean, Out rstd) {
+  return run_norm(a, normalized_shape, weight, bias, eps, result, &mean.abi(), rstd);
+}
+
+Status rms_norm(Stream, In a, Ints normalized_shape, std::optional<In> weight, double eps,
+                Out result, Out rstd) {
+  return run_norm(a, normalized_shape, weight, std::nullopt, eps, result, nullptr, rstd);
+}
+
+Status norm_backward(Stream, In by_result, In input, Ints normalized_shape, std::optional<In> mean,
+                     In rstd, std::optional<In> given_weight, Out by_input) {
+  const bp_tensor &grad = by_result.abi(), &a = input.abi();
+  RowType type(a, normalized_shape);
+  type.stream_if_worth(3);
+  const RowArgument weight(given_weight, type);
+  const bool has_mean = mean.has_value();
+  parallel_for(type.num_rows, type.grain(), [&](int64_t begin, int64_t end) {
+    const Rows from(a, type), grads(grad, type), to(by_input.abi(), type);
+    for (int64_t i = begin; i < end; ++i) {
+      const tile::NormBackRow row{to.target(i),
+                                  grads.load(i),
+                                  from.load(i),
+                                  grads.ahead(i + 1, end),
+                                  from.ahead(i + 1, end),
+                                  weight.data(),
+                                  type.count,
+                                  has_mean,
+                                  type.streams,
+                                  has_mean ? statistic(mean->abi(), i) : 0,
+                                  statistic(rstd.abi(), i)};
+      type.computed == BP_F64 ? tile::norm_back_f64(row) : tile::norm_back_f32(row);
+      to.store(i);
+    }
+    if (type.streams) tile::finish_streaming();
   });
+  return ok;
 }
 
 // The sum over many rows: in blocks, which are added up in double.
@@ -226,54 +218,68 @@ void store_sum(const std::map<int64_t, std::vector<double>>& parts, const bp_ten
   });
 }
 
-// norm_weight_backward(grad, a, normalized_shape, mean, rstd) -> by the weight
-bp_code run_norm_weight_backward(void*, const bp_call* call) {
+Status norm_weight_backward(Stream, In by_result, In input, Ints normalized_shape,
+                            std::optional<In> mean, In rstd, Out by_weight) {
   constexpr int64_t rows_of_block = 32;
-  return guarded("cpu: norm_weight_backward", [&] {
-    const bp_tensor& grad = tensor_arg(call, 0);
-    const bp_tensor& a = tensor_arg(call, 1);
-    const RowType type(a, call->args[2]);
-    const bool has_mean = has_tensor(call, 3);
-    std::map<int64_t, std::vector<double>>
-        parts;  // by their first row: added up in one order always
-    std::mutex mutex;
-    // Each range has sums of its own, which are worth making for many rows only.
-    parallel_for(
-        type.num_rows, std::max(type.grain(), rows_of_block), [&](int64_t begin, int64_t end) {
-          const Rows from(a, type), grads(grad, type);
-          SumOfRows sum(type);
-          for (int64_t i = begin; i < end; ++i) {
-            const tile::NormWeightRow row{sum.block(),
-                                          grads.load(i),
-                                          from.load(i),
-                                          type.count,
-                                          has_mean ? statistic(tensor_arg(call, 3), i) : 0,
-                                          statistic(tensor_arg(call, 4), i)};
-            type.computed == BP_F64 ? tile::norm_weight_f64(row) : tile::norm_weight_f32(row);
-            if ((i + 1 - begin) % rows_of_block == 0 || i + 1 == end) sum.end_block();
-          }
-          const std::lock_guard lock(mutex);
-          parts[begin] = sum.total();
-        });
-    store_sum(parts, *call->outputs[0]);
-    return bp_code{BP_OK};
-  });
+  const bp_tensor &grad = by_result.abi(), &a = input.abi();
+  const RowType type(a, normalized_shape);
+  const bool has_mean = mean.has_value();
+  std::map<int64_t, std::vector<double>> parts;  // by their first row: added up in one order always
+  std::mutex mutex;
+  // Each range has sums of its own, which are worth making for many rows only.
+  parallel_for(
+      type.num_rows, std::max(type.grain(), rows_of_block), [&](int64_t begin, int64_t end) {
+        const Rows from(a, type), grads(grad, type);
+        SumOfRows sum(type);
+        for (int64_t i = begin; i < end; ++i) {
+          const tile::NormWeightRow row{sum.block(),
+                                        grads.load(i),
+                                        from.load(i),
+                                        type.count,
+                                        has_mean ? statistic(mean->abi(), i) : 0,
+                                        statistic(rstd.abi(), i)};
+          type.computed == BP_F64 ? tile::norm_weight_f64(row) : tile::norm_weight_f32(row);
+          if ((i + 1 - begin) % rows_of_block == 0 || i + 1 == end) sum.end_block();
+        }
+        const std::lock_guard lock(mutex);
+        parts[begin] = sum.total();
+      });
+  store_sum(parts, by_weight.abi());
+  return ok;
 }
+
+constexpr DtypeSet statistics = DtypeSet(f32) | f64;
 
 }  // namespace
 
-void add_norm_kernels(const bp_host& host, KernelList& list) {
-  const bp_arg values = tensor_place(floating_dtypes, BP_LAYOUT_CONTIGUOUS);
-  const bp_arg statistics = tensor_place(dtype_set({BP_F32, BP_F64}), BP_LAYOUT_CONTIGUOUS);
-  const bp_arg other = any_place();
-  list.add(host, "native_layer_norm",
-           {values, other, values, values, other, values, statistics, statistics}, run_norm<true>);
-  list.add(host, "native_rms_norm", {values, other, values, other, values, statistics},
-           run_norm<false>);
-  list.add(host, "norm_backward", {values, values, other, statistics, statistics, values, values},
-           run_norm_backward);
-  list.add(host, "norm_weight_backward", {values, values, other, statistics, statistics, values},
-           run_norm_weight_backward);
+void add_norm_kernels(Kernels& k) {
+  using layer = op::native_layer_norm::place;
+  k.add<op::native_layer_norm>(layer_norm)
+      .dtypes(floating)
+      .dtypes(layer::result, floating)
+      .dtypes(layer::mean, statistics)
+      .dtypes(layer::rstd, statistics)
+      .deterministic();
+  using rms = op::native_rms_norm::place;
+  k.add<op::native_rms_norm>(rms_norm)
+      .dtypes(floating)
+      .dtypes(rms::result, floating)
+      .dtypes(rms::rstd, statistics)
+      .deterministic();
+  using back = op::norm_backward::place;
+  k.add<op::norm_backward>(norm_backward)
+      .dtypes(floating)
+      .dtypes(back::mean, statistics)
+      .dtypes(back::rstd, statistics)
+      .dtypes(back::out, floating)
+      .deterministic();
+  using weight = op::norm_weight_backward::place;
+  k.add<op::norm_weight_backward>(norm_weight_backward)
+      .dtypes(floating)
+      .dtypes(weight::mean, statistics)
+      .dtypes(weight::rstd, statistics)
+      .dtypes(weight::out, floating)
+      .deterministic();
 }
 
 }  // namespace bp::cpu

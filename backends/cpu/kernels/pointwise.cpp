@@ -65,7 +65,14 @@ const Program* compile(Pointwise& kernel, std::span<const bp_expr_node> nodes, u
   return kernel.owned.emplace_back(std::move(program)).get();
 }
 
-void add_operator(const bp_operator& op, KernelList& list) {
+constexpr bp_arg tensor_place(bp_dtype_set dtypes) {
+  bp_arg place{};
+  place.dtypes = dtypes;
+  place.layouts = BP_LAYOUT_STRIDED;
+  return place;
+}
+
+void add_operator(const bp_operator& op, ExpressionKernels& list) {
   auto kernel = std::make_unique<Pointwise>();
   const Signature& signature = kernel->signature;
   if (!tile::read_signature(op, kernel->signature)) return;
@@ -85,28 +92,28 @@ void add_operator(const bp_operator& op, KernelList& list) {
   if (dtypes == 0) return;
   std::vector<bp_arg> places;
   for (uint32_t i = 0; i < signature.num_args; ++i) {
-    places.push_back(any_place());
+    places.push_back(bp_arg{});
     if (!signature.is_tensor[i]) continue;
     places[i] = tensor_place(signature.is_mask[i] ? 1u << BP_BOOL : dtypes);
     places[i].scalar_ok = 1;
   }
   places.push_back(tensor_place(signature.result_is_mask ? 1u << BP_BOOL : dtypes));
   list.add(op, std::move(places), run, BP_KERNEL_DETERMINISTIC | BP_KERNEL_IN_PLACE_SAFE,
-           list.keep(std::move(kernel)));
+           std::move(kernel));
 }
 
 }  // namespace
 
-void add_pointwise_kernels(const bp_host& host, KernelList& list) {
+void add_pointwise_kernels(const bp_host& host, ExpressionKernels& list) {
   for (uint32_t i = 0; const bp_operator* op = host.operator_at(&host, i); ++i) {
     if (op->kind == BP_KIND_POINTWISE && op->num_nodes > 0) add_operator(*op, list);
   }
 }
 
-const bp_kernel* add_pointwise_kernel(const bp_operator& op, KernelList& list) {
-  const uint32_t before = list.size();
+const bp_kernel* add_pointwise_kernel(const bp_operator& op, ExpressionKernels& list) {
+  const size_t before = list.pointers().size();
   if (op.kind == BP_KIND_POINTWISE && op.num_nodes > 0) add_operator(op, list);
-  return list.size() > before ? list.data()[before] : nullptr;
+  return list.pointers().size() > before ? list.pointers()[before] : nullptr;
 }
 
 }  // namespace bp::cpu

@@ -49,14 +49,13 @@ template <class T> struct Pictures {
   }
 };
 
-int64_t listed(const bp_value& list, int dim, int64_t rank) {
-  if (list.aux == 1) return static_cast<const int64_t*>(list.u.ptr)[0];
-  return static_cast<const int64_t*>(list.u.ptr)[rank == 2 ? dim : 0];
+int64_t listed(Ints list, int dim, int64_t rank) {
+  return list[list.size() > 1 && rank == 2 ? static_cast<size_t>(dim) : 0];
 }
 
-// `lists`: kernel_size, stride and padding; `dilation` may be NULL.
-PoolWindows windows_of_call(const bp_tensor& large, const bp_tensor& small, const bp_value* lists,
-                            const bp_value* dilation) {
+// No `stride` is the kernel's size.
+PoolWindows windows_of(const bp_tensor& large, const bp_tensor& small, Ints kernel_size,
+                       Ints stride, Ints padding, Ints dilation) {
   PoolWindows w{
       large.dl.shape[0], large.dl.shape[1], {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {1, 1}};
   const int64_t rank = large.dl.ndim - 2;
@@ -64,10 +63,10 @@ PoolWindows windows_of_call(const bp_tensor& large, const bp_tensor& small, cons
     const int64_t place = rank == 2 ? dim + 2 : 2;
     w.size[dim] = large.dl.shape[place];
     w.count[dim] = small.dl.shape[place];
-    w.kernel[dim] = listed(lists[0], dim, rank);
-    w.stride[dim] = listed(lists[lists[1].aux == 0 ? 0 : 1], dim, rank);
-    w.padding[dim] = listed(lists[2], dim, rank);
-    if (dilation) w.dilation[dim] = listed(*dilation, dim, rank);
+    w.kernel[dim] = listed(kernel_size, dim, rank);
+    w.stride[dim] = listed(stride.empty() ? kernel_size : stride, dim, rank);
+    w.padding[dim] = listed(padding, dim, rank);
+    if (!dilation.empty()) w.dilation[dim] = listed(dilation, dim, rank);
   }
   return w;
 }
@@ -185,73 +184,81 @@ void avg_pool_backward(const PoolWindows& w, bool by_channels, const Divisor& di
 
 // ---- The rows
 
-bool is_pooled_here(const bp_tensor& tensor) {
-  return tensor.dl.ndim <= 4 && tensor.numel != 0;
+bool is_pooled_here(In a) {
+  return a.ndim() <= 4 && a.numel() != 0;
 }
 
-bp_code takes_pool(void*, const bp_call* call) noexcept {
-  return is_pooled_here(tensor_arg(call, 0)) ? BP_OK : BP_UNSUPPORTED;
-}
-
-bp_code run_max_pool(void*, const bp_call* call) noexcept {
-  return guarded("max_pool_with_indices", [&]() -> bp_code {
-    const bp_tensor &a = tensor_arg(call, 0), &values = *call->outputs[0],
-                    &indices = *call->outputs[1];
-    const PoolWindows w = windows_of_call(a, values, call->args + 1, call->args + 4);
-    const bool by_channels = is_by_channels(a, values) && indices.dl.strides[1] == 1;
-    visit_dtype<pool_dtypes>(a.dtype, [&]<class T>(Tag<T>) {
-      max_pool(w, by_channels, Pictures<const T>(a), Pictures<T>(values),
-               Pictures<int64_t>(indices));
-    });
-    return BP_OK;
+Status run_max_pool(Stream, In input, Ints kernel_size, Ints stride, Ints padding, Ints dilation,
+                    bool, Out largest, Out places) {
+  const bp_tensor &a = input.abi(), &values = largest.abi(), &indices = places.abi();
+  const PoolWindows w = windows_of(a, values, kernel_size, stride, padding, dilation);
+  const bool by_channels = is_by_channels(a, values) && indices.dl.strides[1] == 1;
+  visit_dtype<pool_dtypes>(a.dtype, [&]<class T>(Tag<T>) {
+    max_pool(w, by_channels, Pictures<const T>(a), Pictures<T>(values), Pictures<int64_t>(indices));
   });
+  return ok;
 }
 
-// count_include_pad and divisor_override, from `place` on.
-Divisor divisor_of(const bp_call* call, uint32_t place) {
-  const bp_value& given = call->args[place + 1];
-  return {call->args[place].u.i != 0, given.tag == BP_NONE ? 0 : given.u.i};
-}
-
-bp_code run_avg_pool(void*, const bp_call* call) noexcept {
-  return guarded("avg_pool", [&]() -> bp_code {
-    const bp_tensor &a = tensor_arg(call, 0), &means = *call->outputs[0];
-    const PoolWindows w = windows_of_call(a, means, call->args + 1, nullptr);
-    visit_dtype<pool_dtypes>(a.dtype, [&]<class T>(Tag<T>) {
-      avg_pool(w, is_by_channels(a, means), divisor_of(call, 5), Pictures<const T>(a),
-               Pictures<T>(means));
-    });
-    return BP_OK;
+Status run_avg_pool(Stream, In input, Ints kernel_size, Ints stride, Ints padding, bool,
+                    bool count_include_pad, std::optional<int64_t> divisor_override, Out result) {
+  const bp_tensor &a = input.abi(), &means = result.abi();
+  const PoolWindows w = windows_of(a, means, kernel_size, stride, padding, {});
+  const Divisor divisor{count_include_pad, divisor_override.value_or(0)};
+  visit_dtype<pool_dtypes>(a.dtype, [&]<class T>(Tag<T>) {
+    avg_pool(w, is_by_channels(a, means), divisor, Pictures<const T>(a), Pictures<T>(means));
   });
+  return ok;
 }
 
-bp_code run_avg_pool_backward(void*, const bp_call* call) noexcept {
-  return guarded("avg_pool_backward", [&]() -> bp_code {
-    const bp_tensor &grad = tensor_arg(call, 0), &result = *call->outputs[0];
-    const PoolWindows w = windows_of_call(result, grad, call->args + 2, nullptr);
-    const uint8_t zero = 0;
-    fill_bytes(address(result), static_cast<uint64_t>(result.numel) * result.itemsize, &zero, 1);
-    visit_dtype<pool_dtypes>(grad.dtype, [&]<class T>(Tag<T>) {
-      avg_pool_backward(w, is_by_channels(result, grad), divisor_of(call, 6),
-                        Pictures<const T>(grad), Pictures<T>(result));
-    });
-    return BP_OK;
+Status run_avg_pool_backward(Stream, In grad_output, Ints, Ints kernel_size, Ints stride,
+                             Ints padding, bool, bool count_include_pad,
+                             std::optional<int64_t> divisor_override, Out by_input) {
+  const bp_tensor &grad = grad_output.abi(), &result = by_input.abi();
+  const PoolWindows w = windows_of(result, grad, kernel_size, stride, padding, {});
+  const Divisor divisor{count_include_pad, divisor_override.value_or(0)};
+  const uint8_t zero = 0;
+  fill_bytes(address(result), static_cast<uint64_t>(result.numel) * result.itemsize, &zero, 1);
+  visit_dtype<pool_dtypes>(grad.dtype, [&]<class T>(Tag<T>) {
+    avg_pool_backward(w, is_by_channels(result, grad), divisor, Pictures<const T>(grad),
+                      Pictures<T>(result));
   });
+  return ok;
 }
 
 }  // namespace
 
-void add_pooling_kernels(const bp_host& host, KernelList& list) {
-  constexpr uint32_t layouts = BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_CHANNELS_LAST;
-  const bp_arg in = tensor_place(pool_dtypes), out = tensor_place(pool_dtypes, layouts);
-  const bp_arg indices = tensor_place(dtype_set({BP_I64}), layouts), no = any_place();
-  constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC;
-  list.add(host, "max_pool_with_indices", {in, no, no, no, no, no, out, indices}, run_max_pool,
-           flags, nullptr, takes_pool);
-  list.add(host, "avg_pool", {in, no, no, no, no, no, no, out}, run_avg_pool, flags, nullptr,
-           takes_pool);
-  list.add(host, "avg_pool_backward", {in, no, no, no, no, no, no, no, out}, run_avg_pool_backward,
-           flags, nullptr, takes_pool);
+void add_pooling_kernels(Kernels& k) {
+  constexpr DtypeSet dtypes{pool_dtypes};
+  using max_place = op::max_pool_with_indices::place;
+  k.add<op::max_pool_with_indices>(run_max_pool)
+      .dtypes(dtypes)
+      .dtypes(max_place::values, dtypes)
+      .dtypes(max_place::indices, i64)
+      .layouts(strided)
+      .layouts(max_place::values, contiguous, channels_last)
+      .layouts(max_place::indices, contiguous, channels_last)
+      .deterministic()
+      .supports(
+          [](Stream, In a, Ints, Ints, Ints, Ints, bool, Out, Out) { return is_pooled_here(a); });
+  using avg_place = op::avg_pool::place;
+  k.add<op::avg_pool>(run_avg_pool)
+      .dtypes(dtypes)
+      .dtypes(avg_place::out, dtypes)
+      .layouts(strided)
+      .layouts(avg_place::out, contiguous, channels_last)
+      .deterministic()
+      .supports([](Stream, In a, Ints, Ints, Ints, bool, bool, std::optional<int64_t>, Out) {
+        return is_pooled_here(a);
+      });
+  using back_place = op::avg_pool_backward::place;
+  k.add<op::avg_pool_backward>(run_avg_pool_backward)
+      .dtypes(dtypes)
+      .dtypes(back_place::out, dtypes)
+      .layouts(strided)
+      .layouts(back_place::out, contiguous, channels_last)
+      .deterministic()
+      .supports([](Stream, In grad, Ints, Ints, Ints, Ints, bool, bool, std::optional<int64_t>,
+                   Out) { return is_pooled_here(grad); });
 }
 
 }  // namespace bp::cpu

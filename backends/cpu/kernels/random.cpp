@@ -157,7 +157,7 @@ HWY_EXPORT(words_chunk);
 HWY_EXPORT(normals_chunk);
 
 // Fills `out` chunk by chunk: make(counter, source) gives the numbers of one chunk, and
-// convert(number) an element. Arguments 1 and 2 of the call are seed and offset.
+// convert(number) an element.
 template <class T, class Source, class Make, class Convert>
 void fill_chunks(const bp_tensor& out, uint64_t offset, Make make, Convert convert) {
   T* const to = data_of<T>(out);
@@ -193,57 +193,52 @@ template <class T> T normal_from(double value) {
   }
 }
 
-bp_code run_philox(void*, const bp_call* call) noexcept {
-  return guarded("philox", [&]() -> bp_code {
-    const auto seed = static_cast<uint64_t>(int_arg(call, 1));
-    const auto words = HWY_DYNAMIC_DISPATCH(words_chunk);
-    fill_chunks<uint32_t, uint32_t>(
-        *call->outputs[0], static_cast<uint64_t>(int_arg(call, 2)),
-        [&](uint64_t counter, uint32_t* source) { words(seed, counter, source); },
-        [](uint32_t word) { return word; });
-    return BP_OK;
-  });
+Status run_philox(Stream, Ints, int64_t seed, int64_t offset, std::optional<DeviceNumber>,
+                  Out out) {
+  const auto words = HWY_DYNAMIC_DISPATCH(words_chunk);
+  fill_chunks<uint32_t, uint32_t>(
+      out.abi(), static_cast<uint64_t>(offset),
+      [&](uint64_t counter, uint32_t* source) {
+        words(static_cast<uint64_t>(seed), counter, source);
+      },
+      [](uint32_t word) { return word; });
+  return ok;
 }
 
-bp_code run_rand(void*, const bp_call* call) noexcept {
-  return guarded("rand", [&]() -> bp_code {
-    const bp_tensor& out = *call->outputs[0];
-    const auto seed = static_cast<uint64_t>(int_arg(call, 1));
-    const auto words = HWY_DYNAMIC_DISPATCH(words_chunk);
-    visit_dtype<floating_dtypes>(out.dtype, [&]<class T>(Tag<T>) {
-      fill_chunks<T, uint32_t>(
-          out, static_cast<uint64_t>(int_arg(call, 2)),
-          [&](uint64_t counter, uint32_t* source) { words(seed, counter, source); },
-          [](uint32_t word) { return uniform_from<T>(word); });
-    });
-    return BP_OK;
+Status run_rand(Stream, Ints, int64_t seed, int64_t offset, std::optional<Dtype>,
+                std::optional<DeviceNumber>, Out out) {
+  const auto words = HWY_DYNAMIC_DISPATCH(words_chunk);
+  visit_dtype<floating_dtypes>(out.abi().dtype, [&]<class T>(Tag<T>) {
+    fill_chunks<T, uint32_t>(
+        out.abi(), static_cast<uint64_t>(offset),
+        [&](uint64_t counter, uint32_t* source) {
+          words(static_cast<uint64_t>(seed), counter, source);
+        },
+        [](uint32_t word) { return uniform_from<T>(word); });
   });
+  return ok;
 }
 
-bp_code run_randn(void*, const bp_call* call) noexcept {
-  return guarded("randn", [&]() -> bp_code {
-    const bp_tensor& out = *call->outputs[0];
-    const auto seed = static_cast<uint64_t>(int_arg(call, 1));
-    const auto normals = HWY_DYNAMIC_DISPATCH(normals_chunk);
-    visit_dtype<floating_dtypes>(out.dtype, [&]<class T>(Tag<T>) {
-      fill_chunks<T, double>(
-          out, static_cast<uint64_t>(int_arg(call, 2)),
-          [&](uint64_t counter, double* source) { normals(seed, counter, source); },
-          [](double value) { return normal_from<T>(value); });
-    });
-    return BP_OK;
+Status run_randn(Stream, Ints, int64_t seed, int64_t offset, std::optional<Dtype>,
+                 std::optional<DeviceNumber>, Out out) {
+  const auto normals = HWY_DYNAMIC_DISPATCH(normals_chunk);
+  visit_dtype<floating_dtypes>(out.abi().dtype, [&]<class T>(Tag<T>) {
+    fill_chunks<T, double>(
+        out.abi(), static_cast<uint64_t>(offset),
+        [&](uint64_t counter, double* source) {
+          normals(static_cast<uint64_t>(seed), counter, source);
+        },
+        [](double value) { return normal_from<T>(value); });
   });
+  return ok;
 }
 
 }  // namespace random
 
-void add_random_kernels(const bp_host& host, KernelList& list) {
-  const bp_arg words = tensor_place(dtype_set({BP_U32}), BP_LAYOUT_CONTIGUOUS);
-  const bp_arg floats = tensor_place(floating_dtypes, BP_LAYOUT_CONTIGUOUS);
-  const bp_arg other = any_place();
-  list.add(host, "philox", {other, other, other, other, words}, random::run_philox);
-  list.add(host, "rand_philox", {other, other, other, other, other, floats}, random::run_rand);
-  list.add(host, "randn_philox", {other, other, other, other, other, floats}, random::run_randn);
+void add_random_kernels(Kernels& k) {
+  k.add<op::philox>(random::run_philox).dtypes(u32).deterministic();
+  k.add<op::rand_philox>(random::run_rand).dtypes(floating).deterministic();
+  k.add<op::randn_philox>(random::run_randn).dtypes(floating).deterministic();
 }
 
 }  // namespace bp::cpu

@@ -44,15 +44,15 @@ struct Reduction {
 
 class Run {
  public:
-  Run(const Reduction& how, const bp_call& call)
-      : how_(how), call_(call), plan_(tensor_arg(&call, 0), *call.outputs[0], call.args[1]),
-        in_(data_of<char>(tensor_arg(&call, 0))), out_(data_of<char>(*call.outputs[0])),
+  Run(const Reduction& how, const Call& call, In a, const std::optional<Ints>& dims, Out out)
+      : how_(how), call_(call), plan_(a.abi(), out.abi(), dims), in_(data_of<char>(a.abi())),
+        out_(data_of<char>(out.abi())),
         divisor_(how.divides ? static_cast<double>(plan_.reduced.numel) : 1.0) {}
 
-  bp_code operator()() {
+  Status operator()() {
     if (plan_.reduces_rows()) {
       rows();
-      return BP_OK;
+      return ok;
     }
     return columns();
   }
@@ -150,7 +150,7 @@ class Run {
 
   // ---- The innermost axis is kept: a tile of accumulators takes in one row after the other.
 
-  bp_code columns() {
+  Status columns() {
     const int64_t inner = plan_.kept.inner();
     const int64_t tiles = (inner + column_elements - 1) / column_elements;
     const int64_t work = plan_.kept.numel / inner * tiles;
@@ -159,13 +159,12 @@ class Run {
     const int64_t parts =
         work >= 8 ? 1 : std::min(rows, parts_for(rows * std::min(inner, column_elements)));
     const int64_t bytes = column_elements * largest_accumulator;
-    bp_region scratch{};
+    char* partial = nullptr;
     if (parts > 1) {
-      const bp_code code = host()->workspace(
-          host(), &call_, static_cast<uint64_t>(work * parts * bytes), 64, &scratch);
-      if (code != BP_OK) return code;
+      Result<Region> scratch = call_.workspace(static_cast<uint64_t>(work * parts * bytes));
+      if (!scratch.is_ok()) return scratch.status();
+      partial = scratch.value().address<char>();
     }
-    char* partial = reinterpret_cast<char*>(scratch.handle + scratch.offset);
     const int64_t grain =
         std::max<int64_t>(1, grain_elements * parts / (rows * std::min(inner, column_elements)));
     parallel_for(work * parts, grain, [&](int64_t begin, int64_t end) {
@@ -179,7 +178,7 @@ class Run {
         if (parts == 1) finish(at.kept, sums, at.count);
       }
     });
-    if (parts == 1) return BP_OK;
+    if (parts == 1) return ok;
     for (int64_t i = 0; i < work; ++i) {
       const Tile at = tile_at(i);
       char* sums = partial + i * parts * bytes;
@@ -187,7 +186,7 @@ class Run {
         how_.reducer.merge(sums, sums + part * bytes, at.count);
       finish(at.kept, sums, at.count);
     }
-    return BP_OK;
+    return ok;
   }
 
   // Up to column_elements neighbours along the innermost axis.
@@ -244,7 +243,7 @@ class Run {
   }
 
   const Reduction& how_;
-  const bp_call& call_;
+  const Call& call_;
   ReductionPlan plan_;
   const char* in_;
   char* out_;
@@ -256,18 +255,27 @@ struct Reductions {
   Reduction by_dtype[BP_NUM_DTYPES];
 };
 
-bp_code run_reduction(void* self, const bp_call* call) {
-  const Reduction& how = static_cast<const Reductions*>(self)->by_dtype[call->outputs[0]->dtype];
-  return guarded("cpu: reduction", [&] { return Run(how, *call)(); });
+// Filled where the row's kernel is declared, before it runs.
+template <class Op> constinit Reductions reductions{};
+
+template <class Op>
+Status reduce(const Call& call, In a, const std::optional<Ints>& dim, bool, Out out) {
+  return Run(reductions<Op>.by_dtype[out.abi().dtype], call, a, dim, out)();
 }
 
-void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce what,
-         bp_dtype_set wanted, bool divides) {
-  auto reductions = std::make_unique<Reductions>();
+// Of rows with a `dtype`, which is that of the result.
+template <class Op>
+Status reduce_to_dtype(const Call& call, In a, const std::optional<Ints>& dim, bool keepdim,
+                       std::optional<Dtype>, Out out) {
+  return reduce<Op>(call, a, dim, keepdim, out);
+}
+
+// Those of `wanted` that there is a way for.
+DtypeSet fill(Reductions& reductions, tile::Reduce what, bp_dtype_set wanted, bool divides) {
   bp_dtype_set dtypes = 0;
   for (uint32_t dtype = 0; dtype < BP_NUM_DTYPES; ++dtype) {
     if (((wanted >> dtype) & 1u) == 0) continue;
-    Reduction& how = reductions->by_dtype[dtype];
+    Reduction& how = reductions.by_dtype[dtype];
     const bool small = dtype == BP_F16 || dtype == BP_BF16;
     how.reducer = tile::find_reducer(what, small ? uint32_t{BP_F32} : dtype);
     if (!how.reducer) continue;
@@ -279,27 +287,33 @@ void add(const bp_host& host, KernelList& list, const char* op, tile::Reduce wha
     how.divides = divides;
     dtypes |= 1u << dtype;
   }
-  std::vector<bp_arg> places = {tensor_place(dtypes), any_place(), any_place()};
-  // sum, mean and prod: a, dim, keepdim, dtype
-  const bool has_dtype = what == tile::Reduce::sum || what == tile::Reduce::prod;
-  if (has_dtype) places.push_back(any_place());
-  places.push_back(tensor_place(dtypes));
-  list.add(host, op, std::move(places), run_reduction, BP_KERNEL_DETERMINISTIC | BP_KERNEL_SCRATCH,
-           list.keep(std::move(reductions)));
+  return DtypeSet(dtypes);
+}
+
+template <class Op, class F>
+void add_reduction(Kernels& k, F run, tile::Reduce what, bp_dtype_set wanted,
+                   bool divides = false) {
+  const DtypeSet dtypes = fill(reductions<Op>, what, wanted, divides);
+  k.add<Op>(run)
+      .dtypes(dtypes)
+      .dtypes(Op::place::out, dtypes)
+      .layouts(strided)
+      .deterministic()
+      .scratch();
 }
 
 }  // namespace
 
-void add_reduction_kernels(const bp_host& host, KernelList& list) {
-  add(host, list, "sum", tile::Reduce::sum, all_dtypes, false);
+void add_reduction_kernels(Kernels& k) {
+  using tile::Reduce;
+  add_reduction<op::sum>(k, reduce_to_dtype<op::sum>, Reduce::sum, all_dtypes);
   // Not of complex numbers: their sum is divided as such, in which a NaN or an infinity takes both parts.
-  add(host, list, "mean", tile::Reduce::sum, floating_dtypes, true);
-  add(host, list, "prod", tile::Reduce::prod, all_dtypes, false);
-  add(host, list, "any", tile::Reduce::max, 1u << BP_BOOL, false);
-  add(host, list, "all", tile::Reduce::min, 1u << BP_BOOL, false);
-  add(host, list, "max", tile::Reduce::max, all_dtypes, false);
-  add(host, list, "min", tile::Reduce::min, all_dtypes, false);
-  add_argmax_kernels(host, list);
+  add_reduction<op::mean>(k, reduce_to_dtype<op::mean>, Reduce::sum, floating_dtypes, true);
+  add_reduction<op::prod>(k, reduce_to_dtype<op::prod>, Reduce::prod, all_dtypes);
+  add_reduction<op::any>(k, reduce<op::any>, Reduce::max, 1u << BP_BOOL);
+  add_reduction<op::all>(k, reduce<op::all>, Reduce::min, 1u << BP_BOOL);
+  add_reduction<op::max>(k, reduce<op::max>, Reduce::max, all_dtypes);
+  add_reduction<op::min>(k, reduce<op::min>, Reduce::min, all_dtypes);
 }
 
 }  // namespace bp::cpu

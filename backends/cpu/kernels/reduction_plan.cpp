@@ -5,14 +5,12 @@
 
 namespace bp::cpu {
 
-ReductionPlan::ReductionPlan(const bp_tensor& in, const bp_tensor& out, const bp_value& dims,
-                             bool in_order) {
+ReductionPlan::ReductionPlan(const bp_tensor& in, const bp_tensor& out,
+                             const std::optional<Ints>& dims, bool in_order) {
   bool goes[BP_MAX_RANK] = {};
   const int rank = in.dl.ndim;
-  if (dims.tag == BP_INT && rank > 0) {
-    goes[dims.u.i] = true;
-  } else if (dims.tag == BP_INT_LIST) {
-    for (uint32_t i = 0; i < dims.aux; ++i) goes[static_cast<const int64_t*>(dims.u.ptr)[i]] = true;
+  if (dims) {
+    for (const int64_t dim : *dims) goes[dim] = true;
   } else {
     std::fill_n(goes, rank, true);
   }

@@ -1,7 +1,9 @@
 // What reductions share: which dimensions go and which stay. Inside kernels/.
 #pragma once
 
-#include <backplane/abi.h>
+#include <optional>
+
+#include <backplane/plugin/values.hpp>
 
 #include "tile/space.hpp"
 
@@ -12,9 +14,8 @@ struct ReductionPlan {
   tile::Space kept;     // operand 0: the input, operand 1: the output
   tile::Space reduced;  // operand 0: the input
 
-  // `dims`: a list, a number, or none for all. `in_order`: the reduced elements are visited in logical
-  // order, for who counts them.
-  ReductionPlan(const bp_tensor& in, const bp_tensor& out, const bp_value& dims,
+  // `dims`: none for all. `in_order`: the reduced elements are visited in logical order, for who counts them.
+  ReductionPlan(const bp_tensor& in, const bp_tensor& out, const std::optional<Ints>& dims,
                 bool in_order = false);
 
   // The elements that lie closest together are reduced, and not kept.

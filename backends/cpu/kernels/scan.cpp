@@ -78,21 +78,21 @@ template <class T> void run_cumsum(const bp_tensor& out, const bp_tensor& a, int
       });
 }
 
-bp_code cumsum(void*, const bp_call* call) noexcept {
-  return guarded("cumsum", [&]() -> bp_code {
-    const bp_tensor& a = tensor_arg(call, 0);
-    visit_dtype<numeric_dtypes>(
-        a.dtype, [&]<class T>(Tag<T>) { run_cumsum<T>(*call->outputs[0], a, int_arg(call, 1)); });
-    return BP_OK;
-  });
+Status cumsum(Stream, In a, int64_t dim, std::optional<Dtype>, Out out) {
+  visit_dtype<numeric_dtypes>(a.abi().dtype,
+                              [&]<class T>(Tag<T>) { run_cumsum<T>(out.abi(), a.abi(), dim); });
+  return ok;
 }
 
 }  // namespace
 
-void add_scan_kernels(const bp_host& host, KernelList& list) {
-  const bp_arg number = tensor_place(numeric_dtypes);
-  list.add(host, "cumsum", {number, any_place(), any_place(), number}, cumsum,
-           BP_KERNEL_DETERMINISTIC | BP_KERNEL_IN_PLACE_SAFE);
+void add_scan_kernels(Kernels& k) {
+  k.add<op::cumsum>(cumsum)
+      .dtypes(numeric)
+      .dtypes(op::cumsum::place::out, numeric)
+      .layouts(strided)
+      .deterministic()
+      .in_place_safe();
 }
 
 }  // namespace bp::cpu

@@ -23,10 +23,10 @@ constexpr int64_t softmax_grain = 8192;
 
 class SoftmaxRun {
  public:
-  SoftmaxRun(const bp_call& call, bool log)
-      : in_(tensor_arg(&call, 0)), out_(*call.outputs[0]), log_(log), is_f64_(in_.dtype == BP_F64),
+  SoftmaxRun(const bp_tensor& in, int64_t along, const bp_tensor& out, bool log)
+      : in_(in), out_(out), log_(log), is_f64_(in_.dtype == BP_F64),
         computed_bytes_(is_f64_ ? 8 : 4) {
-    const int64_t dim = in_.dl.ndim == 0 ? 0 : int_arg(&call, 1);
+    const int64_t dim = in_.dl.ndim == 0 ? 0 : along;
     count_ = in_.dl.ndim == 0 ? 1 : in_.dl.shape[dim];
     in_stride_ = in_.dl.ndim == 0 ? 1 : in_.dl.strides[dim];
     out_stride_ = in_.dl.ndim == 0 ? 1 : out_.dl.strides[dim];
@@ -120,21 +120,25 @@ class SoftmaxRun {
   tile::Convert load_, store_;
 };
 
-template <bool log> bp_code run_softmax(void*, const bp_call* call) {
-  return guarded(log ? "cpu: log_softmax" : "cpu: softmax", [&] {
-    SoftmaxRun(*call, log)();
-    return bp_code{BP_OK};
-  });
+template <bool log> Status run_softmax(Stream, In a, int64_t dim, std::optional<Dtype>, Out out) {
+  SoftmaxRun(a.abi(), dim, out.abi(), log)();
+  return ok;
+}
+
+template <class Op, class F> void add_softmax(Kernels& k, F run) {
+  k.add<Op>(run)
+      .dtypes(floating)
+      .dtypes(Op::place::out, floating)
+      .layouts(strided)
+      .deterministic()
+      .in_place_safe();
 }
 
 }  // namespace
 
-void add_softmax_kernels(const bp_host& host, KernelList& list) {
-  const std::vector<bp_arg> places = {tensor_place(floating_dtypes), any_place(), any_place(),
-                                      tensor_place(floating_dtypes)};
-  constexpr uint32_t flags = BP_KERNEL_DETERMINISTIC | BP_KERNEL_IN_PLACE_SAFE;
-  list.add(host, "softmax", places, run_softmax<false>, flags);
-  list.add(host, "log_softmax", places, run_softmax<true>, flags);
+void add_softmax_kernels(Kernels& k) {
+  add_softmax<op::softmax>(k, run_softmax<false>);
+  add_softmax<op::log_softmax>(k, run_softmax<true>);
 }
 
 }  // namespace bp::cpu

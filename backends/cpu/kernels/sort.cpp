@@ -100,9 +100,8 @@ void sort_line(const T* from, T* values, int64_t* indices, const Line& line, E* 
 }
 
 template <class T, class E>
-bp_code sort_lines(const bp_call* call, const bp_tensor& a, int64_t dim, Line line) {
-  const bp_tensor& values = *call->outputs[0];
-  const bp_tensor& indices = *call->outputs[1];
+Status sort_lines(const Call& call, const bp_tensor& a, int64_t dim, Line line,
+                  const bp_tensor& values, const bp_tensor& indices) {
   const WithoutDim from(a, dim);
   const WithoutDim to(values, dim);
   const WithoutDim to_indices(indices, dim);
@@ -111,13 +110,12 @@ bp_code sort_lines(const bp_call* call, const bp_tensor& a, int64_t dim, Line li
   // Scratch for each thread that can take part.
   const int64_t parts = from.count <= grain ? 1 : std::min<int64_t>(num_threads(), from.count);
   const uint64_t part_bytes = 2 * line.count * sizeof(E);
-  bp_region scratch{};
-  const bp_code code = host()->workspace(host(), call, parts * part_bytes, 64, &scratch);
-  if (code != BP_OK) return code;
+  Result<Region> scratch = call.workspace(static_cast<uint64_t>(parts) * part_bytes);
+  if (!scratch.is_ok()) return scratch.status();
   std::atomic<uint64_t> next_part{0};
   parallel_for(from.count, std::max(grain, (from.count + parts - 1) / parts),
                [&](int64_t begin, int64_t end) {
-                 E* const mine = reinterpret_cast<E*>(scratch.handle + scratch.offset +
+                 E* const mine = reinterpret_cast<E*>(scratch.value().address<char>() +
                                                       next_part.fetch_add(1) * part_bytes);
                  Walker<3> at(from.shape_span(),
                               {from.strides.data(), to.strides.data(), to_indices.strides.data()});
@@ -127,40 +125,45 @@ bp_code sort_lines(const bp_call* call, const bp_tensor& a, int64_t dim, Line li
                              data_of<int64_t>(indices) + at.offset(2), line, mine);
                  }
                });
-  return BP_OK;
+  return ok;
 }
 
-template <class T> bp_code run_sort(const bp_call* call, const bp_tensor& a) {
-  const int64_t dim = int_arg(call, 1);
+template <class T>
+Status run_sort(const Call& call, const bp_tensor& a, int64_t dim, bool descending,
+                const bp_tensor& values, const bp_tensor& indices) {
   if (a.dl.ndim == 0) {
-    *data_of<T>(*call->outputs[0]) = *data_of<T>(a);
-    *data_of<int64_t>(*call->outputs[1]) = 0;
-    return BP_OK;
+    *data_of<T>(values) = *data_of<T>(a);
+    *data_of<int64_t>(indices) = 0;
+    return ok;
   }
-  const Line line{a.dl.shape[dim], a.dl.strides[dim], call->outputs[0]->dl.strides[dim],
-                  call->outputs[1]->dl.strides[dim], int_arg(call, 2) != 0};
+  const Line line{a.dl.shape[dim], a.dl.strides[dim], values.dl.strides[dim],
+                  indices.dl.strides[dim], descending};
   using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
   if (line.count <= int64_t{UINT32_MAX})
-    return sort_lines<T, Entry<Key, uint32_t>>(call, a, dim, line);
-  return sort_lines<T, Entry<Key, uint64_t>>(call, a, dim, line);
+    return sort_lines<T, Entry<Key, uint32_t>>(call, a, dim, line, values, indices);
+  return sort_lines<T, Entry<Key, uint64_t>>(call, a, dim, line, values, indices);
 }
 
-bp_code sort(void*, const bp_call* call) noexcept {
-  return guarded("sort", [&] {
-    const bp_tensor& a = tensor_arg(call, 0);
-    bp_code code = BP_UNSUPPORTED;
-    visit_dtype<sorted_dtypes>(a.dtype, [&]<class T>(Tag<T>) { code = run_sort<T>(call, a); });
-    return code;
+// It is stable whether or not that is asked for.
+Status sort(Call call, In a, int64_t dim, bool descending, bool, Out values, Out indices) {
+  Status status = Status::from_host(BP_UNSUPPORTED);
+  visit_dtype<sorted_dtypes>(a.abi().dtype, [&]<class T>(Tag<T>) {
+    status = run_sort<T>(call, a.abi(), dim, descending, values.abi(), indices.abi());
   });
+  return status;
 }
 
 }  // namespace
 
-void add_sort_kernels(const bp_host& host, KernelList& list) {
-  list.add(host, "sort",
-           {tensor_place(sorted_dtypes), any_place(), any_place(), any_place(),
-            tensor_place(sorted_dtypes), tensor_place(dtype_set({BP_I64}))},
-           sort, BP_KERNEL_DETERMINISTIC | BP_KERNEL_SCRATCH);
+void add_sort_kernels(Kernels& k) {
+  constexpr DtypeSet dtypes{sorted_dtypes};
+  k.add<op::sort>(sort)
+      .dtypes(dtypes)
+      .dtypes(op::sort::place::values, dtypes)
+      .dtypes(op::sort::place::indices, i64)
+      .layouts(strided)
+      .deterministic()
+      .scratch();
 }
 
 }  // namespace bp::cpu
