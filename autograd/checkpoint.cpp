@@ -5,7 +5,7 @@
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/autograd/function.hpp>
 #include <backplane/autograd/hooks.hpp>
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/generator.hpp>
 #include <backplane/tensor/check.hpp>
 

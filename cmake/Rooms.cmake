@@ -3,6 +3,7 @@
 
 # bp_room(NAME SEES ROOM... [LIBS TARGET...] [JOIN NUMBER] [APART])
 #   NAME/include/      what others may include
+#   NAME/inside/       what other rooms of the same library may include besides, and applications may not
 #   NAME/, NAME/*/     its own sources and headers; NAME/generated/ holds the generator's committed output
 # Makes the object library bp_NAME. LIBS stay inside the room: public headers must not need them. JOIN: see
 # bp_join_sources; default 16. APART: a static library, for programs that have the core from elsewhere.
@@ -26,6 +27,9 @@ function(bp_room name)
     target_link_libraries(bp_${name} PUBLIC ${arg_SEES})
   endif()
   target_include_directories(bp_${name} PUBLIC include PRIVATE .)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/inside)
+    target_include_directories(bp_${name} PUBLIC inside)
+  endif()
   target_link_libraries(bp_${name} PRIVATE ${arg_LIBS} bp_warnings fmt::fmt Threads::Threads)
   target_compile_options(bp_${name} PRIVATE ${bp_core_options})
   target_precompile_headers(bp_${name} REUSE_FROM bp_standard_headers)

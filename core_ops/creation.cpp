@@ -3,10 +3,10 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/movement.hpp>
 #include <backplane/core_ops/generated/view.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/named.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>

@@ -10,8 +10,8 @@
 #include <backplane/core_ops/generated/selection.hpp>
 #include <backplane/core_ops/generated/view.hpp>
 #include <backplane/dispatcher/call.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/named.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>

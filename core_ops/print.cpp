@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <backplane/core_ops/print.hpp>
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/storage.hpp>

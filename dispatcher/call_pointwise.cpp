@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/rung_policy.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/number_range.hpp>
@@ -11,7 +12,6 @@
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
 #include "new_result.hpp"
-#include "rung_policy.hpp"
 
 namespace bp {
 namespace {

@@ -6,15 +6,15 @@
 
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/chain.hpp>
+#include <backplane/dispatcher/fork_locks.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/dispatcher/rung_policy.hpp>
 #include <backplane/tensor/check.hpp>
 
-#include "fork_locks.hpp"
 #include "joined.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
-#include "rung_policy.hpp"
 
 namespace bp {
 namespace {

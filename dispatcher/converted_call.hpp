@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "frame.hpp"
+#include <backplane/dispatcher/frame.hpp>
 
 namespace bp {
 

@@ -4,11 +4,11 @@
 #include <mutex>
 
 #include <backplane/dispatcher/counters.hpp>
+#include <backplane/dispatcher/fork_locks.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 
 #include "counter_slots.hpp"
-#include "fork_locks.hpp"
 
 namespace bp {
 namespace {

@@ -1,15 +1,13 @@
 // Operators and kernels that an application or a plugin brings at run time.
-#include "custom.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
 
+#include <backplane/dispatcher/custom.hpp>
+#include <backplane/dispatcher/launch.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
-
-#include "launch.hpp"
 
 namespace bp {
 namespace {

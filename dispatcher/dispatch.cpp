@@ -1,7 +1,8 @@
 // From a boxed call to the ladder: layers, the operator's rule, devices, conversions.
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/frame.hpp>
+#include <backplane/dispatcher/host_device.hpp>
 #include <backplane/dispatcher/layers.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/named.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
@@ -11,7 +12,6 @@
 #include <backplane/tensor/views.hpp>
 
 #include "counter_slots.hpp"
-#include "frame.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
 #include "layer_table.hpp"

@@ -1,5 +1,4 @@
-#include "fork_locks.hpp"
-
+#include <backplane/dispatcher/fork_locks.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
 namespace bp {

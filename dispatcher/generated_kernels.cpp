@@ -1,16 +1,15 @@
-#include "generated_kernels.hpp"
-
 #include <algorithm>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <mutex>
 
-#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
+#include <backplane/dispatcher/generated_kernels.hpp>
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/extensions/program.h>
+#include <backplane/runtime/generated/abi_sizes.hpp>
 
 #include "kernel_table.hpp"
 
@@ -48,7 +47,7 @@ Programs& programs() {
 
 void make_program(Backend& backend, Operator& op) {
   const auto* extension = reinterpret_cast<const bp_program*>(
-      find_extension(backend, BP_PROGRAM, BP_PROGRAM_VERSION, loading::abi_size("bp_program", 1)));
+      find_extension(backend, BP_PROGRAM, BP_PROGRAM_VERSION, abi_size("bp_program", 1)));
   const bp_kernel* kernel = nullptr;
   if (!extension || !extension->make) return;
   if (extension->make(backend.plugin->self, &op.abi, &kernel) == BP_OK && kernel)
@@ -93,16 +92,14 @@ const bp_header* find_extension(const Backend& backend, const char* name, std::u
 }
 
 void attach_codegen(Backend& backend) {
-  if (!find_extension(backend, BP_COMPILER, BP_COMPILER_VERSION,
-                      loading::abi_size("bp_compiler", 1)))
+  if (!find_extension(backend, BP_COMPILER, BP_COMPILER_VERSION, abi_size("bp_compiler", 1)))
     return;
   static const Attach attach = load_codegen();
   if (attach) attach(&backend);
 }
 
 void attach_programs(Backend& backend) {
-  if (!find_extension(backend, BP_PROGRAM, BP_PROGRAM_VERSION, loading::abi_size("bp_program", 1)))
-    return;
+  if (!find_extension(backend, BP_PROGRAM, BP_PROGRAM_VERSION, abi_size("bp_program", 1))) return;
   listen_for_operators(offer_to_programs);
   Programs& all = programs();
   const std::lock_guard lock(all.mutex);

@@ -2,14 +2,14 @@
 // can), the host's kernel runs, results are copied back.
 #include <algorithm>
 
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/host_device.hpp>
+#include <backplane/dispatcher/launch.hpp>
+#include <backplane/dispatcher/submit.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 
 #include "counter_slots.hpp"
 #include "ladder.hpp"
-#include "launch.hpp"
-#include "recording.hpp"
 
 namespace bp {
 namespace {
@@ -162,8 +162,7 @@ void arguments_on_host(Frame& frame, DeviceRecord& host, Call& call, Temporaries
 bool try_host(Frame& frame) {
   Device host_number;
   if (!find_host_device(host_number) || host_number == frame.device()) return false;
-  if (current_capture()) [[unlikely]]
-    refuse_host(frame);
+  submit::on_host(frame);
   DeviceRecord& host = device_record(host_number);
   UncountedScope uncounted;
   bp_value args[64];

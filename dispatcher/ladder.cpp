@@ -1,15 +1,15 @@
 #include "ladder.hpp"
 
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/dispatcher/host_device.hpp>
+#include <backplane/dispatcher/launch.hpp>
 #include <backplane/dispatcher/log.hpp>
+#include <backplane/dispatcher/rung_policy.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
-#include "launch.hpp"
 #include "measured.hpp"
 #include "observe.hpp"
-#include "rung_policy.hpp"
 
 namespace bp {
 namespace {

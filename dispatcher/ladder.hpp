@@ -1,7 +1,7 @@
 // The fallback ladder: who serves a call that has been checked and prepared.
 #pragma once
 
-#include "frame.hpp"
+#include <backplane/dispatcher/frame.hpp>
 
 namespace bp {
 

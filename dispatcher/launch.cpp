@@ -1,12 +1,11 @@
-#include "launch.hpp"
-
+#include <backplane/dispatcher/launch.hpp>
+#include <backplane/dispatcher/submit.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "new_result.hpp"
-#include "recording.hpp"
 
 namespace bp {
 namespace {
@@ -140,27 +139,6 @@ void check_shape_from_data(const Frame& frame, const Launch& launch, std::uint32
                             frame.op().name(), frame.record.name, index));
 }
 
-// Will the kernel report bad indices through the stream's word, if it finds some? Also on a synchronous device,
-// where another kernel would return the error: the declaration is a promise of the word.
-bool reports_faults(const Candidate& candidate) {
-  return (candidate.declared.flags & BP_KERNEL_MAY_FAULT) != 0;
-}
-
-bp_code run(const Candidate& candidate, Frame& frame, Launch& launch) {
-  bp_call abi_call = make_abi_call(frame, launch);
-  abi_call.num_args = candidate.num_known;
-  const bool faults = reports_faults(candidate);
-  if (current_capture()) [[unlikely]]
-    return capture_kernel(candidate, frame, launch, abi_call, faults);
-  if (faults) abi_call.fault = &arm_fault(frame.stream, frame.op().name());
-  if (!frame.record.synchronous)
-    frame.stream.last_operator.store(frame.op().name(), std::memory_order_relaxed);
-  const bp_code code = candidate.declared.run(candidate.declared.self, &abi_call);
-  // Nobody synchronizes a synchronous device: what its kernel found comes out here.
-  if (faults && frame.record.synchronous && code == BP_OK) synchronize_stream(frame.stream);
-  return code;
-}
-
 Tensor empty_result(const Candidate& candidate, Frame& frame, std::uint32_t index) {
   const OutputSpec& spec = frame.inferred.outputs[index];
   if (follows_channels_last(candidate, frame, index))
@@ -175,9 +153,7 @@ Tensor empty_result(const Candidate& candidate, Frame& frame, std::uint32_t inde
 
 bool accepts(const Candidate& candidate, Frame& frame) {
   const Call& call = frame.call;
-  const CaptureState* capture = current_capture();
-  if (capture && capture->by_device && !(candidate.declared.flags & BP_KERNEL_CAPTURABLE))
-      [[unlikely]]
+  if (!submit::takes(candidate)) [[unlikely]]
     return false;
   if (!knows_all(candidate, frame)) return false;
   for (std::uint32_t i = 0; i < candidate.num_known; ++i) {
@@ -245,7 +221,9 @@ bool launch(const Candidate& candidate, Frame& frame) {
     written[i] = direct[i] ? call.results[i] : allocate_result(candidate, frame, i);
     launch.outputs[i] = &written[i].impl()->abi;
   }
-  const bp_code code = run(candidate, frame, launch);
+  bp_call abi_call = make_abi_call(frame, launch);
+  abi_call.num_args = candidate.num_known;
+  const bp_code code = submit::kernel(candidate, frame, launch, abi_call);
   if (code == BP_UNSUPPORTED) return false;
   if (code != BP_OK) throw_plugin_error(frame.record, code, frame.op().name());
   for (std::uint32_t i = 0; i < call.num_results; ++i) {

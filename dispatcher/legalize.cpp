@@ -1,5 +1,6 @@
 // Rung 2: a call in other clothes. Dtypes go up to one that a kernel takes, without loss, and the
 // result comes back down; layouts become contiguous; numbers become tensors.
+#include <backplane/dispatcher/launch.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/views.hpp>
@@ -8,7 +9,6 @@
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
-#include "launch.hpp"
 
 namespace bp {
 namespace {

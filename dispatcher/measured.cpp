@@ -6,13 +6,12 @@
 #include <exception>
 #include <fmt/format.h>
 
+#include <backplane/dispatcher/launch.hpp>
 #include <backplane/dispatcher/measured.hpp>
+#include <backplane/dispatcher/rung_policy.hpp>
 #include <backplane/runtime/capturing.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/error.hpp>
-
-#include "launch.hpp"
-#include "rung_policy.hpp"
 
 namespace bp {
 namespace {
@@ -76,7 +75,7 @@ bool is_worth_it(const Frame& frame) {
 
 // May this call be done several times, and waited for?
 bool can_measure(const Frame& frame) {
-  if (current_capture()) return false;
+  if (is_capturing()) return false;
   // A given result may be an argument as well, which the first run would change.
   for (std::uint32_t i = 0; i < frame.call.num_results; ++i)
     if (frame.call.results[i].defined()) return false;

@@ -1,7 +1,7 @@
 // Kernels that say BP_KERNEL_MEASURED against their rivals.
 #pragma once
 
-#include "frame.hpp"
+#include <backplane/dispatcher/frame.hpp>
 
 namespace bp {
 

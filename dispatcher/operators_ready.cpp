@@ -1,9 +1,8 @@
 #include <atomic>
 #include <mutex>
 
+#include <backplane/dispatcher/fork_locks.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
-
-#include "fork_locks.hpp"
 
 namespace bp {
 namespace {

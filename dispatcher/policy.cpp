@@ -1,10 +1,9 @@
 #include <atomic>
 
 #include <backplane/dispatcher/policy.hpp>
+#include <backplane/dispatcher/rung_policy.hpp>
 #include <backplane/runtime/thread_state.hpp>
 #include <backplane/tensor/check.hpp>
-
-#include "rung_policy.hpp"
 
 namespace bp {
 namespace {

@@ -6,12 +6,12 @@
 #include <memory>
 #include <mutex>
 
+#include <backplane/dispatcher/fork_locks.hpp>
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/check.hpp>
 
-#include "fork_locks.hpp"
 #include "kernel_table.hpp"
 
 namespace bp {

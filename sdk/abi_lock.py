@@ -21,7 +21,7 @@ import tempfile
 import abi_growth
 
 TITLE = "# What the ABI promises on 64-bit machines. Made by sdk/abi_lock.py --write; offsets and sizes in bytes.\n"
-SIZES = "dispatcher/include/backplane/dispatcher/loading/generated/abi_sizes.hpp"
+SIZES = "runtime/include/backplane/runtime/generated/abi_sizes.hpp"
 
 
 def main():
@@ -99,7 +99,7 @@ def sizes_header(locks):
 #include <cstdint>
 #include <string_view>
 
-namespace bp::loading {{
+namespace bp {{
 
 struct AbiSize {{
   uint32_t level;
@@ -116,7 +116,7 @@ constexpr uint32_t abi_size(std::string_view name, uint32_t level) {{
   return 0;
 }}
 
-}}  // namespace bp::loading
+}}  // namespace bp
 """
 
 

@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/plugin_steps.hpp>
 

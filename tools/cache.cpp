@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <backplane/codegen/codegen.hpp>
-#include <backplane/dispatcher/loading/environment.hpp>
+#include <backplane/loading/environment.hpp>
 
 #include "commands.hpp"
 #include "output.hpp"

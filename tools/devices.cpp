@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/dispatcher/certified.hpp>
+#include <backplane/loading/certified.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
 #include "commands.hpp"

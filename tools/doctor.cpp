@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/dispatcher/certified.hpp>
-#include <backplane/dispatcher/loader.hpp>
-#include <backplane/dispatcher/loading/check_candidate.hpp>
-#include <backplane/dispatcher/loading/file_trust.hpp>
+#include <backplane/loading/certified.hpp>
+#include <backplane/loading/check_candidate.hpp>
+#include <backplane/loading/file_trust.hpp>
+#include <backplane/loading/loader.hpp>
 
 #include "commands.hpp"
 #include "output.hpp"

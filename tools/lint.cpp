@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/dispatcher/loading/elf_lint.hpp>
+#include <backplane/loading/elf_lint.hpp>
 
 #include "commands.hpp"
 #include "output.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "trial.hpp"

@@ -3,9 +3,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/loading/loader.hpp>
 
 #include "commands.hpp"
 #include "load.hpp"

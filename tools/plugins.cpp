@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/dispatcher/loading/discovery.hpp>
+#include <backplane/loading/discovery.hpp>
 
 #include "commands.hpp"
 #include "output.hpp"

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include <backplane/dispatcher/call.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/samples/samples.hpp>
 #include <backplane/tensor/check.hpp>

@@ -6,8 +6,8 @@
 #include <future>
 #include <optional>
 
-#include <backplane/dispatcher/loading/check_candidate.hpp>
-#include <backplane/dispatcher/loading/child_process.hpp>
+#include <backplane/loading/check_candidate.hpp>
+#include <backplane/loading/child_process.hpp>
 
 namespace bp::tools {
 namespace {

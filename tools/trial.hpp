@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <backplane/dispatcher/loading/check_candidate.hpp>
-#include <backplane/dispatcher/loading/discovery.hpp>
+#include <backplane/loading/check_candidate.hpp>
+#include <backplane/loading/discovery.hpp>
 
 #include "commands.hpp"
 

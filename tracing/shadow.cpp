@@ -6,9 +6,9 @@
 #include <new>
 #include <unistd.h>
 
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/observe.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/capturing.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tracing/compare.hpp>
@@ -57,7 +57,7 @@ bool find_device(const Call& call, Device& found) {
 // Does a kernel compute something here that another device would compute as well? A composite's parts are compared
 // instead of it, since it may draw random numbers.
 bool is_comparable(const Call& call, Device& on, Device& shadow) {
-  if (call.op.view || !call.op.infer || current_capture()) return false;
+  if (call.op.view || !call.op.infer || is_capturing()) return false;
   if (!find_device(call, on) || on == meta_device) return false;
   return find_shadow(shadow) && !(on == shadow);
 }

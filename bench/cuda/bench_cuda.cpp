@@ -9,10 +9,10 @@
 #include <string>
 
 #include <backplane/backplane.hpp>
+#include <backplane/capture/capture.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/core_ops/generated/rows.hpp>
 #include <backplane/dispatcher/call.hpp>
-#include <backplane/dispatcher/capture.hpp>
 #include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/settings.hpp>
@@ -178,7 +178,7 @@ void measure_calls(const Bench& b) {
                 "us");
 
   constexpr int operators = 100, replays = 20;
-  bp::Graph graph = bp::capture(b.device, [&] {
+  bp::Recording graph = bp::capture(b.device, [&] {
     for (int i = 0; i < operators / 2; ++i) {
       bp::add_out(out, x, y);
       bp::mul_out(out, out, y);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include <backplane/backplane.hpp>
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/settings.hpp>
 
 #include "../peers/measure.hpp"

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include <backplane/abi.h>
-#include <backplane/dispatcher/loading/environment.hpp>
-#include <backplane/dispatcher/loading/sha256.hpp>
 #include <backplane/dispatcher/log.hpp>
+#include <backplane/loading/environment.hpp>
+#include <backplane/loading/sha256.hpp>
 
 namespace bp::codegen::binary_cache {
 namespace {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include <backplane/dispatcher/loading/child_process.hpp>
+#include <backplane/loading/child_process.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "dialect/spirv_blocks.hpp"

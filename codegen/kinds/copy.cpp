@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "dialect/expression.hpp"
+#include "dialect/expression_text.hpp"
 #include "dialect/helpers.hpp"
 #include "kinds/elementwise.hpp"
 #include "kinds/kinds.hpp"

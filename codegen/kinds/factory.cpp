@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <string_view>
 
-#include "dialect/expression.hpp"
+#include "dialect/expression_text.hpp"
 #include "dialect/helpers.hpp"
 #include "kinds/elementwise.hpp"
 #include "kinds/kinds.hpp"

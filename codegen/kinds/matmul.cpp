@@ -280,7 +280,7 @@ Blocking blocking_for(Invocation& in, const Product& p, unsigned width) {
   const std::span<const Blocking> ways = blockings(in.info());
   const bool worth_it = width > 1 && p.m >= 64 && p.work_per_batch() >= worth_tuning;
   // A capture must not wait for the device.
-  if (!worth_it || current_capture()) return ways[0];
+  if (!worth_it || is_capturing()) return ways[0];
   const std::string what = fmt::format("matmul {} {}", accumulator_type(p.dtype), version);
   return ways[tuner::choose(what, in.info().identity, ways.size(),
                             [&](std::size_t way) { return seconds_of(in, p, width, ways[way]); })];

@@ -5,7 +5,7 @@
 #include <backplane/generated/steps.h>
 #include <backplane/tensor/error.hpp>
 
-#include "dialect/expression.hpp"
+#include "dialect/expression_text.hpp"
 #include "dialect/helpers.hpp"
 #include "kinds/elementwise.hpp"
 #include "kinds/kinds.hpp"

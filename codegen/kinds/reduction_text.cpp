@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "dialect/expression.hpp"
+#include "dialect/expression_text.hpp"
 #include "dialect/helpers.hpp"
 
 namespace bp::codegen {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <fmt/format.h>
 
-#include "dialect/expression.hpp"
+#include "dialect/expression_text.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/walk.hpp"
 

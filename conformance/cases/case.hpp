@@ -1,4 +1,4 @@
-// A case: the smallest thing that is run, judged, named and repeated. Its name is its whole recipe.
+// A case: the smallest thing that is run, judged, named and repeated. Its name says all of it.
 //
 //   lane:op[dtype]/shape/layouts/values/form@seed      rows of the table
 //   core:matmul[f16]/m17k65n3/transpose.step2/specials/out@1

@@ -1,5 +1,5 @@
 // SHA-256 of the must-run list.
-#include <backplane/dispatcher/loading/sha256.hpp>
+#include <backplane/loading/sha256.hpp>
 
 #include "cases/derive.hpp"
 

@@ -54,7 +54,7 @@ bool has_derivative(const Operator& op) {
   return !has_trait(op.name(), Trait::flat) && (op.has_gradient || op.decompose || op.view);
 }
 
-// Recipes whose call writes into an argument, or gives nothing.
+// Shapes whose call writes into an argument, or gives nothing.
 bool has_no_gradient_here(const Operator& op, const std::string& shape) {
   if (op.mutates && shape != "sample:without_running") return true;
   // Two numbers alone may be equal, and the derivative is anyone's.

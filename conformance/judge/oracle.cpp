@@ -1,7 +1,7 @@
 // Where the oracle is found: a plugin that lies beside this program and is loaded by its path.
 #include <filesystem>
 
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "judge/expected.hpp"

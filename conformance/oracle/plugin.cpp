@@ -6,7 +6,7 @@
 
 #include <backplane/plugin.hpp>
 
-#include "expression.hpp"
+#include "pointwise.hpp"
 
 namespace oracle {
 namespace {

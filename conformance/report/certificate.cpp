@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/dispatcher/loading/sha256.hpp>
+#include <backplane/loading/sha256.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "report/files.hpp"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include <backplane/dispatcher/loading/certificate.hpp>
+#include <backplane/loading/certificate.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "report/files.hpp"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include <backplane/dispatcher/loading/sha256.hpp>
+#include <backplane/loading/sha256.hpp>
 #include <backplane/tensor/error.hpp>
 
 namespace bp::conform {

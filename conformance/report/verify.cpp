@@ -8,7 +8,7 @@
 #include <random>
 #include <unordered_set>
 
-#include <backplane/dispatcher/loading/sha256.hpp>
+#include <backplane/loading/sha256.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "report/files.hpp"

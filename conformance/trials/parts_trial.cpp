@@ -8,7 +8,7 @@
 #include <backplane/tensor/views.hpp>
 
 #include "inputs/parts.hpp"
-#include "trials/chain.hpp"
+#include "trials/calls_in_a_row.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

@@ -13,7 +13,7 @@
 #include "inputs/layouts.hpp"
 #include "judge/calls.hpp"
 #include "judge/numbers.hpp"
-#include "trials/chain.hpp"
+#include "trials/calls_in_a_row.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "inputs/layouts.hpp"
-#include "trials/chain.hpp"
+#include "trials/calls_in_a_row.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

@@ -16,12 +16,12 @@
 #include <fmt/format.h>
 
 #include <backplane/core_ops/generated/all.hpp>
-#include <backplane/dispatcher/loader.hpp>
-#include <backplane/dispatcher/loading/elf_lint.hpp>
-#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/loading/elf_lint.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/generated/abi_sizes.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/error.hpp>
 
@@ -180,7 +180,7 @@ class BareScope : public Scope {
     result["devices_code"] = plugin.devices(plugin.self, &count, nullptr);
     result["infos"] = Json::array();
     std::vector<std::size_t> sizes = {sizeof(bp_device_info), sizeof(bp_device_info) + 512};
-    for (const loading::AbiSize& each : loading::abi_sizes)
+    for (const AbiSize& each : abi_sizes)
       if (each.name == "bp_device_info") sizes.push_back(each.bytes);
     for (const std::size_t size : sizes) {
       if (count == 0) continue;

@@ -7,8 +7,8 @@
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/dispatcher/call.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/generator.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/error.hpp>

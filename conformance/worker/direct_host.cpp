@@ -5,10 +5,10 @@
 #include <cstring>
 #include <fmt/format.h>
 
-#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
-#include <backplane/dispatcher/loading/plugin_library.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/extensions/settings.h>
+#include <backplane/loading/plugin_library.hpp>
+#include <backplane/runtime/generated/abi_sizes.hpp>
 
 namespace bp::conform {
 namespace {
@@ -58,7 +58,7 @@ const bp_settings usual_settings = {{sizeof(bp_settings), BP_TYPE_EXTENSION, nul
 void fill_table(bp_host& table) {
   table.abi_min = 1;
   table.abi_max = loading::offered_abi_level();
-  table.h = {loading::abi_size("bp_host", table.abi_max), BP_TYPE_HOST, nullptr};
+  table.h = {abi_size("bp_host", table.abi_max), BP_TYPE_HOST, nullptr};
   table.version = "conformance";
   table.set_error = host_set_error;
   table.log = [](const bp_host* host, std::uint32_t level, const char* message) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <backplane/dispatcher/loading/plugin_library.hpp>
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/loading/plugin_library.hpp>
 
 #include "worker/direct_host.hpp"
 

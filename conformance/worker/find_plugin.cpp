@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include <backplane/dispatcher/loading/discovery.hpp>
+#include <backplane/loading/discovery.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "worker/scope.hpp"

@@ -1,11 +1,11 @@
 // The direct and the core lane, opened.
 #include <fmt/format.h>
 
-#include <backplane/dispatcher/loader.hpp>
-#include <backplane/dispatcher/loading/sha256.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/extensions/numerics.h>
+#include <backplane/loading/loader.hpp>
+#include <backplane/loading/sha256.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/error.hpp>
 

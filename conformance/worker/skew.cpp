@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
+#include <backplane/runtime/generated/abi_sizes.hpp>
 #include <backplane/tensor/error.hpp>
 
 namespace bp::conform {
@@ -32,7 +32,7 @@ Skew read_skew(const Json& step) {
 
 std::vector<std::string> skew_names() {
   std::vector<std::string> names = {"padded"};
-  for (const loading::AbiSize& each : loading::abi_sizes)
+  for (const AbiSize& each : abi_sizes)
     if (std::string level = fmt::format("level{}", each.level); names.back() != level)
       names.push_back(std::move(level));
   return names;
@@ -40,7 +40,7 @@ std::vector<std::string> skew_names() {
 
 SkewedStruct::SkewedStruct(std::string_view name, const void* from, std::size_t known, Skew skew)
     : name_(name), known_(known) {
-  bytes_ = skew.padded ? known + later_bytes + unknown_bytes : loading::abi_size(name, skew.level);
+  bytes_ = skew.padded ? known + later_bytes + unknown_bytes : abi_size(name, skew.level);
   if (bytes_ == 0)
     throw_error(ErrorClass::bad_argument,
                 fmt::format("script: level {} has no struct {} that grows", skew.level, name));

@@ -84,7 +84,7 @@ Tensor bernoulli_by_uniforms(const Tensor& a, std::optional<double> p) {
   BP_CHECK(!p || (*p >= 0 && *p <= 1), "bernoulli: p is {}; pass a probability from 0 to 1",
            p.value_or(0));
   // A capture could not wait, and has no values yet.
-  if (!p && a.device() != meta_device && a.numel() > 0 && !current_capture())
+  if (!p && a.device() != meta_device && a.numel() > 0 && !is_capturing())
     BP_CHECK(item<bool>(min(logical_and(ge(a, 0), le(a, 1)))),
              "bernoulli: a probability is below 0, above 1 or NaN; pass numbers from 0 to 1");
   // Not in a's dtype: half precision has few uniform numbers.

@@ -4,9 +4,9 @@
 #include <span>
 
 #include <backplane/core_ops/generated/all.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/operator.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 

@@ -8,8 +8,8 @@
 
 #include <backplane/backplane.hpp>
 #include <backplane/codegen/codegen.hpp>
-#include <backplane/dispatcher/loading/sha256.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/loading/sha256.hpp>
 
 #include "dispatcher/child.hpp"
 #include "tools/run_program.hpp"

@@ -1,6 +1,6 @@
 // needs: cpu reference_compiler
 // Capture of generated kernels, on asynchronous devices whose memory the host cannot read.
-#include <backplane/dispatcher/capture.hpp>
+#include <backplane/capture/capture.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 
 #include "codegen/agree.hpp"
@@ -8,7 +8,7 @@
 
 namespace {
 
-using bp::Graph;
+using bp::Recording;
 using bp::Tensor;
 using bp::test::error_of;
 using bp::test::expect_same;
@@ -46,7 +46,7 @@ TEST_P(CompiledCapture, a_step_of_training_is_replayed_bit_for_bit) {
   Network network{random({60, 33}), random({33}), random({20, 60}), random({20, 33})};
   Network twin{bp::clone(network.weight), bp::clone(network.bias), network.x, network.target};
   Tensor loss;
-  Graph graph = bp::capture(device(), [&] { loss = network.step(); });
+  Recording graph = bp::capture(device(), [&] { loss = network.step(); });
   for (int i = 0; i < 10; ++i) {
     bp::copy_into(network.x, random({20, 60}));
     graph.replay();
@@ -59,7 +59,7 @@ TEST_P(CompiledCapture, a_step_of_training_is_replayed_bit_for_bit) {
 TEST_P(CompiledCapture, a_hundred_replays_need_nobody_to_wait) {
   BP_NEEDS_DEVICE;
   const Tensor x = random({5000}), sum = random({5000}), twin = bp::clone(sum);
-  Graph graph = bp::capture(device(), [&] { add_into(sum, bp::exp(bp::neg(bp::abs(x))), 1); });
+  Recording graph = bp::capture(device(), [&] { add_into(sum, bp::exp(bp::neg(bp::abs(x))), 1); });
   for (int i = 0; i < 100; ++i) graph.replay();
   for (int i = 0; i < 100; ++i) add_into(twin, bp::exp(bp::neg(bp::abs(x))), 1);
   expect_same(sum, twin);
@@ -70,7 +70,7 @@ TEST_P(CompiledCapture, random_numbers_sorting_and_scans_keep_their_scratch_memo
   Tensor drawn, sorted, scanned;
   const Tensor x = random({3000});
   const auto sort = [&] { return bp::sort(x, 0, true); };
-  Graph graph = bp::capture(device(), [&] {
+  Recording graph = bp::capture(device(), [&] {
     drawn = bp::rand({1000}, bp::f32, device());
     sorted = sort().values;
     scanned = bp::cumsum(x, 0);
@@ -92,7 +92,7 @@ TEST_P(CompiledCapture, a_bad_index_in_a_replay_is_reported_when_it_is_waited_fo
   const Tensor x = random({10});
   const Tensor index = bp::to_device(bp::test::given<std::int64_t>({1, 2}, {2}), device());
   Tensor result;
-  Graph graph = bp::capture(device(), [&] { result = bp::index_select(x, 0, index); });
+  Recording graph = bp::capture(device(), [&] { result = bp::index_select(x, 0, index); });
   graph.replay();
   expect_same(result, bp::index_select(x, 0, index));
   bp::copy_into(index, bp::to_device(bp::test::given<std::int64_t>({1, 10}, {2}), device()));

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include <backplane/dispatcher/capture.hpp>
+#include <backplane/capture/capture.hpp>
 #include <backplane/dispatcher/policy.hpp>
 #include <backplane/runtime/settings.hpp>
 
@@ -144,7 +144,7 @@ TEST_F(Measured, is_not_tried_in_a_capture_and_decided_later) {
   other.milliseconds = 20;
   offer();
   Tensor result;
-  bp::Graph graph = bp::capture(bp::host_device(), [&] { result = call(large); });
+  bp::Recording graph = bp::capture(bp::host_device(), [&] { result = call(large); });
   EXPECT_EQ(measured.num_runs + other.num_runs, 0);
   graph.replay();
   EXPECT_EQ(values(result)[3], 6);

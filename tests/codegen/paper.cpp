@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <backplane/dispatcher/call.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/samples/samples.hpp>
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <thread>
 
-#include <backplane/dispatcher/loading/certificate.hpp>
+#include <backplane/loading/certificate.hpp>
 
 #include "conformance/fake.hpp"
 #include "report/files.hpp"

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <backplane/dispatcher/loading/generated/abi_sizes.hpp>
+#include <backplane/runtime/generated/abi_sizes.hpp>
 
 namespace bp::conform {
 namespace {
@@ -29,7 +29,7 @@ TEST(Skew, cuts_a_struct_to_its_level_before_a_page_that_ends_who_looks) {
   const bp_operator op = some_operator();
   const SkewedStruct cut("bp_operator", &op, sizeof op, read_skew({{"skew", "level1"}}));
   const auto* seen = cut.as<const bp_operator>();
-  EXPECT_EQ(seen->h.size, loading::abi_size("bp_operator", 1));
+  EXPECT_EQ(seen->h.size, abi_size("bp_operator", 1));
   EXPECT_EQ(seen->num_nodes, 7u);
   const volatile char* behind = reinterpret_cast<const char*>(seen) + seen->h.size;
   EXPECT_DEATH(static_cast<void>(*behind), "");

@@ -9,9 +9,9 @@
 
 #include <backplane/backplane.hpp>
 #include <backplane/dispatcher/counters.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
 

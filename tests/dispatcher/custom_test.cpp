@@ -4,8 +4,8 @@
 #include <backplane/backplane.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/counters.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <backplane/backplane.hpp>
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/loading/loader.hpp>
 
 namespace {
 

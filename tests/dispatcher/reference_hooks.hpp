@@ -3,8 +3,8 @@
 
 #include <stdexcept>
 
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/extensions/reference.h>
+#include <backplane/loading/loader.hpp>
 
 namespace bp::test {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-#include <backplane/dispatcher/capture.hpp>
+#include <backplane/capture/capture.hpp>
 #include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/extensions/peer.h>
@@ -244,13 +244,13 @@ std::vector<Way> other_ways() {
       {"a replay",
        [](Tensors& t) {
          Tensor result;
-         Graph graph = capture(far(), [&] { result = add(mul(t[0], t[1]), t[0]); });
+         Recording graph = capture(far(), [&] { result = add(mul(t[0], t[1]), t[0]); });
          graph.replay();
          return Tensors{clone(result)};
        }},
       {"a replay of what writes",
        [](Tensors& t) {
-         Graph graph = capture(far(), [&] { mul_(t[0], t[1]); });
+         Recording graph = capture(far(), [&] { mul_(t[0], t[1]); });
          graph.replay();
          graph.replay();
          return Tensors{clone(t[0])};

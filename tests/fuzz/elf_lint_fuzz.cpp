@@ -1,7 +1,7 @@
 // Any bytes can be linted; every finding is about the file.
 #include <cstdlib>
 
-#include <backplane/dispatcher/loading/elf_lint.hpp>
+#include <backplane/loading/elf_lint.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   using namespace bp::loading;

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <backplane/dispatcher/loading/manifest.hpp>
+#include <backplane/loading/manifest.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   using namespace bp::loading;

@@ -5,7 +5,7 @@ import subprocess
 
 import rule
 
-ROOMS = ("autograd", "core_ops", "nn", "optim", "dispatcher", "runtime", "tensor", "sdk")
+ROOMS = ("autograd", "core_ops", "nn", "optim", "loading", "capture", "dispatcher", "runtime", "tensor", "sdk")
 PROGRAMS = {"examples/hello/hello.cpp": "c++20", "tests/plugins/memory_only/memory_only.cpp": "c++17"}
 
 compiler = shutil.which("clang++-14") or shutil.which("clang++")

@@ -7,7 +7,7 @@ import subprocess
 
 import rule
 
-ROOMS = ("tensor", "runtime", "dispatcher", "core_ops", "tracing", "autograd", "nn", "optim")
+ROOMS = ("tensor", "runtime", "dispatcher", "loading", "capture", "core_ops", "tracing", "autograd", "nn", "optim")
 KINDS = ("FunctionDecl", "CXXMethodDecl", "CXXConstructorDecl", "CXXDestructorDecl", "CXXConversionDecl")
 
 

@@ -30,14 +30,25 @@ def home(file):
     return room, rights(room) if room in sees else set(sees)
 
 
+core = set(re.search(r"set\(core_rooms ([\w ]+)\)", (rule.source / "CMakeLists.txt").read_text())[1].split())
 broken, checked = [], 0
 for file in rule.files():
     folder, may_see = home(file)
     for header in INCLUDE.findall((rule.source / file).read_text(errors="replace")):
         checked += 1
         for room in set(sees) - may_see:
-            if (rule.source / room / "include" / header).is_file():
+            if any((rule.source / room / folder_of / header).is_file() for folder_of in ("include", "inside")):
                 broken.append(f"{file}: includes <{header}> of {room}, but sees only {', '.join(sorted(may_see))}")
+        # What is inside the library is for its rooms, and for tests that link these.
+        if (file.parts[0] not in core or "include" in file.parts) and "internal" not in file.parts:
+            broken += [f"{file}: includes <{header}>, which is for the rooms of libbackplane alone"
+                       for room in sees if (rule.source / room / "inside" / header).is_file()]  # fmt: skip
         if ".." in header and not os.path.normpath(file.parent / header).startswith(folder + os.sep):
             broken.append(f'{file}: includes "{header}", past its own folder {folder}')
+
+# docs/architecture.md says the same.
+drawn = dict(re.findall(r"^\| `(\w+)/` \| ([\w ]*)\|", (rule.source / "docs/architecture.md").read_text(), re.MULTILINE))
+for room, seen in sees.items():
+    if sorted(drawn.get(room, "nothing").split()) != sorted(seen):
+        broken.append(f"docs/architecture.md: {room}/ sees {drawn.get(room, 'nothing')} there, and {' '.join(seen)} in its CMakeLists.txt")
 rule.report(broken, f"{checked} includes")

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/dispatcher/loading/sha256.hpp>
+#include <backplane/loading/sha256.hpp>
 
 #include "tools/run_program.hpp"
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/dispatcher/loading/elf_lint.hpp>
+#include <backplane/loading/elf_lint.hpp>
 
 #include "tools/run_program.hpp"
 

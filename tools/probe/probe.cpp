@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include <backplane/abi.h>
-#include <backplane/dispatcher/loading/plugin_check.hpp>
+#include <backplane/loading/plugin_check.hpp>
 
 namespace {
 

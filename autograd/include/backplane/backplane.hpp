@@ -13,9 +13,9 @@
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/layers.hpp>
-#include <backplane/dispatcher/loader.hpp>
 #include <backplane/dispatcher/policy.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generator.hpp>
 #include <backplane/runtime/settings.hpp>

@@ -1,7 +1,7 @@
 // needs: cpu cuda
 // Attention and its gradients by cuDNN, against cpu in f64.
 #include <backplane/autograd/autograd.hpp>
-#include <backplane/dispatcher/capture.hpp>
+#include <backplane/capture/capture.hpp>
 #include <backplane/runtime/settings.hpp>
 
 #include "backends/cuda/cudnn.hpp"
@@ -138,7 +138,7 @@ TEST_F(CudnnAttention, is_replayed_with_new_queries) {
   const Given g = random_of(h, bf16), other = random_of(h, bf16);
   const Tensor query = there(g.query), key = there(g.key), value = there(g.value);
   Tensor result;
-  Graph graph = capture(
+  Recording graph = capture(
       card_, [&] { result = native_attention(query, key, value, {}, true, scale_of(h)).result; });
   copy_into(query, there(other.query));
   graph.replay();

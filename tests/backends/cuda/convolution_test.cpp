@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <backplane/autograd/autograd.hpp>
-#include <backplane/dispatcher/capture.hpp>
+#include <backplane/capture/capture.hpp>
 #include <backplane/runtime/settings.hpp>
 
 #include "backends/cuda/cudnn.hpp"
@@ -236,7 +236,7 @@ TEST_F(Convolutions, are_replayed_with_new_pictures) {
   const Tensor a = random(w.a), weight = random(w.weight), other = random(w.a);
   const Tensor large = there(a), kernel = there(weight);
   Tensor result;
-  Graph graph = capture(card_, [&] { result = convolved(w, large, kernel); });
+  Recording graph = capture(card_, [&] { result = convolved(w, large, kernel); });
   graph.replay();
   EXPECT_LE(error_of(result, convolved(w, cast(a, f64), cast(weight, f64))), allowed(f32));
   copy_into(large, there(other));

@@ -1,6 +1,6 @@
 // needs: cpu cuda
 // matmul and bmm by cuBLASLt, against cpu in f64.
-#include <backplane/dispatcher/capture.hpp>
+#include <backplane/capture/capture.hpp>
 #include <backplane/runtime/settings.hpp>
 
 #include "backends/cuda/native.hpp"
@@ -173,7 +173,7 @@ TEST_F(Products, are_replayed_with_new_factors) {
   const Tensor a = random({96, 64}), b = random({64, 32});
   const Tensor left = there(a), right = there(b);
   Tensor product;
-  Graph graph = capture(card_, [&] { product = matmul(left, right); });
+  Recording graph = capture(card_, [&] { product = matmul(left, right); });
   graph.replay();
   EXPECT_LE(error_of(product, a, b), allowed(f32));
   const Tensor other = random({96, 64});
@@ -265,14 +265,14 @@ TEST_F(MeasuredProducts, deterministic_mode_does_not_take_what_was_measured_befo
 TEST_F(MeasuredProducts, DISABLED_are_recorded_unmeasured) {
   const Tensor a = large(), b = large();
   Tensor product;
-  Graph graph = capture(card_, [&] { product = matmul(a, b); });
+  Recording graph = capture(card_, [&] { product = matmul(a, b); });
   graph.replay();
   EXPECT_LE(error_of(product, here(a), here(b)), allowed(bf16));
   std::fputs("the recording was replayed\n", stderr);
   const Tensor outside = here(matmul(a, b));
   EXPECT_LE(error_of(outside, here(a), here(b)), allowed(bf16));
   Tensor again;
-  Graph second = capture(card_, [&] { again = matmul(a, b); });
+  Recording second = capture(card_, [&] { again = matmul(a, b); });
   second.replay();
   expect_same(here(again), outside);
 }

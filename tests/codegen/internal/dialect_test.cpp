@@ -11,7 +11,7 @@
 
 #include <backplane/tensor/error.hpp>
 
-#include "dialect/expression.hpp"
+#include "dialect/expression_text.hpp"
 
 namespace bp::codegen {
 namespace {

@@ -1,5 +1,5 @@
 // Splitting, merging and fitting, without a device.
-#include "block_pool.hpp"
+#include "memory/block_pool.hpp"
 
 #include <gtest/gtest.h>
 #include <map>

@@ -1,7 +1,7 @@
 // The layers of small networks. What has no parameters is an operator: relu, max_pool2d, flatten.
 #pragma once
 
-#include <backplane/dispatcher/loader.hpp>
+#include <backplane/loading/loader.hpp>
 #include <backplane/nn/module.hpp>
 #include <backplane/runtime/settings.hpp>
 

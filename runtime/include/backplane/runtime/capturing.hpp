@@ -1,4 +1,4 @@
-// What the runtime knows of a thread that captures a stream's work (dispatcher/capture.hpp): whom it must not wait
+// What the runtime knows of a thread that captures a stream's work (capture/capture.hpp): whom it must not wait
 // for, and where new memory comes from.
 #pragma once
 
@@ -54,6 +54,10 @@ extern BP_API constinit thread_local CaptureState* thread_capture
 inline CaptureState* current_capture() {
   return detail::thread_capture;
 }
+// What this thread submits runs later, if ever: it cannot be waited for, looked at or measured.
+inline bool is_capturing() {
+  return detail::thread_capture != nullptr;
+}
 // Makes it the thread's; null ends that.
 BP_API void set_current_capture(CaptureState* capture);
 // The device begins, or ends, to record what is given to the stream. True if it did before.
@@ -62,5 +66,37 @@ BP_API bool set_recorded(StreamImpl& stream, bool recorded);
 // This thread's capture cannot go on: the error is thrown here, and again at its end if somebody catches this one.
 [[noreturn]] BP_API void refuse_capture(CaptureState& capture, ErrorClass error_class,
                                         const std::string& sentence);
+
+namespace detail {
+BP_API void check_outside(CaptureState& capture, const char* action, const StreamImpl& stream,
+                          const char* what, const char* advice);
+BP_API void check_may_wait(CaptureState& capture, const char* action, const DeviceRecord& record);
+BP_API void check_may_copy(CaptureState& capture, const DeviceRecord& record,
+                           std::uint32_t direction);
+}  // namespace detail
+
+// Refuse, while this thread captures: `what` on the stream that is captured; waiting for its device, of whose work
+// nothing has run; copies but those within it.
+inline void check_outside_capture(const char* action, const StreamImpl& stream, const char* what,
+                                  const char* advice) {
+  if (CaptureState* capture = current_capture()) [[unlikely]]
+    detail::check_outside(*capture, action, stream, what, advice);
+}
+inline void check_may_wait(const char* action, const DeviceRecord& record) {
+  if (CaptureState* capture = current_capture()) [[unlikely]]
+    detail::check_may_wait(*capture, action, record);
+}
+inline void check_may_copy(const DeviceRecord& record, std::uint32_t direction) {
+  if (CaptureState* capture = current_capture()) [[unlikely]]
+    detail::check_may_copy(*capture, record, direction);
+}
+
+// Whose pool new memory of the device comes from: the current stream's, or that of the capture.
+inline StreamImpl& stream_of_memory(DeviceRecord& record) {
+  const CaptureState* capture = current_capture();
+  if (capture && capture->stream.record == &record) [[unlikely]]
+    return capture->memory.pool();
+  return current_stream_impl(record);
+}
 
 }  // namespace bp

@@ -86,7 +86,7 @@ BP_API std::int64_t num_live_storages(Device device);
 BP_API void unregister_backend(Backend& backend);
 
 // Device by name: "acme:0", "acme" for its first device, "vendor:acme:0", "meta". Empty if unknown:
-// loading what is not there yet is the loader's part (dispatcher/loader.hpp).
+// loading what is not there yet is the loader's part (loading/loader.hpp).
 BP_API const DeviceRecord* find_device(std::string_view name);
 BP_API std::string device_name(Device device);
 // All devices, and all backends, in the order of registration.

@@ -1,0 +1,340 @@
+#include "pointwise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "elements.hpp"
+
+namespace oracle {
+namespace {
+
+// What an expression is computed in.
+struct Type {
+  bp::Dtype dtype;
+  bool is_unsigned() const {
+    return dtype == bp::u8 || dtype == bp::u16 || dtype == bp::u32 || dtype == bp::u64;
+  }
+};
+
+// ---- Integers, in their own width
+
+// Cuts a word to the dtype's width and extends it again.
+Word wrapped(Word value, bp::Dtype dtype) {
+  Word memory = 0;
+  store<Word>(&memory, dtype, value);
+  return load<Word>(&memory, dtype);
+}
+
+bool less(Word a, Word b, Type type) {
+  return type.is_unsigned() ? a < b : static_cast<Index>(a) < static_cast<Index>(b);
+}
+
+// Wraps; a negative power is 0 unless the base is 1 or -1.
+Word power(Word base, Word exponent, Type type) {
+  if (!type.is_unsigned() && static_cast<Index>(exponent) < 0) {
+    if (base == 1) return 1;
+    if (base == ~Word{0}) return exponent & 1 ? base : 1;
+    return 0;
+  }
+  Word result = 1;
+  for (; exponent != 0; exponent >>= 1, base *= base)
+    if (exponent & 1) result *= base;
+  return result;
+}
+
+Word apply(std::uint16_t code, Word a, Word b, Type type) {
+  switch (code) {
+    case BP_X_ADD: return a + b;
+    case BP_X_SUB: return a - b;
+    case BP_X_MUL: return a * b;
+    case BP_X_NEG: return -a;
+    case BP_X_ABS: return less(a, 0, type) ? -a : a;
+    case BP_X_MAX: return less(a, b, type) ? b : a;
+    case BP_X_MIN: return less(b, a, type) ? b : a;
+    case BP_X_EQ: return a == b;
+    case BP_X_NE: return a != b;
+    case BP_X_LT: return less(a, b, type);
+    case BP_X_LE: return !less(b, a, type);
+    case BP_X_GT: return less(b, a, type);
+    case BP_X_GE: return !less(a, b, type);
+    case BP_X_AND: return a != 0 && b != 0;
+    case BP_X_OR: return a != 0 || b != 0;
+    case BP_X_NOT: return a == 0;
+    case BP_X_FLOOR:
+    case BP_X_CEIL:
+    case BP_X_TRUNC:
+    case BP_X_ROUND: return a;
+    case BP_X_POW: return power(a, b, type);
+    case BP_X_BITAND: return a & b;
+    case BP_X_BITOR: return a | b;
+    case BP_X_BITXOR: return a ^ b;
+    case BP_X_BITNOT: return type.dtype == bp::boolean ? Word{a == 0} : ~a;
+    default: throw bp::Failure{bp::unsupported("step %u is not for integers", code)};
+  }
+}
+
+// ---- Real numbers
+
+template <class R> R larger(R a, R b) {
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<R>::quiet_NaN();
+  if (a == b) return std::signbit(a) ? b : a;  // 0 is the larger of 0 and -0
+  return a > b ? a : b;
+}
+
+template <class R> R sigmoid(R a) {
+  return a < 0 ? std::exp(a) / (1 + std::exp(a)) : 1 / (1 + std::exp(-a));
+}
+
+template <class R> R apply_real(std::uint16_t code, R a, R b) {
+  switch (code) {
+    case BP_X_ADD: return a + b;
+    case BP_X_SUB: return a - b;
+    case BP_X_MUL: return a * b;
+    case BP_X_DIV: return a / b;
+    case BP_X_NEG: return -a;
+    case BP_X_ABS: return std::fabs(a);
+    case BP_X_EXP: return std::exp(a);
+    case BP_X_LOG: return std::log(a);
+    case BP_X_SQRT: return std::sqrt(a);
+    case BP_X_SIN: return std::sin(a);
+    case BP_X_COS: return std::cos(a);
+    case BP_X_TANH: return std::tanh(a);
+    case BP_X_MAX: return larger(a, b);
+    case BP_X_MIN: return -larger(-a, -b);
+    case BP_X_EQ: return a == b;
+    case BP_X_NE: return a != b;
+    case BP_X_LT: return a < b;
+    case BP_X_LE: return a <= b;
+    case BP_X_GT: return a > b;
+    case BP_X_GE: return a >= b;
+    case BP_X_AND: return a != 0 && b != 0;
+    case BP_X_OR: return a != 0 || b != 0;
+    case BP_X_NOT: return a == 0;
+    case BP_X_FLOOR: return std::floor(a);
+    case BP_X_CEIL: return std::ceil(a);
+    case BP_X_TRUNC: return std::trunc(a);
+    case BP_X_ROUND: return std::nearbyint(a);
+    case BP_X_SIGMOID: return sigmoid(a);
+    case BP_X_EXPM1: return std::expm1(a);
+    case BP_X_LOG1P: return std::log1p(a);
+    case BP_X_POW: return std::pow(a, b);
+    case BP_X_ERF: return std::erf(a);
+    default: throw bp::Failure{bp::unsupported("step %u is not for real numbers", code)};
+  }
+}
+Real apply(std::uint16_t code, Real a, Real b, Type) {
+  return apply_real(code, a, b);
+}
+double apply(std::uint16_t code, double a, double b, Type) {
+  return apply_real(code, a, b);
+}
+
+// ---- Complex numbers
+
+// By the larger part of b, so that its square does not overflow.
+Complex quotient(Complex a, Complex b) {
+  const Real scale = std::max(std::fabs(b.real()), std::fabs(b.imag()));
+  if (!(scale > 0) || std::isinf(scale)) {
+    const Real square = b.real() * b.real() + b.imag() * b.imag();
+    const Complex top = product(a, std::conj(b));
+    return {top.real() / square, top.imag() / square};
+  }
+  const Complex unit{b.real() / scale, b.imag() / scale};
+  const Real square = unit.real() * unit.real() + unit.imag() * unit.imag();
+  const Complex top = product(a, std::conj(unit));
+  return {top.real() / square / scale, top.imag() / square / scale};
+}
+
+Complex apply(std::uint16_t code, Complex a, Complex b, Type) {
+  const Complex zero;
+  switch (code) {
+    case BP_X_ADD: return a + b;
+    case BP_X_SUB: return a - b;
+    case BP_X_MUL: return product(a, b);
+    case BP_X_DIV: return quotient(a, b);
+    case BP_X_NEG: return -a;
+    case BP_X_EQ: return Real(a == b);
+    case BP_X_NE: return Real(a != b);
+    case BP_X_AND: return Real(a != zero && b != zero);
+    case BP_X_OR: return Real(a != zero || b != zero);
+    case BP_X_NOT: return Real(a == zero);
+    default: throw bp::Failure{bp::unsupported("step %u is not for complex numbers", code)};
+  }
+}
+
+// ---- One call
+
+template <class T> bool is_true(T value) {
+  return value != T();
+}
+
+template <class T> T constant(double value, Type type) {
+  if constexpr (std::is_same_v<T, Word>)
+    return wrapped(static_cast<Word>(static_cast<Index>(value)), type.dtype);
+  else
+    return static_cast<T>(value);
+}
+
+// A number that stands for a tensor, or beside one, has the type of the computation.
+template <class T> T rounded_number(const bp_value& value, Type type) {
+  alignas(16) unsigned char memory[16] = {};
+  const bp::Scalar given(value);
+  if constexpr (std::is_same_v<T, Word>) {
+    return wrapped(number<Word>(given), type.dtype);
+  } else if constexpr (std::is_same_v<T, Complex>) {
+    store<Complex>(memory, type.dtype, number<Complex>(given));
+    return load<Complex>(memory, type.dtype);
+  } else {
+    store<Real>(memory, type.dtype, number<Real>(given));
+    return static_cast<T>(load<Real>(memory, type.dtype));
+  }
+}
+
+// The values of one step for all elements, or one that is the same for all.
+template <class T> struct Column {
+  std::vector<T> values;
+  bool is_number = false;  // of the caller's
+  // A number that is 1 is no factor: an infinite complex number times 1 + 0i would be NaN.
+  bool is_no_factor() const { return is_number && values[0] == T(1); }
+  const T& at(std::size_t i) const { return values[values.size() == 1 ? 0 : i]; }
+};
+
+template <class T> std::vector<T> read_as(const bp_tensor* tensor) {
+  if constexpr (std::is_same_v<T, double>) {
+    const std::vector<Real> wide = read<Real>(bp::In(tensor));
+    return {wide.begin(), wide.end()};
+  } else {
+    return read<T>(bp::In(tensor));
+  }
+}
+
+template <class T>
+Column<T> step(const bp_call& call, const bp_expr_node& node, const std::vector<Column<T>>& done,
+               Type type) {
+  if (node.code == BP_X_CONST) return {{constant<T>(node.imm, type)}, false};
+  if (node.code == BP_X_ARG) {
+    const bp_value& value = call.args[node.a];
+    if (value.tag != BP_TENSOR) return {{rounded_number<T>(value, type)}, true};
+    return {read_as<T>(value.u.tensor), false};
+  }
+  const Column<T>&a = done[node.a], &b = done[node.b], &c = done[node.c];
+  if (node.code == BP_X_MUL && a.is_no_factor()) return b;
+  if (node.code == BP_X_MUL && b.is_no_factor()) return a;
+  const std::size_t count = std::max({a.values.size(), b.values.size(), c.values.size()});
+  Column<T> result;
+  result.values.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    T value = node.code == BP_X_SELECT ? (is_true(a.at(i)) ? b.at(i) : c.at(i))
+                                       : apply(node.code, a.at(i), b.at(i), type);
+    if constexpr (std::is_same_v<T, Word>) {
+      // Comparisons give 0 and 1, which every width holds.
+      value = wrapped(value, type.dtype);
+    }
+    result.values.push_back(value);
+  }
+  return result;
+}
+
+template <class T> void evaluate(const bp_call& call, Type type) {
+  const bp_operator& op = *call.op;
+  std::vector<Column<T>> done;
+  for (std::uint32_t n = 0; n < op.num_nodes; ++n)
+    done.push_back(step(call, op.nodes[n], done, type));
+  Column<T>& last = done.back();
+  const bp::Out out(call.outputs[0]);
+  last.values.resize(static_cast<std::size_t>(out.numel()), last.values[0]);
+  if constexpr (std::is_same_v<T, double>)
+    write<Real>(out, {last.values.begin(), last.values.end()});
+  else
+    write<T>(out, last.values);
+}
+
+// What is computed in: the tensors' dtype, where they are not conditions.
+Type type_of(const bp_call& call) {
+  const auto of_output = static_cast<bp::Dtype>(call.outputs[0]->dtype);
+  if (of_output != bp::boolean) return {of_output};
+  for (std::uint32_t i = 0; i < call.num_args; ++i)
+    if (call.args[i].tag == BP_TENSOR && call.args[i].u.tensor->dtype != BP_BOOL)
+      return {static_cast<bp::Dtype>(call.args[i].u.tensor->dtype)};
+  return {bp::boolean};
+}
+
+// Does the expression round once at most, and correctly? Then float64 is computed in itself: rounding long double's result
+// would round twice.
+bool rounds_once(const bp_operator& op) {
+  int count = 0;
+  for (std::uint32_t n = 0; n < op.num_nodes; ++n) {
+    const std::uint16_t code = op.nodes[n].code;
+    if (code >= BP_X_EXP && code <= BP_X_TANH && code != BP_X_SQRT) return false;
+    if (code >= BP_X_SIGMOID && code <= BP_X_ERF) return false;
+    count += (code >= BP_X_ADD && code <= BP_X_DIV) || code == BP_X_SQRT;
+  }
+  return count <= 1;
+}
+
+bp_code run(void*, const bp_call* call) noexcept {
+  return bp::guarded([&] {
+    const Type type = type_of(*call);
+    if (is_complex(type.dtype))
+      evaluate<Complex>(*call, type);
+    else if (is_integer(type.dtype))
+      evaluate<Word>(*call, type);
+    else if (type.dtype == bp::f64 && rounds_once(*call->op))
+      evaluate<double>(*call, type);
+    else
+      evaluate<Real>(*call, type);
+    return bp::ok;
+  });
+}
+
+// A kernel as the host keeps it: until the plugin is shut down.
+struct Record {
+  bp_kernel kernel{};
+  std::array<bp_arg, 4> places{};
+};
+
+void describe(Record& record, const bp_operator& op) {
+  for (bp_arg& place : record.places) place.scalar_ok = 1;
+  bp_kernel& kernel = record.kernel;
+  kernel.h = {sizeof kernel, BP_TYPE_KERNEL, nullptr};
+  kernel.op = op.name;
+  kernel.schema_hash = op.schema_hash;
+  kernel.args = record.places.data();
+  kernel.num_args = 0;
+  for (std::uint32_t n = 0; n < op.num_nodes; ++n)
+    if (op.nodes[n].code == BP_X_ARG)
+      kernel.num_args = std::max<std::uint32_t>(kernel.num_args, op.nodes[n].a + 1u);
+  kernel.flags = BP_KERNEL_DETERMINISTIC;
+  kernel.run = run;
+}
+
+// Taken back by forget_expressions alone: the host reads them until the plugin is shut down.
+std::deque<Record>* records = nullptr;
+
+}  // namespace
+
+void forget_expressions() {
+  delete std::exchange(records, nullptr);
+}
+
+bp::Status register_expressions() {
+  if (records != nullptr) return bp::ok;
+  records = new std::deque<Record>;
+  std::vector<const bp_kernel*> kernels;
+  const bp_host& host = bp::host();
+  const bp_operator* op = nullptr;
+  for (std::uint32_t i = 0; (op = host.operator_at(&host, i)) != nullptr; ++i) {
+    if (op->kind != BP_KIND_POINTWISE || op->num_nodes == 0) continue;
+    describe(records->emplace_back(), *op);
+    kernels.push_back(&records->back().kernel);
+  }
+  return bp::Status::from_host(
+      host.register_kernels(&host, kernels.data(), static_cast<std::uint32_t>(kernels.size())));
+}
+
+}  // namespace oracle

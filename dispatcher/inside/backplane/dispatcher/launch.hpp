@@ -1,0 +1,30 @@
+// Running one kernel: outputs, workspace, errors.
+#pragma once
+
+#include <backplane/dispatcher/frame.hpp>
+
+namespace bp {
+
+// Behind bp_call.host_data while a kernel runs; host functions find their call by it.
+struct Launch {
+  Frame* frame = nullptr;
+  Tensor* results = nullptr;  // what the kernel writes
+  bp_tensor* outputs[max_results] = {};
+  Temporaries* temporaries = nullptr;
+};
+
+// Does the kernel take the arguments as they are? Asks `supports` too.
+bool accepts(const Candidate& candidate, Frame& frame);
+
+// Runs the kernel and leaves the results in frame.call.results: new tensors, or the given ones, where
+// needed through a temporary. False if the kernel says that it cannot take this call after all; throws
+// whatever else it reports.
+bool launch(const Candidate& candidate, Frame& frame);
+
+// Allocates a result as the rule inferred it; like the inputs in memory if those agree, and the kernel takes it.
+Tensor allocate_result(const Candidate& candidate, Frame& frame, std::uint32_t index);
+
+// The call as the plugin sees it.
+bp_call make_abi_call(Frame& frame, Launch& launch);
+
+}  // namespace bp

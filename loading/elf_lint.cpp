@@ -1,0 +1,219 @@
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <backplane/loading/elf_lint.hpp>
+
+#include "dependencies.hpp"
+#include "elf_file.hpp"
+
+namespace bp::loading {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view entry_point = "bp_get_plugin_v1";
+constexpr size_t max_examples = 3;
+
+// A file's bytes while they are looked at. Mapped, not read: a maker's library may have hundreds of
+// megabytes, of which the lint touches a few pages. dlopen maps it too, so that cutting the file short
+// meanwhile is no new danger.
+class MappedFile {
+ public:
+  explicit MappedFile(const fs::path& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status {};
+    if (file < 0 || fstat(file, &status) != 0) {
+      problem_ = std::string("cannot be read: ") + std::strerror(errno);
+    } else if (!S_ISREG(status.st_mode)) {
+      problem_ = S_ISDIR(status.st_mode) ? "is a folder, not a library" : "is not a regular file";
+    } else if (status.st_size > 0) {
+      size_ = static_cast<size_t>(status.st_size);
+      data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+      if (data_ == MAP_FAILED) problem_ = std::string("cannot be mapped: ") + std::strerror(errno);
+    }
+    if (file >= 0) ::close(file);
+    if (!problem_.empty()) size_ = 0;
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (size_ != 0) munmap(data_, size_);
+  }
+
+  const std::string& problem() const { return problem_; }
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+
+ private:
+  void* data_ = nullptr;
+  size_t size_ = 0;
+  std::string problem_;
+};
+
+bool is_entry_point(std::string_view name) {
+  constexpr std::string_view stem = "bp_get_plugin_v";  // a library may carry two majors
+  return name.starts_with(stem) &&
+         name.find_first_not_of("0123456789", stem.size()) == std::string_view::npos;
+}
+
+// What linkers put among the exports by themselves.
+bool is_linkers(std::string_view name) {
+  for (const std::string_view own : {"_init", "_fini", "_edata", "_end", "__bss_start", "__end__"})
+    if (name == own) return true;
+  return false;
+}
+
+// Whether a mangled C++ name begins in namespace bp or backplane. Demangling would say it as well, but
+// is no thing to do with names out of a file that nobody trusts yet.
+bool is_in_our_namespace(std::string_view name) {
+  if (!name.starts_with("_Z")) return false;
+  name.remove_prefix(2);
+  for (const std::string_view special : {"TV", "TT", "TI", "TS", "GV", "GR"})
+    if (name.starts_with(special)) {
+      name.remove_prefix(2);
+      break;
+    }
+  while (name.starts_with("Z")) name.remove_prefix(1);  // something inside a function
+  if (!name.starts_with("N")) return false;
+  name.remove_prefix(std::min(name.find_first_not_of("NrVKRO"), name.size()));
+  return name.starts_with("2bp") || name.starts_with("9backplane");
+}
+
+bool is_ours(std::string_view name) {
+  return name.starts_with("bp_") || is_in_our_namespace(name);
+}
+
+std::string list(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < max_examples; i++)
+    text += (i != 0 ? ", " : "") + std::string(names[i].substr(0, 200));
+  if (names.size() > max_examples)
+    text += " and " + std::to_string(names.size() - max_examples) + " more";
+  return text;
+}
+
+class Report {
+ public:
+  explicit Report(std::string_view name) : name_(name) {}
+
+  void refuse(const char* rule, const std::string& what) { add(Severity::refuse, rule, what); }
+  void warn(const char* rule, const std::string& what) { add(Severity::warn, rule, what); }
+  LintReport take() { return std::move(report_); }
+
+ private:
+  void add(Severity severity, const char* rule, const std::string& what) {
+    report_.findings.push_back({severity, rule, name_ + ": " + what});
+  }
+  std::string name_;
+  LintReport report_;
+};
+
+// Whether there is a library to ask more about.
+bool report_problem(const ElfFile& elf, Report& report) {
+  switch (elf.problem) {
+    case ElfProblem::none: return false;
+    case ElfProblem::empty: report.refuse("empty", "is empty; build or copy it again"); break;
+    case ElfProblem::truncated:
+      report.refuse("truncated", "is cut short: " + elf.detail + "; copy it again");
+      break;
+    case ElfProblem::not_elf: report.refuse("not-elf", "is no library: it " + elf.detail); break;
+    case ElfProblem::other_architecture:
+      report.refuse("other-architecture", elf.detail + "; install the plugin for that");
+      break;
+    case ElfProblem::not_a_library:
+      report.refuse("not-a-library", elf.detail + ", not a shared library; link it with -shared");
+      break;
+    case ElfProblem::malformed:
+      report.refuse("malformed",
+                    elf.detail + "; the loader could not use it either: link it again");
+      break;
+  }
+  return true;
+}
+
+void report_symbols(const ElfFile& elf, Report& report) {
+  bool has_entry_point = false;
+  std::vector<std::string_view> missing, others, unique;
+  for (const ElfSymbol& symbol : elf.symbols) {
+    has_entry_point |= symbol.defined && symbol.name == entry_point;
+    if (!symbol.defined && is_ours(symbol.name)) missing.push_back(symbol.name);
+    if (symbol.unique) unique.push_back(symbol.name);
+    if (symbol.defined && !is_entry_point(symbol.name) && !is_linkers(symbol.name))
+      others.push_back(symbol.name);
+  }
+  if (!elf.symbols_complete)
+    report.warn("unreadable-symbols", "its table of symbols cannot be read to the end");
+  if (!has_entry_point)
+    report.refuse(
+        "missing-export",
+        "does not export bp_get_plugin_v1, so it is no Backplane plugin (or the symbol is "
+        "hidden: declare it with BP_EXPORT and extern \"C\")");
+  if (!missing.empty())
+    report.refuse(
+        "undefined-symbol",
+        "imports " + list(missing) +
+            " from Backplane; a plugin gets everything through its bp_host: do not link to "
+            "libbackplane");
+  if (!others.empty())
+    report.warn("other-exports",
+                "exports " + list(others) +
+                    " beside bp_get_plugin_v1, which may clash with other plugins; "
+                    "build it with backplane_add_plugin()");
+  if (!unique.empty())
+    report.warn("unique-symbols", "has unique symbols (" + list(unique) +
+                                      "), which plugins share in spite of RTLD_LOCAL; compile with "
+                                      "-fno-gnu-unique -fvisibility=hidden");
+}
+
+void report_memory(const ElfFile& elf, Report& report) {
+  if (!elf.has_stack_header || elf.executable_stack)
+    report.warn("executable-stack",
+                std::string(elf.has_stack_header ? "asks for" : "does not say that it needs no") +
+                    " executable stack, which newer systems refuse; link with -z noexecstack");
+  if (elf.text_relocations)
+    report.warn(
+        "text-relocations",
+        "needs its code rewritten when it is loaded, which hardened systems refuse; compile "
+        "all of it with -fPIC");
+}
+
+}  // namespace
+
+LintReport lint_bytes(std::span<const std::byte> bytes, std::string_view name) {
+  Report report(name);
+  const ElfFile elf = read_elf(bytes);
+  if (!report_problem(elf, report)) {
+    report_symbols(elf, report);
+    report_memory(elf, report);
+  }
+  return report.take();
+}
+
+LintReport lint(const fs::path& file, const Environment& environment) {
+  Report problem(file.string());
+  std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  if (error) {
+    problem.refuse("not-a-file", "does not exist or cannot be reached: " + error.message());
+    return problem.take();
+  }
+  const MappedFile mapped(real);
+  if (!mapped.problem().empty()) {
+    problem.refuse("not-a-file", mapped.problem());
+    return problem.take();
+  }
+  LintReport report = lint_bytes(mapped.bytes(), file.string());
+  if (report.refused()) return report;
+  const ElfFile elf = read_elf(mapped.bytes());
+  for (const std::string& library : find_missing(elf, real, environment.library_path))
+    report.findings.push_back({Severity::warn, "missing-dependency",
+                               file.string() + ": needs " + library +
+                                   ", which is found nowhere; install it, or add its folder to "
+                                   "LD_LIBRARY_PATH"});
+  return report;
+}
+
+}  // namespace bp::loading

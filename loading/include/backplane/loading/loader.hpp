@@ -1,0 +1,27 @@
+// From a file to devices: the one place where plugins come into the process and leave it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <backplane/dispatcher/host_device.hpp>
+
+namespace bp {
+
+// Loads one plugin from a file, whatever the manifests say, and registers its backend. Throws with
+// path and reason; the process is as before then. The same file twice gives the same backend.
+BP_API Backend& load_plugin(const std::string& path);
+
+// Unloads a backend: throws retry with what still lives on it (tensors, streams, events). The
+// library may stay mapped when it holds threads.
+BP_API void unload_plugin(Backend& backend);
+
+// A device by name ("acme:0", "acme", "meta"); loads the plugin that offers it when needed. Throws
+// bad_argument with the names that exist and why others could not be loaded.
+BP_API Device device(std::string_view name);
+
+// Loads everything that can be found; problems go to the log and to doctor.
+BP_API void load_all_plugins();
+
+}  // namespace bp

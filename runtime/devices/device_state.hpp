@@ -1,0 +1,85 @@
+// What the core knows of a device and a backend besides the public part.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <backplane/runtime/device_registry.hpp>
+
+#include "devices/core_mutex.hpp"
+#include "streams/stream_state.hpp"
+
+namespace bp {
+
+enum class Phase : std::uint32_t {
+  closed,   // never used, or the last opening failed
+  opening,  // by one thread; others wait
+  open,
+  left_behind,  // opened before a fork, and cannot follow into the child
+};
+
+// A handle of the application's that a device is opened with; the name is the plugin's.
+struct AdoptedHandle {
+  const char* kind;
+  std::uint64_t value;
+};
+
+struct DeviceState : DeviceRecord {
+  std::atomic<Phase> phase{Phase::closed};
+  std::atomic<std::uint64_t> opener{0};  // thread_tag() while opening
+  std::atomic<std::int64_t> live_graphs{0};
+
+  CoreMutex mutex;               // guards what follows
+  std::optional<Error> failure;  // of the last opening
+  std::string lost_because;
+  std::vector<std::unique_ptr<StreamState>> streams;  // all that were ever made, the default first
+  std::vector<StreamState*> idle_streams;             // of these: nobody holds them
+  std::vector<bp_event*> idle_events;
+  std::vector<StreamState*> former_adopted;  // of `streams`: the application has its queue back
+  std::vector<AdoptedHandle> adopted;        // to be opened with
+
+  // No function of the plugin may be called any more.
+  bool is_left_behind() const {
+    return phase.load(std::memory_order_relaxed) == Phase::left_behind;
+  }
+};
+
+struct BackendState : Backend {
+  bp_memory memory_table{};  // full-size copies: what an older plugin lacks is NULL
+  bp_queue queue_table{};
+  std::string own_name;  // the plugin's, which `name` may qualify
+  std::vector<std::unique_ptr<DeviceState>> states;
+};
+
+inline DeviceState& state_of(DeviceRecord& record) {
+  return static_cast<DeviceState&>(record);
+}
+
+// The state of a registered device; throws bad_argument naming the number otherwise.
+DeviceState& registered_state(Device device);
+
+// Closes an open device: frees what the core holds on it, then calls the plugin's close. Nothing of
+// the application's lives on it.
+void close_device(DeviceState& state) noexcept;
+
+// What lives on the device, as in "3 tensors' storages and 1 stream"; empty if nothing does.
+std::string what_lives(DeviceState& state);
+
+// Throws the error of a device that fork() has left behind.
+[[noreturn]] void throw_left_behind(const DeviceRecord& record);
+
+// An event of the device's pool; null if the backend has none or cannot make one now.
+bp_event* take_event(DeviceState& state) noexcept;
+void give_event(DeviceState& state, bp_event* event) noexcept;
+
+// Has it been reached? An error is kept for `stream` and counts as reached.
+bool is_reached_quietly(DeviceState& state, bp_event* event, StreamState& stream) noexcept;
+
+// Makes the default stream of a device that is being opened; throws what the plugin says.
+void make_default_stream(DeviceState& state);
+// Waits for every stream of the device, without throwing.
+void wait_for_streams_quietly(DeviceState& state) noexcept;
+
+}  // namespace bp

@@ -1,0 +1,99 @@
+#include <atomic>
+#include <mutex>
+
+#include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/generator.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "devices/core_mutex.hpp"
+#include "devices/generators.hpp"
+
+namespace bp {
+namespace {
+
+// A spin lock on one byte, since it is held for two instructions. The byte says in which process it
+// was taken: one that a thread of the parent held during a fork counts as free in the child.
+class Spin {
+ public:
+  explicit Spin(unsigned char& byte) : byte_(byte) {
+    const unsigned char mine = fork_tag();
+    for (;;) {
+      unsigned char found = byte_.load(std::memory_order_relaxed);
+      if (found != mine && byte_.compare_exchange_weak(found, mine, std::memory_order_acquire))
+        return;
+      while (byte_.load(std::memory_order_relaxed) == mine) pause();
+    }
+  }
+  ~Spin() { byte_.store(0, std::memory_order_release); }
+  Spin(const Spin&) = delete;
+  Spin& operator=(const Spin&) = delete;
+
+ private:
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  std::atomic_ref<unsigned char> byte_;
+};
+
+struct Generators {
+  CoreMutex mutex;  // orders seeding of all against a new device's first seed
+  std::uint64_t seed = 0;
+  Generator of_device[max_devices];
+};
+
+Generators& generators() {
+  static Generators& all = *new Generators;
+  return all;
+}
+BP_MADE_AT_LOAD(generators);
+
+}  // namespace
+
+void Generator::manual_seed(std::uint64_t seed) {
+  set_state({seed, 0});
+}
+
+std::uint64_t Generator::initial_seed() const {
+  return state().seed;
+}
+
+PhiloxState Generator::state() const {
+  const Spin lock(lock_);
+  return state_;
+}
+
+void Generator::set_state(PhiloxState state) {
+  const Spin lock(lock_);
+  state_ = state;
+}
+
+PhiloxState Generator::reserve(std::uint64_t num_words) {
+  const Spin lock(lock_);
+  const PhiloxState before = state_;
+  state_.offset += num_words / 4 + (num_words % 4 != 0);
+  return before;
+}
+
+Generator& default_generator(Device device) {
+  BP_CHECK(device.number < max_devices &&
+               (device == meta_device || detail::device_records[device.number]),
+           "default_generator: there is no device number {}", device.number);
+  return generators().of_device[device.number];
+}
+
+void manual_seed(std::uint64_t seed) {
+  Generators& all = generators();
+  const std::lock_guard lock(all.mutex);
+  all.seed = seed;
+  for (Generator& generator : all.of_device) generator.manual_seed(seed);
+}
+
+void seed_new_device(std::uint32_t number) {
+  Generators& all = generators();
+  const std::lock_guard lock(all.mutex);
+  all.of_device[number].manual_seed(all.seed);
+}
+
+}  // namespace bp

@@ -1,0 +1,127 @@
+#include "devices/plugin_answers.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/plugin_steps.hpp>
+#include <backplane/tensor/check.hpp>
+
+namespace bp {
+namespace {
+
+constexpr std::size_t max_name = 64;
+
+[[noreturn]] void throw_fault(std::string_view plugin, std::string_view fault) {
+  throw_error(ErrorClass::internal, fmt::format("register_backend: {} (plugin {})", fault, plugin));
+}
+
+bool is_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-' || c == '.';
+  });
+}
+
+// What the plugin said with a code that is not BP_OK, before there is a device to name.
+[[noreturn]] void throw_said(const bp_plugin& plugin, bp_code code) {
+  const ThreadState& state = thread_state();
+  std::string message =
+      state.error_message.empty() ? "the plugin gave no message" : state.error_message;
+  const bool known = code > BP_OK && code <= BP_INTERNAL;
+  if (!known) message += fmt::format(" (it returned {}, which is no code)", code);
+  clear_plugin_error();
+  throw_error(known ? static_cast<ErrorClass>(code) : ErrorClass::internal,
+              fmt::format("register_backend: {} (plugin {})", message, plugin.name));
+}
+
+template <class T> T complete(const T& table) {
+  T whole{};
+  std::memcpy(&whole, &table, std::min<std::size_t>(table.h.size, sizeof table));
+  whole.h.size = sizeof whole;
+  whole.h.next = nullptr;
+  return whole;
+}
+
+void check_tables(const bp_plugin& plugin) {
+  const bp_memory memory = complete_table(*plugin.memory);
+  const bp_queue queue = complete_table(*plugin.queue);
+  if (!memory.allocate || !memory.release || !memory.copy)
+    throw_fault(plugin.name, "bp_memory needs allocate, release and copy");
+  if (!queue.synchronize) throw_fault(plugin.name, "bp_queue needs synchronize");
+  const int streams = !!queue.create_stream + !!queue.destroy_stream + !!queue.query_stream;
+  if (streams != 0 && streams != 3)
+    throw_fault(plugin.name, "bp_queue has some of the stream functions; give all or none");
+  const int events = !!queue.create_event + !!queue.destroy_event + !!queue.record_event +
+                     !!queue.wait_event + !!queue.query_event + !!queue.synchronize_event;
+  if (events != 0 && events != 6)
+    throw_fault(plugin.name, "bp_queue has some of the event functions; give all or none");
+}
+
+void check_info(const bp_plugin& plugin, std::uint32_t index, const bp_device_info& info) {
+  if (!std::memchr(info.name, 0, sizeof info.name))
+    throw_fault(plugin.name, fmt::format("the name of device {} is not terminated", index));
+  if (info.offset_alignment != 0 && !std::has_single_bit(info.offset_alignment))
+    throw_fault(plugin.name,
+                fmt::format("device {} has offset_alignment {}, which is no power of two", index,
+                            info.offset_alignment));
+  if (info.offset_alignment > std::uint64_t{1} << 21)
+    throw_fault(plugin.name,
+                fmt::format("device {} has offset_alignment {}; at most 2 MiB is taken", index,
+                            info.offset_alignment));
+}
+
+}  // namespace
+
+bp_memory complete_table(const bp_memory& table) {
+  return complete(table);
+}
+bp_queue complete_table(const bp_queue& table) {
+  return complete(table);
+}
+bp_interop complete_table(const bp_interop& table) {
+  return complete(table);
+}
+
+void check_plugin(const bp_plugin& plugin) {
+  if (!plugin.name) throw_fault("without a name", "bp_plugin.name is NULL");
+  const std::string_view name(plugin.name, strnlen(plugin.name, max_name + 1));
+  if (name.size() > max_name || !is_name(name))
+    throw_fault(name.substr(0, max_name),
+                "bp_plugin.name must have 1 to 64 letters, digits, '_', '-' or '.'");
+  if (!plugin.devices || !plugin.open || !plugin.close)
+    throw_fault(name, "bp_plugin needs devices, open and close");
+  if (!plugin.memory || !plugin.queue) throw_fault(name, "bp_plugin needs memory and queue");
+  check_tables(plugin);
+}
+
+std::vector<bp_device_info> ask_for_devices(const bp_plugin& plugin) {
+  std::uint32_t count = 0;
+  clear_plugin_error();
+  at_plugin_step("bp_plugin.devices");
+  if (const bp_code code = plugin.devices(plugin.self, &count, nullptr); code != BP_OK)
+    throw_said(plugin, code);
+  if (count > max_devices_of_plugin)
+    throw_fault(plugin.name, fmt::format("it says that it has {} devices; at most {} are believed",
+                                         count, max_devices_of_plugin));
+  std::vector<bp_device_info> infos(count);
+  for (bp_device_info& info : infos)
+    info.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
+  std::uint32_t filled = count;
+  if (count != 0) {
+    if (const bp_code code = plugin.devices(plugin.self, &filled, infos.data()); code != BP_OK)
+      throw_said(plugin, code);
+  }
+  if (filled > count)
+    throw_fault(plugin.name,
+                fmt::format("it said that it has {} devices and then filled {}", count, filled));
+  infos.resize(filled);
+  if (filled == 0)
+    throw_error(ErrorClass::unsupported,
+                fmt::format("register_backend: plugin {} has no device here", plugin.name));
+  for (std::uint32_t i = 0; i < filled; ++i) check_info(plugin, i, infos[i]);
+  return infos;
+}
+
+}  // namespace bp

@@ -1,0 +1,28 @@
+// What a plugin says of its devices, checked before anything believes it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <backplane/abi.h>
+#include <backplane/extensions/interop.h>
+
+namespace bp {
+
+inline constexpr std::uint32_t max_devices_of_plugin = 64;
+
+// Throws internal, naming the field, unless the plugin can be used at all: its name, the required
+// functions, and either all or none of the stream and event functions. loading/ checks
+// more; this is what an application that registers a plugin itself gets.
+void check_plugin(const bp_plugin& plugin);
+
+// Asks for the devices. Throws unsupported when there is none, internal for an absurd answer, and
+// what the plugin said when it fails.
+std::vector<bp_device_info> ask_for_devices(const bp_plugin& plugin);
+
+// The table as the plugin wrote it, with NULL where it is older than this header.
+bp_memory complete_table(const bp_memory& table);
+bp_queue complete_table(const bp_queue& table);
+bp_interop complete_table(const bp_interop& table);
+
+}  // namespace bp

@@ -1,0 +1,44 @@
+// Made by sdk/abi_lock.py from sdk/snapshots; do not edit. How large each struct that may grow was at each level.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace bp {
+
+struct AbiSize {
+  uint32_t level;
+  std::string_view name;
+  uint32_t bytes;
+};
+inline constexpr AbiSize abi_sizes[] = {
+    {1, "bp_call", 80},
+    {1, "bp_capture", 48},
+    {1, "bp_compiler", 72},
+    {1, "bp_compiler_info", 96},
+    {1, "bp_custom_operator", 64},
+    {1, "bp_device_info", 184},
+    {1, "bp_host", 144},
+    {1, "bp_interop", 120},
+    {1, "bp_kernel", 80},
+    {1, "bp_launch", 88},
+    {1, "bp_memory", 48},
+    {1, "bp_numerics", 24},
+    {1, "bp_operator", 80},
+    {1, "bp_peer", 24},
+    {1, "bp_plugin", 160},
+    {1, "bp_program", 24},
+    {1, "bp_queue", 104},
+    {1, "bp_settings", 24},
+    {1, "bp_source", 56},
+    {1, "bp_tensor", 80},
+};
+
+// Of the struct `name` at `level`; 0 if there was none.
+constexpr uint32_t abi_size(std::string_view name, uint32_t level) {
+  for (const AbiSize& each : abi_sizes)
+    if (each.level == level && each.name == name) return each.bytes;
+  return 0;
+}
+
+}  // namespace bp

@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include <backplane/runtime/capturing.hpp>
+#include <backplane/runtime/stream.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "devices/device_state.hpp"
+
+namespace bp {
+namespace {
+
+// What an error of earlier work is reported under: the last operator is the best that is known.
+std::string late_what(const char* action, const StreamImpl& stream) {
+  const char* last = stream.last_operator.load(std::memory_order_relaxed);
+  return last ? fmt::format("{} after {}", action, last) : action;
+}
+
+std::optional<Error> take_kept_error(StreamState& stream) {
+  const std::lock_guard lock(stream.mutex);
+  return std::exchange(stream.kept_error, std::nullopt);
+}
+
+// Waits; returns the first error found, that of the core's own earlier waits before a newer one.
+std::optional<Error> synchronize_and_take_error(StreamState& stream) {
+  DeviceRecord& record = *stream.record;
+  if (!record.backend) return std::nullopt;  // meta
+  if (state_of(record).is_left_behind()) throw_left_behind(record);
+  const std::uint64_t passed = last_release(stream);
+  clear_plugin_error();
+  const bp_code code = record.queue->synchronize(record.handle, stream.raw);
+  std::optional<Error> error = take_kept_error(stream);
+  if (code != BP_OK) {
+    Error late = plugin_error(record, code, late_what("synchronize", stream));
+    if (!error) error = std::move(late);
+  }
+  run_releases(stream, passed);
+  if (code == BP_OK) {
+    std::optional<Error> fault = take_fault(stream);
+    if (!error) error = std::move(fault);
+  }
+  if (error && !record.synchronous) error = Error(error->error_class(), error->what(), true);
+  return error;
+}
+
+std::unique_ptr<StreamState> make_stream(DeviceState& state, std::int32_t priority) {
+  auto stream = std::make_unique<StreamState>();
+  stream->record = &state;
+  stream->priority = priority;
+  if (!state.queue->create_stream) return stream;
+  clear_plugin_error();
+  const bp_code code = state.queue->create_stream(state.handle, priority, &stream->raw);
+  if (code != BP_OK) throw_plugin_error(state, code, "create_stream");
+  if (!stream->raw)
+    throw_error(ErrorClass::internal,
+                fmt::format("create_stream: it succeeded without a stream (plugin {}, device {})",
+                            state.backend->name, state.name));
+  return stream;
+}
+
+StreamState* take_idle_stream(DeviceState& state, std::int32_t priority) {
+  const std::lock_guard lock(state.mutex);
+  const auto found = std::find_if(state.idle_streams.begin(), state.idle_streams.end(),
+                                  [&](StreamState* each) { return each->priority == priority; });
+  if (found == state.idle_streams.end()) return nullptr;
+  StreamState* stream = *found;
+  state.idle_streams.erase(found);
+  return stream;
+}
+
+StreamState* take_stream(DeviceState& state, std::int32_t priority) {
+  if (StreamState* idle = take_idle_stream(state, priority)) return idle;
+  std::unique_ptr<StreamState> made = make_stream(state, priority);
+  StreamState* stream = made.get();
+  const std::lock_guard lock(state.mutex);
+  stream->id = static_cast<std::uint32_t>(state.streams.size());
+  state.idle_streams.reserve(state.streams.size() + 1);  // so that giving back cannot fail
+  state.streams.push_back(std::move(made));
+  return stream;
+}
+
+StreamImpl* retain(StreamImpl& stream) {
+  stream.refs.fetch_add(1, std::memory_order_relaxed);
+  return &stream;
+}
+
+std::vector<StreamState*> all_streams(DeviceState& state) {
+  const std::lock_guard lock(state.mutex);
+  std::vector<StreamState*> streams;
+  for (const auto& stream : state.streams) streams.push_back(stream.get());
+  return streams;
+}
+
+}  // namespace
+
+bool try_retain(StreamImpl& stream) noexcept {
+  std::uint32_t refs = stream.refs.load(std::memory_order_relaxed);
+  while (refs != 0)
+    if (stream.refs.compare_exchange_weak(refs, refs + 1, std::memory_order_acquire)) return true;
+  return false;
+}
+
+void drop_stream(StreamImpl* stream) noexcept {
+  if (!stream || stream->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  DeviceState& state = state_of(*stream->record);
+  if (state_of(*stream).is_adopted) return let_go_of_adopted(state_of(*stream));
+  state.live_streams.fetch_sub(1, std::memory_order_relaxed);
+  const std::lock_guard lock(state.mutex);
+  state.idle_streams.push_back(&state_of(*stream));
+}
+
+void make_default_stream(DeviceState& state) {
+  state.streams.push_back(make_stream(state, 0));
+  state.default_stream = state.streams.front().get();
+}
+
+void wait_for_streams_quietly(DeviceState& state) noexcept {
+  // Others only add streams meanwhile, and nothing is waited for on those.
+  for (std::size_t i = 0;; ++i) {
+    StreamState* stream = nullptr;
+    {
+      const std::lock_guard lock(state.mutex);
+      if (i < state.streams.size()) stream = state.streams[i].get();
+    }
+    if (!stream) return;
+    wait_quietly(*stream);
+  }
+}
+
+void wait_quietly(StreamState& stream) noexcept {
+  if (const StreamPin pin(stream); pin) wait_pinned(stream);
+}
+
+void wait_pinned(StreamState& stream) noexcept {
+  DeviceRecord& record = *stream.record;
+  if (!record.backend || state_of(record).is_left_behind()) return;
+  if (stream.is_recorded.load(std::memory_order_relaxed)) return;
+  const std::uint64_t passed = last_release(stream);
+  clear_plugin_error();
+  const bp_code code = record.queue->synchronize(record.handle, stream.raw);
+  if (code != BP_OK) keep_error(stream, code);
+  run_releases(stream, passed);
+}
+
+bool is_idle_quietly(StreamState& stream) noexcept {
+  DeviceRecord& record = *stream.record;
+  if (!record.backend || record.synchronous || state_of(record).is_left_behind()) return true;
+  if (!record.queue->query_stream || stream.is_recorded.load(std::memory_order_relaxed))
+    return false;
+  const StreamPin pin(stream);
+  if (!pin) return true;
+  clear_plugin_error();
+  const bp_code code = record.queue->query_stream(record.handle, stream.raw);
+  if (code == BP_RETRY) return false;
+  if (code != BP_OK) keep_error(stream, code);
+  return true;
+}
+
+void keep_error(StreamState& stream, bp_code code) noexcept {
+  try {
+    Error error = plugin_error(*stream.record, code, late_what("synchronize", stream));
+    const std::lock_guard lock(stream.mutex);
+    if (!stream.kept_error) stream.kept_error = std::move(error);
+  } catch (...) {  // no memory for the text of an error
+  }
+}
+
+void synchronize_stream(StreamImpl& impl) {
+  check_may_wait("synchronize", *impl.record);
+  if (std::optional<Error> error = synchronize_and_take_error(state_of(impl))) throw Error(*error);
+}
+
+bool query_stream(StreamImpl& impl) {
+  check_may_wait("query", *impl.record);
+  StreamState& stream = state_of(impl);
+  DeviceRecord& record = *stream.record;
+  if (!record.backend) return true;
+  if (state_of(record).is_left_behind()) throw_left_behind(record);
+  if (record.synchronous || !record.queue->query_stream) {
+    synchronize_stream(impl);
+    return true;
+  }
+  if (std::optional<Error> error = take_kept_error(stream)) throw Error(*error);
+  clear_plugin_error();
+  const bp_code code = record.queue->query_stream(record.handle, stream.raw);
+  if (code == BP_RETRY) return false;
+  if (code != BP_OK) throw_plugin_error(record, code, late_what("query", stream));
+  // Idle: what synchronize does besides waiting is due.
+  synchronize_stream(impl);
+  return true;
+}
+
+void synchronize(Device device) {
+  check_may_wait("synchronize", device_record(device));
+  std::optional<Error> first;
+  for (StreamState* stream : all_streams(state_of(device_record(device)))) {
+    const StreamPin pin(*stream);
+    if (!pin) continue;
+    std::optional<Error> error = synchronize_and_take_error(*stream);
+    if (error && !first) first = std::move(error);
+  }
+  if (first) throw Error(*first);
+}
+
+void copy_region(DeviceRecord& record, const bp_region& to, const bp_region& from,
+                 std::uint32_t direction, StreamImpl& stream) {
+  check_may_copy(record, direction);
+  clear_plugin_error();
+  const bp_code code = record.memory->copy(record.handle, &to, &from, direction, stream.raw);
+  if (code != BP_OK) [[unlikely]]
+    throw_plugin_error(record, code, "copy");
+  if (!record.synchronous) stream.last_operator.store("copy", std::memory_order_relaxed);
+}
+
+Stream::Stream(Device device, std::int32_t priority) {
+  DeviceState& state = state_of(device_record(device));
+  if (!state.backend || !state.queue->create_stream) {
+    impl_ = retain(*state.default_stream);
+    return;
+  }
+  impl_ = take_stream(state, priority);
+  impl_->refs.store(1, std::memory_order_relaxed);
+  state.live_streams.fetch_add(1, std::memory_order_relaxed);
+}
+
+Stream::Stream(const Stream& other) : impl_(other.impl_ ? retain(*other.impl_) : nullptr) {}
+Stream::Stream(Stream&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
+Stream& Stream::operator=(Stream other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+Stream::~Stream() {
+  drop_stream(impl_);
+}
+
+Stream Stream::current(Device device) {
+  Stream stream;
+  stream.impl_ = retain(current_stream_impl(device_record(device)));
+  return stream;
+}
+
+Stream Stream::default_of(Device device) {
+  Stream stream;
+  stream.impl_ = retain(*device_record(device).default_stream);
+  return stream;
+}
+
+Device Stream::device() const {
+  return impl_->record->device;
+}
+bool Stream::query() const {
+  return query_stream(*impl_);
+}
+void Stream::synchronize() const {
+  synchronize_stream(*impl_);
+}
+
+StreamGuard::StreamGuard(const Stream& stream) : stream_(stream) {
+  StreamImpl*& current = thread_state().streams[stream_.device().number];
+  before_ = current;
+  current = stream_.impl();
+}
+
+StreamGuard::~StreamGuard() {
+  thread_state().streams[stream_.device().number] = before_;
+}
+
+}  // namespace bp
