@@ -39,14 +39,10 @@ bp::Status Graph::replay(Queue& queue) {
   return queue.check("replay", driver.cuEventRecord(last_run_, queue.get()));
 }
 
-// ---- The extension's table -----------------------------------------------------------------------------
+// ---- Beginning and ending ------------------------------------------------------------------------------
 
-namespace {
-
-bp::Status begin(Device& device, Queue& queue) {
+bp::Status Graph::begin(Device& device, Queue& queue) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  if (queue.is_recording())
-    return bp::bad_argument("capture: this stream records already; end that recording first");
   const Current current(device.context());
   // Relaxed: what the core allocates meanwhile lives as long as the graph, and kernels may come from the compiler.
   // Whatever a recording cannot hold is refused before the driver sees it.
@@ -56,49 +52,20 @@ bp::Status begin(Device& device, Queue& queue) {
   return bp::ok;
 }
 
-bp::Status end(Device& device, Queue& queue, bp_graph** out) {
+bp::Result<std::unique_ptr<Graph>> Graph::end(Device& device, Queue& queue, bool keep) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  if (!queue.is_recording())
-    return bp::bad_argument("capture: this stream records nothing; begin first");
   const Current current(device.context());
   CUgraph recorded = nullptr;
   const CUresult error = driver.cuStreamEndCapture(queue.get(), &recorded);
   queue.set_recording(false);
-  if (out == nullptr) {
+  if (!keep) {
     if (recorded != nullptr) driver.cuGraphDestroy(recorded);
     return class_of(error) == BP_DEVICE_LOST ? queue.explain("ending a recording", error) : bp::ok;
   }
   if (error != CUDA_SUCCESS) return queue.explain("ending a recording", error);
-  *out = reinterpret_cast<bp_graph*>(new Graph(device, recorded));
-  return bp::ok;
+  return std::make_unique<Graph>(device, recorded);
 }
 
-constexpr bp_capture make_capture_functions() {
-  bp_capture table{};
-  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
-  table.begin = [](bp_device* device, bp_stream* stream) {
-    return bp::guarded([=] {
-      Device& on = Device::of(device);
-      return begin(on, on.queue_of(stream));
-    });
-  };
-  table.end = [](bp_device* device, bp_stream* stream, bp_graph** out) {
-    return bp::guarded([=] {
-      Device& on = Device::of(device);
-      return end(on, on.queue_of(stream), out);
-    });
-  };
-  table.replay = [](bp_device* device, bp_graph* graph, bp_stream* stream) {
-    return bp::guarded([=] {
-      return reinterpret_cast<Graph*>(graph)->replay(Device::of(device).queue_of(stream));
-    });
-  };
-  table.release = [](bp_device*, bp_graph* graph) { delete reinterpret_cast<Graph*>(graph); };
-  return table;
-}
-
-}  // namespace
-
-constexpr bp_capture capture_functions = make_capture_functions();
+constexpr bp_capture capture_functions = bp::capture_of<Device, Graph>();
 
 }  // namespace cuda_backend

@@ -1,6 +1,7 @@
 // The extension bp.capture: work as a CUDA graph.
 #pragma once
 
+#include <memory>
 #include <mutex>
 
 #include <backplane/extensions/capture.h>
@@ -15,6 +16,10 @@ class Queue;
 // What was recorded. Threads: any.
 class Graph {
  public:
+  // See bp::capture_of.
+  static bp::Status begin(Device& device, Queue& queue);
+  static bp::Result<std::unique_ptr<Graph>> end(Device& device, Queue& queue, bool keep);
+
   // Takes the graph. Throws bp::Failure.
   Graph(Device& device, CUgraph recorded);
   // Waits for its last run.

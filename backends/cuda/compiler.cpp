@@ -13,11 +13,11 @@
 namespace cuda_backend {
 namespace {
 
-LaunchLimits limits_of(CUdevice id) {
+bp::LaunchLimits limits_of(CUdevice id) {
   const auto ask = [id](CUdevice_attribute attribute) {
     return static_cast<uint64_t>(attribute_of(id, attribute));
   };
-  LaunchLimits limits{};
+  bp::LaunchLimits limits;
   limits.items[0] = ask(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
   limits.items[1] = ask(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
   limits.items[2] = ask(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
@@ -29,11 +29,6 @@ LaunchLimits limits_of(CUdevice id) {
   limits.local_memory = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
   return limits;
 }
-
-constexpr bp_dtype_set computed_dtypes = 1u << BP_BOOL | 1u << BP_U8 | 1u << BP_I8 | 1u << BP_I16 |
-                                         1u << BP_I32 | 1u << BP_I64 | 1u << BP_U16 | 1u << BP_U32 |
-                                         1u << BP_U64 | 1u << BP_F16 | 1u << BP_F32 | 1u << BP_F64 |
-                                         1u << BP_COMPLEX64 | 1u << BP_COMPLEX128;
 
 }  // namespace
 
@@ -47,10 +42,8 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
   made.languages = BP_LANGUAGE_CUDA_CXX;
   made.identity = identity_.c_str();
   made.shape = BP_SHAPE_GPU;
-  made.compute_dtypes = computed_dtypes;
-  std::copy_n(limits_.items, 3, made.max_group);
-  made.max_group_items = limits_.all_items;
-  made.local_memory = limits_.local_memory;
+  made.compute_dtypes = bp::dtypes_of_c(true, true);
+  limits_.describe(made);
   made.compute_units =
       static_cast<uint32_t>(attribute_of(id_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   made.vector_bytes = 16;  // the widest load of one work-item
@@ -61,12 +54,6 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
 
 // ---- The extension's table -----------------------------------------------------------------------------
 
-constexpr bp_compiler compiler_functions = bp::compiler_of<Device, Module, Function>(
-    [](bp_device* device, const bp_launch* launch, bp_stream* stream) {
-      return bp::guarded([=] {
-        return reinterpret_cast<Function*>(launch->function)
-            ->launch(*launch, Device::of(device).queue_of(stream));
-      });
-    });
+constexpr bp_compiler compiler_functions = bp::compiler_of<Device, Module, Function>();
 
 }  // namespace cuda_backend

@@ -6,10 +6,7 @@ namespace {
 constexpr int32_t dlpack_cuda = 2;  // kDLCUDA
 
 const FoundDevice& found_at(uint32_t index) {
-  const std::vector<FoundDevice>& all = found_devices();
-  if (index < all.size()) return all[index];
-  throw bp::Failure{
-      bp::bad_argument("there is no cuda:%u; the driver shows %zu cards", index, all.size())};
+  return all_found().at(Device::identity.name, index);
 }
 
 // Never released: a thread that has it as its current context may outlive the device, and the runtime library of the
@@ -37,12 +34,11 @@ CUcontext adopt_context(const FoundDevice& found, uint32_t born, CUcontext conte
 }  // namespace
 
 bp::Status Device::probe() {
-  if (!found_devices().empty()) return bp::ok;
-  return bp::unsupported("%s", why_no_device().c_str());
+  return all_found().probe();
 }
 
 bp::Result<uint32_t> Device::num_devices() {
-  return static_cast<uint32_t>(found_devices().size());
+  return all_found().count();
 }
 
 bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {

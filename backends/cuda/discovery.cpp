@@ -5,12 +5,6 @@ namespace {
 
 constexpr int least_architecture = 75;  // the oldest that CUDA 13 compiles for
 
-struct Found {
-  std::vector<FoundDevice> devices;
-  std::string why_none;
-  uint32_t generation = 0;
-};
-
 // False, with a line in the log, if the card does not answer or is too old.
 bool describe(int ordinal, FoundDevice& device) {
   device.ordinal = ordinal;
@@ -57,24 +51,14 @@ Found look() {
   return found;
 }
 
-// Never destroyed: threads outlive static objects.
-const Found& found() {
-  static const Found* const all = new Found(look());
-  return *all;
-}
-
 }  // namespace
 
-const std::vector<FoundDevice>& found_devices() {
-  return found().devices;
-}
-
-const std::string& why_no_device() {
-  return found().why_none;
+const Found& all_found() {
+  return bp::found_once<look>();
 }
 
 uint32_t driver_generation() {
-  return found().generation;
+  return all_found().generation;
 }
 
 int attribute_of(CUdevice id, CUdevice_attribute attribute) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <backplane/plugin/discovery.hpp>
+
 #include "cuda.hpp"
 
 namespace cuda_backend {
@@ -16,11 +18,15 @@ struct FoundDevice {
   uint64_t memory;  // bytes
 };
 
-// Looked for once in a process. A card that is too old is a line in the log and missing here. Threads: any.
-const std::vector<FoundDevice>& found_devices();
+struct Found : bp::FoundDevices<FoundDevice> {
+  uint32_t generation = 0;  // see driver_generation()
+};
 
-// Why there are none, for a person; empty if there are some.
-const std::string& why_no_device();
+// Looked for once in a process. A card that is too old is a line in the log and missing here. Threads: any.
+const Found& all_found();
+inline const std::vector<FoundDevice>& found_devices() {
+  return all_found().devices;
+}
 
 // process_generation() when the driver was started.
 uint32_t driver_generation();

@@ -25,7 +25,7 @@ const char* lasting_text(std::string_view text) {
   return (found != all->end() ? found : all->emplace(text).first)->c_str();
 }
 
-Function::Function(CUfunction function, const char* name, const LaunchLimits& limits)
+Function::Function(CUfunction function, const char* name, const bp::LaunchLimits& limits)
     : function_(function), name_(lasting_text(name)), limits_(limits) {
   limits_.all_items =
       std::min(limits_.all_items, attribute_of(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
@@ -40,10 +40,10 @@ Function::Function(CUfunction function, const char* name, const LaunchLimits& li
   }
 }
 
-bp::Status Function::launch(const bp_launch& launch, Queue& queue) const {
-  if (bp::Status status = queue.device().check_process(); !status.is_ok()) return status;
-  if (!takes(launch)) [[unlikely]]
-    return refuse(launch);
+bp::Status Function::launch(const bp_launch& launch, Device& device, Queue& queue) const {
+  if (bp::Status status = device.check_process(); !status.is_ok()) return status;
+  if (!limits_.takes(launch, num_arguments_)) [[unlikely]]
+    return limits_.refuse(name_, launch, num_arguments_);
   void* parameters[most_arguments];
   for (uint32_t i = 0; i < num_arguments_; ++i) {
     const bp_launch_argument& given = launch.arguments[i];
@@ -54,7 +54,7 @@ bp::Status Function::launch(const bp_launch& launch, Queue& queue) const {
     parameters[i] =
         const_cast<void*>(is_memory ? static_cast<const void*>(&given.u.handle) : given.u.bytes);
   }
-  const Current current(queue.device().context());
+  const Current current(device.context());
   const auto size = [](uint64_t value) { return static_cast<unsigned int>(value); };
   const CUresult error =
       driver.cuLaunchKernel(function_, size(launch.groups[0]), size(launch.groups[1]),
@@ -64,44 +64,6 @@ bp::Status Function::launch(const bp_launch& launch, Queue& queue) const {
     return explain(error, launch, queue);
   queue.note(name_);
   return bp::ok;
-}
-
-// Whether sizes and the number of arguments fit.
-bool Function::takes(const bp_launch& launch) const {
-  uint64_t all_items = 1;
-  bool fits = launch.num_arguments == num_arguments_;
-  for (int i = 0; i < 3; ++i) {
-    fits &= launch.items[i] - 1 < limits_.items[i] && launch.groups[i] - 1 < limits_.groups[i];
-    all_items *= launch.items[i];
-  }
-  return fits && all_items <= limits_.all_items;
-}
-
-bp::Status Function::refuse(const bp_launch& launch) const {
-  for (int i = 0; i < 3; ++i) {
-    const uint64_t items = launch.items[i], groups = launch.groups[i];
-    if (items == 0 || groups == 0) {
-      return bp::bad_argument("%s: %llu groups of %llu work-items along dimension %d", name_,
-                              number(groups), number(items), i);
-    }
-    if (items > limits_.items[i]) {
-      return bp::bad_argument(
-          "%s: a group of %llu work-items along dimension %d; this device takes %llu", name_,
-          number(items), i, number(limits_.items[i]));
-    }
-    if (groups > limits_.groups[i]) {
-      return bp::bad_argument("%s: %llu groups along dimension %d; this device takes %llu", name_,
-                              number(groups), i, number(limits_.groups[i]));
-    }
-  }
-  const uint64_t all_items = launch.items[0] * launch.items[1] * launch.items[2];
-  if (all_items > limits_.all_items) {
-    return bp::bad_argument(
-        "%s: a group of %llu work-items; this kernel takes at most %llu on this device", name_,
-        number(all_items), number(limits_.all_items));
-  }
-  return bp::bad_argument("%s: launched with %u arguments, and it has %u", name_,
-                          launch.num_arguments, num_arguments_);
 }
 
 bp::Status Function::refuse_arguments(const bp_launch& launch) const {

@@ -21,20 +21,18 @@ class Function {
   static constexpr size_t most_arguments = 128;
 
   // The module's context is current. Throws bp::Failure if the kernel needs more than the card has.
-  Function(CUfunction function, const char* name, const LaunchLimits& limits);
+  Function(CUfunction function, const char* name, const bp::LaunchLimits& limits);
 
   // Threads: any.
-  bp::Status launch(const bp_launch& launch, Queue& queue) const;
+  bp::Status launch(const bp_launch& launch, Device& device, Queue& queue) const;
 
  private:
-  bool takes(const bp_launch& launch) const;
-  bp::Status refuse(const bp_launch& launch) const;
   bp::Status refuse_arguments(const bp_launch& launch) const;
   bp::Status explain(int error, const bp_launch& launch, const Queue& queue) const;
 
   CUfunction function_;
   const char* name_;
-  LaunchLimits limits_;
+  bp::LaunchLimits limits_;
   uint32_t num_arguments_ = 0;
   uint64_t own_local_memory_ = 0;
   std::array<uint32_t, most_arguments> bytes_{};  // of each parameter

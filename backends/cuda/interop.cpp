@@ -2,7 +2,7 @@
 // or cudaStream_t, 0 for the default stream), "cuda.event" (CUevent or cudaEvent_t), and addresses.
 #include "interop.hpp"
 
-#include <cstring>
+#include <backplane/plugin/interop.hpp>
 
 #include "device.hpp"
 
@@ -19,14 +19,8 @@ constexpr const char* stream_kinds[] = {stream_kind, nullptr};
 constexpr const char* event_kinds[] = {event_kind, nullptr};
 constexpr const char* memory_kinds[] = {BP_NATIVE_ADDRESS, nullptr};
 
-bool is_kind(const char* kind, const char* expected) {
-  return kind != nullptr && std::strcmp(kind, expected) == 0;
-}
-
-bp::Status unknown(const char* what, const char* kind) {
-  return bp::bad_argument("interop: a %s of kind '%s', which this backend does not know", what,
-                          kind != nullptr ? kind : "(none)");
-}
+using bp::is_kind;
+using bp::unknown_kind;
 
 // ---- Out -----------------------------------------------------------------------------------------------
 
@@ -36,18 +30,18 @@ bp::Status device_handle(Device& device, const char* kind, uint64_t& out) {
   else if (is_kind(kind, device_kind))
     out = static_cast<uint64_t>(device.found().id);
   else
-    return unknown("device", kind);
+    return unknown_kind("device", kind);
   return bp::ok;
 }
 
 bp::Status stream_handle(Device& device, bp_stream* stream, const char* kind, uint64_t& out) {
-  if (!is_kind(kind, stream_kind)) return unknown("stream", kind);
+  if (!is_kind(kind, stream_kind)) return unknown_kind("stream", kind);
   out = bp::handle_of(device.queue_of(stream).get());
   return bp::ok;
 }
 
 bp::Status event_handle(bp_event* event, const char* kind, uint64_t& out) {
-  if (!is_kind(kind, event_kind)) return unknown("event", kind);
+  if (!is_kind(kind, event_kind)) return unknown_kind("event", kind);
   out = bp::handle_of(reinterpret_cast<Event*>(event)->get());
   return bp::ok;
 }
@@ -56,7 +50,7 @@ bp::Status event_handle(bp_event* event, const char* kind, uint64_t& out) {
 
 bp::Status adopt_stream(Device& device, const bp_native& given, bp_stream** out) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  if (!is_kind(given.kind, stream_kind)) return unknown("stream", given.kind);
+  if (!is_kind(given.kind, stream_kind)) return unknown_kind("stream", given.kind);
   auto* stream = bp::address_of<CUstream_st>(given.value);
   const Current current(device.context());
   CUcontext owner = nullptr;
@@ -90,22 +84,22 @@ bp::Status check_address(Device& device, uint64_t address) {
 }
 
 // First and last byte: what lies between may be several allocations, mapped side by side.
-bp::Status adopt_memory(Device& device, const bp_native& given, uint64_t bytes, bp_handle* out) {
+bp::Status adopt_memory(Device& device, const bp_native& given, uint64_t bytes, bp_handle& out) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  if (!is_kind(given.kind, BP_NATIVE_ADDRESS)) return unknown("memory", given.kind);
+  if (!is_kind(given.kind, BP_NATIVE_ADDRESS)) return unknown_kind("memory", given.kind);
   const Current current(device.context());
   for (const uint64_t offset : {uint64_t{0}, bytes > 0 ? bytes - 1 : 0}) {
     bp::Status status = check_address(device, given.value + offset);
     if (!status.is_ok()) return status;
   }
-  *out = given.value;
+  out = given.value;
   return bp::ok;
 }
 
 bp::Status open(uint32_t index, const bp_native* adopted, uint32_t num_adopted, bp_device** out) {
   CUcontext context = nullptr;
   for (uint32_t i = 0; i < num_adopted; ++i) {
-    if (!is_kind(adopted[i].kind, context_kind)) return unknown("device", adopted[i].kind);
+    if (!is_kind(adopted[i].kind, context_kind)) return unknown_kind("device", adopted[i].kind);
     context = bp::address_of<CUctx_st>(adopted[i].value);
   }
   *out = reinterpret_cast<bp_device*>(context != nullptr ? new Device(index, context)
@@ -114,36 +108,18 @@ bp::Status open(uint32_t index, const bp_native* adopted, uint32_t num_adopted, 
 }
 
 constexpr bp_interop make_interop_functions() {
-  bp_interop table{};
-  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
-  table.device_kinds = device_kinds;
-  table.stream_kinds = stream_kinds;
+  bp_interop table =
+      bp::interop_of<Device, device_handle, stream_handle>(device_kinds, stream_kinds);
+  bp::let_adopt<Device, adopt_stream, adopt_memory, open>(table);
   table.event_kinds = event_kinds;
   table.memory_kinds = memory_kinds;
-  table.device_handle = [](bp_device* device, const char* kind, uint64_t* out) {
-    return bp::guarded([=] { return device_handle(Device::of(device), kind, *out); });
-  };
-  table.stream_handle = [](bp_device* device, bp_stream* stream, const char* kind, uint64_t* out) {
-    return bp::guarded([=] { return stream_handle(Device::of(device), stream, kind, *out); });
-  };
   table.event_handle = [](bp_device*, bp_event* event, const char* kind, uint64_t* out) {
     return bp::guarded([=] { return event_handle(event, kind, *out); });
-  };
-  table.adopt_stream = [](bp_device* device, const bp_native* queue, bp_stream** out) {
-    return bp::guarded([=] { return adopt_stream(Device::of(device), *queue, out); });
   };
   table.forget_stream = [](bp_device*, bp_stream* stream) {
     delete reinterpret_cast<Queue*>(stream);
   };
-  table.adopt_memory = [](bp_device* device, const bp_native* memory, uint64_t bytes,
-                          bp_handle* out) {
-    return bp::guarded([=] { return adopt_memory(Device::of(device), *memory, bytes, out); });
-  };
   table.forget_memory = [](bp_device*, bp_handle) {};
-  table.open = [](void*, uint32_t index, const bp_native* adopted, uint32_t num_adopted,
-                  bp_device** out) {
-    return bp::guarded([=] { return open(index, adopted, num_adopted, out); });
-  };
   return table;
 }
 

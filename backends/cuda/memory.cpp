@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include <backplane/plugin/fills.hpp>
+
 #include "device.hpp"
 #include "staging.hpp"
 
@@ -119,10 +121,7 @@ bp::Status Memory::copy(const bp::Region& to, const bp::Region& from, bp::Direct
 
 bp::Status Memory::fill(const bp::Region& to, const void* pattern, uint32_t pattern_bytes,
                         Queue& queue) {
-  if (pattern_bytes == 0 || pattern_bytes > 16 || (pattern_bytes & (pattern_bytes - 1)) != 0) {
-    return bp::bad_argument("fill: a pattern of %u bytes; 1, 2, 4, 8 or 16 are possible",
-                            pattern_bytes);
-  }
+  if (bp::Status status = bp::check_pattern(pattern_bytes); !status.is_ok()) return status;
   const Current current(device_.context());
   return queue.check("fill",
                      fill_with(address(to), to.bytes, static_cast<const unsigned char*>(pattern),

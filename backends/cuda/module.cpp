@@ -35,11 +35,8 @@ bp::Result<std::unique_ptr<Module>> Module::compile(Device& device, const bp_sou
 bp::Result<std::unique_ptr<Module>> Module::load(Device& device, const char* name,
                                                  const void* binary, uint64_t bytes) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  const std::string_view given(static_cast<const char*>(binary), binary == nullptr ? 0 : bytes);
-  if (bp::open_binary(maker, given).empty()) {
-    return bp::bad_argument("%s: %llu bytes that are no binary of this backend, or not all of it",
-                            name, number(bytes));
-  }
+  const std::string_view given = bp::given_binary(binary, bytes);
+  if (bp::open_binary(maker, given).empty()) return bp::refuse_binary(name, bytes);
   std::unique_ptr<Module> made(new Module(device, name, std::string(given)));
   if (bp::Status status = made->put_on_card(); !status.is_ok()) return status;
   return made;

@@ -56,13 +56,6 @@ bp::Status Queue::query() {
   return check(earlier, error);
 }
 
-bp::Status Queue::refuse_in_recording(const char* what) const {
-  if (!is_recording()) [[likely]]
-    return bp::ok;
-  return bp::unsupported("%s: this stream records its work, and a recording cannot hold that",
-                         what);
-}
-
 bp::Status Queue::explain(const char* what, int error) const {
   if (class_of(error) != BP_DEVICE_LOST) return failed(what, error);
   const int own = device_.found().ordinal, first = first_lost_card(own);

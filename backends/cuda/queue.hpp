@@ -4,6 +4,8 @@
 #include <atomic>
 #include <memory>
 
+#include <backplane/plugin/capture.hpp>
+
 #include "cuda.hpp"
 
 namespace cuda_backend {
@@ -29,7 +31,9 @@ class Queue {
   bool is_recording() const { return recording_.load(std::memory_order_relaxed); }
   void set_recording(bool recording) { recording_ = recording; }
   // BP_UNSUPPORTED while a recording is made, which cannot hold this work.
-  bp::Status refuse_in_recording(const char* what) const;
+  bp::Status refuse_in_recording(const char* what) const {
+    return bp::refuse_in_recording(is_recording(), what);
+  }
 
   // For messages: what was given last. `kernel` lives as long as the process.
   void note(const char* kernel) { last_kernel_.store(kernel, std::memory_order_relaxed); }

@@ -2,8 +2,7 @@
 // processor fills the next piece.
 #pragma once
 
-#include <array>
-#include <mutex>
+#include <backplane/plugin/staging.hpp>
 
 #include "cuda.hpp"
 
@@ -14,8 +13,7 @@ class Queue;
 // Belongs to one queue. Threads: any, for every function but the constructor.
 class Staging {
  public:
-  // Less goes straight, through small pieces of the driver's own; so does memory that is pinned already.
-  static constexpr uint64_t least_bytes = uint64_t{64} << 10;
+  // Not for memory that is pinned already.
   static bool is_wanted(const void* host_memory, uint64_t bytes);
 
   // Throws bp::Failure.
@@ -28,18 +26,17 @@ class Staging {
   bp::Status read(CUdeviceptr from, uint64_t bytes, void* to);
 
  private:
-  struct Slot {
+  struct Piece {
     char* address = nullptr;
     CUevent busy = nullptr;
   };
 
-  bp::Status wait(Slot& slot);
-  bp::Status leave(Slot& slot);
+  bp::Status wait(Piece& piece);
+  bp::Status leave(Piece& piece, CUresult error_of_copy);
   void drop();
 
   Queue& queue_;
-  std::mutex mutex_;
-  std::array<Slot, 2> slots_;
+  bp::StagedCopies<Piece> copies_;
 };
 
 }  // namespace cuda_backend

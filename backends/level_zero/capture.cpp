@@ -70,52 +70,23 @@ bp::Status Graph::replay(Queue& queue) {
   return end.status();
 }
 
-// ---- The extension's table -----------------------------------------------------------------------------
+// ---- Beginning and ending ------------------------------------------------------------------------------
 
-namespace {
-
-bp::Status begin(Device& device, Queue& queue) {
+bp::Status Graph::begin(Device& device, Queue& queue) {
   if (bp::Status status = device.check(); !status.is_ok()) return status;
-  if (queue.recording() != nullptr)
-    return bp::bad_argument("capture: this stream records already; end that recording first");
   queue.set_recording(new Recording(device));
   return bp::ok;
 }
 
-bp::Status end(Queue& queue, bp_graph** out) {
+bp::Result<std::unique_ptr<Graph>> Graph::end(Device&, Queue& queue, bool keep) {
   const std::unique_ptr<Recording> recording(queue.recording());
-  if (!recording) return bp::bad_argument("capture: this stream records nothing; begin first");
   queue.set_recording(nullptr);
-  if (out == nullptr) return bp::ok;
+  if (!keep) return bp::ok;
   bp::Result<std::unique_ptr<ReusableList>> list = recording->finish();
   if (!list.is_ok()) return list.status();
-  *out = reinterpret_cast<bp_graph*>(new Graph(std::move(list.value())));
-  return bp::ok;
+  return std::make_unique<Graph>(std::move(list.value()));
 }
 
-constexpr bp_capture make_capture_functions() {
-  bp_capture table{};
-  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
-  table.begin = [](bp_device* device, bp_stream* stream) {
-    return bp::guarded([=] {
-      Device& on = Device::of(device);
-      return begin(on, on.queue_of(stream));
-    });
-  };
-  table.end = [](bp_device* device, bp_stream* stream, bp_graph** out) {
-    return bp::guarded([=] { return end(Device::of(device).queue_of(stream), out); });
-  };
-  table.replay = [](bp_device* device, bp_graph* graph, bp_stream* stream) {
-    return bp::guarded([=] {
-      return reinterpret_cast<Graph*>(graph)->replay(Device::of(device).queue_of(stream));
-    });
-  };
-  table.release = [](bp_device*, bp_graph* graph) { delete reinterpret_cast<Graph*>(graph); };
-  return table;
-}
-
-}  // namespace
-
-constexpr bp_capture capture_functions = make_capture_functions();
+constexpr bp_capture capture_functions = bp::capture_of<Device, Graph>();
 
 }  // namespace level_zero

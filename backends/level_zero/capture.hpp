@@ -13,6 +13,10 @@ namespace level_zero {
 // What was recorded. Threads: any.
 class Graph {
  public:
+  // See bp::capture_of.
+  static bp::Status begin(Device& device, Queue& queue);
+  static bp::Result<std::unique_ptr<Graph>> end(Device& device, Queue& queue, bool keep);
+
   explicit Graph(std::unique_ptr<ReusableList> from) : list_(std::move(from)) {}
   // Waits for its last run.
   ~Graph();

@@ -1,8 +1,6 @@
 #include "compiler.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 #include <backplane/plugin/binaries.hpp>
 #include <backplane/plugin/compiler.hpp>
@@ -14,23 +12,17 @@ namespace level_zero {
 namespace {
 
 bp_dtype_set compute_dtypes(const ze_device_module_properties_t& module) {
-  bp_dtype_set set = 1u << BP_BOOL | 1u << BP_U8 | 1u << BP_I8 | 1u << BP_I16 | 1u << BP_I32 |
-                     1u << BP_I64 | 1u << BP_U16 | 1u << BP_U32 | 1u << BP_U64 | 1u << BP_F32 |
-                     1u << BP_COMPLEX64;
-  if ((module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0) set |= 1u << BP_F16;
-  if ((module.flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0) set |= 1u << BP_F64 | 1u << BP_COMPLEX128;
-  return set;
+  return bp::dtypes_of_c((module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0,
+                         (module.flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0);
 }
 
-// BACKPLANE_LEVEL_ZERO_SHAPE=cpu or gpu overrides the device's own: kernels for GPUs can be tried on processors.
 uint32_t shape_of(const ze_device_properties_t& properties) {
-  if (const char* asked = std::getenv("BACKPLANE_LEVEL_ZERO_SHAPE"))
-    return std::strcmp(asked, "gpu") == 0 ? BP_SHAPE_GPU : BP_SHAPE_CPU;
-  return properties.type == ZE_DEVICE_TYPE_CPU ? BP_SHAPE_CPU : BP_SHAPE_GPU;
+  return bp::shape_asked_for("BACKPLANE_LEVEL_ZERO_SHAPE",
+                             properties.type == ZE_DEVICE_TYPE_CPU ? BP_SHAPE_CPU : BP_SHAPE_GPU);
 }
 
-GroupLimits limits_of(const ze_device_compute_properties_t& compute) {
-  GroupLimits limits{};
+bp::LaunchLimits limits_of(const ze_device_compute_properties_t& compute) {
+  bp::LaunchLimits limits;
   const uint32_t items[] = {compute.maxGroupSizeX, compute.maxGroupSizeY, compute.maxGroupSizeZ};
   const uint32_t groups[] = {compute.maxGroupCountX, compute.maxGroupCountY,
                              compute.maxGroupCountZ};
@@ -60,9 +52,7 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
   made.identity = identity_.c_str();
   made.shape = shape_of(device);
   made.compute_dtypes = compute_dtypes(found_.module);
-  std::copy_n(limits_.items, 3, made.max_group);
-  made.max_group_items = limits_.all_items;
-  made.local_memory = limits_.local_memory;
+  limits_.describe(made);
   made.compute_units = device.numEUsPerSubslice * device.numSubslicesPerSlice * device.numSlices;
   made.vector_bytes = device.physicalEUSimdWidth > 1
                           ? device.physicalEUSimdWidth * static_cast<uint32_t>(sizeof(float))
@@ -78,13 +68,6 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
 
 // ---- The extension's table -----------------------------------------------------------------------------
 
-constexpr bp_compiler compiler_functions = bp::compiler_of<Device, Module, Function>(
-    [](bp_device* device, const bp_launch* launch, bp_stream* stream) {
-      return bp::guarded([=] {
-        Device& on = Device::of(device);
-        return reinterpret_cast<Function*>(launch->function)
-            ->launch(*launch, on.memory(), on.queue_of(stream));
-      });
-    });
+constexpr bp_compiler compiler_functions = bp::compiler_of<Device, Module, Function>();
 
 }  // namespace level_zero

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <backplane/extensions/compiler.h>
+#include <backplane/plugin/launch_limits.hpp>
 
 #include "discovery.hpp"
 #include "function.hpp"
@@ -21,14 +22,14 @@ class Compiler {
   // To be given with every build, until the driver has refused it.
   const char* options() const { return takes_options_ ? options_ : ""; }
   void refuse_options() { takes_options_ = false; }
-  const GroupLimits& limits() const { return limits_; }
+  const bp::LaunchLimits& limits() const { return limits_; }
 
  private:
   const FoundDevice& found_;
   const char* options_ = "";
   std::atomic<bool> takes_options_{true};
   std::string identity_;
-  GroupLimits limits_{};
+  bp::LaunchLimits limits_;
 };
 
 extern const bp_compiler compiler_functions;

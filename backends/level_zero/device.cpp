@@ -1,24 +1,22 @@
 #include "device.hpp"
 
+#include <backplane/plugin/fills.hpp>
+
 namespace level_zero {
 namespace {
 
 const FoundDevice& found_at(uint32_t index) {
-  const std::vector<FoundDevice>& all = found_devices();
-  if (index < all.size()) return all[index];
-  throw bp::Failure{bp::bad_argument(
-      "there is no level_zero:%u; the drivers here offer %zu devices", index, all.size())};
+  return all_found().at(Device::identity.name, index);
 }
 
 }  // namespace
 
 bp::Status Device::probe() {
-  if (!found_devices().empty()) return bp::ok;
-  return bp::unsupported("%s", why_no_device().c_str());
+  return all_found().probe();
 }
 
 bp::Result<uint32_t> Device::num_devices() {
-  return static_cast<uint32_t>(found_devices().size());
+  return all_found().count();
 }
 
 bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
@@ -48,10 +46,7 @@ bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction,
 }
 
 bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue) {
-  if (pattern_bytes == 0 || pattern_bytes > 16 || (pattern_bytes & (pattern_bytes - 1)) != 0) {
-    return bp::bad_argument("fill: a pattern of %u bytes; 1, 2, 4, 8 or 16 are possible",
-                            pattern_bytes);
-  }
+  if (bp::Status status = bp::check_pattern(pattern_bytes); !status.is_ok()) return status;
   return memory_.fill(to, pattern, pattern_bytes, queue_of(queue));
 }
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include <backplane/plugin/streams.hpp>
+
 #include "compiler.hpp"
 #include "device_state.hpp"
 #include "discovery.hpp"
@@ -15,7 +17,7 @@
 
 namespace level_zero {
 
-class Device : public bp::Backend {
+class Device : public bp::StreamBackend<Device, Queue, Event> {
  public:
   static constexpr bp::Identity identity{"level_zero", "Backplane", "0.1"};
 
@@ -23,8 +25,6 @@ class Device : public bp::Backend {
   static bp::Result<uint32_t> num_devices();
   static bp::Status describe(uint32_t index, bp::DeviceInfo& info);
   static const bp_header* extension(const char* name, uint32_t min_version);
-  // What the host holds.
-  static Device& of(bp_device* device) { return *reinterpret_cast<Device*>(device); }
 
   explicit Device(uint32_t index);
 
@@ -33,22 +33,11 @@ class Device : public bp::Backend {
   bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
 
-  bp::Status synchronize(Queue* queue) { return queue_of(queue).synchronize(); }
   bp::Result<Queue*> create_stream(int32_t priority);
-  void destroy_stream(Queue* queue) { delete queue; }
-  bp::Status query_stream(Queue* queue) { return queue_of(queue).query(); }
-
   bp::Result<Event*> create_event() { return new Event(*this); }
-  void destroy_event(Event* event) { delete event; }
-  bp::Status record_event(Event* event, Queue* queue) { return event->record(queue_of(queue)); }
-  bp::Status wait_event(Queue* queue, Event* event) { return event->make_wait(queue_of(queue)); }
-  bp::Status query_event(Event* event) { return event->query(); }
-  bp::Status synchronize_event(Event* event) { return event->synchronize(); }
-  bp::Result<double> elapsed(Event* start, Event* end) { return Event::elapsed(*start, *end); }
 
   // For the extensions.
-  Queue& queue_of(Queue* queue) { return queue == nullptr ? *default_queue_ : *queue; }
-  Queue& queue_of(bp_stream* stream) { return queue_of(reinterpret_cast<Queue*>(stream)); }
+  Queue& default_queue() { return *default_queue_; }
   Memory& memory() { return memory_; }
   Marks& marks() { return marks_; }
   Compiler& compiler() { return compiler_; }

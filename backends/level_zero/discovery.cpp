@@ -7,11 +7,6 @@
 namespace level_zero {
 namespace {
 
-struct Found {
-  std::vector<FoundDevice> devices;
-  std::string why_none;
-};
-
 void leave_out(const char* what, ze_result_t result) {
   bp::log(bp::LogLevel::warning, "level_zero: a driver or device is left out: %s: %s", what,
           name_of(result).c_str());
@@ -121,20 +116,10 @@ Found look() {
   return found;
 }
 
-// Never destroyed: drivers' threads outlive static objects.
-const Found& found() {
-  static const Found* const all = new Found(look());
-  return *all;
-}
-
 }  // namespace
 
-const std::vector<FoundDevice>& found_devices() {
-  return found().devices;
-}
-
-const std::string& why_no_device() {
-  return found().why_none;
+const Found& all_found() {
+  return bp::found_once<look>();
 }
 
 ze_context_handle_t context_of(ze_driver_handle_t driver) {

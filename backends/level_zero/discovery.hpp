@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <backplane/plugin/discovery.hpp>
+
 #include "level_zero.hpp"
 
 namespace level_zero {
@@ -26,11 +28,13 @@ struct FoundDevice {
   std::string driver_text;   // its versions
 };
 
-// Looked for once in a process. A driver or device that fails is a line in the log and missing here. Threads: any.
-const std::vector<FoundDevice>& found_devices();
+using Found = bp::FoundDevices<FoundDevice>;
 
-// Why there are none, for a person; empty if there are some.
-const std::string& why_no_device();
+// Looked for once in a process. A driver or device that fails is a line in the log and missing here. Threads: any.
+const Found& all_found();
+inline const std::vector<FoundDevice>& found_devices() {
+  return all_found().devices;
+}
 
 // One for all devices of a driver, so that they can reach each other's memory; never released. Throws bp::Failure.
 ze_context_handle_t context_of(ze_driver_handle_t driver);

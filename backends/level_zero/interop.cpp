@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include <backplane/plugin/interop.hpp>
+
 #include "device.hpp"
 
 namespace level_zero {
@@ -13,20 +15,23 @@ constexpr const char* stream_kinds[] = {"level_zero.command_list", "level_zero.c
                                         nullptr};
 constexpr const char* event_kinds[] = {"level_zero.event", nullptr};
 
-bp::Status give(const char* kind, const void* object, uint64_t* out) {
+bp::Status give(const char* kind, const void* object, uint64_t& out) {
   if (object == nullptr) return bp::unsupported("interop: there is no '%s' behind this", kind);
-  *out = reinterpret_cast<uint64_t>(object);
+  out = reinterpret_cast<uint64_t>(object);
   return bp::ok;
 }
 
-bp::Status give_device(const Device& device, std::string_view kind, uint64_t* out) {
+bp::Status give_device(Device& device, const char* asked, uint64_t& out) {
+  const std::string_view kind = asked;
   if (kind == device_kinds[0]) return give(device_kinds[0], device.context(), out);
   if (kind == device_kinds[1]) return give(device_kinds[1], device.found().id, out);
   return give(device_kinds[2], device.found().driver, out);
 }
 
 // An immediate list, or the queue on which regular ones run.
-bp::Status give_stream(const Queue& queue, std::string_view kind, uint64_t* out) {
+bp::Status give_stream(Device& device, bp_stream* stream, const char* asked, uint64_t& out) {
+  const Queue& queue = device.queue_of(stream);
+  const std::string_view kind = asked;
   if (kind == stream_kinds[0]) return give(stream_kinds[0], queue.lists().immediate(), out);
   const bool is_queue = queue.lists().immediate() == nullptr;
   return give(stream_kinds[1], is_queue ? queue.lists().queue() : nullptr, out);
@@ -41,17 +46,8 @@ bp::Status give_event(Event& event, uint64_t* out) {
 
 // Nothing is adopted: lists and memory belong to a context, and the driver's devices have one of their own.
 constexpr bp_interop make_interop_functions() {
-  bp_interop table{};
-  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
-  table.device_kinds = device_kinds;
-  table.stream_kinds = stream_kinds;
+  bp_interop table = bp::interop_of<Device, give_device, give_stream>(device_kinds, stream_kinds);
   table.event_kinds = event_kinds;
-  table.device_handle = [](bp_device* device, const char* kind, uint64_t* out) {
-    return bp::guarded([=] { return give_device(Device::of(device), kind, out); });
-  };
-  table.stream_handle = [](bp_device* device, bp_stream* stream, const char* kind, uint64_t* out) {
-    return bp::guarded([=] { return give_stream(Device::of(device).queue_of(stream), kind, out); });
-  };
   table.event_handle = [](bp_device*, bp_event* event, const char*, uint64_t* out) {
     return bp::guarded([=] { return give_event(*reinterpret_cast<Event*>(event), out); });
   };

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <backplane/plugin/fills.hpp>
+
 #include "device.hpp"
 
 namespace level_zero {
@@ -87,7 +89,7 @@ bp::Status Memory::copy(const bp::Region& to, const bp::Region& from, bp::Direct
     return copy_bytes(queue, to.address(), from.address(), to.bytes);
   if (bp::Status status = queue.refuse_in_recording("a copy from or to the host"); !status.is_ok())
     return status;
-  if (!stages_ || to.bytes < Staging::least_bytes)
+  if (!stages_ || !Staging::is_worth(to.bytes))
     return copy_bytes(queue, to.address(), from.address(), to.bytes);
   return direction == bp::Direction::from_host
              ? queue.staging().write(queue, to.address(), to.bytes, from.address())
@@ -114,15 +116,12 @@ bp::Status Memory::fill_through_host(const bp::Region& to, const void* pattern,
                                      uint32_t pattern_bytes, Queue& queue) {
   if (bp::Status status = queue.refuse_in_recording("a fill of broken patterns"); !status.is_ok())
     return status;
-  std::vector<char> piece(std::min<uint64_t>(to.bytes, uint64_t{pattern_bytes} << 16));
-  for (size_t i = 0; i < piece.size(); ++i)
-    piece[i] = static_cast<const char*>(pattern)[i % pattern_bytes];
-  for (uint64_t done = 0; done < to.bytes; done += piece.size()) {
-    const uint64_t bytes = std::min<uint64_t>(piece.size(), to.bytes - done);
-    bp::Status status = copy_bytes(queue, to.address<char>() + done, piece.data(), bytes);
-    if (!status.is_ok()) return status;
-  }
-  return queue.synchronize();  // `piece` ends here
+  return bp::fill_by_copies(
+      to.bytes, pattern, pattern_bytes,
+      [&](uint64_t done, const void* from, uint64_t bytes) {
+        return copy_bytes(queue, to.address<char>() + done, from, bytes);
+      },
+      [&] { return queue.synchronize(); });
 }
 
 bp::Status copy_bytes(Queue& queue, void* to, const void* from, uint64_t bytes) {

@@ -52,7 +52,7 @@ bp::Result<std::unique_ptr<Module>> Module::compile(Device& device, const bp_sou
 
 bp::Result<std::unique_ptr<Module>> Module::load(Device& device, const char* name,
                                                  const void* binary, uint64_t bytes) {
-  const std::string_view given(static_cast<const char*>(binary), binary == nullptr ? 0 : bytes);
+  const std::string_view given = bp::given_binary(binary, bytes);
   std::unique_ptr<Module> made(new Module(device, name));
   bp::Status status = bp::ok;
   if (const std::string_view code = bp::open_binary(native_maker, given); !code.empty()) {
@@ -61,8 +61,7 @@ bp::Result<std::unique_ptr<Module>> Module::load(Device& device, const char* nam
     made->spirv_ = spirv;
     status = made->build(ZE_MODULE_FORMAT_IL_SPIRV, made->spirv_, "", nullptr);
   } else {
-    return bp::bad_argument("%s: %llu bytes that are no binary of this backend, or not all of it",
-                            name, number(bytes));
+    return bp::refuse_binary(name, bytes);
   }
   if (!status.is_ok()) return status;
   made->binary_ = given;

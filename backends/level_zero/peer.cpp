@@ -1,5 +1,7 @@
 #include "peer.hpp"
 
+#include <backplane/plugin/peer.hpp>
+
 #include "device.hpp"
 
 namespace level_zero {
@@ -35,21 +37,8 @@ bp::Status copy(const bp::Region& to, Queue& target, const bp::Region& from, Que
   return status.is_ok() ? join(source, target) : status;
 }
 
-constexpr bp_peer make_peer_functions() {
-  bp_peer table{};
-  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
-  table.copy = [](bp_device* target, const bp_region* to, bp_stream* target_stream,
-                  bp_device* source, const bp_region* from, bp_stream* source_stream) {
-    return bp::guarded([=] {
-      return copy(bp::Region{*to}, Device::of(target).queue_of(target_stream), bp::Region{*from},
-                  Device::of(source).queue_of(source_stream));
-    });
-  };
-  return table;
-}
-
 }  // namespace
 
-constexpr bp_peer peer_functions = make_peer_functions();
+constexpr bp_peer peer_functions = bp::peer_of<Device, copy>();
 
 }  // namespace level_zero

@@ -99,13 +99,6 @@ void Queue::set_recording(Recording* recording) {
   recording_ = recording;
 }
 
-bp::Status Queue::refuse_in_recording(const char* what) const {
-  if (recording() == nullptr) [[likely]]
-    return bp::ok;
-  return bp::unsupported("%s: this stream records its work, and a recording cannot hold that",
-                         what);
-}
-
 Staging& Queue::staging() {
   std::lock_guard lock(marking_);
   if (!staging_) staging_ = std::make_unique<Staging>(device_);

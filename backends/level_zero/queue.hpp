@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 
+#include <backplane/plugin/capture.hpp>
+
 #include "device_state.hpp"
 #include "level_zero.hpp"
 #include "lists.hpp"
@@ -45,9 +47,12 @@ class Queue {
 
   // What is given goes there instead, between bp_capture.begin and end; else null.
   Recording* recording() const { return recording_.load(std::memory_order_acquire); }
+  bool is_recording() const { return recording() != nullptr; }
   void set_recording(Recording* recording);
   // BP_UNSUPPORTED while something is recorded that cannot hold this work.
-  bp::Status refuse_in_recording(const char* what) const;
+  bp::Status refuse_in_recording(const char* what) const {
+    return bp::refuse_in_recording(is_recording(), what);
+  }
 
   // Made when first asked for. Throws bp::Failure.
   Staging& staging();

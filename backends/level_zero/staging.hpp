@@ -3,8 +3,7 @@
 // the choice, which is: not where the device shares the host's memory.
 #pragma once
 
-#include <array>
-#include <mutex>
+#include <backplane/plugin/staging.hpp>
 
 #include "level_zero.hpp"
 #include "marks.hpp"
@@ -17,8 +16,7 @@ struct FoundDevice;
 // Belongs to one queue. Threads: any, for every function but the constructor.
 class Staging {
  public:
-  // Less goes straight: drivers keep small pieces by themselves.
-  static constexpr uint64_t least_bytes = uint64_t{64} << 10;
+  static bool is_worth(uint64_t bytes) { return bytes >= bp::StagedCopies<Piece>::least_bytes; }
   static bool is_wanted(const FoundDevice& found);
 
   // Throws bp::Failure.
@@ -32,19 +30,18 @@ class Staging {
   bp::Status read(Queue& queue, const void* from, uint64_t bytes, void* to);
 
  private:
-  struct Slot {
+  struct Piece {
     char* address = nullptr;
     Mark busy;
   };
 
   void drop();
-  bp::Status wait(Slot& slot);
-  // The slot is busy until what was given is done.
-  bp::Status copy(Queue& queue, void* to, const void* from, uint64_t bytes, Slot& slot);
+  bp::Status wait(Piece& piece);
+  // The piece is busy until what was given is done.
+  static bp::Status copy(Queue& queue, void* to, const void* from, uint64_t bytes, Piece& piece);
 
   Device& device_;
-  std::mutex mutex_;
-  std::array<Slot, 2> slots_;
+  bp::StagedCopies<Piece> copies_;
 };
 
 }  // namespace level_zero

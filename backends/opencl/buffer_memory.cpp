@@ -138,7 +138,7 @@ bp::Status BufferMemory::copy_within(const bp::Region& to, const bp::Region& fro
 
 bp::Status BufferMemory::copy_from_host(const bp::Region& to, const bp::Region& from,
                                         Queue& queue) {
-  if (stages_ && to.bytes >= Staging::least_bytes)
+  if (stages_ && Staging::is_worth(to.bytes))
     return queue.staging(context_).write(queue, memory_of(to), to.offset, to.bytes, from.address());
   return queue.submit("copy", [&](cl_command_queue commands) {
     return clEnqueueWriteBuffer(commands, memory_of(to), CL_FALSE, to.offset, to.bytes,
@@ -147,7 +147,7 @@ bp::Status BufferMemory::copy_from_host(const bp::Region& to, const bp::Region& 
 }
 
 bp::Status BufferMemory::copy_to_host(const bp::Region& to, const bp::Region& from, Queue& queue) {
-  if (stages_ && to.bytes >= Staging::least_bytes) {
+  if (stages_ && Staging::is_worth(to.bytes)) {
     return queue.staging(context_).read(queue, memory_of(from), from.offset, from.bytes,
                                         to.address());
   }

@@ -98,6 +98,11 @@ cl_int Recording::count(cl_int error) {
 // ---- Replaying -----------------------------------------------------------------------------------------
 
 Graph::~Graph() {
+  if (process_generation() != born_) {
+    (void)last_run_.release();
+    (void)buffer_.release();
+    return;
+  }
   const cl_event last = last_run_.get();
   if (last != nullptr) clWaitForEvents(1, &last);
 }
@@ -123,18 +128,14 @@ bp::Status Graph::replay(Queue& queue) {
   return status;
 }
 
-// ---- The extension's table -----------------------------------------------------------------------------
+// ---- Beginning and ending ------------------------------------------------------------------------------
 
-namespace {
-
-bp::Status begin(Device& device, Queue& queue) {
+bp::Status Graph::begin(Device& device, Queue& queue) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
   const CommandBufferFunctions* functions = device.capture().functions();
   if (functions == nullptr) return bp::unsupported("capture: this device has no command buffers");
   if (!device.memory().can_record())
     return bp::unsupported("capture: command buffers need BACKPLANE_OPENCL_MEMORY=buffer");
-  if (queue.recording() != nullptr)
-    return bp::bad_argument("capture: this stream records already; end that recording first");
   const cl_command_buffer_properties_khr properties[] = {CL_COMMAND_BUFFER_FLAGS_KHR,
                                                          CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR, 0};
   cl_int error = CL_SUCCESS;
@@ -148,42 +149,15 @@ bp::Status begin(Device& device, Queue& queue) {
   return bp::ok;
 }
 
-bp::Status end(Queue& queue, bp_graph** out) {
+bp::Result<std::unique_ptr<Graph>> Graph::end(Device&, Queue& queue, bool keep) {
   const std::unique_ptr<Recording> recording(queue.recording());
-  if (!recording) return bp::bad_argument("capture: this stream records nothing; begin first");
   queue.set_recording(nullptr);
-  if (out == nullptr) return bp::ok;
+  if (!keep) return bp::ok;
   bp::Result<std::unique_ptr<CommandBuffer>> buffer = recording->finish();
   if (!buffer.is_ok()) return buffer.status();
-  *out = reinterpret_cast<bp_graph*>(new Graph(std::move(buffer.value())));
-  return bp::ok;
+  return std::make_unique<Graph>(std::move(buffer.value()));
 }
 
-constexpr bp_capture make_capture_functions() {
-  bp_capture table{};
-  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
-  table.begin = [](bp_device* device, bp_stream* stream) {
-    return bp::guarded([=] {
-      Device& on = Device::of(device);
-      return begin(on, on.queue_of(stream));
-    });
-  };
-  table.end = [](bp_device* device, bp_stream* stream, bp_graph** out) {
-    return bp::guarded([=] { return end(Device::of(device).queue_of(stream), out); });
-  };
-  table.replay = [](bp_device* device, bp_graph* graph, bp_stream* stream) {
-    return bp::guarded([=] {
-      return reinterpret_cast<Graph*>(graph)->replay(Device::of(device).queue_of(stream));
-    });
-  };
-  table.release = [](bp_device* device, bp_graph* graph) {
-    if (Device::of(device).check_process().is_ok()) delete reinterpret_cast<Graph*>(graph);
-  };
-  return table;
-}
-
-}  // namespace
-
-constexpr bp_capture capture_functions = make_capture_functions();
+constexpr bp_capture capture_functions = bp::capture_of<Device, Graph>();
 
 }  // namespace opencl

@@ -84,9 +84,15 @@ class Recording {
   std::unique_ptr<CommandBuffer> buffer_;
 };
 
+class Device;
+
 // What was recorded. Threads: any.
 class Graph {
  public:
+  // See bp::capture_of.
+  static bp::Status begin(Device& device, Queue& queue);
+  static bp::Result<std::unique_ptr<Graph>> end(Device& device, Queue& queue, bool keep);
+
   explicit Graph(std::unique_ptr<CommandBuffer> from) : buffer_(std::move(from)) {}
   // Waits for its last run.
   ~Graph();
@@ -94,6 +100,7 @@ class Graph {
   bp::Status replay(Queue& queue);
 
  private:
+  const uint32_t born_ = process_generation();
   std::unique_ptr<CommandBuffer> buffer_;
   std::mutex mutex_;
   OwnedEvent last_run_;

@@ -23,15 +23,10 @@ bool takes_spirv(cl_device_id device, int version) {
 }
 
 bp_dtype_set compute_dtypes(cl_device_id device) {
-  bp_dtype_set set = 1u << BP_BOOL | 1u << BP_U8 | 1u << BP_I8 | 1u << BP_I16 | 1u << BP_I32 |
-                     1u << BP_I64 | 1u << BP_U16 | 1u << BP_U32 | 1u << BP_U64 | 1u << BP_F32 |
-                     1u << BP_COMPLEX64;
-  if (has_extension(device, "cl_khr_fp16")) set |= 1u << BP_F16;
   // In 1.2 doubles are an optional part of the core: devices name the extension or the configuration.
-  if (has_extension(device, "cl_khr_fp64") ||
-      device_value<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0)
-    set |= 1u << BP_F64 | 1u << BP_COMPLEX128;
-  return set;
+  const bool has_f64 = has_extension(device, "cl_khr_fp64") ||
+                       device_value<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  return bp::dtypes_of_c(has_extension(device, "cl_khr_fp16"), has_f64);
 }
 
 // Only makers' extensions say it without a kernel.
@@ -43,12 +38,10 @@ uint32_t subgroup_size(cl_device_id device) {
   return 0;
 }
 
-// BACKPLANE_OPENCL_SHAPE=cpu or gpu overrides the device's own: kernels for GPUs can be tried on processors.
 uint32_t shape_of(cl_device_id device) {
-  if (const char* asked = std::getenv("BACKPLANE_OPENCL_SHAPE"))
-    return std::strcmp(asked, "gpu") == 0 ? BP_SHAPE_GPU : BP_SHAPE_CPU;
   const auto type = device_value<cl_device_type>(device, CL_DEVICE_TYPE);
-  return (type & CL_DEVICE_TYPE_CPU) != 0 ? BP_SHAPE_CPU : BP_SHAPE_GPU;
+  return bp::shape_asked_for("BACKPLANE_OPENCL_SHAPE",
+                             (type & CL_DEVICE_TYPE_CPU) != 0 ? BP_SHAPE_CPU : BP_SHAPE_GPU);
 }
 
 // BACKPLANE_OPENCL_LANGUAGE=spirv keeps the host from giving it others, so that a driver's way with it can be tried.
@@ -57,8 +50,8 @@ bool may_speak(const char* language) {
   return asked == nullptr || *asked == '\0' || std::strcmp(asked, language) == 0;
 }
 
-GroupLimits limits_of(cl_device_id device) {
-  GroupLimits limits{};
+bp::LaunchLimits limits_of(cl_device_id device) {
+  bp::LaunchLimits limits;
   size_t items[16] = {};
   if (clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof items, items, nullptr) !=
       CL_SUCCESS)
@@ -101,9 +94,7 @@ bp::Status Compiler::describe(bp_compiler_info& info) const {
   made.identity = identity_.c_str();
   made.shape = shape_of(device_);
   made.compute_dtypes = compute_dtypes(device_);
-  std::copy_n(limits_.items, 3, made.max_group);
-  made.max_group_items = limits_.all_items;
-  made.local_memory = limits_.local_memory;
+  limits_.describe(made);
   made.compute_units = device_value<cl_uint>(device_, CL_DEVICE_MAX_COMPUTE_UNITS);
   // Drivers that make vectors of work-items by themselves prefer 1, and still have wide registers.
   const auto width =
@@ -126,13 +117,6 @@ cl_program Compiler::make_from_il(cl_context context, const void* code, size_t b
 
 // ---- The extension's table -----------------------------------------------------------------------------
 
-constexpr bp_compiler compiler_functions = bp::compiler_of<Device, Module, Function>(
-    [](bp_device* device, const bp_launch* launch, bp_stream* stream) {
-      return bp::guarded([=] {
-        Device& on = Device::of(device);
-        return reinterpret_cast<Function*>(launch->function)
-            ->launch(*launch, on.memory(), on.queue_of(stream));
-      });
-    });
+constexpr bp_compiler compiler_functions = bp::compiler_of<Device, Module, Function>();
 
 }  // namespace opencl

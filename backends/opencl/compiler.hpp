@@ -4,6 +4,7 @@
 #include <string>
 
 #include <backplane/extensions/compiler.h>
+#include <backplane/plugin/launch_limits.hpp>
 
 #include "function.hpp"
 #include "opencl.hpp"
@@ -22,7 +23,7 @@ class Compiler {
   cl_program make_from_il(cl_context context, const void* code, size_t bytes, cl_int* error) const;
   // Given with every build of a source.
   const std::string& options() const { return options_; }
-  const GroupLimits& limits() const { return limits_; }
+  const bp::LaunchLimits& limits() const { return limits_; }
 
  private:
   using MakeFromIl = cl_program(CL_API_CALL*)(cl_context, const void*, size_t, cl_int*);
@@ -30,7 +31,7 @@ class Compiler {
   cl_device_id device_;
   MakeFromIl make_from_il_ = nullptr;
   std::string options_, languages_, identity_;
-  GroupLimits limits_{};
+  bp::LaunchLimits limits_;
 };
 
 extern const bp_compiler compiler_functions;

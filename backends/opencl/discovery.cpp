@@ -6,11 +6,6 @@
 namespace opencl {
 namespace {
 
-struct Found {
-  std::vector<FoundDevice> devices;
-  std::string why_none;
-};
-
 // What the loader's entry point answers for a text, whoever is asked.
 template <class Ask> std::string ask_text(Ask ask) {
   size_t bytes = 0;
@@ -72,20 +67,10 @@ Found look() {
   return found;
 }
 
-// Never destroyed: drivers' threads outlive static objects.
-const Found& found() {
-  static const Found* const all = new Found(look());
-  return *all;
-}
-
 }  // namespace
 
-const std::vector<FoundDevice>& found_devices() {
-  return found().devices;
-}
-
-const std::string& why_no_device() {
-  return found().why_none;
+const Found& all_found() {
+  return bp::found_once<look>();
 }
 
 std::string device_text(cl_device_id device, cl_device_info property) {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <backplane/plugin/discovery.hpp>
+
 #include "opencl.hpp"
 
 namespace opencl {
@@ -14,11 +16,13 @@ struct FoundDevice {
   cl_device_id id;
 };
 
-// Looked for once in a process. A platform that fails is a line in the log and missing here. Threads: any.
-const std::vector<FoundDevice>& found_devices();
+using Found = bp::FoundDevices<FoundDevice>;
 
-// Why there are none, for a person; empty if there are some.
-const std::string& why_no_device();
+// Looked for once in a process. A platform that fails is a line in the log and missing here. Threads: any.
+const Found& all_found();
+inline const std::vector<FoundDevice>& found_devices() {
+  return all_found().devices;
+}
 
 // A property of a device; empty or 0 if the driver does not know it.
 std::string device_text(cl_device_id device, cl_device_info property);

@@ -1,14 +1,14 @@
 #include "function.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "capture.hpp"
+#include "device.hpp"
 
 namespace opencl {
 
 Function::Function(cl_program program, OwnedKernel kernel, cl_device_id device,
-                   const std::string& name, const GroupLimits& limits)
+                   const std::string& name, const bp::LaunchLimits& limits)
     : program_(program), name_(name), limits_(limits) {
   require("asking for a kernel's arguments",
           clGetKernelInfo(kernel.get(), CL_KERNEL_NUM_ARGS, sizeof num_arguments_, &num_arguments_,
@@ -20,24 +20,20 @@ Function::Function(cl_program program, OwnedKernel kernel, cl_device_id device,
     limits_.all_items = std::min<uint64_t>(limits_.all_items, most);
   clGetKernelWorkGroupInfo(kernel.get(), device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_memory_,
                            &local_memory_, nullptr);
-  if (local_memory_ > limits_.local_memory) {
-    throw bp::Failure{bp::unsupported(
-        "%s: it needs %llu bytes of local memory for a group, and the device has %llu",
-        name_.c_str(), number(local_memory_), number(limits_.local_memory))};
-  }
-  instances_[0] = std::make_unique<Instance>(std::move(kernel), num_arguments_);
-  num_instances_ = 1;
+  bp::Status status = limits_.check_local_memory(name_.c_str(), local_memory_);
+  if (!status.is_ok()) throw bp::Failure{status};
+  instances_.add_first(std::make_unique<Instance>(std::move(kernel), num_arguments_));
 }
 
-bp::Status Function::launch(const bp_launch& launch, Memory& memory, Queue& queue) {
-  if (launch.num_arguments != num_arguments_) {
-    return bp::bad_argument("%s: launched with %u arguments, and it has %u", name_.c_str(),
-                            launch.num_arguments, num_arguments_);
-  }
+bp::Status Function::launch(const bp_launch& launch, Device& device, Queue& queue) {
+  Memory& memory = device.memory();
   Shape shape;
   if (bp::Status status = shape_of(launch, shape); !status.is_ok()) return status;
   if (Recording* recording = queue.recording()) return record(launch, shape, memory, *recording);
-  Instance& instance = take();
+  Instance& instance = instances_.take([this] {
+    cl_int unused = CL_SUCCESS;
+    return make(unused);
+  });
   std::lock_guard lock(instance.mutex, std::adopt_lock);
   if (bp::Status status = set_arguments(instance, launch, memory); !status.is_ok()) return status;
   cl_int error = CL_SUCCESS;
@@ -52,105 +48,49 @@ bp::Status Function::launch(const bp_launch& launch, Memory& memory, Queue& queu
 bp::Status Function::record(const bp_launch& launch, const Shape& shape, Memory& memory,
                             Recording& recording) const {
   cl_int error = CL_SUCCESS;
-  OwnedKernel kernel(clCreateKernel(program_, name_.c_str(), &error));
+  const std::unique_ptr<Instance> instance = make(error);
   if (error != CL_SUCCESS) return failed(name_.c_str(), error);
-  Instance instance(std::move(kernel), num_arguments_);
-  if (bp::Status status = set_arguments(instance, launch, memory); !status.is_ok()) return status;
-  error =
-      recording.add_launch(std::move(instance.kernel), shape.dimensions, shape.global, shape.local);
+  if (bp::Status status = set_arguments(*instance, launch, memory); !status.is_ok()) return status;
+  error = recording.add_launch(std::move(instance->kernel), shape.dimensions, shape.global,
+                               shape.local);
   return error == CL_SUCCESS ? bp::ok : explain(error, shape);
 }
 
-Function::Instance& Function::take() {
-  const size_t count = num_instances_.load(std::memory_order_acquire);
-  for (size_t i = 0; i < count; ++i)
-    if (instances_[i]->mutex.try_lock()) return *instances_[i];
-  if (Instance* added = add()) return *added;
-  instances_[0]->mutex.lock();
-  return *instances_[0];
-}
-
-// Null if there are enough, or the driver makes no more.
-Function::Instance* Function::add() {
-  std::lock_guard lock(growth_);
-  const size_t count = num_instances_.load(std::memory_order_relaxed);
-  if (count == instances_.size()) return nullptr;
-  cl_int error = CL_SUCCESS;
+// Null with the error if the driver makes none.
+std::unique_ptr<Function::Instance> Function::make(cl_int& error) const {
   OwnedKernel kernel(clCreateKernel(program_, name_.c_str(), &error));
   if (error != CL_SUCCESS) return nullptr;
-  instances_[count] = std::make_unique<Instance>(std::move(kernel), num_arguments_);
-  instances_[count]->mutex.lock();
-  num_instances_.store(count + 1, std::memory_order_release);
-  return instances_[count].get();
+  return std::make_unique<Instance>(std::move(kernel), num_arguments_);
 }
 
 bp::Status Function::shape_of(const bp_launch& launch, Shape& shape) const {
+  if (!limits_.takes(launch, num_arguments_)) [[unlikely]]
+    return limits_.refuse(name_.c_str(), launch, num_arguments_);
   shape.dimensions = 1;
-  uint64_t all_items = 1;
   for (cl_uint i = 0; i < 3; ++i) {
-    const uint64_t items = launch.items[i], groups = launch.groups[i];
-    if (items == 0 || groups == 0) {
-      return bp::bad_argument("%s: %llu groups of %llu work-items along dimension %u",
-                              name_.c_str(), number(groups), number(items), i);
-    }
-    if (items > limits_.items[i]) {
-      return bp::bad_argument(
-          "%s: a group of %llu work-items along dimension %u; this device takes %llu",
-          name_.c_str(), number(items), i, number(limits_.items[i]));
-    }
     uint64_t global;
-    if (__builtin_mul_overflow(items, groups, &global)) {
+    if (__builtin_mul_overflow(launch.items[i], launch.groups[i], &global)) {
       return bp::bad_argument("%s: %llu groups of %llu work-items along dimension %u are too many",
-                              name_.c_str(), number(groups), number(items), i);
+                              name_.c_str(), number(launch.groups[i]), number(launch.items[i]), i);
     }
-    all_items *= items;
-    shape.local[i] = items;
+    shape.local[i] = launch.items[i];
     shape.global[i] = global;
     if (global > 1) shape.dimensions = i + 1;
-  }
-  if (all_items <= limits_.all_items) return bp::ok;
-  return bp::bad_argument(
-      "%s: a group of %llu work-items; this kernel takes at most %llu on this device",
-      name_.c_str(), number(all_items), number(limits_.all_items));
-}
-
-// Only what has changed since the instance's last launch: a call with the same tensors sets nothing.
-bp::Status Function::set_arguments(Instance& instance, const bp_launch& launch,
-                                   Memory& memory) const {
-  const uint64_t generation = memory.generation();
-  if (instance.generation != generation) {
-    // A new allocation may have an old one's handle.
-    for (Argument& argument : instance.arguments)
-      if (argument.kind == BP_LAUNCH_MEMORY) argument.kind = 0;
-    instance.generation = generation;
-  }
-  for (cl_uint i = 0; i < num_arguments_; ++i) {
-    const cl_int error = set_argument(instance, i, launch.arguments[i], memory);
-    if (error == CL_SUCCESS) continue;
-    instance.arguments[i].kind = 0;
-    return bp::bad_argument("%s: argument %u, of %u bytes, does not suit the kernel: %s",
-                            name_.c_str(), i, launch.arguments[i].bytes, name_of(error).c_str());
   }
   return bp::ok;
 }
 
-cl_int Function::set_argument(Instance& instance, cl_uint index, const bp_launch_argument& given,
-                              Memory& memory) const {
-  Argument& last = instance.arguments[index];
-  if (given.kind == BP_LAUNCH_MEMORY) {
-    if (last.kind == BP_LAUNCH_MEMORY && last.handle == given.u.handle) return CL_SUCCESS;
-    last.kind = BP_LAUNCH_MEMORY;
-    last.handle = given.u.handle;
-    return memory.set_argument(instance.kernel.get(), index, given.u.handle);
-  }
-  if (given.kind != BP_LAUNCH_BYTES || given.bytes == 0) return CL_INVALID_ARG_VALUE;
-  if (last.kind == BP_LAUNCH_BYTES && last.bytes.size() == given.bytes &&
-      std::memcmp(last.bytes.data(), given.u.bytes, given.bytes) == 0)
-    return CL_SUCCESS;
-  const char* bytes = static_cast<const char*>(given.u.bytes);
-  last.kind = BP_LAUNCH_BYTES;
-  last.bytes.assign(bytes, bytes + given.bytes);
-  return clSetKernelArg(instance.kernel.get(), index, given.bytes, bytes);
+bp::Status Function::set_arguments(Instance& instance, const bp_launch& launch,
+                                   Memory& memory) const {
+  return instance.set_arguments(
+      name_.c_str(), launch, memory.generation(),
+      [&](uint32_t index, const bp_launch_argument& given) {
+        const cl_kernel kernel = instance.kernel.get();
+        const cl_int error = given.kind == BP_LAUNCH_MEMORY
+                                 ? memory.set_argument(kernel, index, given.u.handle)
+                                 : clSetKernelArg(kernel, index, given.bytes, given.u.bytes);
+        return error == CL_SUCCESS ? std::string() : name_of(error);
+      });
 }
 
 bp::Status Function::explain(cl_int error, const Shape& shape) const {

@@ -2,8 +2,9 @@
 // and "opencl.mem" (cl_mem) where handles are no addresses. What is adopted is retained as long as it is used.
 #include "interop.hpp"
 
-#include <cstring>
 #include <vector>
+
+#include <backplane/plugin/interop.hpp>
 
 #include "device.hpp"
 
@@ -21,14 +22,8 @@ constexpr const char* stream_kinds[] = {queue_kind, nullptr};
 constexpr const char* event_kinds[] = {event_kind, nullptr};
 constexpr const char* memory_kinds[] = {buffer_kind, nullptr};
 
-bool is_kind(const char* kind, const char* expected) {
-  return kind != nullptr && std::strcmp(kind, expected) == 0;
-}
-
-bp::Status unknown(const char* what, const char* kind) {
-  return bp::bad_argument("interop: a %s of kind '%s', which this backend does not know", what,
-                          kind != nullptr ? kind : "(none)");
-}
+using bp::is_kind;
+using bp::unknown_kind;
 
 template <class T> T native(const bp_native& given) {
   return reinterpret_cast<T>(given.value);
@@ -46,18 +41,18 @@ bp::Status give_device(Device& device, const char* kind, uint64_t& out) {
   else if (is_kind(kind, device_kind))
     out = value_of(device.id());
   else
-    return unknown("device", kind);
+    return unknown_kind("device", kind);
   return bp::ok;
 }
 
 bp::Status give_stream(Device& device, bp_stream* stream, const char* kind, uint64_t& out) {
-  if (!is_kind(kind, queue_kind)) return unknown("stream", kind);
+  if (!is_kind(kind, queue_kind)) return unknown_kind("stream", kind);
   out = value_of(device.queue_of(stream).get());
   return bp::ok;
 }
 
 bp::Status give_event(bp_event* event, const char* kind, uint64_t& out) {
-  if (!is_kind(kind, event_kind)) return unknown("event", kind);
+  if (!is_kind(kind, event_kind)) return unknown_kind("event", kind);
   // The event keeps its own reference until it is recorded again.
   const OwnedEvent marker = reinterpret_cast<Event*>(event)->marker();
   if (!marker) return bp::bad_argument("interop: the event was never recorded; record it first");
@@ -66,7 +61,7 @@ bp::Status give_event(bp_event* event, const char* kind, uint64_t& out) {
 }
 
 bp::Status give_memory(Device& device, bp_handle handle, const char* kind, uint64_t& out) {
-  if (!is_kind(kind, buffer_kind)) return unknown("memory", kind);
+  if (!is_kind(kind, buffer_kind)) return unknown_kind("memory", kind);
   const cl_mem buffer = device.memory().buffer(handle);
   if (buffer == nullptr)
     return bp::unsupported("memory of this device is addresses, not buffers; ask for '%s'",
@@ -86,7 +81,7 @@ template <class T> T property_of_queue(cl_command_queue queue, cl_command_queue_
 
 bp::Status adopt_stream(Device& device, const bp_native& given, bp_stream** out) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  if (!is_kind(given.kind, queue_kind)) return unknown("stream", given.kind);
+  if (!is_kind(given.kind, queue_kind)) return unknown_kind("stream", given.kind);
   if (given.value == 0) return bp::bad_argument("interop: the command queue is null");
   const auto queue = native<cl_command_queue>(given);
   if (property_of_queue<cl_context>(queue, CL_QUEUE_CONTEXT) != device.context()) {
@@ -110,7 +105,7 @@ bp::Status adopt_stream(Device& device, const bp_native& given, bp_stream** out)
 
 bp::Status adopt_memory(Device& device, const bp_native& given, uint64_t bytes, bp_handle& out) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  if (!is_kind(given.kind, buffer_kind)) return unknown("memory", given.kind);
+  if (!is_kind(given.kind, buffer_kind)) return unknown_kind("memory", given.kind);
   if (given.value == 0) return bp::bad_argument("interop: the buffer is null");
   bp::Result<bp::Handle> adopted = device.memory().adopt(native<cl_mem>(given), bytes);
   out = adopted.value();
@@ -140,7 +135,7 @@ bp::Status open_within(uint32_t index, const bp_native* adopted, uint32_t num_ad
       context = native<cl_context>(given);
       if (bp::Status status = check_context(context, index); !status.is_ok()) return status;
     } else if (!is_kind(given.kind, device_kind)) {
-      return unknown("device", given.kind);
+      return unknown_kind("device", given.kind);
     } else if (native<cl_device_id>(given) != found_devices()[index].id) {
       return bp::bad_argument("interop: the cl_device_id is another device's than opencl:%u",
                               index);
@@ -153,40 +148,21 @@ bp::Status open_within(uint32_t index, const bp_native* adopted, uint32_t num_ad
 // ---- The table -----------------------------------------------------------------------------------------
 
 constexpr bp_interop make_interop_functions() {
-  bp_interop table{};
-  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
-  table.device_kinds = device_kinds;
-  table.stream_kinds = stream_kinds;
+  bp_interop table = bp::interop_of<Device, give_device, give_stream>(device_kinds, stream_kinds);
+  bp::let_adopt<Device, adopt_stream, adopt_memory, open_within>(table);
   table.event_kinds = event_kinds;
   table.memory_kinds = memory_kinds;
-  table.device_handle = [](bp_device* device, const char* kind, uint64_t* out) {
-    return bp::guarded([=] { return give_device(Device::of(device), kind, *out); });
-  };
-  table.stream_handle = [](bp_device* device, bp_stream* stream, const char* kind, uint64_t* out) {
-    return bp::guarded([=] { return give_stream(Device::of(device), stream, kind, *out); });
-  };
   table.event_handle = [](bp_device*, bp_event* event, const char* kind, uint64_t* out) {
     return bp::guarded([=] { return give_event(event, kind, *out); });
   };
   table.memory_handle = [](bp_device* device, bp_handle handle, const char* kind, uint64_t* out) {
     return bp::guarded([=] { return give_memory(Device::of(device), handle, kind, *out); });
   };
-  table.adopt_stream = [](bp_device* device, const bp_native* queue, bp_stream** out) {
-    return bp::guarded([=] { return adopt_stream(Device::of(device), *queue, out); });
-  };
   table.forget_stream = [](bp_device* device, bp_stream* stream) {
     Device::of(device).destroy_stream(reinterpret_cast<Queue*>(stream));
   };
-  table.adopt_memory = [](bp_device* device, const bp_native* memory, uint64_t bytes,
-                          bp_handle* out) {
-    return bp::guarded([=] { return adopt_memory(Device::of(device), *memory, bytes, *out); });
-  };
   table.forget_memory = [](bp_device* device, bp_handle handle) {
     Device::of(device).release(bp::Handle{handle});
-  };
-  table.open = [](void*, uint32_t index, const bp_native* adopted, uint32_t num_adopted,
-                  bp_device** out) {
-    return bp::guarded([=] { return open_within(index, adopted, num_adopted, out); });
   };
   return table;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <backplane/extensions/interop.h>
+#include <backplane/plugin/fills.hpp>
 
 #include "discovery.hpp"
 
@@ -73,17 +74,14 @@ bp::Result<bp::Handle> Memory::adopt(cl_mem, uint64_t) {
 
 bp::Status Memory::fill_through_host(const bp::Region& to, const void* pattern,
                                      uint32_t pattern_bytes, Queue& queue) {
-  std::vector<char> piece(std::min<uint64_t>(to.bytes, uint64_t{pattern_bytes} << 16));
-  for (size_t i = 0; i < piece.size(); ++i)
-    piece[i] = static_cast<const char*>(pattern)[i % pattern_bytes];
-  for (uint64_t done = 0; done < to.bytes; done += piece.size()) {
-    const uint64_t bytes = std::min<uint64_t>(piece.size(), to.bytes - done);
-    const bp::Region target{to.handle, to.offset + done, bytes};
-    const bp::Region source{reinterpret_cast<bp::Handle>(piece.data()), 0, bytes};
-    bp::Status status = copy(target, source, bp::Direction::from_host, queue);
-    if (!status.is_ok()) return status;
-  }
-  return queue.synchronize();  // `piece` ends here
+  return bp::fill_by_copies(
+      to.bytes, pattern, pattern_bytes,
+      [&](uint64_t done, const void* from, uint64_t bytes) {
+        const bp::Region target{to.handle, to.offset + done, bytes};
+        const bp::Region source{bp::handle_of(from), 0, bytes};
+        return copy(target, source, bp::Direction::from_host, queue);
+      },
+      [&] { return queue.synchronize(); });
 }
 
 }  // namespace opencl

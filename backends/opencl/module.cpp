@@ -92,12 +92,8 @@ bp::Result<std::unique_ptr<Module>> Module::compile(Device& device, const bp_sou
 bp::Result<std::unique_ptr<Module>> Module::load(Device& device, const char* name,
                                                  const void* binary, uint64_t bytes) {
   if (bp::Status status = device.check_process(); !status.is_ok()) return status;
-  const std::string_view given(static_cast<const char*>(binary), binary == nullptr ? 0 : bytes);
-  const std::string_view opened = bp::open_binary(maker, given);
-  if (opened.empty()) {
-    return bp::bad_argument("%s: %llu bytes that are no binary of this backend, or not all of it",
-                            name, number(bytes));
-  }
+  const std::string_view opened = bp::open_binary(maker, bp::given_binary(binary, bytes));
+  if (opened.empty()) return bp::refuse_binary(name, bytes);
   const auto* code = reinterpret_cast<const unsigned char*>(opened.data());
   const size_t code_bytes = opened.size();
   const cl_device_id id = device.id();

@@ -98,12 +98,6 @@ bp::Status Queue::query() {
   return status;
 }
 
-bp::Status Queue::refuse_in_recording(const char* what) const {
-  if (recording() == nullptr) return bp::ok;
-  return bp::unsupported("%s: this stream records its work, and a recording cannot hold that",
-                         what);
-}
-
 Staging& Queue::staging(cl_context context) {
   std::lock_guard lock(mutex_);
   if (!staging_) staging_ = std::make_unique<Staging>(context, queue_.get());

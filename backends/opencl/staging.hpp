@@ -3,8 +3,7 @@
 // choice, which is: not where the device is the processor.
 #pragma once
 
-#include <array>
-#include <mutex>
+#include <backplane/plugin/staging.hpp>
 
 #include "opencl.hpp"
 
@@ -15,8 +14,7 @@ class Queue;
 // Belongs to one queue. Threads: any, for every function but the constructor.
 class Staging {
  public:
-  // Less goes straight: drivers keep small pieces by themselves.
-  static constexpr uint64_t least_bytes = uint64_t{64} << 10;
+  static bool is_worth(uint64_t bytes) { return bytes >= bp::StagedCopies<Piece>::least_bytes; }
   static bool is_wanted(cl_device_id device);
 
   // Throws bp::Failure.
@@ -30,18 +28,19 @@ class Staging {
 
  private:
   // A piece of pinned memory, mapped for as long as it lives.
-  struct Slot {
+  struct Piece {
     OwnedBuffer memory;
     char* address = nullptr;
     OwnedEvent busy;
   };
 
-  void pin(cl_context context, Slot& slot);
-  static bp::Status wait(Slot& slot);
+  void pin(cl_context context, Piece& piece);
+  static bp::Status wait(Piece& piece);
+  // `enqueue(cl_command_queue, cl_event*)` gives a copy, until whose end the piece is busy.
+  template <class Enqueue> bp::Status give(Queue& queue, Piece& piece, Enqueue enqueue);
 
   cl_command_queue commands_;
-  std::mutex mutex_;
-  std::array<Slot, 2> slots_;
+  bp::StagedCopies<Piece> copies_;
 };
 
 }  // namespace opencl

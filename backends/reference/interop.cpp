@@ -1,6 +1,6 @@
 #include "interop.hpp"
 
-#include <cstring>
+#include <backplane/plugin/interop.hpp>
 
 #include "device.hpp"
 #include "native.hpp"
@@ -14,7 +14,7 @@ constexpr const char* memory_kinds[] = {BP_REFERENCE_BLOCK, nullptr};
 
 // Each list has one kind.
 bp::Status check_kind(const char* kind, const char* expected) {
-  if (kind != nullptr && std::strcmp(kind, expected) == 0) return bp::ok;
+  if (bp::is_kind(kind, expected)) return bp::ok;
   return bp::bad_argument("interop: a handle of kind '%s'; here it is '%s'",
                           kind != nullptr ? kind : "(none)", expected);
 }
@@ -38,10 +38,10 @@ bp::Status adopt_stream(Device& device, const bp_native& given, bp_stream** out)
 }
 
 // The block's own handle: Backplane never releases what it was not given by allocate.
-bp::Status adopt_memory(Device& device, const bp_native& given, uint64_t bytes, bp_handle* out) {
+bp::Status adopt_memory(Device& device, const bp_native& given, uint64_t bytes, bp_handle& out) {
   if (bp::Status status = check_kind(given.kind, BP_REFERENCE_BLOCK); !status.is_ok())
     return status;
-  *out = given.value;
+  out = given.value;
   return device.bytes_of(bp::Region{{given.value, 0, bytes}}, "interop: the block").status();
 }
 
@@ -79,19 +79,9 @@ constexpr bp_interop make_interop_functions() {
   table.memory_handle = [](bp_device*, bp_handle handle, const char* kind, uint64_t* out) {
     return give_handle(kind, BP_REFERENCE_BLOCK, handle, out).code();
   };
-  table.adopt_stream = [](bp_device* device, const bp_native* queue, bp_stream** out) {
-    return bp::guarded([=] { return adopt_stream(Device::of(device), *queue, out); });
-  };
+  bp::let_adopt<Device, adopt_stream, adopt_memory, open_within>(table);
   table.forget_stream = [](bp_device*, bp_stream*) {};
-  table.adopt_memory = [](bp_device* device, const bp_native* memory, uint64_t bytes,
-                          bp_handle* out) {
-    return bp::guarded([=] { return adopt_memory(Device::of(device), *memory, bytes, out); });
-  };
   table.forget_memory = [](bp_device*, bp_handle) {};
-  table.open = [](void*, uint32_t index, const bp_native* adopted, uint32_t num_adopted,
-                  bp_device** out) {
-    return bp::guarded([=] { return open_within(index, adopted, num_adopted, out); });
-  };
   return table;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <backplane/plugin.hpp>
+#include <backplane/plugin/batches.hpp>
 
 #include "kernels/products.hpp"
 
@@ -46,62 +47,6 @@ bool lies_without_gaps(const Matrix& matrix) {
   Factor factor;
   return describe(matrix, factor);
 }
-
-// The batch dimensions of a call, neighbours that can be walked as one joined.
-class Batches {
- public:
-  Batches(bp::Out out, bp::In a, bp::In b) {
-    for (int32_t dim = 0; dim < out.ndim() - 2; ++dim) {
-      const int64_t size = out.size(dim);
-      if (size != 1) add(size, {stride_of(a, dim, out), stride_of(b, dim, out), out.stride(dim)});
-    }
-  }
-
-  using Strides = std::array<int64_t, 3>;  // of a, b and out
-  struct Dim {
-    int64_t size = 1;
-    Strides strides{};
-  };
-
-  // The innermost, which one product takes; the others follow one after the other.
-  Dim innermost() const { return rank_ == 0 ? Dim{} : dims_[rank_ - 1]; }
-
-  int64_t count_outer() const {
-    int64_t count = 1;
-    for (size_t i = 0; i + 1 < rank_; ++i) count *= dims_[i].size;
-    return count;
-  }
-  // Offsets of the outer batch `index`.
-  Strides offsets_of(int64_t index) const {
-    Strides offsets{};
-    for (size_t i = rank_ > 0 ? rank_ - 1 : 0; i-- > 0; index /= dims_[i].size)
-      for (size_t k = 0; k < 3; ++k) offsets[k] += index % dims_[i].size * dims_[i].strides[k];
-    return offsets;
-  }
-
- private:
-  // Right-aligned; 0 where the tensor is broadcast.
-  static int64_t stride_of(bp::In tensor, int32_t out_dim, bp::Out out) {
-    const int32_t dim = out_dim - (out.ndim() - tensor.ndim());
-    return dim < 0 || tensor.size(dim) == 1 ? 0 : tensor.stride(dim);
-  }
-
-  void add(int64_t size, Strides strides) {
-    if (rank_ > 0) {
-      Dim& last = dims_[rank_ - 1];
-      bool joins = true;
-      for (size_t k = 0; k < 3; ++k) joins = joins && last.strides[k] == strides[k] * size;
-      if (joins) {
-        last = {last.size * size, strides};
-        return;
-      }
-    }
-    dims_[rank_++] = {size, strides};
-  }
-
-  std::array<Dim, BP_MAX_RANK> dims_{};
-  size_t rank_ = 0;
-};
 
 // The library's grids count a batch in 16 bits.
 constexpr int64_t most_batches = 65535;
@@ -151,11 +96,11 @@ bp::Status matmul(bp::Call call, bp::In a, bp::In b, bp::Out out) {
   Products* const products = products_of(card);
   if (products == nullptr) return bp::Status::from_host(BP_UNSUPPORTED);
 
-  const Batches batches(out, a, b);
-  const Batches::Dim inner = batches.innermost();
+  const bp::Batches batches(out, a, b);
+  const bp::Batches::Dim inner = batches.innermost();
   const auto itemsize = static_cast<int64_t>(out.itemsize());
   for (int64_t i = 0; i < batches.count_outer(); ++i) {
-    const Batches::Strides offsets = batches.offsets_of(i);
+    const bp::Batches::Strides offsets = batches.offsets_of(i);
     Matrix left = matrix_of(a), right = matrix_of(b);
     left.batch_stride = inner.strides[0];
     right.batch_stride = inner.strides[1];

@@ -89,7 +89,7 @@ bp::Status matmul(bp::Stream stream, bp::In a, bp::In b, bp::Out c) {
   std::fill_n(launch.items, 3, 1);
   launch.arguments = arguments;
   launch.num_arguments = 4;
-  return kernel.function->launch(launch, device.memory(), device.queue_of(stream.native<Queue>()));
+  return kernel.function->launch(launch, device, device.queue_of(stream.native<Queue>()));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST_F(CudaLoading, says_why_there_is_no_device) {
   EXPECT_THAT(fake::Host::last_message(), testing::HasSubstr("NVIDIA driver"));
   bp_device* device = nullptr;
   EXPECT_EQ(plugin->open(plugin->self, 0, &device), BP_BAD_ARGUMENT);
-  EXPECT_EQ(fake::Host::last_message(), "there is no cuda:0; the driver shows 0 cards");
+  EXPECT_EQ(fake::Host::last_message(), "there is no cuda:0; the drivers here offer 0 devices");
 }
 
 TEST_F(CudaLoading, tells_a_driver_that_is_too_old) {

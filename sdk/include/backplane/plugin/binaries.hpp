@@ -52,6 +52,12 @@ inline std::string_view open_binary(std::string_view maker, std::string_view bin
   return std::memcmp(binary.data(), &expected, sizeof expected) == 0 ? code : std::string_view();
 }
 
+// BP_BAD_ARGUMENT, for bp_compiler.load: bytes that no maker here opens.
+inline Status refuse_binary(const char* name, uint64_t bytes) {
+  return bad_argument("%s: %llu bytes that are no binary of this backend, or not all of it", name,
+                      static_cast<unsigned long long>(bytes));
+}
+
 // Whether the instructions fill a SPIR-V module exactly: a driver was seen to end the process over one that was cut.
 inline bool is_whole_spirv(const void* code, uint64_t bytes) {
   constexpr uint64_t header_words = 5;
@@ -70,6 +76,13 @@ inline bool is_whole_spirv(const void* code, uint64_t bytes) {
     at += length;
   }
   return at == words;
+}
+
+// What bp_compiler.load was given; empty for nothing.
+inline std::string_view given_binary(const void* binary, uint64_t bytes) {
+  return binary == nullptr
+             ? std::string_view()
+             : std::string_view(static_cast<const char*>(binary), static_cast<size_t>(bytes));
 }
 
 // As bp_compiler.binary wants it: the size if `to` is null, else the bytes.

@@ -1,0 +1,31 @@
+// For backends whose devices reach each other's memory: the table of "bp.peer" from a function of the backend's own.
+// Not part of plugin.hpp: include it where it is needed.
+#ifndef BACKPLANE_PLUGIN_PEER_HPP
+#define BACKPLANE_PLUGIN_PEER_HPP
+
+#include <backplane/extensions/peer.h>
+#include <backplane/plugin/values.hpp>
+
+namespace bp {
+inline namespace plugin BP_HIDDEN {
+
+// `copy(const Region& to, Queue& target, const Region& from, Queue& source) -> Status` gives both streams their part
+// of the copy; what it throws becomes a code. Device: static of(bp_device*) -> Device&; queue_of(bp_stream*) ->
+// Queue&.
+template <class Device, auto copy> constexpr bp_peer peer_of() {
+  bp_peer table{};
+  table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
+  table.copy = [](bp_device* target, const bp_region* to, bp_stream* target_stream,
+                  bp_device* source, const bp_region* from, bp_stream* source_stream) {
+    return guarded([=] {
+      return copy(Region{*to}, Device::of(target).queue_of(target_stream), Region{*from},
+                  Device::of(source).queue_of(source_stream));
+    });
+  };
+  return table;
+}
+
+}  // namespace BP_HIDDEN
+}  // namespace bp
+
+#endif  // BACKPLANE_PLUGIN_PEER_HPP
