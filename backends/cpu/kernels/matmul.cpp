@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include <backplane/plugin/batches.hpp>
+
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
@@ -207,49 +209,13 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   return code;
 }
 
-// The batch dimensions of a call, neighbours that can be walked as one joined.
-struct Batches {
-  Batches(const bp_tensor& out, const bp_tensor& a, const bp_tensor& b) {
-    for (int32_t dim = 0; dim < out.dl.ndim - 2; ++dim) {
-      const int64_t size = out.dl.shape[dim];
-      if (size == 1) continue;
-      add(size, stride_of(a, dim, out), stride_of(b, dim, out), out.dl.strides[dim]);
-    }
-  }
-
-  std::span<const int64_t> shape_span() const { return {shape.data(), rank}; }
-
-  std::array<int64_t, BP_MAX_RANK> shape{}, a_strides{}, b_strides{}, out_strides{};
-  size_t rank = 0;
-
- private:
-  // Right-aligned; 0 where the tensor is broadcast.
-  static int64_t stride_of(const bp_tensor& tensor, int32_t out_dim, const bp_tensor& out) {
-    const int32_t dim = out_dim - (out.dl.ndim - tensor.dl.ndim);
-    return dim < 0 || tensor.dl.shape[dim] == 1 ? 0 : tensor.dl.strides[dim];
-  }
-
-  void add(int64_t size, int64_t a, int64_t b, int64_t out) {
-    if (rank > 0 && a_strides[rank - 1] == a * size && b_strides[rank - 1] == b * size &&
-        out_strides[rank - 1] == out * size) {
-      --rank;
-      size *= shape[rank];
-    }
-    shape[rank] = size;
-    a_strides[rank] = a;
-    b_strides[rank] = b;
-    out_strides[rank] = out;
-    ++rank;
-  }
-};
-
 Matrix matrix_of(const bp_tensor& tensor) {
   const int64_t* const strides = tensor.dl.strides + tensor.dl.ndim - 2;
   return {address(tensor), strides[0], strides[1], 0};
 }
 
-bp_code run_matmul(const bp_call* call, const bp_tensor& a, const bp_tensor& b,
-                   const bp_tensor& out) {
+bp_code run_matmul(const bp_call* call, In left, In right, Out result) {
+  const bp_tensor &a = left.abi(), &b = right.abi(), &out = result.abi();
   const uint32_t item = out.itemsize;
   const int64_t* const sizes = out.dl.shape + out.dl.ndim - 2;
   Product p{out.dtype,    1,           sizes[0], sizes[1], a.dl.shape[a.dl.ndim - 1], matrix_of(a),
@@ -260,22 +226,19 @@ bp_code run_matmul(const bp_call* call, const bp_tensor& a, const bp_tensor& b,
     return BP_OK;
   }
   if (out.dl.ndim == 2) return multiply(call, p, item);
-  Batches batches(out, a, b);
-  if (batches.rank == 0) return multiply(call, p, item);
 
   // The last dimension of batches in one product, the others one after the other.
-  const size_t last = --batches.rank;
-  p.batch = batches.shape[last];
-  p.a.batch_stride = batches.a_strides[last];
-  p.b.batch_stride = batches.b_strides[last];
-  const int64_t count = product(batches.shape_span());
-  Walker<3> at(batches.shape_span(),
-               {batches.a_strides.data(), batches.b_strides.data(), batches.out_strides.data()});
-  for (int64_t i = 0; i < count; ++i, at.next()) {
+  const Batches batches(result, left, right);
+  const Batches::Dim inner = batches.innermost();
+  p.batch = inner.size;
+  p.a.batch_stride = inner.strides[0];
+  p.b.batch_stride = inner.strides[1];
+  for (int64_t i = 0; i < batches.count_outer(); ++i) {
+    const Batches::Strides offsets = batches.offsets_of(i);
     Product part = p;
-    part.a.data += at.offset(0) * item;
-    part.b.data += at.offset(1) * item;
-    part.out += at.offset(2) * item;
+    part.a.data += offsets[0] * item;
+    part.b.data += offsets[1] * item;
+    part.out += offsets[2] * item;
     const bp_code code = multiply(call, part, item);
     if (code != BP_OK) return code;
   }
@@ -283,7 +246,7 @@ bp_code run_matmul(const bp_call* call, const bp_tensor& a, const bp_tensor& b,
 }
 
 Status matmul(Call call, In a, In b, Out out) {
-  return Status::from_host(run_matmul(&call.abi(), a.abi(), b.abi(), out.abi()));
+  return Status::from_host(run_matmul(&call.abi(), a, b, out));
 }
 
 template <class Op> void add_product(Kernels& k) {
