@@ -1,6 +1,8 @@
-// What a backend with a compiler does, whatever its language: asked of a device, with a module that has the kernel axpb.
+// What a backend with a compiler does, whatever its language: asked of a device, with a module that has the kernel
+// axpb.
 #pragma once
 
+#include <algorithm>
 #include <thread>
 
 #include "backends/direct_device.hpp"
@@ -26,6 +28,96 @@ inline void expect_no_more_described_than_the_caller_knows(DirectDevice& on) {
   ASSERT_EQ(on.compiler().describe(on.opened().get(), &info), BP_OK);
   EXPECT_NE(info.identity, nullptr);
   EXPECT_EQ(info.compute_units, 77u);
+}
+
+// The module has the kernel place(memory), which writes to [3][2][4] of u64, for each work-item of as many, its place
+// in its group along dimension 0, plus 10 times its group's number there, plus 100 times the work-items of dimension
+// 2.
+inline void expect_launches_over_three_dimensions(DirectDevice& on, bp_module* module) {
+  const bp_handle out = on.opened().allocate(4 * 2 * 3 * 8);
+  const bp_launch_argument arguments[] = {on.argument(out)};
+  bp_launch made{};
+  made.h = {sizeof made, BP_LAUNCH_TYPE, nullptr};
+  made.function = on.find(module, "place");
+  const uint64_t groups[] = {2, 2, 1}, items[] = {2, 1, 3};
+  std::copy_n(groups, 3, made.groups);
+  std::copy_n(items, 3, made.items);
+  made.arguments = arguments;
+  made.num_arguments = 1;
+  ASSERT_EQ(on.compiler().launch(on.opened().get(), &made, nullptr), BP_OK);
+  const std::vector<uint64_t> got = on.download<uint64_t>(out, 24);
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(got[i], i % 4 % 2 + 10 * (i % 4 / 2) + 300) << i;
+  on.release(module);
+  on.opened().release(out);
+}
+
+inline void expect_a_second_launch_sees_every_argument_that_changed(DirectDevice& on,
+                                                                    bp_module* module) {
+  bp_function* function = on.find(module, "axpb");
+  const bp_handle x = on.upload(std::vector<float>{1, 2}), y = on.opened().allocate(64),
+                  z = on.opened().allocate(64);
+  AxpbValues values{0, 0, 1, 0};
+  const auto launch = [&](bp_handle from, bp_handle to) {
+    return on.launch(function, 2, {on.argument(from), on.argument(to), on.argument(&values)});
+  };
+  ASSERT_EQ(launch(x, y), BP_OK);
+  values.shift = 5;
+  ASSERT_EQ(launch(y, z), BP_OK);
+  ASSERT_EQ(launch(y, y), BP_OK);
+  EXPECT_EQ(on.download<float>(z, 2), (std::vector<float>{6, 7}));
+  EXPECT_EQ(on.download<float>(y, 2), (std::vector<float>{6, 7}));
+  for (bp_handle handle : {x, y, z}) on.opened().release(handle);
+  on.release(module);
+}
+
+// An allocation that ended and one that began may share their handle; a launch must not mistake one for the other.
+inline void expect_a_launch_is_not_fooled_by_memory_that_was_released(DirectDevice& on,
+                                                                      bp_module* module) {
+  bp_function* function = on.find(module, "axpb");
+  const bp_handle x = on.upload(std::vector<float>{1, 2});
+  const AxpbValues values{0, 0, 2, 1};
+  for (int i = 0; i < 100; ++i) {
+    const bp_handle y = on.opened().allocate(8);
+    ASSERT_EQ(on.launch(function, 2, {on.argument(x), on.argument(y), on.argument(&values)}),
+              BP_OK);
+    ASSERT_EQ(on.download<float>(y, 2), (std::vector<float>{3, 5})) << i;
+    on.opened().release(y);
+  }
+  on.opened().release(x);
+  on.release(module);
+}
+
+inline void expect_says_which_argument_does_not_suit(DirectDevice& on, bp_module* module) {
+  bp_function* function = on.find(module, "axpb");
+  const bp_handle x = on.opened().allocate(64);
+  const int32_t small = 1;
+  const AxpbValues values{0, 0, 1, 0};
+  EXPECT_EQ(on.launch(function, 1, {on.argument(x)}), BP_BAD_ARGUMENT);
+  EXPECT_EQ(fake::Host::last_message(), "axpb: launched with 1 arguments, and it has 3");
+  EXPECT_EQ(on.launch(function, 1, {on.argument(x), on.argument(&small), on.argument(&values)}),
+            BP_BAD_ARGUMENT);
+  EXPECT_EQ(fake::Host::last_message().rfind("axpb: argument 1, of 4 bytes", 0), 0u)
+      << fake::Host::last_message();
+  on.opened().release(x);
+  on.release(module);
+}
+
+// The module has a kernel k(memory).
+inline void expect_says_when_a_group_is_too_large(DirectDevice& on, bp_module* module) {
+  bp_compiler_info info{};
+  info.h = {sizeof info, BP_COMPILER_INFO_TYPE, nullptr};
+  ASSERT_EQ(on.compiler().describe(on.opened().get(), &info), BP_OK);
+  const bp_handle out = on.opened().allocate(64);
+  const uint64_t group = info.max_group[0] * 2;
+  bp_function* function = on.find(module, "k");
+  EXPECT_EQ(on.launch(function, group, {on.argument(out)}, nullptr, group), BP_BAD_ARGUMENT);
+  EXPECT_EQ(fake::Host::last_message(), "k: a group of " + std::to_string(group) +
+                                            " work-items along dimension 0; this device takes " +
+                                            std::to_string(info.max_group[0]));
+  EXPECT_EQ(on.launch(function, 0, {on.argument(out)}), BP_BAD_ARGUMENT);
+  on.opened().release(out);
+  on.release(module);
 }
 
 inline std::vector<char> binary_of(DirectDevice& on, bp_module* module) {

@@ -11,7 +11,7 @@
 namespace direct {
 
 // The plugin alone, which needs neither card nor driver.
-class CudaPlugin : public testing::Test, protected DirectDevice {
+class CudaPlugin : public testing::Test, public DirectDevice {
  protected:
   uint32_t num_cards() {
     uint32_t count = 0;

@@ -37,59 +37,16 @@ TEST_P(LevelZeroCompiler, launches_over_three_dimensions) {
       "__kernel void place(__global ulong* out) {"
       "  ulong at = get_global_id(0) + 4 * (get_global_id(1) + 2 * get_global_id(2));"
       "  out[at] = get_local_id(0) + 10 * get_group_id(0) + 100 * get_global_size(2); }");
-  const bp_handle out = device().allocate(4 * 2 * 3 * 8);
-  const bp_launch_argument arguments[] = {on().argument(out)};
-  bp_launch made{};
-  made.h = {sizeof made, BP_LAUNCH_TYPE, nullptr};
-  made.function = on().find(module, "place");
-  const uint64_t groups[] = {2, 2, 1}, items[] = {2, 1, 3};
-  std::copy_n(groups, 3, made.groups);
-  std::copy_n(items, 3, made.items);
-  made.arguments = arguments;
-  made.num_arguments = 1;
-  ASSERT_EQ(on().compiler().launch(device().get(), &made, nullptr), BP_OK);
-  const std::vector<uint64_t> got = on().download<uint64_t>(out, 24);
-  for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_EQ(got[i], i % 4 % 2 + 10 * (i % 4 / 2) + 300) << i;
-  on().release(module);
-  device().release(out);
+  direct::expect_launches_over_three_dimensions(on(), module);
 }
 
 TEST_P(LevelZeroCompiler, a_second_launch_sees_every_argument_that_changed) {
-  bp_module* module = on().compile(direct::axpb);
-  bp_function* function = on().find(module, "axpb");
-  const bp_handle x = on().upload(std::vector<float>{1, 2}), y = device().allocate(64),
-                  z = device().allocate(64);
-  direct::AxpbValues values{0, 0, 1, 0};
-  ASSERT_EQ(on().launch(function, 2, {on().argument(x), on().argument(y), on().argument(&values)}),
-            BP_OK);
-  values.shift = 5;
-  ASSERT_EQ(on().launch(function, 2, {on().argument(y), on().argument(z), on().argument(&values)}),
-            BP_OK);
-  ASSERT_EQ(on().launch(function, 2, {on().argument(y), on().argument(y), on().argument(&values)}),
-            BP_OK);
-  EXPECT_EQ(on().download<float>(z, 2), (std::vector<float>{6, 7}));
-  EXPECT_EQ(on().download<float>(y, 2), (std::vector<float>{6, 7}));
-  for (bp_handle handle : {x, y, z}) device().release(handle);
-  on().release(module);
+  direct::expect_a_second_launch_sees_every_argument_that_changed(on(), on().compile(direct::axpb));
 }
 
-// An allocation that ended and one that began may share their handle; a launch must not mistake one for the other.
 TEST_P(LevelZeroCompiler, a_launch_is_not_fooled_by_memory_that_was_released) {
-  bp_module* module = on().compile(direct::axpb);
-  bp_function* function = on().find(module, "axpb");
-  const bp_handle x = on().upload(std::vector<float>{1, 2});
-  const direct::AxpbValues values{0, 0, 2, 1};
-  for (int i = 0; i < 100; ++i) {
-    const bp_handle y = device().allocate(8);
-    ASSERT_EQ(
-        on().launch(function, 2, {on().argument(x), on().argument(y), on().argument(&values)}),
-        BP_OK);
-    ASSERT_EQ(on().download<float>(y, 2), (std::vector<float>{3, 5})) << i;
-    device().release(y);
-  }
-  device().release(x);
-  on().release(module);
+  direct::expect_a_launch_is_not_fooled_by_memory_that_was_released(on(),
+                                                                    on().compile(direct::axpb));
 }
 
 TEST_P(LevelZeroCompiler, a_missing_kernel_is_told_with_those_that_exist) {
@@ -113,36 +70,13 @@ TEST_P(LevelZeroCompiler, eight_threads_launch_one_function) {
 }
 
 TEST_P(LevelZeroCompiler, says_which_argument_does_not_suit) {
-  bp_module* module = on().compile(direct::axpb);
-  bp_function* function = on().find(module, "axpb");
-  const bp_handle x = device().allocate(64);
-  const int32_t small = 1;
-  const direct::AxpbValues values{0, 0, 1, 0};
-  EXPECT_EQ(on().launch(function, 1, {on().argument(x)}), BP_BAD_ARGUMENT);
-  EXPECT_EQ(fake::Host::last_message(), "axpb: launched with 1 arguments, and it has 3");
-  EXPECT_EQ(
-      on().launch(function, 1, {on().argument(x), on().argument(&small), on().argument(&values)}),
-      BP_BAD_ARGUMENT);
-  EXPECT_THAT(fake::Host::last_message(), testing::StartsWith("axpb: argument 1, of 4 bytes"));
-  device().release(x);
-  on().release(module);
+  direct::expect_says_which_argument_does_not_suit(on(), on().compile(direct::axpb));
 }
 
 TEST_P(LevelZeroCompiler, says_when_a_group_is_too_large) {
-  const bp_compiler_info info = describe();
   bp_module* module =
       on().compile("__kernel void k(__global int* out) { out[get_global_id(0)] = 1; }");
-  const bp_handle out = device().allocate(64);
-  const uint64_t group = info.max_group[0] * 2;
-  EXPECT_EQ(on().launch(on().find(module, "k"), group, {on().argument(out)}, nullptr, group),
-            BP_BAD_ARGUMENT);
-  EXPECT_EQ(fake::Host::last_message(), "k: a group of " + std::to_string(group) +
-                                            " work-items along dimension 0; this device "
-                                            "takes " +
-                                            std::to_string(info.max_group[0]));
-  EXPECT_EQ(on().launch(on().find(module, "k"), 0, {on().argument(out)}), BP_BAD_ARGUMENT);
-  device().release(out);
-  on().release(module);
+  direct::expect_says_when_a_group_is_too_large(on(), module);
 }
 
 TEST_P(LevelZeroCompiler, says_when_a_kernel_asks_for_another_group) {

@@ -39,54 +39,15 @@ TEST_F(OpenClCompiler, launches_over_three_dimensions) {
       "__kernel void place(__global ulong* out) {"
       "  ulong at = get_global_id(0) + 4 * (get_global_id(1) + 2 * get_global_id(2));"
       "  out[at] = get_local_id(0) + 10 * get_group_id(0) + 100 * get_global_size(2); }");
-  const bp_handle out = device.allocate(4 * 2 * 3 * 8);
-  const bp_launch_argument arguments[] = {argument(out)};
-  bp_launch made{};
-  made.h = {sizeof made, BP_LAUNCH_TYPE, nullptr};
-  made.function = find(module, "place");
-  const uint64_t groups[] = {2, 2, 1}, items[] = {2, 1, 3};
-  std::copy_n(groups, 3, made.groups);
-  std::copy_n(items, 3, made.items);
-  made.arguments = arguments;
-  made.num_arguments = 1;
-  ASSERT_EQ(compiler().launch(device.get(), &made, nullptr), BP_OK);
-  const std::vector<uint64_t> got = download<uint64_t>(out, 24);
-  for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_EQ(got[i], i % 4 % 2 + 10 * (i % 4 / 2) + 300) << i;
-  release(module);
-  device.release(out);
+  direct::expect_launches_over_three_dimensions(*this, module);
 }
 
 TEST_F(OpenClCompiler, a_second_launch_sees_every_argument_that_changed) {
-  bp_module* module = compile(direct::axpb);
-  bp_function* function = find(module, "axpb");
-  const bp_handle x = upload(std::vector<float>{1, 2}), y = device.allocate(64),
-                  z = device.allocate(64);
-  direct::AxpbValues values{0, 0, 1, 0};
-  ASSERT_EQ(launch(function, 2, {argument(x), argument(y), argument(&values)}), BP_OK);
-  values.shift = 5;
-  ASSERT_EQ(launch(function, 2, {argument(y), argument(z), argument(&values)}), BP_OK);
-  ASSERT_EQ(launch(function, 2, {argument(y), argument(y), argument(&values)}), BP_OK);
-  EXPECT_EQ(download<float>(z, 2), (std::vector<float>{6, 7}));
-  EXPECT_EQ(download<float>(y, 2), (std::vector<float>{6, 7}));
-  for (bp_handle handle : {x, y, z}) device.release(handle);
-  release(module);
+  direct::expect_a_second_launch_sees_every_argument_that_changed(*this, compile(direct::axpb));
 }
 
-// An allocation that ended and one that began may share their handle; a launch must not mistake one for the other.
 TEST_F(OpenClCompiler, a_launch_is_not_fooled_by_memory_that_was_released) {
-  bp_module* module = compile(direct::axpb);
-  bp_function* function = find(module, "axpb");
-  const bp_handle x = upload(std::vector<float>{1, 2});
-  const direct::AxpbValues values{0, 0, 2, 1};
-  for (int i = 0; i < 100; ++i) {
-    const bp_handle y = device.allocate(8);
-    ASSERT_EQ(launch(function, 2, {argument(x), argument(y), argument(&values)}), BP_OK);
-    ASSERT_EQ(download<float>(y, 2), (std::vector<float>{3, 5})) << i;
-    device.release(y);
-  }
-  device.release(x);
-  release(module);
+  direct::expect_a_launch_is_not_fooled_by_memory_that_was_released(*this, compile(direct::axpb));
 }
 
 TEST_F(OpenClCompiler, gives_options_to_the_compiler) {
@@ -226,35 +187,12 @@ TEST_F(OpenClCompiler, eight_threads_compile_at_once) {
 }
 
 TEST_F(OpenClCompiler, says_which_argument_does_not_suit) {
-  bp_module* module = compile(direct::axpb);
-  bp_function* function = find(module, "axpb");
-  const bp_handle x = device.allocate(64);
-  const int32_t small = 1;
-  const direct::AxpbValues values{0, 0, 1, 0};
-  EXPECT_EQ(launch(function, 1, {argument(x)}), BP_BAD_ARGUMENT);
-  EXPECT_EQ(fake::Host::last_message(), "axpb: launched with 1 arguments, and it has 3");
-  EXPECT_EQ(launch(function, 1, {argument(x), argument(&small), argument(&values)}),
-            BP_BAD_ARGUMENT);
-  EXPECT_THAT(fake::Host::last_message(), testing::StartsWith("axpb: argument 1, of 4 bytes"));
-  device.release(x);
-  release(module);
+  direct::expect_says_which_argument_does_not_suit(*this, compile(direct::axpb));
 }
 
 TEST_F(OpenClCompiler, says_when_a_group_is_too_large) {
-  bp_compiler_info info{};
-  info.h = {sizeof info, BP_COMPILER_INFO_TYPE, nullptr};
-  ASSERT_EQ(compiler().describe(device.get(), &info), BP_OK);
   bp_module* module = compile("__kernel void k(__global int* out) { out[get_global_id(0)] = 1; }");
-  const bp_handle out = device.allocate(64);
-  const uint64_t group = info.max_group[0] * 2;
-  EXPECT_EQ(launch(find(module, "k"), group, {argument(out)}, nullptr, group), BP_BAD_ARGUMENT);
-  EXPECT_EQ(fake::Host::last_message(), "k: a group of " + std::to_string(group) +
-                                            " work-items along dimension 0; this device "
-                                            "takes " +
-                                            std::to_string(info.max_group[0]));
-  EXPECT_EQ(launch(find(module, "k"), 0, {argument(out)}), BP_BAD_ARGUMENT);
-  device.release(out);
-  release(module);
+  direct::expect_says_when_a_group_is_too_large(*this, module);
 }
 
 TEST_F(OpenClCompiler, says_when_a_kernel_asks_for_another_group) {

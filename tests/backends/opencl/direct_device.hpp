@@ -6,7 +6,7 @@
 
 namespace direct {
 
-class OpenCl : public testing::Test, protected DirectDevice {
+class OpenCl : public testing::Test, public DirectDevice {
  protected:
   bp_code compile(const std::string& code, bp_module** out, const char* options = "",
                   const char* language = BP_LANGUAGE_OPENCL_C) {
