@@ -121,6 +121,12 @@ void repeat(const std::string& name, int count) {
   const std::map<std::string, std::function<void()>> calls = {
       {"add_1_element", [&] { bp::Tensor x = bp::add(a, b); }},
       {"add_1_element_recorded", [&] { bp::Tensor x = bp::add(w, b); }},
+      {"chain_of_10_and_back",
+       [&] {
+         bp::Tensor x = w;
+         for (int i = 0; i < 10; ++i) x = bp::mul(x, b);
+         bp::backward(x);
+       }},
       {"empty", [] { bp::Tensor x = bp::empty({1}); }},
       {"view", [&] { bp::Tensor x = bp::view(square, {4096}); }},
       {"transpose", [&] { bp::Tensor x = bp::transpose(square, 0, 1); }},
