@@ -124,8 +124,8 @@ bool is_leaf(const Tensor& tensor) {
 Tensor grad(const Tensor& tensor) {
   check_defined("grad", tensor);
   if (const Leaf* leaf = leaf_of(tensor)) return leaf->gradient();
-  const autograd::Variable* variable = autograd::variable_of(*tensor.impl());
-  return variable && variable->retained ? *variable->retained : Tensor();
+  const autograd::Retained* retained = autograd::retained_of(*tensor.impl());
+  return retained ? *retained->gradient : Tensor();
 }
 
 void set_grad(const Tensor& tensor, const Tensor& gradient) {
@@ -142,9 +142,9 @@ void set_grad(const Tensor& tensor, const Tensor& gradient) {
 void retain_grad(const Tensor& tensor) {
   const Edge edge = checked_edge("retain_grad", tensor);
   if (edge.node->is_leaf()) return;
-  auto& retained = autograd::variable_of(*tensor.impl())->retained;
-  if (!retained) retained = std::make_shared<Tensor>();
-  autograd::retain_at(edge, retained);
+  if (!autograd::retained_of(*tensor.impl()))
+    set_layer_data(*tensor.impl(), std::make_unique<autograd::Retained>());
+  autograd::retain_at(edge, autograd::retained_of(*tensor.impl())->gradient);
 }
 
 Tensor detach(const Tensor& tensor) {

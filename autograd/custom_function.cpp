@@ -150,7 +150,7 @@ void separate(std::span<const Tensor> inputs, std::vector<Tensor>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto shares = [&](const Tensor& other) { return other.shares_storage(results[i]); };
     const TensorImpl& impl = *results[i].impl();
-    if (impl.layer_data || impl.view_base || std::any_of(inputs.begin(), inputs.end(), shares) ||
+    if (variable_of(impl) || impl.view_base || std::any_of(inputs.begin(), inputs.end(), shares) ||
         std::any_of(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(i), shares))
       results[i] = clone(results[i]);
   }

@@ -126,7 +126,7 @@ bool wants_gradient_as_leaf(const TensorImpl& impl) {
 // they ask for no layer.
 std::uint32_t num_unaware(const TensorImpl& target) {
   const TensorImpl& whole = target.view_base ? *target.view_base : target;
-  if (whole.layer_data || target.layer_data || !whole.storage) return 0;
+  if (variable_of(whole) || variable_of(target) || !whole.storage) return 0;
   return whole.num_views() - (target.view_base ? 1 : 0);
 }
 

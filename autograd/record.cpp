@@ -19,7 +19,7 @@ namespace bp::autograd {
 namespace {
 
 bool takes_part(const bp_tensor* tensor) {
-  return TensorImpl::of(tensor)->layer_data != nullptr;
+  return TensorImpl::of(tensor)->has_autograd_data;
 }
 
 bool takes_part(const bp_value& value) {
@@ -31,7 +31,7 @@ bool takes_part(const bp_value& value) {
 
 // A view that was made under NoGrad is a constant, and shows what was recorded once its base was written.
 void check_up_to_date(const Call& call, std::uint32_t place, const TensorImpl& view) {
-  if (view.layer_data || !view.view_base->layer_data) return;
+  if (variable_of(view) || !variable_of(*view.view_base)) return;
   BP_CHECK(!view.storage ||
                view.view_version == static_cast<std::uint16_t>(
                                         view.storage->version.load(std::memory_order_relaxed)),
@@ -77,7 +77,7 @@ void run_unrecorded(const Call& call) {
   run_below(call);
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     TensorImpl* impl = call.results[i].impl();
-    if (!impl->layer_data && !(impl->view_base && impl->view_base->layer_data))
+    if (!variable_of(*impl) && !(impl->view_base && variable_of(*impl->view_base)))
       impl->keys &= ~autograd_key;
   }
 }
@@ -87,7 +87,7 @@ bool writes_what_takes_part(const Call& call) {
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     if (!call.results[i].defined()) continue;
     const TensorImpl& impl = *call.results[i].impl();
-    if (impl.layer_data || (impl.view_base && impl.view_base->layer_data)) return true;
+    if (variable_of(impl) || (impl.view_base && variable_of(*impl.view_base))) return true;
   }
   return false;
 }
@@ -153,7 +153,7 @@ void record_custom(const Call& call) {
 }
 
 // The layer's handler, for every operator.
-void record(const Call& call) {
+void record(const Call& call, const Level*) {
   check_views(call);
   if (const Derivative* derivative = derivative_of(call.op)) {
     if (any_takes_part(call, *derivative) || writes_what_takes_part(call))
@@ -186,7 +186,7 @@ class TransferNode final : public Node, public Pooled {
   Edge edge_;
 };
 
-Tensor record_transfer(const Tensor& tensor, Device device) {
+Tensor record_transfer(const Tensor& tensor, Device device, const Level*) {
   const ExcludeLayers excluded(~0ull << static_cast<unsigned>(Layer::autograd));
   Tensor moved = to_device(tensor, device);
   if (edge_of(tensor).node) set_edge(*moved.impl(), {NodeRef::adopt(new TransferNode(tensor)), 0});

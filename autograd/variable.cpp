@@ -14,10 +14,6 @@
 namespace bp::autograd {
 namespace {
 
-void drop_variable(void* variable) {
-  delete static_cast<Variable*>(variable);
-}
-
 std::size_t rank_of(const TensorImpl& impl) {
   return static_cast<std::size_t>(impl.abi.dl.ndim);
 }
@@ -32,28 +28,26 @@ void set_edge(TensorImpl& impl, Edge edge) {
   Variable* variable = variable_of(impl);
   if (!variable) {
     variable = new Variable;
-    impl.layer_data = variable;
-    impl.drop_layer_data = drop_variable;
-    impl.keys |= autograd_key;
+    put_autograd_data(impl, variable);
   }
   variable->edge = std::move(edge);
-  variable->version = version_of(impl);
+  if (impl.view_base) variable->version = version_of(impl);
 }
 
 void move_edge(TensorImpl& impl, Edge edge) {
   // Hooks stay where they were registered, since they belong to the old values.
-  if (const Variable* variable = variable_of(impl); variable && variable->retained) [[unlikely]] {
-    retain_at(variable->edge, nullptr);
-    retain_at(edge, variable->retained);
+  if (const Retained* retained = retained_of(impl)) [[unlikely]] {
+    retain_at(variable_of(impl)->edge, nullptr);
+    retain_at(edge, retained->gradient);
   }
   set_edge(impl, std::move(edge));
 }
 
 void forget_edge(TensorImpl& impl) {
   impl.keys &= ~autograd_key;
-  if (!impl.layer_data) return;
-  drop_variable(impl.layer_data);
-  impl.layer_data = nullptr;
+  if (!variable_of(impl)) return;
+  drop_layer_data(impl, Retained::own_key);
+  drop_layer_data(impl, layer_data_key(autograd_layer));
 }
 
 const Edge& edge_of(TensorImpl& impl) {
@@ -136,7 +130,7 @@ void Leaf::apply(std::span<Tensor> gradients, std::span<Tensor>) {
   if (!gradient_.defined()) {
     const bool is_kept = is_grad_enabled() || (is_alone(incoming) && incoming.is_contiguous());
     gradient_ = is_kept ? incoming : clone(incoming);
-  } else if (is_grad_enabled() || gradient_.impl()->layer_data) {
+  } else if (is_grad_enabled() || variable_of(*gradient_.impl())) {
     gradient_ = add(gradient_, incoming);  // what may be differentiated again is not written over
   } else {
     add_(gradient_, incoming);

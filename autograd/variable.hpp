@@ -13,17 +13,32 @@ namespace bp::autograd {
 constexpr std::uint64_t autograd_key = key_of(Layer::autograd);
 constexpr std::uint64_t inference_key = key_of(Layer::inference);
 
-// A tensor's layer data.
-struct Variable : Pooled {
+// What this layer keeps of a tensor.
+struct Variable final : LayerData, Pooled {
+  Variable() : LayerData(layer_data_key(autograd_layer)) {}
+
   Edge edge;
   std::uint32_t version = 0;  // of the storage when `edge` was right; asked of views
-  std::shared_ptr<Tensor>
-      retained;  // what retain_grad asked for; a node that held it might hold itself
+};
+
+// What retain_grad asked for, a second entry of few tensors; a node that held it might hold itself.
+struct Retained final : LayerData {
+  static constexpr std::uint64_t own_key = layer_data_key(autograd_layer, ~0ull >> 8);
+  Retained() : LayerData(own_key) {}
+
+  std::shared_ptr<Tensor> gradient = std::make_shared<Tensor>();
 };
 
 // Null: the tensor needs no derivative.
 inline Variable* variable_of(const TensorImpl& impl) {
-  return static_cast<Variable*>(impl.layer_data);
+  return static_cast<Variable*>(autograd_data(impl));
+}
+
+// Null: retain_grad was not called.
+inline Retained* retained_of(const TensorImpl& impl) {
+  const Variable* variable = variable_of(impl);
+  if (!variable || !variable->next) return nullptr;
+  return static_cast<Retained*>(find_layer_data(impl, Retained::own_key));
 }
 
 // The gradient of this tensor goes to `edge` from now on.

@@ -37,7 +37,6 @@ Tensor image_of(const Tensor& a, DeviceRecord& record, StreamImpl& stream) {
   impl->backend = from.backend;
   impl->keys = 0;
   impl->storage = image;
-  impl->layer_data = nullptr;
   std::copy_n(from.shape, a.ndim(), impl->shape);
   std::copy_n(from.strides, a.ndim(), impl->strides);
   Tensor result = Tensor::adopt(impl);

@@ -5,11 +5,16 @@
 
 namespace bp {
 
-// Gives the call to the outermost layer of `keys` that handles the operator; false if none does.
+// Gives the call to the outermost layer of `keys`, which are some, that handles the operator; false if none does.
 bool handle_by_layer(std::uint64_t keys, const Call& call);
 
-// That of the outermost layer of `keys` which looks at transfers; null: none does.
-TransferHandler transfer_of_layer(std::uint64_t keys);
+// Gives a transfer to the outermost layer of `keys` that looks at transfers; undefined if none does.
+Tensor transfer_by_layer(std::uint64_t keys, const Tensor& tensor, Device device);
+
+// The layer's own handler for the operator, or its fallback; null: the layer lets the operator pass.
+LayerHandler handler_of(const Operator& op, unsigned layer);
+// Null: the layer does not look at transfers.
+TransferHandler transfer_handler(unsigned layer);
 
 // The call once no layer is left.
 void dispatch_below_layers(const Call& call);

@@ -4,6 +4,7 @@
 #include <backplane/dispatcher/layers.hpp>
 
 #include "layer_table.hpp"
+#include "levels.hpp"
 
 namespace bp {
 namespace {
@@ -11,7 +12,40 @@ namespace {
 std::atomic<LayerHandler> fallbacks[64];
 std::atomic<TransferHandler> transfers[64];
 
+// Of at least one key; std::countl_zero would ask for none.
+inline unsigned highest_of(std::uint64_t keys) {
+  return 63u - static_cast<unsigned>(__builtin_clzll(keys));
+}
+
+// The layers above all levels, the levels, and the layers below. Apart, so that other calls need no registers for it.
+[[gnu::noinline]] bool handle_with_levels(std::uint64_t keys, const Call& call) {
+  std::uint64_t above = keys & ~0ull << static_cast<unsigned>(Layer::profile);
+  const std::uint64_t below = keys & ~above & ~leveled_layers;
+  for (; above; above &= ~std::bit_floor(above))
+    if (const LayerHandler handler = handler_of(call.op, highest_of(above))) {
+      handler(call, nullptr);
+      return true;
+    }
+  if ((keys & leveled_layers) && handle_by_level(keys, call)) return true;
+  return below && handle_by_layer(below, call);
+}
+
+[[gnu::noinline]] bool handle_by_next(std::uint64_t keys, const Call& call) {
+  keys &= ~std::bit_floor(keys);
+  return keys && handle_by_layer(keys, call);
+}
+
 }  // namespace
+
+LayerHandler handler_of(const Operator& op, unsigned layer) {
+  if (const LayerHandler handler = op.layer_handlers[layer].load(std::memory_order_acquire))
+    return handler;
+  return fallbacks[layer].load(std::memory_order_acquire);
+}
+
+TransferHandler transfer_handler(unsigned layer) {
+  return transfers[layer].load(std::memory_order_acquire);
+}
 
 void set_layer_fallback(Layer layer, LayerHandler handler) {
   fallbacks[static_cast<unsigned>(layer)].store(handler, std::memory_order_release);
@@ -25,26 +59,27 @@ void set_layer_transfer(Layer layer, TransferHandler handler) {
   transfers[static_cast<unsigned>(layer)].store(handler, std::memory_order_release);
 }
 
-TransferHandler transfer_of_layer(std::uint64_t keys) {
-  for (; keys; keys &= ~std::bit_floor(keys))
-    if (TransferHandler handler =
-            transfers[63 - std::countl_zero(keys)].load(std::memory_order_acquire))
-      return handler;
-  return nullptr;
+Tensor transfer_by_layer(std::uint64_t keys, const Tensor& tensor, Device device) {
+  for (; keys; keys &= ~std::bit_floor(keys)) {
+    if (std::bit_floor(keys) & leveled_layers) {
+      if (Tensor moved = transfer_by_level(keys, tensor, device); moved.defined()) return moved;
+      keys &= ~leveled_layers;
+      if (!keys) break;
+    }
+    if (const TransferHandler handler = transfer_handler(highest_of(keys)))
+      return handler(tensor, device, nullptr);
+  }
+  return {};
 }
 
 bool handle_by_layer(std::uint64_t keys, const Call& call) {
-  while (keys) {
-    const unsigned layer = 63u - static_cast<unsigned>(std::countl_zero(keys));
-    LayerHandler handler = call.op.layer_handlers[layer].load(std::memory_order_acquire);
-    if (!handler) handler = fallbacks[layer].load(std::memory_order_acquire);
-    if (handler) {
-      handler(call);
-      return true;
-    }
-    keys &= ~(1ull << layer);
-  }
-  return false;
+  if (keys >> std::countr_zero(leveled_layers)) [[unlikely]]
+    return handle_with_levels(keys, call);
+  const LayerHandler handler = handler_of(call.op, highest_of(keys));
+  if (!handler) [[unlikely]]
+    return handle_by_next(keys, call);
+  handler(call, nullptr);
+  return true;
 }
 
 void redispatch_below(Layer layer, const Call& call) {

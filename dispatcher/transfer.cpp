@@ -87,7 +87,7 @@ Tensor to_device(const Tensor& tensor, Device device) {
   BP_CHECK(tensor.defined(), "to: the tensor is undefined; give it a value first");
   if (tensor.device() == device) return tensor;
   if (const std::uint64_t keys = tensor.impl()->keys & ~thread_state().excluded_layers)
-    if (const TransferHandler handle = transfer_of_layer(keys)) return handle(tensor, device);
+    if (Tensor moved = transfer_by_layer(keys, tensor, device); moved.defined()) return moved;
   if (device == meta_device) return empty_tensor(tensor.shape(), tensor.dtype(), device);
   BP_CHECK(tensor.device() != meta_device,
            "to: a meta tensor has no values to move to {}; make one with empty()",

@@ -21,9 +21,9 @@ std::string type_name(const Module& module) {
   return readable ? readable.get() : name;
 }
 
-std::vector<Tensor> without_names(std::vector<std::pair<std::string, Tensor>> named) {
+std::vector<Tensor> without_names(const std::vector<std::pair<std::string, Tensor>>& named) {
   std::vector<Tensor> tensors;
-  for (auto& [name, tensor] : named) tensors.push_back(std::move(tensor));
+  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
   return tensors;
 }
 

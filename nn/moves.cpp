@@ -33,7 +33,7 @@ void move_tensor(const Tensor& tensor, Device device, Dtype dtype) {
 }
 
 Tensor cloned(const Tensor& tensor) {
-  const Tensor made = detach(bp::clone(tensor));  // an ordinary tensor in inference mode, too
+  Tensor made = detach(bp::clone(tensor));  // an ordinary tensor in inference mode, too
   if (!requires_grad(tensor)) return made;
   set_requires_grad(made);
   if (const Tensor gradient = is_leaf(tensor) ? grad(tensor) : Tensor(); gradient.defined())

@@ -61,6 +61,7 @@ __attribute__((noinline)) TensorImpl* make_impl() {
   impl->abi.dl.strides = impl->strides;
   impl->view_version = 0;
   impl->layer_data = nullptr;
+  impl->has_autograd_data = false;
   impl->view_base = nullptr;
   impl->refs.store(1, std::memory_order_relaxed);
   return impl;
@@ -72,6 +73,14 @@ __attribute__((noinline)) void retire_impl(TensorImpl* impl) {
   static_cast<void>(closer);
   pool = {impl, max_pooled - 1, true};
   impl->next_free = nullptr;
+}
+
+// Apart, so that tensors without layers need no registers for it.
+[[gnu::noinline]] void drop_layers(TensorImpl& impl) {
+  LayerData* data = std::exchange(impl.layer_data, nullptr);
+  impl.has_autograd_data = false;
+  if (!data) __builtin_unreachable();
+  delete data;
 }
 
 }  // namespace
@@ -87,10 +96,8 @@ TensorImpl* take_impl() {
 }
 
 void destroy_impl(TensorImpl* impl) {
-  if (impl->layer_data) [[unlikely]] {
-    impl->drop_layer_data(impl->layer_data);
-    impl->layer_data = nullptr;
-  }
+  if (impl->layer_data) [[unlikely]]
+    drop_layers(*impl);
   if (TensorImpl* base = impl->view_base) {
     impl->view_base = nullptr;
     if (base->refs.fetch_sub(TensorImpl::one_view, std::memory_order_acq_rel) ==

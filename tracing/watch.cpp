@@ -17,7 +17,7 @@ std::optional<Rung> run(const Call& call) {
 
 }  // namespace
 
-void watch(const Call& call) {
+void watch(const Call& call, const Level*) {
   if (!trace_is_open()) {
     run(call);
     return;

@@ -6,6 +6,6 @@
 namespace bp::tracing {
 
 // Its handler, for every operator.
-void watch(const Call& call);
+void watch(const Call& call, const Level* level);
 
 }  // namespace bp::tracing

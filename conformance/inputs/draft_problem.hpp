@@ -28,7 +28,7 @@ struct PlannedProblem {
 // other arguments by their names; of a tensor the dtype (":index=i32").
 void plan_from_text(const Case& one, PlannedProblem& plan);
 
-// From the row's own sample of this name, made by core_ops/samples.
+// From the row's own sample of this name, made by samples/recipes.
 void plan_from_sample(const Case& one, PlannedProblem& plan);
 
 // The parts of a text between separators; "" has one part, the empty one.

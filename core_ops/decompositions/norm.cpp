@@ -8,7 +8,7 @@
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/operators.hpp>
-#include <backplane/dispatcher/layers.hpp>
+#include <backplane/dispatcher/level.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -82,6 +82,10 @@ void check_per_channel(const char* op, const char* what, const Tensor& values, c
            what, to_string(values.shape()), a.shape()[1]);
 }
 
+// Levels see what is done to running statistics, since these may be tensors of theirs.
+constexpr std::uint64_t past_derivatives =
+    ~0ull << static_cast<unsigned>(Layer::autograd) & ~leveled_layers;
+
 // The running statistics take over a part of a batch's own: as memory, past every derivative.
 void take_over(const Tensor& running, const Tensor& latest, double momentum) {
   if (!running.defined() || running.device() == meta_device) return;  // no memory to write
@@ -90,7 +94,7 @@ void take_over(const Tensor& running, const Tensor& latest, double momentum) {
 }
 void take_over(const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
                const Tensor& variance, std::int64_t count, double momentum) {
-  const ExcludeLayers excluded(~0ull << static_cast<unsigned>(Layer::autograd));
+  const ExcludeLayers excluded(past_derivatives);
   take_over(running_mean, mean, momentum);
   const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
   take_over(running_var, mul(variance, unbiased), momentum);
@@ -252,7 +256,7 @@ Tensor instance_norm_by_groups(const Tensor& a, const Tensor& weight, const Tens
            "need more; give larger images",
            to_string(a.shape()));
   if ((running_mean.defined() || running_var.defined()) && count != 0) {
-    const ExcludeLayers excluded(~0ull << static_cast<unsigned>(Layer::autograd));
+    const ExcludeLayers excluded(past_derivatives);
     Dims inner;
     for (std::int64_t dim = 2; dim < a.ndim(); ++dim) inner.push_back(dim);
     const Tensor wide = widened(a), center = mean(wide, inner, true);

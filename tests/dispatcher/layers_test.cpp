@@ -10,15 +10,15 @@ namespace {
 
 std::vector<std::string> seen;
 
-void profile_handler(const bp::Call& call) {
+void profile_handler(const bp::Call& call, const bp::Level*) {
   seen.push_back(std::string("profile ") + call.op.name());
   bp::redispatch_below(bp::Layer::profile, call);
 }
-void trace_handler(const bp::Call& call) {
+void trace_handler(const bp::Call& call, const bp::Level*) {
   seen.push_back(std::string("trace ") + call.op.name());
   bp::redispatch_below(bp::Layer::trace, call);
 }
-void special_add(const bp::Call& call) {
+void special_add(const bp::Call& call, const bp::Level*) {
   seen.push_back("special add");
   bp::redispatch_below(bp::Layer::trace, call);
 }

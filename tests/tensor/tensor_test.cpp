@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <thread>
 #include <vector>
@@ -126,17 +127,49 @@ TEST(tensor, gives_its_data_only_where_the_host_can_read_it) {
   EXPECT_THROW(Tensor().data<float>(), Error);
 }
 
-TEST(tensor, drops_the_data_of_its_layer) {
-  static int dropped = 0;
-  int data = 0;
+struct Noted : LayerData {
+  Noted(std::uint64_t key, std::vector<std::uint64_t>& dropped)
+      : LayerData(key), dropped(dropped) {}
+  ~Noted() override { dropped.push_back(key); }
+  std::vector<std::uint64_t>& dropped;
+};
+
+TEST(tensor, keeps_the_data_of_several_layers_until_its_end) {
+  std::vector<std::uint64_t> dropped;
+  const auto note = [&](std::uint64_t key) { return std::make_unique<Noted>(key, dropped); };
+  const std::uint64_t autograd = layer_data_key(autograd_layer);
+  const std::uint64_t first = layer_data_key(50, 1), second = layer_data_key(50, 2),
+                      other = layer_data_key(45);
   {
     Tensor tensor = make_tensor({2});
-    tensor.impl()->layer_data = &data;
-    tensor.impl()->drop_layer_data = [](void*) { ++dropped; };
-    Tensor view = make_view(tensor, {2}, {1}, 0);
+    TensorImpl& impl = *tensor.impl();
+    for (const std::uint64_t key : {first, autograd, second, other})
+      set_layer_data(impl, note(key));
+    for (const std::uint64_t key : {first, autograd, second, other})
+      EXPECT_EQ(find_layer_data(impl, key)->key, key);
+    EXPECT_EQ(autograd_data(impl)->key, autograd);
+    EXPECT_EQ(impl.keys, 1ull << 50 | 1ull << 45 | 1ull << autograd_layer);
+    EXPECT_EQ(find_layer_data(impl, layer_data_key(50, 3)), nullptr);
+
+    set_layer_data(impl, note(autograd));
+    EXPECT_THAT(dropped, testing::ElementsAre(autograd));
+    drop_layer_data(impl, autograd);
+    EXPECT_EQ(autograd_data(impl), nullptr);
+    drop_layer_data(impl, second);
+    drop_layer_data(impl, second);
+    EXPECT_EQ(impl.keys, 1ull << 50 | 1ull << 45);
+    drop_layer_data(impl, first);
+    EXPECT_EQ(impl.keys, 1ull << 45);
+    EXPECT_THAT(dropped, testing::ElementsAre(autograd, autograd, second, first));
+
+    set_layer_data(impl, note(autograd));
+    EXPECT_EQ(autograd_data(impl)->key, autograd);
+    const Tensor view = make_view(tensor, {2}, {1}, 0);
     EXPECT_EQ(view.impl()->layer_data, nullptr);
+    dropped.clear();
   }
-  EXPECT_EQ(dropped, 1);
+  EXPECT_THAT(dropped, testing::UnorderedElementsAre(autograd, other));
+  EXPECT_EQ(make_tensor({2}).impl()->layer_data, nullptr);
 }
 
 TEST(tensor, view_keeps_device_dtype_and_layers) {

@@ -47,8 +47,6 @@ inline Tensor make_tensor(Storage* storage, IntList shape, Dtype dtype) {
   impl->keys = 0;
   impl->storage = storage;
   if (storage) storage->retain();
-  impl->layer_data = nullptr;
-  impl->drop_layer_data = nullptr;
   const Dims strides = contiguous_strides(shape);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     impl->shape[i] = shape[i];

@@ -8,13 +8,13 @@
 
 namespace bp {
 
-// From the outermost to the innermost; a layer is one bit of a key set. The gaps are for layers that
-// an application adds.
+// From the outermost to the innermost; a layer is one bit of a key set. The gaps are for layers that an application
+// adds. Those between profile and autocast run at levels (dispatcher/level.hpp), whose order is that of their beginnings.
 enum class Layer : std::uint8_t {
   profile = 56,
   vmap = 48,
   autocast = 40,
-  autograd = 32,
+  autograd = autograd_layer,
   inference = 31,  // the mark of tensors made in inference mode, which no derivative may go through
   trace = 24,
 };
@@ -23,12 +23,13 @@ constexpr std::uint64_t key_of(Layer layer) {
 }
 
 // What a layer does with operators that have no handler of their own; null: nothing, they pass. A
-// handler does its work and goes on with redispatch_below.
+// handler does its work and goes on with redispatch_below; one that runs at a level with dispatch.
 BP_API void set_layer_fallback(Layer layer, LayerHandler handler);
 BP_API void set_layer_handler(Operator& op, Layer layer, LayerHandler handler);
 
-// What a layer does when a tensor of its goes to another device; it calls to_device again below itself.
-using TransferHandler = Tensor (*)(const Tensor& tensor, Device device);
+// What a layer does when a tensor that carries its key moves to another device; it calls to_device again below itself. The
+// level is as for calls.
+using TransferHandler = Tensor (*)(const Tensor& tensor, Device device, const Level* level);
 BP_API void set_layer_transfer(Layer layer, TransferHandler handler);
 
 // Continues a call below `layer`: every layer at or above it is out of the way.

@@ -12,6 +12,7 @@
 
 namespace bp {
 
+class Level;
 struct Operator;
 
 inline constexpr std::uint32_t max_results = 4;
@@ -80,7 +81,8 @@ enum class Draws : std::uint8_t {
 
 struct Candidate;
 struct KernelTable;
-using LayerHandler = void (*)(const Call& call);
+// What a layer does with a call. `level` is the one that it runs for; null for layers that do not run at levels.
+using LayerHandler = void (*)(const Call& call, const Level* level);
 
 // The part of an operator's description that errors need before it is registered.
 constexpr bp_operator described_as(const char* name) {

@@ -11,6 +11,7 @@
 
 namespace bp {
 
+class Level;
 struct StreamImpl;
 struct ThreadCache;
 
@@ -28,6 +29,7 @@ struct ThreadState {
   std::uint32_t uncounted_depth = 0;  // within a fallback: its inner calls are not counted
   std::uint32_t forbidden_rungs = 0;  // bits; policies of this thread (dispatcher/policy.hpp)
   std::uint32_t warned_rungs = 0;
+  const Level* levels = nullptr;  // the highest active one (dispatcher/level.hpp)
   Device default_device;
   bool has_default_device = false;
   StreamImpl* streams[max_devices] = {};  // current streams; null: the device's default one

@@ -10,6 +10,7 @@
 #include <backplane/tensor/api.hpp>
 #include <backplane/tensor/device.hpp>
 #include <backplane/tensor/dtype.hpp>
+#include <backplane/tensor/layer_data.hpp>
 #include <backplane/tensor/memory_format.hpp>
 #include <backplane/tensor/shape.hpp>
 #include <backplane/tensor/storage.hpp>
@@ -23,10 +24,10 @@ struct TensorImpl {
   std::atomic<std::uint64_t> refs;  // one for each handle, and one_view for each view of this
   std::uint16_t backend;            // the device's, for the kernel tables
   std::uint16_t view_version;       // of the storage when this view was made, its low bits
+  bool has_autograd_data;           // the first of layer_data is the autograd layer's
   std::uint64_t keys;               // layers that want to see calls with this tensor
-  Storage* storage;  // null for meta tensors; counted, but by a view through its base
-  void* layer_data;  // the autograd layer's
-  void (*drop_layer_data)(void*);
+  Storage* storage;       // null for meta tensors; counted, but by a view through its base
+  LayerData* layer_data;  // a list, owned
   TensorImpl* view_base;  // what this is a view of, itself no view; null: of nothing. Counted.
   TensorImpl* next_free;
   std::int64_t shape[max_rank];
@@ -42,6 +43,20 @@ struct TensorImpl {
     return reinterpret_cast<TensorImpl*>(const_cast<bp_tensor*>(abi));
   }
 };
+
+// Puts the entry of the autograd layer, which has none yet, into its place; the tensor owns it.
+inline void put_autograd_data(TensorImpl& impl, LayerData* data) {
+  data->next = impl.layer_data;
+  impl.layer_data = data;
+  impl.has_autograd_data = true;
+  impl.keys |= 1ull << autograd_layer;
+}
+// Null: there is none.
+inline LayerData* autograd_data(const TensorImpl& impl) {
+  if (!impl.has_autograd_data) return nullptr;
+  if (!impl.layer_data) __builtin_unreachable();  // so that callers test the flag alone
+  return impl.layer_data;
+}
 
 // Returns a TensorImpl with refs 1, dl.shape/strides/size set, no layer data, and all else for the
 // caller to fill.
