@@ -74,7 +74,7 @@ run() {
   tar -C "$work" --no-same-owner -xzf $package || { echo "gpu.sh: no $package; run bench/gpu.sh pack where it was built"; exit 1; }
   prepare_environment
   # Tests name plugins by where these were built.
-  [ -e "$(cat "$work/built_at")" ] || { mkdir -p "$(cat "$work/built_at")" && ln -s "$work"/{bin,lib} "$(cat "$work/built_at")"; }
+  [ -e "$(cat "$work/built_at")/bin/backplane" ] || { mkdir -p "$(cat "$work/built_at")" && ln -sfn "$work/bin" "$work/lib" -t "$(cat "$work/built_at")"; }
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem --format=csv,noheader || true
   for step in ${only//,/ }; do
     echo "== $step"
@@ -126,14 +126,17 @@ step_tests() {
 }
 
 # All its tests that name the card, in as many processes as help: most of the time goes to the compiler. Suites of
-# test_cuda get a process each: some reach the plugin past the host, others lose the card.
+# test_cuda get a process each: some reach the plugin past the host, others lose the card. What takes all of the card's
+# memory goes last and alone.
 run_test() {
   local name limit=${TEST_SECONDS:-180} begin=$SECONDS suite shard
   name=$(basename "$1")
   if [ "$name" = test_cuda ]; then
     for suite in $(within 20 "$1" --gtest_list_tests | grep -E '^[^ ].*\.$'); do
-      start_test "$1" "$suite" --gtest_filter="$suite*"
+      start_test "$1" "$suite" --gtest_filter="$suite*:-*exhausted*"
     done
+    wait
+    start_test "$1" alone --gtest_filter='*exhausted*'
   else
     for shard in 0 1 2 3 4 5 6 7 8 9 10 11; do
       GTEST_TOTAL_SHARDS=12 GTEST_SHARD_INDEX=$shard start_test "$1" $shard --gtest_filter='*cuda*:*Cuda*'
