@@ -3,9 +3,9 @@
 #include <atomic>
 
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/frame.hpp>
 #include <backplane/tensor/check.hpp>
 
-#include <backplane/dispatcher/frame.hpp>
 #include "layer_table.hpp"
 
 namespace bp {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <backplane/dispatcher/generated_kernels.hpp>
 #include <backplane/dispatcher/submit.hpp>
 #include <backplane/extensions/peer.h>

@@ -4,7 +4,7 @@
 
 #include <backplane/samples/row_facts.hpp>
 
-#include "inputs/element.hpp"
+#include "inputs/draft_problem.hpp"
 
 namespace bp::conform {
 namespace {
