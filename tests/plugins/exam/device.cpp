@@ -34,6 +34,12 @@ bool unmap_large(void* block) {
   return true;
 }
 
+// Work is done in the background, one piece after the other; faults of events show only there.
+bool is_asynchronous() {
+  return exam::variant_is("background") || exam::fault_is("event_too_early") ||
+         exam::fault_is("wait_forgotten");
+}
+
 void wait_at_random() {
   static std::atomic<unsigned> state{1};
   const unsigned now = state.fetch_add(0x9E3779B9u) * 2654435761u >> 24;
@@ -45,7 +51,7 @@ void wait_at_random() {
 bp::Status Device::describe(uint32_t, bp::DeviceInfo& info) {
   info.set_name("software device under examination");
   info.flags = BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_REAL_ADDRESSES;
-  if (!exam::variant_is("background")) info.flags |= BP_DEVICE_SYNCHRONOUS;
+  if (!is_asynchronous()) info.flags |= BP_DEVICE_SYNCHRONOUS;
   info.total_memory = uint64_t{8} << 30;
   info.offset_alignment = exam::variant_is("align_4096")      ? 4096
                           : exam::variant_is("align_element") ? 16
@@ -98,7 +104,7 @@ bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_byt
 
 bp::Status Device::submit(Queue* queue, Work work) {
   if (exam::variant_is("delays")) wait_at_random();
-  if (exam::variant_is("background")) return queue_of(queue).submit(std::move(work));
+  if (is_asynchronous()) return queue_of(queue).submit(std::move(work));
   const Outcome outcome = work();
   return outcome.code == BP_OK ? bp::Status(bp::ok) : bp::error(outcome.code, "%s", outcome.text);
 }
