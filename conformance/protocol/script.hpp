@@ -66,6 +66,14 @@ Json direct_arguments(const Problem& problem, int first);
 Json tensor_step(const Laid& laid, int object, bool wants_gradient);
 // A call of the problem's row, whose tensors are the objects 0 and up; its results become `first_result` and up.
 Json row_step(const Problem& problem, int first_result);
+// Of the direct lane. A tensor's memory; `writes`: with its values, of a sparse one element by element.
+Json allocate_step(int object, std::uint64_t bytes, std::uint64_t alignment = 1);
+Json write_step(int object, std::uint64_t offset, std::vector<std::uint8_t> bytes);
+Json read_step(int object, std::uint64_t offset, std::uint64_t count);
+void add_memory(Json& steps, const Laid& laid, int object, bool writes);
+// A call of the problem's row by a kernel; the outputs lie in these objects.
+Json call_step(const Problem& problem, const std::vector<Laid>& outputs,
+               const std::vector<int>& objects);
 // "f32", "complex64": a dtype in scripts and names; dtype_from_name reads it.
 const char* dtype_word(Dtype dtype);
 

@@ -44,6 +44,18 @@ Json direct_tensor(const Laid& laid, int object) {
           {"strides", laid.strides}};
 }
 
+// Each element of a sparse tensor: its offset in the memory, and its bytes.
+std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>> sparse_pieces(const Laid& laid) {
+  std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>> pieces;
+  auto from = laid.storage.begin();
+  for (const std::uint64_t offset : sparse_offsets(laid)) {
+    const auto end = from + itemsize(laid.dtype);
+    pieces.push_back({offset, {from, end}});
+    from = end;
+  }
+  return pieces;
+}
+
 template <class F> Json arguments_json(const Problem& problem, F&& tensor_json) {
   Json list = Json::array();
   for (const Argument& argument : problem.arguments) {
@@ -97,13 +109,44 @@ Json tensor_step(const Laid& laid, int object, bool wants_gradient) {
   }
   step["sparse"] = laid.sparse_bytes;
   step["pieces"] = Json::array();
-  const std::vector<std::uint64_t> offsets = sparse_offsets(laid);
-  const std::size_t size = itemsize(laid.dtype);
-  for (std::size_t i = 0; i < offsets.size(); ++i) {
-    const auto from = laid.storage.begin() + static_cast<std::ptrdiff_t>(i * size);
-    step["pieces"].push_back(
-        {offsets[i], Json::binary({from, from + static_cast<std::ptrdiff_t>(size)})});
-  }
+  for (auto& [offset, bytes] : sparse_pieces(laid))
+    step["pieces"].push_back({offset, Json::binary(std::move(bytes))});
+  return step;
+}
+
+Json allocate_step(int object, std::uint64_t bytes, std::uint64_t alignment) {
+  return {{"do", "allocate"}, {"object", object}, {"bytes", bytes}, {"alignment", alignment}};
+}
+
+Json write_step(int object, std::uint64_t offset, std::vector<std::uint8_t> bytes) {
+  return {{"do", "write"},
+          {"object", object},
+          {"offset", offset},
+          {"bytes", Json::binary(std::move(bytes))}};
+}
+
+Json read_step(int object, std::uint64_t offset, std::uint64_t count) {
+  return {{"do", "read"}, {"object", object}, {"offset", offset}, {"count", count}};
+}
+
+void add_memory(Json& steps, const Laid& laid, int object, bool writes) {
+  const bool is_sparse = laid.sparse_bytes != 0;
+  steps.push_back(allocate_step(object, is_sparse ? laid.sparse_bytes : laid.storage.size(), 64));
+  if (is_sparse) steps.back()["sparse"] = true;
+  if (!writes || laid.storage.empty()) return;
+  if (!is_sparse) return steps.push_back(write_step(object, 0, laid.storage));
+  for (auto& [offset, bytes] : sparse_pieces(laid))
+    steps.push_back(write_step(object, offset, std::move(bytes)));
+}
+
+Json call_step(const Problem& problem, const std::vector<Laid>& outputs,
+               const std::vector<int>& objects) {
+  Json step = {{"do", "call"},
+               {"op", problem.op->name()},
+               {"args", direct_arguments(problem, 0)},
+               {"outputs", Json::array()}};
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    step["outputs"].push_back(direct_tensor(outputs[i], objects.at(i)));
   return step;
 }
 

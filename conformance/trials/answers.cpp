@@ -62,6 +62,10 @@ std::string message_of(const Json& result) {
   return result.value("message", std::string());
 }
 
+std::string error_of(const Json& result) {
+  return fmt::format("error {}: {}", code_of(result), message_of(result));
+}
+
 bool is_refused(const Json& result) {
   return message_of(result).find("no declared kernel takes this call") != std::string::npos;
 }
@@ -121,6 +125,16 @@ void fail_with(Verdict& verdict, const std::string& why) {
   if (verdict.outcome == Outcome::fail) return;
   verdict.outcome = Outcome::fail;
   verdict.why = why;
+}
+
+bool has_succeeded(Verdict& verdict, const Json& result) {
+  if (code_of(result) != BP_OK && code_of(result) != BP_UNSUPPORTED)
+    fail_with(verdict, error_of(result));
+  if (code_of(result) == BP_UNSUPPORTED && verdict.outcome == Outcome::pass) {
+    verdict.outcome = Outcome::unsupported;
+    verdict.why = message_of(result);
+  }
+  return code_of(result) == BP_OK;
 }
 
 std::string served_rung(const Json& result, const std::string& op) {

@@ -20,6 +20,8 @@ std::size_t add_step(Json& script, Json step);
 const Json& result_of(const Json& answer, std::size_t step);
 int code_of(const Json& result);
 std::string message_of(const Json& result);
+// "error 1: ..."
+std::string error_of(const Json& result);
 // Did every kernel's `supports` say no, as it may to a problem as small as this one?
 bool is_refused(const Json& result);
 const std::vector<unsigned char>* bytes_of(const Json& result);
@@ -33,6 +35,8 @@ std::string complaint_of(const Json& answer, const std::vector<int>& written = {
 
 // Keeps the first failure.
 void fail_with(Verdict& verdict, const std::string& why);
+// If the call failed, the verdict says so: "unsupported" or a failure.
+bool has_succeeded(Verdict& verdict, const Json& result);
 
 // The worst rung among those that served: that of the row itself where it is counted.
 std::string served_rung(const Json& result, const std::string& op);

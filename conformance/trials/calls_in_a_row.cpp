@@ -2,19 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "inputs/layouts.hpp"
-
 namespace bp::conform {
-
-Chain::Chain(const Case& one, const Subject& subject)
-    : one_(one), subject_(subject), problem_(make_problem(one)) {}
 
 Json Chain::script(int index) {
   Json script = new_script(one_, index);
   calls_.clear();
   next_object_ = 1000;
-  for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
-    add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
+  add_tensors(script);
   row_ = add_step(script, row_step(problem_, first_result));
   build(script);
   return script;
@@ -42,8 +36,7 @@ const std::vector<unsigned char>* Chain::take_values(Verdict& verdict, const Jso
   if (bytes)
     seen_.push_back(*bytes);
   else
-    fail_with(verdict, fmt::format("{} cannot be read: error {}: {}", what, code_of(result),
-                                   message_of(result)));
+    fail_with(verdict, fmt::format("{} cannot be read: {}", what, error_of(result)));
   return bytes;
 }
 
@@ -51,18 +44,11 @@ const std::vector<unsigned char>* Chain::take_values(Verdict& verdict, const Jso
 bool Chain::judge_calls(Verdict& verdict, const Json& answer) const {
   if (const std::string complaint = complaint_of(answer); !complaint.empty())
     fail_with(verdict, complaint);
-  const Json& row = result_of(answer, row_);
-  if (code_of(row) == BP_UNSUPPORTED && verdict.outcome == Outcome::pass) {
-    verdict.outcome = Outcome::unsupported;
-    verdict.why = message_of(row);
-  } else if (code_of(row) != BP_OK) {
-    fail_with(verdict, fmt::format("error {}: {}", code_of(row), message_of(row)));
-  }
+  has_succeeded(verdict, result_of(answer, row_));
   for (const std::size_t call : calls_)
     if (const Json& result = result_of(answer, call);
         code_of(result) != BP_OK && verdict.outcome == Outcome::pass)
-      fail_with(verdict, fmt::format("the call alone succeeds; after it, error {}: {}",
-                                     code_of(result), message_of(result)));
+      fail_with(verdict, "the call alone succeeds; after it, " + error_of(result));
   return verdict.outcome == Outcome::pass;
 }
 

@@ -5,25 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "trials/answers.hpp"
+#include "trials/row_trials.hpp"
 
 namespace bp::conform {
 
-class Chain : public Trial {
+class Chain : public RowTrial {
  public:
   Json script(int index) final;
   Verdict judge(const std::vector<Json>& answers) final;
 
  protected:
-  Chain(const Case& one, const Subject& subject);
+  using RowTrial::RowTrial;
 
   // Adds what follows the row's own call.
   virtual void build(Json& script) = 0;
   // All calls have succeeded.
   virtual void judge_values(Verdict& verdict, const Json& answer) = 0;
 
-  std::size_t num_results() const { return problem_.op->schema->returns.size(); }
-  static constexpr int first_result = 200;  // of the row's own call; tensors are 0 and up
   int new_object() { return next_object_++; }
   // A call of any row, whose results become new objects.
   std::vector<int> add_call(Json& script, const std::string& op, Json arguments,
@@ -33,10 +31,6 @@ class Chain : public Trial {
   // Takes the bytes into the verdict's hash; null, and a failure, where there are none.
   const std::vector<unsigned char>* take_values(Verdict& verdict, const Json& answer,
                                                 std::size_t step, const std::string& what);
-
-  Case one_;
-  const Subject& subject_;
-  Problem problem_;
 
  private:
   bool judge_calls(Verdict& verdict, const Json& answer) const;

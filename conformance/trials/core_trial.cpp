@@ -2,30 +2,25 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <backplane/tensor/error.hpp>
 #include <backplane/tensor/shape.hpp>
 
 #include "inputs/element.hpp"
 #include "inputs/layouts.hpp"
 #include "judge/calls.hpp"
-#include "trials/answers.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
 
-constexpr int first_given = 100;   // objects: outputs that the call writes into
-constexpr int first_result = 200;  // results
+constexpr int first_given = 100;  // objects: outputs that the call writes into
 constexpr int stream_object = 300;
 
-class CoreTrial : public Trial {
+class CoreTrial : public RowTrial {
  public:
-  CoreTrial(const Case& one, const Subject& subject)
-      : one_(one), subject_(subject), problem_(make_problem(one)) {
+  CoreTrial(const Case& one, const Subject& subject) : RowTrial(one, subject) {
     const bool writes = one.form == "out" || one.form == "in_place";
     if (writes && problem_.outputs.empty())
-      throw_error(ErrorClass::bad_argument,
-                  "case '" + name_of(one) + "': the row cannot write into a given tensor");
+      refuse_case(one, "the row cannot write into a given tensor");
     if (one.form != "out") return;
     for (const OutputSpec& spec : problem_.outputs)
       given_.push_back(lay_out(spec.dtype, IntList(spec.shape).to_vector(), "step2", one.seed));
@@ -34,8 +29,7 @@ class CoreTrial : public Trial {
   Json script(int index) override {
     Json script = new_script(one_, index);
     steps_ = {};
-    for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
-      add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
+    add_tensors(script);
     if (one_.form == "recycled") {
       add_call_and_release(script);
       for (const int object : running_statistics())  // which that call has moved on
@@ -62,8 +56,6 @@ class CoreTrial : public Trial {
     return script;
   }
 
-  void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
-
   Verdict judge(const std::vector<Json>& answers) override {
     Verdict verdict;
     verdict.rung = served_rung(result_of(answers.at(0), steps_.row), one_.op);
@@ -82,13 +74,9 @@ class CoreTrial : public Trial {
     std::vector<std::size_t> values, storages, running;
   };
 
-  bool uses_stream() const { return one_.form == "stream" && subject_.has_streams; }
-  std::size_t num_results() const { return problem_.op->schema->returns.size(); }
-
   int result_object(std::size_t i) const {
-    const int number = static_cast<int>(i);
     if (one_.form == "in_place" && i == 0) return problem_.arguments[0].tensors[0];
-    return given_.empty() ? first_result + number : first_given + number;
+    return object_at(given_.empty() ? first_result : first_given, i);
   }
 
   // Batch norm's: the call brings them up to date.
@@ -105,7 +93,7 @@ class CoreTrial : public Trial {
     add_step(script, {{"do", "host"}, {"recycle", true}});
     add_step(script, own_row_step());
     for (std::size_t i = 0; i < num_results(); ++i)
-      add_step(script, {{"do", "release"}, {"object", first_result + static_cast<int>(i)}});
+      add_step(script, {{"do", "release"}, {"object", object_at(first_result, i)}});
   }
 
   // Outputs that are there already, full of poison, with gaps.
@@ -114,7 +102,7 @@ class CoreTrial : public Trial {
       const auto poison =
           static_cast<unsigned char>(given_[i].dtype == boolean ? index : poisons[index]);
       given_[i].storage.assign(given_[i].storage.size(), poison);
-      add_step(script, tensor_step(given_[i], first_given + static_cast<int>(i), false));
+      add_step(script, tensor_step(given_[i], object_at(first_given, i), false));
     }
   }
 
@@ -133,13 +121,7 @@ class CoreTrial : public Trial {
       return fail_with(verdict, complaint);
     const Json& row = result_of(answer, steps_.row);
     if (!expected_.error.empty()) return judge_error(verdict, row);
-    if (code_of(row) == BP_UNSUPPORTED) {
-      if (verdict.outcome == Outcome::pass) verdict.why = message_of(row);
-      if (verdict.outcome == Outcome::pass) verdict.outcome = Outcome::unsupported;
-      return;
-    }
-    if (code_of(row) != BP_OK)
-      return fail_with(verdict, fmt::format("error {}: {}", code_of(row), message_of(row)));
+    if (!has_succeeded(verdict, row)) return;
     if (expected_.results.size() != num_results())
       return fail_with(verdict, fmt::format("the suite expects {} results, the row has {}",
                                             expected_.results.size(), num_results()));
@@ -212,8 +194,7 @@ class CoreTrial : public Trial {
     const Json& result = result_of(answer, steps_.values[i]);
     const std::vector<unsigned char>* bytes = bytes_of(result);
     if (!bytes)
-      return fail_with(verdict, fmt::format("result {} cannot be read: error {}: {}", i,
-                                            code_of(result), message_of(result)));
+      return fail_with(verdict, fmt::format("result {} cannot be read: {}", i, error_of(result)));
     const ExpectedTensor& expected = expected_.results[i];
     if (run == 0) {
       first_.push_back(*bytes);
@@ -258,12 +239,8 @@ class CoreTrial : public Trial {
             fmt::format("byte {} of the output's memory, between its elements, was written", at));
   }
 
-  Case one_;
-  const Subject& subject_;
-  Problem problem_;
   std::vector<Laid> given_;
   Steps steps_;
-  Expected expected_;
   std::vector<std::vector<unsigned char>> first_;
   bool agree_ = true;
 };

@@ -1,13 +1,9 @@
 // A kernel called as the core calls it, with nothing of the core between.
 #include <fmt/format.h>
 
-#include <backplane/tensor/error.hpp>
-#include <backplane/tensor/shape.hpp>
-
 #include "cases/kernels.hpp"
 #include "inputs/element.hpp"
 #include "inputs/layouts.hpp"
-#include "trials/answers.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
@@ -16,43 +12,34 @@ namespace {
 constexpr int first_direct_output = 100;
 constexpr int direct_stream = 300;
 
-std::uint64_t bytes_behind(const Laid& laid) {
-  return laid.sparse_bytes ? laid.sparse_bytes : laid.storage.size();
-}
-
-class DirectTrial : public Trial {
+class DirectTrial : public RowTrial {
  public:
-  DirectTrial(const Case& one, const Subject& subject)
-      : one_(one), subject_(subject), asked_(make_problem(one)) {
-    if (!make_direct_call(one, asked_, subject, call_))
-      throw_error(ErrorClass::bad_argument,
-                  "case '" + name_of(one) + "': no kernel that the plugin declares gets this call");
+  DirectTrial(const Case& one, const Subject& subject) : RowTrial(one, subject) {
+    if (!make_direct_call(one, problem_, subject, call_))
+      refuse_case(one, "no kernel that the plugin declares gets this call");
+    for (std::size_t i = 0; i < call_.outputs.size(); ++i)
+      objects_.push_back(call_.in_place_of >= 0 ? call_.in_place_of
+                                                : object_at(first_direct_output, i));
   }
 
   Json script(int index) override {
     Json script = new_script(one_, index);
     reads_.clear();
     for (std::size_t i = 0; i < call_.problem.tensors.size(); ++i)
-      add_memory(script, call_.problem.tensors[i], static_cast<int>(i));
+      add_memory(script["steps"], call_.problem.tensors[i], object_at(0, i), true);
     for (std::size_t i = 0; i < call_.outputs.size(); ++i)
-      if (call_.in_place_of < 0 && !call_.is_allocated_by_kernel()) {
-        const std::uint64_t bytes = bytes_behind(call_.outputs[i]);
-        add_step(script, {{"do", "allocate"},
-                          {"object", output_object(i)},
-                          {"bytes", bytes},
-                          {"alignment", 64}});
-        if (call_.outputs[i].sparse_bytes) script["steps"].back()["sparse"] = true;
-      }
+      if (call_.in_place_of < 0 && !call_.is_allocated_by_kernel())
+        add_memory(script["steps"], call_.outputs[i], objects_[i], false);
     if (uses_stream()) add_step(script, {{"do", "stream"}, {"object", direct_stream}});
-    Json step = call_step();
+    Json step = call_step(call_.problem, call_.outputs, objects_);
+    if (uses_stream()) step["stream"] = direct_stream;
+    if (const int kernel = place_of_kernel(one_, subject_); kernel >= 0) step["kernel"] = kernel;
     if (one_.form == "recycled")
       add_step(script, step);  // into the same memory, which then is no poison any more
     call_at_ = add_step(script, std::move(step));
     for (std::size_t i = 0; i < call_.outputs.size(); ++i) add_reads(script, i);
     return script;
   }
-
-  void prepare() override { expected_ = expect_call(asked_, one_, subject_.numerics, false); }
 
   Verdict judge(const std::vector<Json>& answers) override {
     Verdict verdict;
@@ -63,72 +50,17 @@ class DirectTrial : public Trial {
   }
 
  private:
-  bool uses_stream() const { return one_.form == "stream" && subject_.has_streams; }
-  int output_object(std::size_t i) const {
-    return call_.in_place_of >= 0 ? call_.in_place_of : first_direct_output + static_cast<int>(i);
-  }
-
-  static void add_memory(Json& script, const Laid& laid, int object) {
-    Json step = {
-        {"do", "allocate"}, {"object", object}, {"bytes", bytes_behind(laid)}, {"alignment", 64}};
-    if (!laid.sparse_bytes) {
-      add_step(script, std::move(step));
-      add_step(script, {{"do", "write"},
-                        {"object", object},
-                        {"offset", 0},
-                        {"bytes", Json::binary(laid.storage)}});
-      return;
-    }
-    step["sparse"] = true;
-    add_step(script, std::move(step));
-    const std::vector<std::uint64_t> offsets = sparse_offsets(laid);
-    const std::size_t size = itemsize(laid.dtype);
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-      const auto from = laid.storage.begin() + static_cast<std::ptrdiff_t>(i * size);
-      add_step(script, {{"do", "write"},
-                        {"object", object},
-                        {"offset", offsets[i]},
-                        {"bytes", Json::binary({from, from + static_cast<std::ptrdiff_t>(size)})}});
-    }
-  }
-
-  Json call_step() const {
-    Json step = {{"do", "call"},
-                 {"op", one_.op},
-                 {"args", direct_arguments(call_.problem, 0)},
-                 {"outputs", Json::array()},
-                 {"synchronize", true}};
-    for (std::size_t i = 0; i < call_.outputs.size(); ++i) {
-      const Laid& laid = call_.outputs[i];
-      step["outputs"].push_back(
-          {{"object", output_object(i)},
-           {"offset", static_cast<std::uint64_t>(laid.offset) * itemsize(laid.dtype)},
-           {"dtype", short_name(laid.dtype)},
-           {"shape", laid.shape},
-           {"strides", laid.strides}});
-    }
-    if (uses_stream()) step["stream"] = direct_stream;
-    if (const int kernel = place_of_kernel(one_, subject_); kernel >= 0) step["kernel"] = kernel;
-    return step;
-  }
-
   // All of the output's memory, or of a sparse one each element.
   void add_reads(Json& script, std::size_t i) {
     const Laid& laid = call_.outputs[i];
     std::vector<std::size_t>& reads = reads_.emplace_back();
     if (!laid.sparse_bytes) {
       const std::uint64_t count = laid.storage.size();
-      if (count != 0)
-        reads.push_back(add_step(
-            script,
-            {{"do", "read"}, {"object", output_object(i)}, {"offset", 0}, {"count", count}}));
+      if (count != 0) reads.push_back(add_step(script, read_step(objects_[i], 0, count)));
       return;
     }
     for (const std::uint64_t offset : sparse_offsets(laid))
-      reads.push_back(add_step(script, {{"do", "read"},
-                                        {"object", output_object(i)},
-                                        {"offset", offset},
-                                        {"count", itemsize(laid.dtype)}}));
+      reads.push_back(add_step(script, read_step(objects_[i], offset, itemsize(laid.dtype))));
   }
 
   void judge_run(Verdict& verdict, const Json& answer, std::size_t run) {
@@ -144,8 +76,7 @@ class DirectTrial : public Trial {
       return fail_with(verdict,
                        "declares that it takes the call, and then says that it cannot "
                        "(UNSUPPORTED): declare less, or give it a `supports`");
-    if (code_of(result) != BP_OK)
-      return fail_with(verdict, fmt::format("error {}: {}", code_of(result), message_of(result)));
+    if (!has_succeeded(verdict, result)) return;
     if (result.value("fault", std::uint64_t{0}) != 0)
       return fail_with(verdict, "reports a bad index among good ones");
     if (expected_.results.size() < call_.outputs.size())
@@ -195,11 +126,8 @@ class DirectTrial : public Trial {
     judge_result(verdict, elements, expected_.results[i], fmt::format("output {}", i));
   }
 
-  Case one_;
-  const Subject& subject_;
-  Problem asked_;
   DirectProblem call_;
-  Expected expected_;
+  std::vector<int> objects_;  // of the outputs
   std::size_t call_at_ = 0;
   std::vector<std::vector<std::size_t>> reads_;
   std::vector<std::vector<unsigned char>> first_;

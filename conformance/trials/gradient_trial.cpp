@@ -2,30 +2,23 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include <backplane/tensor/error.hpp>
-
 #include "inputs/element.hpp"
 #include "inputs/layouts.hpp"
-#include "trials/answers.hpp"
 #include "trials/gradient_identity.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
 
-constexpr int first_row_result = 200;
 constexpr int first_cotangent = 400;
 constexpr int first_gradient = 500;
 
-class GradientTrial : public Trial {
+class GradientTrial : public RowTrial {
  public:
-  GradientTrial(const Case& one, const Subject& subject)
-      : one_(one), subject_(subject), problem_(make_problem(one)) {
+  GradientTrial(const Case& one, const Subject& subject) : RowTrial(one, subject) {
     for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
       if (takes_part(problem_, i)) inputs_.push_back(static_cast<int>(i));
-    if (inputs_.empty())
-      throw_error(ErrorClass::bad_argument,
-                  "case '" + name_of(one) + "': no tensor has a derivative");
+    if (inputs_.empty()) refuse_case(one, "no tensor has a derivative");
     // The gradients that backward starts with are needed for the script, and cost the same there.
     expected_ = expect_call(problem_, one_, subject_.numerics, true);
     cotangents_ = cotangents(expected_, one_);
@@ -37,28 +30,26 @@ class GradientTrial : public Trial {
     for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
       add_step(script,
                tensor_step(problem_.tensors[i], static_cast<int>(i), takes_part(problem_, i)));
-    const std::size_t num_results = problem_.op->schema->returns.size();
-    steps_.row = add_step(script, row_step(problem_, first_row_result));
+    steps_.row = add_step(script, row_step(problem_, first_result));
     Json backward = {{"do", "backward"},
                      {"results", Json::array()},
                      {"cotangents", Json::array()},
                      {"inputs", inputs_},
                      {"gradients", Json::array()}};
     std::size_t next = 0;
-    for (std::size_t i = 0; i < num_results && next < cotangents_.size(); ++i) {
+    for (std::size_t i = 0; i < num_results() && next < cotangents_.size(); ++i) {
       if (!is_floating(expected_.results[i].dtype) && !is_complex(expected_.results[i].dtype))
         continue;
-      add_step(script,
-               tensor_step(cotangents_[next], first_cotangent + static_cast<int>(next), false));
-      backward["results"].push_back(first_row_result + static_cast<int>(i));
-      backward["cotangents"].push_back(first_cotangent + static_cast<int>(next++));
+      add_step(script, tensor_step(cotangents_[next], object_at(first_cotangent, next), false));
+      backward["results"].push_back(object_at(first_result, i));
+      backward["cotangents"].push_back(object_at(first_cotangent, next++));
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i)
-      backward["gradients"].push_back(first_gradient + static_cast<int>(i));
+      backward["gradients"].push_back(object_at(first_gradient, i));
     steps_.backward = add_step(script, std::move(backward));
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       steps_.values.push_back(
-          add_step(script, {{"do", "values"}, {"object", first_gradient + static_cast<int>(i)}}));
+          add_step(script, {{"do", "values"}, {"object", object_at(first_gradient, i)}}));
     return script;
   }
 
@@ -85,20 +76,12 @@ class GradientTrial : public Trial {
     if (verdict.outcome != Outcome::pass) return;
     if (const std::string complaint = complaint_of(answer); !complaint.empty())
       return fail_with(verdict, complaint);
-    for (const std::size_t step : {steps_.row, steps_.backward}) {
-      const Json& result = result_of(answer, step);
-      if (code_of(result) == BP_OK) continue;
-      if (code_of(result) != BP_UNSUPPORTED)
-        return fail_with(verdict, fmt::format("error {}: {}", code_of(result), message_of(result)));
-      verdict.outcome = Outcome::unsupported;
-      verdict.why = message_of(result);
-      return;
-    }
-    const std::size_t num_results = problem_.op->schema->returns.size();
-    if (expected_.results.size() < num_results + inputs_.size())
+    for (const std::size_t step : {steps_.row, steps_.backward})
+      if (!has_succeeded(verdict, result_of(answer, step))) return;
+    if (expected_.results.size() < num_results() + inputs_.size())
       return fail_with(
           verdict, fmt::format("the suite expects {} results and gradients, the call has {} and {}",
-                               expected_.results.size(), num_results, inputs_.size()));
+                               expected_.results.size(), num_results(), inputs_.size()));
     for (std::size_t i = 0; i < inputs_.size() && verdict.outcome == Outcome::pass; ++i) {
       const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, steps_.values[i]));
       if (!bytes)
@@ -106,7 +89,7 @@ class GradientTrial : public Trial {
                                               message_of(result_of(answer, steps_.values[i]))));
       if (run == 0) {
         first_.push_back(*bytes);
-        judge_result(verdict, *bytes, expected_.results[num_results + i],
+        judge_result(verdict, *bytes, expected_.results[num_results() + i],
                      fmt::format("gradient by tensor {}", inputs_[i]));
       } else if (first_[i] != *bytes && may_agree()) {
         fail_with(verdict, "two runs give different gradients: reads memory that nobody wrote");
@@ -121,11 +104,7 @@ class GradientTrial : public Trial {
         [&](const DeclaredKernel& kernel) { return subject_.repeats_bits(kernel.op); });
   }
 
-  Case one_;
-  const Subject& subject_;
-  Problem problem_;
   std::vector<int> inputs_;
-  Expected expected_;
   std::vector<Laid> cotangents_;
   Steps steps_;
   std::string identity_;

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <backplane/core_ops/creation.hpp>
-#include <backplane/tensor/error.hpp>
 #include <backplane/tensor/views.hpp>
 
 #include "inputs/parts.hpp"
 #include "trials/calls_in_a_row.hpp"
-#include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
@@ -44,14 +42,9 @@ class PartsTrial : public Chain {
  public:
   PartsTrial(const Case& one, const Subject& subject) : Chain(one, subject) {
     const std::optional<Split> found = split_of(problem_, one.seed, one.form == "joined");
-    if (!found)
-      throw_error(ErrorClass::bad_argument, "case '" + name_of(one) +
-                                                "': the row does not compute pieces of this call "
-                                                "by themselves");
+    if (!found) refuse_case(one, "the row does not compute pieces of this call by themselves");
     split_ = *found;
   }
-
-  void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
 
  protected:
   void build(Json& script) override {
@@ -134,7 +127,6 @@ class PartsTrial : public Chain {
   }
 
   Split split_;
-  Expected expected_;
   std::vector<Check> checks_;
 };
 

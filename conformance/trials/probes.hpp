@@ -9,6 +9,13 @@
 
 namespace bp::conform {
 
+// What a step of a plan must read.
+struct Expectation {
+  std::size_t step;
+  std::vector<std::uint8_t> bytes;
+  std::string what;
+};
+
 struct ProbePlan {
   std::string lane = "direct";
   Json steps = Json::array();
@@ -21,6 +28,12 @@ struct ProbePlan {
 
   // Appends and returns the position of its result.
   std::size_t add(Json step);
+  // One script, run once: it repeats by itself, and is not to be run again in search of leaks.
+  void run_once(int timeout);
+  // No step may fail; then `next` judges.
+  void judge_after_success(std::function<std::string(const Json& answer)> next);
+  // No step may fail, and these ones must have read what they should.
+  void expect_reads(std::vector<Expectation> reads);
 };
 
 struct Probe {
@@ -28,11 +41,6 @@ struct Probe {
   std::vector<std::string> (*variants)(const Subject& subject, int profile);
   ProbePlan (*plan)(const std::string& variant, const Subject& subject);
 };
-
-std::vector<Case> cases_of_probes(const char* family, const std::vector<Probe>& probes,
-                                  const Subject& subject, int profile);
-std::unique_ptr<Trial> make_probe(const char* family, const std::vector<Probe>& probes,
-                                  const Case& one, const Subject& subject);
 
 // The families, each in its file.
 const std::vector<Probe>& load_probes();
@@ -48,14 +56,15 @@ const std::vector<Probe>& together_probes();
 
 // Bytes that differ from their neighbours and for each seed.
 std::vector<std::uint8_t> pattern_bytes(std::size_t count, unsigned seed);
-Json allocate_step(int object, std::uint64_t bytes, std::uint64_t alignment = 1);
-Json write_step(int object, std::uint64_t offset, std::vector<std::uint8_t> bytes);
-Json read_step(int object, std::uint64_t offset, std::uint64_t count);
 Json copy_step(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
                std::uint64_t count, int stream = 0);
 Json fill_step(int object, std::uint64_t offset, std::uint64_t count,
                std::vector<std::uint8_t> pattern, int stream = 0);
 Json simple_step(const char* what, int stream = 0);
+Json object_step(const char* what, int object);  // "stream", "event", "release"
+// "record", "wait"
+Json event_step(const char* what, int event, int stream);
+Json raw_allocate_step(std::uint64_t bytes, std::uint64_t alignment);
 
 // "step 3 (copy): BP_INTERNAL ..." for the first step that failed; empty if none did.
 std::string first_failure(const Json& answer, const Json& steps);

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <backplane/tensor/error.hpp>
-
+#include "inputs/draft_problem.hpp"
 #include "trials/answers.hpp"
 #include "trials/probes.hpp"
 
@@ -53,48 +52,60 @@ std::size_t ProbePlan::add(Json step) {
   return steps.size() - 1;
 }
 
-std::vector<Case> cases_of_probes(const char* family, const std::vector<Probe>& probes,
-                                  const Subject& subject, int profile) {
-  std::vector<Case> cases;
-  for (const Probe& probe : probes)
-    for (const std::string& variant : probe.variants(subject, profile)) {
-      Case one;
-      one.lane = Lane::probe;
-      one.op = fmt::format("{}.{}", family, probe.name);
-      one.shape = variant;
-      cases.push_back(std::move(one));
-    }
-  return cases;
+void ProbePlan::run_once(int timeout) {
+  scripts = 1;
+  once = true;
+  timeout_seconds = timeout;
 }
 
-std::unique_ptr<Trial> make_probe(const char* family, const std::vector<Probe>& probes,
-                                  const Case& one, const Subject& subject) {
-  for (const Probe& probe : probes)
-    if (one.op == fmt::format("{}.{}", family, probe.name))
-      return std::make_unique<ProbeTrial>(one, probe.plan(one.shape, subject));
-  throw_error(ErrorClass::bad_argument,
-              fmt::format("case '{}': the family '{}' has no such probe", name_of(one), family));
+void ProbePlan::judge_after_success(std::function<std::string(const Json&)> next) {
+  judge = [steps_of = steps, next = std::move(next)](const Json& answer) {
+    const std::string failure = first_failure(answer, steps_of);
+    return failure.empty() ? next(answer) : failure;
+  };
 }
 
-#define BP_FAMILY(word, level, probes)                              \
-  {                                                                 \
-    word, level,                                                    \
-        [](const Subject& subject, int profile) {                   \
-          return cases_of_probes(word, probes(), subject, profile); \
-        },                                                          \
-        [](const Case& one, const Subject& subject) {               \
-          return make_probe(word, probes(), one, subject);          \
-        }                                                           \
-  }
+void ProbePlan::expect_reads(std::vector<Expectation> reads) {
+  judge_after_success([reads = std::move(reads)](const Json& answer) -> std::string {
+    for (const Expectation& each : reads)
+      if (std::string why = differs(answer, each.step, each.bytes, each.what); !why.empty())
+        return why;
+    return {};
+  });
+}
+
 const std::vector<ProbeFamily>& probe_families() {
   static const std::vector<ProbeFamily> families = {
-      BP_FAMILY("load", 0, load_probes),         BP_FAMILY("memory", 1, memory_probes),
-      BP_FAMILY("stream", 1, stream_probes),     BP_FAMILY("async", 1, async_probes),
-      BP_FAMILY("negative", 1, negative_probes), BP_FAMILY("counters", 5, counter_probes),
-      BP_FAMILY("stress", 5, stress_probes),     BP_FAMILY("together", 5, together_probes)};
+      {"load", 0, load_probes},         {"memory", 1, memory_probes},
+      {"stream", 1, stream_probes},     {"async", 1, async_probes},
+      {"negative", 1, negative_probes}, {"counters", 5, counter_probes},
+      {"stress", 5, stress_probes},     {"together", 5, together_probes}};
   return families;
 }
-#undef BP_FAMILY
+
+std::vector<Case> ProbeFamily::cases(const Subject& subject, int profile) const {
+  std::vector<Case> all;
+  for (const Probe& probe : probes())
+    for (const std::string& variant : probe.variants(subject, profile)) {
+      Case& one = all.emplace_back();
+      one.lane = Lane::probe;
+      one.op = fmt::format("{}.{}", name, probe.name);
+      one.shape = variant;
+    }
+  return all;
+}
+
+std::unique_ptr<Trial> make_probe(const Case& one, const Subject& subject) {
+  const std::string word = one.op.substr(0, one.op.find('.'));
+  for (const ProbeFamily& family : probe_families()) {
+    if (word != family.name) continue;
+    for (const Probe& probe : family.probes())
+      if (one.op == fmt::format("{}.{}", word, probe.name))
+        return std::make_unique<ProbeTrial>(one, probe.plan(one.shape, subject));
+    refuse_case(one, "the family '" + word + "' has no such probe");
+  }
+  refuse_case(one, "there is no family '" + word + "' of probes");
+}
 
 std::vector<std::uint8_t> pattern_bytes(std::size_t count, unsigned seed) {
   std::vector<std::uint8_t> bytes(count);
@@ -106,18 +117,6 @@ std::vector<std::uint8_t> pattern_bytes(std::size_t count, unsigned seed) {
   return bytes;
 }
 
-Json allocate_step(int object, std::uint64_t bytes, std::uint64_t alignment) {
-  return {{"do", "allocate"}, {"object", object}, {"bytes", bytes}, {"alignment", alignment}};
-}
-Json write_step(int object, std::uint64_t offset, std::vector<std::uint8_t> bytes) {
-  return {{"do", "write"},
-          {"object", object},
-          {"offset", offset},
-          {"bytes", Json::binary(std::move(bytes))}};
-}
-Json read_step(int object, std::uint64_t offset, std::uint64_t count) {
-  return {{"do", "read"}, {"object", object}, {"offset", offset}, {"count", count}};
-}
 Json copy_step(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
                std::uint64_t count, int stream) {
   return {{"do", "copy"},
@@ -140,13 +139,22 @@ Json fill_step(int object, std::uint64_t offset, std::uint64_t count,
 Json simple_step(const char* what, int stream) {
   return {{"do", what}, {"stream", stream}};
 }
+Json object_step(const char* what, int object) {
+  return {{"do", what}, {"object", object}};
+}
+Json event_step(const char* what, int event, int stream) {
+  return {{"do", what}, {"event", event}, {"stream", stream}};
+}
+Json raw_allocate_step(std::uint64_t bytes, std::uint64_t alignment) {
+  return {{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", alignment}};
+}
 
 std::string first_failure(const Json& answer, const Json& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Json& result = result_of(answer, i);
     if (code_of(result) != BP_OK)
-      return fmt::format("step {} ({}): error {}: {}", i, steps[i]["do"].get<std::string>(),
-                         code_of(result), message_of(result));
+      return fmt::format("step {} ({}): {}", i, steps[i]["do"].get<std::string>(),
+                         error_of(result));
   }
   return {};
 }

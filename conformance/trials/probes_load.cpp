@@ -13,32 +13,31 @@ namespace {
 ProbePlan bare_plan(Json step, std::function<std::string(const Json& result)> judge) {
   ProbePlan plan;
   plan.lane = "bare";
-  plan.scripts = 1;
-  plan.once = true;
+  plan.run_once(20);
   plan.add(std::move(step));
   plan.judge = [judge = std::move(judge)](const Json& answer) -> std::string {
     const Json& result = result_of(answer, 0);
-    if (code_of(result) != BP_OK)
-      return fmt::format("error {}: {}", code_of(result), message_of(result));
-    return judge(result);
+    return code_of(result) == BP_OK ? judge(result) : error_of(result);
   };
   return plan;
+}
+
+std::string first_warning(const Json& result, std::initializer_list<const char*> rules) {
+  for (const char* rule : rules)
+    if (result["warnings"].contains(rule)) return result["warnings"][rule].get<std::string>();
+  return {};
 }
 
 ProbePlan lint(const std::string&, const Subject&) {
   return bare_plan({{"do", "lint"}}, [](const Json& result) -> std::string {
     if (!result["refused"].empty()) return result["refused"][0].get<std::string>();
-    for (const char* rule : {"executable-stack", "text-relocations", "missing-dependency"})
-      if (result["warnings"].contains(rule)) return result["warnings"][rule].get<std::string>();
-    return {};
+    return first_warning(result, {"executable-stack", "text-relocations", "missing-dependency"});
   });
 }
 
 ProbePlan exports(const std::string&, const Subject&) {
-  return bare_plan({{"do", "lint"}}, [](const Json& result) -> std::string {
-    for (const char* rule : {"other-exports", "unique-symbols"})
-      if (result["warnings"].contains(rule)) return result["warnings"][rule].get<std::string>();
-    return {};
+  return bare_plan({{"do", "lint"}}, [](const Json& result) {
+    return first_warning(result, {"other-exports", "unique-symbols"});
   });
 }
 

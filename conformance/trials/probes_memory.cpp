@@ -13,23 +13,6 @@ namespace {
 constexpr std::uint64_t odd_counts[] = {1,  2,  3,  5,   7,   8,   15,  16,   17,   31,  33,
                                         63, 64, 65, 127, 129, 255, 257, 1000, 4095, 4097};
 
-// What must be read at the end of a plan: steps and their bytes.
-struct Expectation {
-  std::size_t step;
-  std::vector<std::uint8_t> bytes;
-  std::string what;
-};
-
-void expect_reads(ProbePlan& plan, std::vector<Expectation> reads) {
-  plan.judge = [steps = plan.steps, reads = std::move(reads)](const Json& answer) -> std::string {
-    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
-    for (const Expectation& each : reads)
-      if (std::string why = differs(answer, each.step, each.bytes, each.what); !why.empty())
-        return why;
-    return {};
-  };
-}
-
 std::vector<std::string> sizes(const Subject&, int profile) {
   std::vector<std::string> names = {"1",    "2",    "3",    "63",    "64",      "65",
                                     "4095", "4096", "4097", "65537", "1048576", "1048577"};
@@ -52,7 +35,7 @@ ProbePlan allocate(const std::string& variant, const Subject&) {
     reads.back().step = offset;
   }
   for (Expectation& each : reads) each.step = plan.add(read_step(1, each.step, piece));
-  expect_reads(plan, std::move(reads));
+  plan.expect_reads(std::move(reads));
   return plan;
 }
 
@@ -65,18 +48,16 @@ ProbePlan alignment(const std::string& variant, const Subject& subject) {
   const bool shows =
       (subject.device_flags & (BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE)) != 0;
   ProbePlan plan;
-  for (const std::uint64_t bytes : odd_counts)
-    plan.add({{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", wanted}});
-  plan.judge = [steps = plan.steps, wanted, shows](const Json& answer) -> std::string {
-    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
+  for (const std::uint64_t bytes : odd_counts) plan.add(raw_allocate_step(bytes, wanted));
+  plan.judge_after_success([wanted, shows](const Json& answer) -> std::string {
+    for (std::size_t i = 0; i < std::size(odd_counts); ++i) {
       const auto handle = result_of(answer, i)["handle"].get<std::uint64_t>();
       if (handle == 0) return "an allocation has the handle 0, which names none";
       if (shows && handle % wanted != 0)
         return fmt::format("address {:#x} is not aligned to {} bytes", handle, wanted);
     }
     return {};
-  };
+  });
   return plan;
 }
 
@@ -106,7 +87,7 @@ ProbePlan copy(const std::string& variant, const Subject&) {
                        fmt::format("{} bytes at offset {}", count - part, offset + part)});
     ++object;
   }
-  expect_reads(plan, std::move(reads));
+  plan.expect_reads(std::move(reads));
   return plan;
 }
 
@@ -136,7 +117,7 @@ ProbePlan copy_within(const std::string& variant, const Subject&) {
   reads.push_back({plan.add(read_step(2, 0, room)), to, "the target of copies within the device"});
   reads.push_back(
       {plan.add(read_step(1, 0, room)), from, "the source of copies within the device"});
-  expect_reads(plan, std::move(reads));
+  plan.expect_reads(std::move(reads));
   return plan;
 }
 
@@ -164,7 +145,7 @@ ProbePlan fill(const std::string& variant, const Subject&) {
                      fmt::format("{} times a pattern of {} bytes", times, width)});
     ++object;
   }
-  expect_reads(plan, std::move(reads));
+  plan.expect_reads(std::move(reads));
   return plan;
 }
 
@@ -180,8 +161,7 @@ ProbePlan out_of_memory(const std::string& variant, const Subject& subject) {
   const std::uint64_t bytes = variant == "2^60" ? std::uint64_t{1} << 60 : subject.total_memory * 2;
   const bool must_fail = variant == "2^60";
   ProbePlan plan;
-  const std::size_t asked =
-      plan.add({{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", 64}});
+  const std::size_t asked = plan.add(raw_allocate_step(bytes, 64));
   const std::size_t alive = plan.add({{"do", "alive"}});
   plan.judge = [=](const Json& answer) -> std::string {
     const Json& result = result_of(answer, asked);
@@ -210,7 +190,7 @@ ProbePlan reuse(const std::string&, const Subject&) {
   for (int object = 1; object <= 60; ++object) {
     plan.add(allocate_step(object, data_of(object).size()));
     plan.add(write_step(object, 0, data_of(object)));
-    if (object % 3 == 0) plan.add({{"do", "release"}, {"object", object - 1}});
+    if (object % 3 == 0) plan.add(object_step("release", object - 1));
   }
   for (int object = 1; object <= 60; ++object)
     if (object % 3 != 2) {
@@ -218,7 +198,7 @@ ProbePlan reuse(const std::string&, const Subject&) {
       reads.push_back({plan.add(read_step(object, 0, data.size())), data,
                        fmt::format("allocation {} after others were released", object)});
     }
-  expect_reads(plan, std::move(reads));
+  plan.expect_reads(std::move(reads));
   return plan;
 }
 

@@ -68,14 +68,22 @@ ProbePlan unknown_operator(const std::string&, const Subject&) {
   return plan;
 }
 
-Json core_floats(int object, std::size_t count) {
+Json core_vector(int object, const char* dtype, std::size_t count,
+                 const std::vector<std::uint8_t>& bytes) {
   return {{"do", "tensor"},
           {"object", object},
-          {"dtype", "f32"},
+          {"dtype", dtype},
           {"shape", {count}},
           {"strides", {1}},
           {"offset", 0},
-          {"storage", Json::binary(std::vector<std::uint8_t>(count * 4))}};
+          {"storage", Json::binary(bytes)}};
+}
+Json core_floats(int object, std::size_t count) {
+  return core_vector(object, "f32", count, std::vector<std::uint8_t>(count * 4));
+}
+
+Json core_call(const char* op, Json args, int result) {
+  return {{"do", "row"}, {"op", op}, {"args", std::move(args)}, {"results", {result}}};
 }
 
 // A bad index is found on the device: the error comes out once, names the operator, and the stream goes on.
@@ -85,22 +93,14 @@ ProbePlan error_once(const std::string&, const Subject&) {
   plan.add(core_floats(1, 5));
   std::vector<std::uint8_t> index(16);
   index[0] = 99;
-  plan.add({{"do", "tensor"},
-            {"object", 2},
-            {"dtype", "i64"},
-            {"shape", {2}},
-            {"strides", {1}},
-            {"offset", 0},
-            {"storage", Json::binary(index)}});
+  plan.add(core_vector(2, "i64", 2, index));
   const Json args = Json::array({{{"tensor", 1}}, {{"i", 0}}, {{"tensor", 2}}});
-  const std::size_t row = plan.add(
-      {{"do", "row"}, {"op", "gather"}, {"args", args}, {"results", {3}}, {"synchronize", false}});
+  Json gather = core_call("gather", args, 3);
+  gather["synchronize"] = false;
+  const std::size_t row = plan.add(gather);
   const std::size_t first = plan.add(simple_step("synchronize")),
                     second = plan.add(simple_step("synchronize"));
-  const std::size_t good = plan.add({{"do", "row"},
-                                     {"op", "add"},
-                                     {"args", {{{"tensor", 1}}, {{"tensor", 1}}}},
-                                     {"results", {4}}});
+  const std::size_t good = plan.add(core_call("add", {{{"tensor", 1}}, {{"tensor", 1}}}, 4));
   plan.judge = [=](const Json& answer) -> std::string {
     const bool at_once = code_of(result_of(answer, row)) != BP_OK;
     const Json& error = result_of(answer, at_once ? row : first);
@@ -128,10 +128,7 @@ ProbePlan other_device(const std::string&, const Subject&) {
   Json elsewhere = core_floats(2, 5);
   elsewhere["on"] = "meta";
   plan.add(elsewhere);
-  const std::size_t row = plan.add({{"do", "row"},
-                                    {"op", "add"},
-                                    {"args", {{{"tensor", 1}}, {{"tensor", 2}}}},
-                                    {"results", {3}}});
+  const std::size_t row = plan.add(core_call("add", {{{"tensor", 1}}, {{"tensor", 2}}}, 3));
   plan.judge = [=](const Json& answer) {
     return refused(result_of(answer, row), BP_BAD_ARGUMENT, "add of tensors of two devices");
   };

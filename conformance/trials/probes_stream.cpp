@@ -8,16 +8,6 @@
 namespace bp::conform {
 namespace {
 
-ProbePlan judged_by_read(ProbePlan plan, std::size_t step, std::vector<std::uint8_t> expected,
-                         std::string what) {
-  plan.judge = [steps = plan.steps, step, expected = std::move(expected),
-                what = std::move(what)](const Json& answer) -> std::string {
-    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
-    return differs(answer, step, expected, what);
-  };
-  return plan;
-}
-
 std::vector<std::string> kinds_of_stream(const Subject& subject, int) {
   if (subject.has_streams) return {"default", "own"};
   return {"default"};
@@ -28,7 +18,7 @@ ProbePlan order(const std::string& variant, const Subject&) {
   constexpr std::uint64_t room = 40000;
   ProbePlan plan;
   const int stream = variant == "own" ? 50 : 0;
-  if (stream) plan.add({{"do", "stream"}, {"object", stream}});
+  if (stream) plan.add(object_step("stream", stream));
   std::vector<std::uint8_t> data = pattern_bytes(room, 3);
   for (const int object : {1, 2}) plan.add(allocate_step(object, room));
   Json write = write_step(1, 0, data);
@@ -41,8 +31,9 @@ ProbePlan order(const std::string& variant, const Subject&) {
     std::copy_n(data.begin() + room / 2, 100 + i, data.begin());
   }
   plan.add(simple_step("synchronize", stream));
-  const std::size_t read = plan.add(read_step(1, 0, room));
-  return judged_by_read(std::move(plan), read, data, "the end of a chain of copies on one stream");
+  plan.expect_reads(
+      {{plan.add(read_step(1, 0, room)), data, "the end of a chain of copies on one stream"}});
+  return plan;
 }
 
 std::vector<std::string> with_events(const Subject& subject, int) {
@@ -54,63 +45,63 @@ std::vector<std::string> with_events(const Subject& subject, int) {
 ProbePlan wait(const std::string&, const Subject&) {
   constexpr std::uint64_t room = 100000;
   ProbePlan plan;
-  for (const int stream : {50, 51}) plan.add({{"do", "stream"}, {"object", stream}});
-  for (const int event : {60, 61}) plan.add({{"do", "event"}, {"object", event}});
+  for (const int stream : {50, 51}) plan.add(object_step("stream", stream));
+  for (const int event : {60, 61}) plan.add(object_step("event", event));
   for (const int object : {1, 2, 3}) plan.add(allocate_step(object, room));
   std::vector<std::uint8_t> data = pattern_bytes(room, 8);
   plan.add(write_step(1, 0, data));
   for (int round = 0; round < 8; ++round) {
     plan.add(copy_step(2, 0, 1, 0, room, 50));
-    plan.add({{"do", "record"}, {"event", 60}, {"stream", 50}});
-    plan.add({{"do", "wait"}, {"event", 60}, {"stream", 51}});
+    plan.add(event_step("record", 60, 50));
+    plan.add(event_step("wait", 60, 51));
     plan.add(copy_step(3, 0, 2, 1, room - 1, 51));
     plan.add(copy_step(3, room - 1, 2, 0, 1, 51));
-    plan.add({{"do", "record"}, {"event", 61}, {"stream", 51}});
-    plan.add({{"do", "wait"}, {"event", 61}, {"stream", 50}});
+    plan.add(event_step("record", 61, 51));
+    plan.add(event_step("wait", 61, 50));
     plan.add(copy_step(1, 0, 3, 0, room, 50));
     std::rotate(data.begin(), data.begin() + 1, data.end());
   }
   for (const int stream : {50, 51}) plan.add(simple_step("synchronize", stream));
-  const std::size_t read = plan.add(read_step(1, 0, room));
-  return judged_by_read(std::move(plan), read, data, "what two streams hand to each other");
+  plan.expect_reads(
+      {{plan.add(read_step(1, 0, room)), data, "what two streams hand to each other"}});
+  return plan;
 }
 
 ProbePlan event_unrecorded(const std::string&, const Subject&) {
   ProbePlan plan;
-  plan.add({{"do", "event"}, {"object", 60}});
-  plan.add({{"do", "stream"}, {"object", 50}});
+  plan.add(object_step("event", 60));
+  plan.add(object_step("stream", 50));
   plan.add({{"do", "query_event"}, {"event", 60}});
   plan.add({{"do", "synchronize_event"}, {"event", 60}});
-  plan.add({{"do", "wait"}, {"event", 60}, {"stream", 50}});
+  plan.add(event_step("wait", 60, 50));
   plan.add(simple_step("synchronize", 50));
-  plan.judge = [steps = plan.steps](const Json& answer) { return first_failure(answer, steps); };
+  plan.expect_reads({});
   return plan;
 }
 
 // Reached events are reached, and time goes forwards.
 ProbePlan event_reached(const std::string&, const Subject&) {
   ProbePlan plan;
-  plan.add({{"do", "stream"}, {"object", 50}});
-  for (const int event : {60, 61}) plan.add({{"do", "event"}, {"object", event}});
+  plan.add(object_step("stream", 50));
+  for (const int event : {60, 61}) plan.add(object_step("event", event));
   for (const int object : {1, 2}) plan.add(allocate_step(object, 1 << 20));
-  plan.add({{"do", "record"}, {"event", 60}, {"stream", 50}});
+  plan.add(event_step("record", 60, 50));
   plan.add(copy_step(2, 0, 1, 0, 1 << 20, 50));
-  plan.add({{"do", "record"}, {"event", 61}, {"stream", 50}});
+  plan.add(event_step("record", 61, 50));
   plan.add({{"do", "synchronize_event"}, {"event", 61}});
   plan.add({{"do", "query_event"}, {"event", 60}});
   plan.add({{"do", "query_event"}, {"event", 61}});
   const std::size_t elapsed = plan.add({{"do", "elapsed"}, {"event", 60}, {"until", 61}});
   plan.add(simple_step("synchronize", 50));
   plan.add({{"do", "query_stream"}, {"stream", 50}});
-  plan.judge = [steps = plan.steps, elapsed](const Json& answer) -> std::string {
-    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
+  plan.judge_after_success([elapsed](const Json& answer) -> std::string {
     const Json& result = result_of(answer, elapsed);
     if (!result.contains("ns")) return {};
     const double ns = result["ns"].get<double>();
     return ns >= 0 && ns < 20e9
                ? ""
                : fmt::format("{} ns between two events around a copy of 1 MiB", ns);
-  };
+  });
   return plan;
 }
 
@@ -131,15 +122,10 @@ ProbePlan many(const std::string&, const Subject&) {
     plan.add(copy_step(10 + i, 0, 1, 0, 3000, 100 + i));
   }
   for (int i = 0; i < count; ++i) plan.add(simple_step("synchronize", 100 + i));
-  std::vector<std::size_t> reads;
-  for (int i = 0; i < count; ++i) reads.push_back(plan.add(read_step(10 + i, 0, 3000)));
-  plan.judge = [steps = plan.steps, reads, data](const Json& answer) -> std::string {
-    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
-    for (const std::size_t read : reads)
-      if (std::string why = differs(answer, read, data, "one of 40 streams"); !why.empty())
-        return why;
-    return {};
-  };
+  std::vector<Expectation> reads;
+  for (int i = 0; i < count; ++i)
+    reads.push_back({plan.add(read_step(10 + i, 0, 3000)), data, "one of 40 streams"});
+  plan.expect_reads(std::move(reads));
   return plan;
 }
 
@@ -147,7 +133,7 @@ ProbePlan synchronize_idle(const std::string&, const Subject&) {
   ProbePlan plan;
   for (int i = 0; i < 3; ++i) plan.add(simple_step("synchronize"));
   plan.add({{"do", "query_stream"}});
-  plan.judge = [steps = plan.steps](const Json& answer) { return first_failure(answer, steps); };
+  plan.expect_reads({});
   return plan;
 }
 
@@ -163,9 +149,9 @@ ProbePlan from_host(const std::string& variant, const Subject&) {
   std::vector<std::uint8_t> data;
   for (unsigned round = 0; round < 3; ++round)
     plan.add(write_step(1, 0, data = pattern_bytes(bytes, 20 + round)));
-  const std::size_t read = plan.add(read_step(1, 0, bytes));
-  return judged_by_read(std::move(plan), read, data,
-                        "what was copied from host memory that is written over later");
+  plan.expect_reads({{plan.add(read_step(1, 0, bytes)), data,
+                      "what was copied from host memory that is written over later"}});
+  return plan;
 }
 
 // What a copy to the host brings is there when it is said to be, and stays.
@@ -178,15 +164,10 @@ ProbePlan to_host(const std::string& variant, const Subject&) {
   plan.add(write_step(1, 0, data));
   for (int round = 0; round < 2; ++round) plan.add(copy_step(2, 0, 1, 0, bytes));
   plan.add(simple_step("synchronize"));
-  std::vector<std::size_t> reads;
-  for (int round = 0; round < 3; ++round) reads.push_back(plan.add(read_step(2, 0, bytes)));
-  plan.judge = [steps = plan.steps, reads, data](const Json& answer) -> std::string {
-    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
-    for (const std::size_t read : reads)
-      if (std::string why = differs(answer, read, data, "a copy to the host"); !why.empty())
-        return why;
-    return {};
-  };
+  std::vector<Expectation> reads;
+  for (int round = 0; round < 3; ++round)
+    reads.push_back({plan.add(read_step(2, 0, bytes)), data, "a copy to the host"});
+  plan.expect_reads(std::move(reads));
   return plan;
 }
 
@@ -194,8 +175,8 @@ ProbePlan to_host(const std::string& variant, const Subject&) {
 ProbePlan other_stream(const std::string&, const Subject&) {
   constexpr std::uint64_t room = 400000;
   ProbePlan plan;
-  plan.add({{"do", "stream"}, {"object", 50}});
-  plan.add({{"do", "stream"}, {"object", 51}});
+  plan.add(object_step("stream", 50));
+  plan.add(object_step("stream", 51));
   plan.add(allocate_step(1, room));
   plan.add(allocate_step(2, room));
   const std::vector<std::uint8_t> data = pattern_bytes(room, 12);
@@ -204,8 +185,8 @@ ProbePlan other_stream(const std::string&, const Subject&) {
   plan.add(simple_step("synchronize", 50));
   Json last = read_step(2, 0, room);
   last["stream"] = 51;
-  const std::size_t read = plan.add(last);
-  return judged_by_read(std::move(plan), read, data, "read on another stream after a synchronize");
+  plan.expect_reads({{plan.add(last), data, "read on another stream after a synchronize"}});
+  return plan;
 }
 
 }  // namespace

@@ -25,8 +25,7 @@ bool is_declined(const Json& result) {
 
 // One hash, and no failure; empty if so.
 std::string wrong_in(const Json& result, const std::string& what) {
-  if (code_of(result) != BP_OK)
-    return fmt::format("{}: error {}: {}", what, code_of(result), message_of(result));
+  if (code_of(result) != BP_OK) return what + ": " + error_of(result);
   const Json &hashes = result["hashes"], &codes = result["codes"];
   if (is_declined(result)) return {};
   if (codes.size() != 1 || !codes.contains("0"))
@@ -41,19 +40,27 @@ std::string wrong_in(const Json& result, const std::string& what) {
                      what, all - most, all, hashes.size());
 }
 
+Json repeat_step(int times, int threads, const Json& setup, const Json& steps) {
+  return {
+      {"do", "repeat"}, {"times", times}, {"threads", threads}, {"setup", setup}, {"steps", steps}};
+}
+Json repeat_step(int times, int threads, const SmallCall& small) {
+  Json step = repeat_step(times, threads, small.setup, Json::array({small.call}));
+  step["hash"] = small.outputs;
+  return step;
+}
+
+std::string same_hash(const Json& one, const Json& four, const char* otherwise) {
+  return one["hashes"].begin().key() == four["hashes"].begin().key() ? "" : otherwise;
+}
+
 // "wrong once in a thousand calls" shows in more than a thousand.
 ProbePlan calls(const std::string& variant, const Subject& subject) {
   const SmallCall small = small_call(variant, subject);
   ProbePlan plan;
-  plan.scripts = 1;
-  plan.once = true;
-  plan.timeout_seconds = 90;
-  Json alone = {{"do", "repeat"},       {"times", 1100},         {"threads", 1},
-                {"setup", small.setup}, {"steps", {small.call}}, {"hash", small.outputs},
-                {"growth", true}};
-  Json together = alone;
-  together["times"] = 50;
-  together["threads"] = 4;
+  plan.run_once(90);
+  Json alone = repeat_step(1100, 1, small), together = repeat_step(50, 4, small);
+  alone["growth"] = together["growth"] = true;
   plan.add(alone);
   plan.add(together);
   plan.judge = [](const Json& answer) -> std::string {
@@ -64,9 +71,7 @@ ProbePlan calls(const std::string& variant, const Subject& subject) {
       return why;
     if (std::string why = wrong_in(four, "on four threads"); !why.empty()) return why;
     if (is_declined(one) && is_declined(four)) return {};
-    return one["hashes"].begin().key() == four["hashes"].begin().key()
-               ? ""
-               : "four threads get other bits than one";
+    return same_hash(one, four, "four threads get other bits than one");
   };
   return plan;
 }
@@ -80,26 +85,17 @@ std::vector<std::string> streamed_calls(const Subject& subject, int profile) {
 ProbePlan streams(const std::string& variant, const Subject& subject) {
   SmallCall small = small_call(variant, subject);
   ProbePlan plan;
-  plan.scripts = 1;
-  plan.once = true;
-  plan.timeout_seconds = 90;
-  const Json usual = {{"do", "repeat"},        {"times", 3},
-                      {"threads", 1},          {"setup", small.setup},
-                      {"steps", {small.call}}, {"hash", small.outputs}};
-  small.setup.push_back({{"do", "stream"}, {"object", 50}});
+  plan.run_once(90);
+  plan.add(repeat_step(3, 1, small));
+  small.setup.push_back(object_step("stream", 50));
   small.call["stream"] = 50;
-  const Json many = {{"do", "repeat"},       {"times", 50},           {"threads", 4},
-                     {"setup", small.setup}, {"steps", {small.call}}, {"hash", small.outputs}};
-  plan.add(usual);
-  plan.add(many);
+  plan.add(repeat_step(50, 4, small));
   plan.judge = [](const Json& answer) -> std::string {
     const Json &one = result_of(answer, 0), &four = result_of(answer, 1);
     if (std::string why = wrong_in(one, "on the default stream"); !why.empty()) return why;
     if (std::string why = wrong_in(four, "on four threads with their streams"); !why.empty())
       return why;
-    return one["hashes"].begin().key() == four["hashes"].begin().key()
-               ? ""
-               : "four streams give other bits than one";
+    return same_hash(one, four, "four streams give other bits than one");
   };
   return plan;
 }
@@ -115,9 +111,7 @@ std::vector<std::string> handed_memory(const Subject& subject, int) {
 ProbePlan side_streams(const std::string& variant, const Subject&) {
   ProbePlan plan;
   plan.lane = "core";
-  plan.scripts = 1;
-  plan.once = true;
-  plan.timeout_seconds = 90;
+  plan.run_once(90);
   plan.add(
       {{"do", "side_streams"}, {"threads", 4}, {"rounds", 300}, {"calls", variant == "calls"}});
   plan.judge = [](const Json& answer) -> std::string {
@@ -150,8 +144,7 @@ ProbePlan host(const std::string& variant, const Subject& subject) {
   plan.add(small.call);
   const auto read_all = [&] {
     std::vector<std::size_t> reads;
-    for (const int object : small.outputs)
-      reads.push_back(plan.add({{"do", "read"}, {"object", object}}));
+    for (const int object : small.outputs) reads.push_back(plan.add(object_step("read", object)));
     return reads;
   };
   const std::vector<std::size_t> before = read_all();
@@ -172,9 +165,7 @@ ProbePlan host(const std::string& variant, const Subject& subject) {
     if (code_of(result_of(answer, setup)) == BP_UNSUPPORTED) return {};
     if (is_refused(result_of(answer, setup))) return {};
     for (std::size_t i = 0; i <= setup; ++i)
-      if (code_of(result_of(answer, i)) != BP_OK)
-        return fmt::format("error {}: {}", code_of(result_of(answer, i)),
-                           message_of(result_of(answer, i)));
+      if (code_of(result_of(answer, i)) != BP_OK) return error_of(result_of(answer, i));
     for (const std::size_t call : refused) {
       const int code = code_of(result_of(answer, call));
       if (code != BP_OK && code != BP_OUT_OF_MEMORY)
@@ -196,24 +187,18 @@ ProbePlan host(const std::string& variant, const Subject& subject) {
     const int code = code_of(result_of(answer, first_repeated));
     if (code == BP_UNSUPPORTED) return {};  // no kernel says that it is deterministic
     if (code != BP_OK)
-      return fmt::format("in deterministic mode: error {}: {}", code,
-                         message_of(result_of(answer, first_repeated)));
+      return "in deterministic mode: " + error_of(result_of(answer, first_repeated));
     return same(one, two) ? "" : "in deterministic mode two calls give different bits";
   };
   return plan;
 }
 
-ProbePlan growth_plan(Json setup, Json steps, int times) {
+ProbePlan growth_plan(const Json& setup, const Json& steps, int times) {
   ProbePlan plan;
-  plan.scripts = 1;
-  plan.once = true;
-  plan.timeout_seconds = 60;
-  plan.add({{"do", "repeat"},
-            {"times", times},
-            {"threads", 1},
-            {"setup", std::move(setup)},
-            {"steps", std::move(steps)},
-            {"growth", true}});
+  plan.run_once(60);
+  Json repeated = repeat_step(times, 1, setup, steps);
+  repeated["growth"] = true;
+  plan.add(std::move(repeated));
   plan.judge = [](const Json& answer) -> std::string {
     const Json& result = result_of(answer, 0);
     if (code_of(result) != BP_OK) return message_of(result);
@@ -226,17 +211,16 @@ ProbePlan growth_plan(Json setup, Json steps, int times) {
 
 ProbePlan allocations(const std::string&, const Subject&) {
   Json steps = Json::array();
-  for (const std::uint64_t bytes : {1, 1000, 100000, 3000000}) {
-    steps.push_back({{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", 64}});
-  }
-  return growth_plan(Json::array(), std::move(steps), 200);
+  for (const std::uint64_t bytes : {1, 1000, 100000, 3000000})
+    steps.push_back(raw_allocate_step(bytes, 64));
+  return growth_plan(Json::array(), steps, 200);
 }
 
 ProbePlan copies(const std::string&, const Subject& subject) {
   Json setup = Json::array({allocate_step(1, 5000), allocate_step(2, 5000)});
   Json steps = Json::array({copy_step(2, 3, 1, 1, 4000), simple_step("synchronize")});
   if (subject.has_fill) steps.insert(steps.begin(), fill_step(1, 0, 4096, {1, 2, 3, 4}));
-  return growth_plan(std::move(setup), std::move(steps), 400);
+  return growth_plan(setup, steps, 400);
 }
 
 std::vector<std::string> other_plugins(const Subject& subject, int) {
@@ -250,29 +234,26 @@ std::vector<std::string> other_plugins(const Subject& subject, int) {
 ProbePlan together(const std::string& variant, const Subject& subject) {
   ProbePlan plan;
   plan.lane = "bare";
-  plan.scripts = 1;
-  plan.once = true;
-  plan.timeout_seconds = 60;
+  plan.run_once(60);
   const Json own = {{"path", subject.library}, {"device", subject.device}},
              other = {{"device", variant + ":0"}};
   for (const Json& plugins : {Json::array({own}), Json::array({other}), Json::array({own, other}),
                               Json::array({other, own})})
     plan.add({{"do", "together"}, {"plugins", plugins}});
-  plan.judge = [steps = plan.steps, mine = subject.device,
-                others = variant + ":0"](const Json& answer) -> std::string {
-    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
-    const auto outputs = [&](std::size_t step, const std::string& device) {
-      return result_of(answer, step)["outputs"].value(device, Json());
-    };
-    for (const std::size_t step : {2, 3}) {
-      const char* place = step == 2 ? "before" : "after";
-      if (outputs(step, mine) != outputs(0, mine))
-        return fmt::format("loaded {} {} it computes other bits than alone", place, others);
-      if (outputs(step, others) != outputs(1, others))
-        return fmt::format("loaded {} {} it changes what that one computes", place, others);
-    }
-    return {};
-  };
+  plan.judge_after_success(
+      [mine = subject.device, others = variant + ":0"](const Json& answer) -> std::string {
+        const auto outputs = [&](std::size_t step, const std::string& device) {
+          return result_of(answer, step)["outputs"].value(device, Json());
+        };
+        for (const std::size_t step : {2, 3}) {
+          const char* place = step == 2 ? "before" : "after";
+          if (outputs(step, mine) != outputs(0, mine))
+            return fmt::format("loaded {} {} it computes other bits than alone", place, others);
+          if (outputs(step, others) != outputs(1, others))
+            return fmt::format("loaded {} {} it changes what that one computes", place, others);
+        }
+        return {};
+      });
   return plan;
 }
 

@@ -9,14 +9,12 @@
 #include "inputs/element.hpp"
 #include "inputs/inferred.hpp"
 #include "inputs/layouts.hpp"
-#include "trials/answers.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
 
 constexpr int refused_output = 100;
-constexpr int refused_result = 200;
 
 bool is_bad_index(const Case& one) {
   return one.values == "too_high" || one.values == "too_low";
@@ -37,17 +35,18 @@ std::vector<OutputSpec> outputs_or_none(const Problem& problem) {
   return outputs;
 }
 
-class RefusalTrial : public Trial {
+class RefusalTrial : public RowTrial {
  public:
-  RefusalTrial(const Case& one, const Subject& subject) : one_(one), problem_(make_problem(one)) {
+  RefusalTrial(const Case& one, const Subject& subject) : RowTrial(one, subject) {
     problem_.outputs = outputs_or_none(problem_);
     if (one.lane != Lane::direct) return;
     Case plain = one;
     plain.form = "call";
     if (!is_bad_index(one) || !make_direct_call(plain, problem_, subject, call_))
-      throw_error(ErrorClass::bad_argument,
-                  "case '" + name_of(one) + "': kernels are asked for bad indices alone");
+      refuse_case(one, "kernels are asked for bad indices alone");
   }
+
+  void prepare() override {}  // nothing but a refusal is expected
 
   Json script(int index) override {
     Json script = new_script(one_, index);
@@ -69,9 +68,8 @@ class RefusalTrial : public Trial {
   }
 
   void add_core(Json& script) {
-    for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
-      add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
-    Json row = row_step(problem_, refused_result);
+    add_tensors(script);
+    Json row = row_step(problem_, first_result);
     row["undefined"] = is_bad_index(one_);
     if (writes_into_itself()) {
       row["into"] = {0};
@@ -79,7 +77,7 @@ class RefusalTrial : public Trial {
     } else if (!problem_.outputs.empty()) {
       row["into"] = Json::array();
       for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
-        const int object = refused_output + static_cast<int>(i);
+        const int object = object_at(refused_output, i);
         const OutputSpec& spec = problem_.outputs[i];
         add_step(script, tensor_step(lay_out(spec.dtype, IntList(spec.shape).to_vector(), "plain",
                                              one_.seed),
@@ -92,34 +90,14 @@ class RefusalTrial : public Trial {
   }
 
   void add_direct(Json& script) {
-    const auto add = [&](const Laid& laid, int object, bool writes) {
-      add_step(script, {{"do", "allocate"},
-                        {"object", object},
-                        {"bytes", laid.storage.size()},
-                        {"alignment", 64}});
-      if (writes)
-        add_step(script, {{"do", "write"},
-                          {"object", object},
-                          {"offset", 0},
-                          {"bytes", Json::binary(laid.storage)}});
-    };
-    Json step = {{"do", "call"},
-                 {"op", one_.op},
-                 {"args", direct_arguments(call_.problem, 0)},
-                 {"outputs", Json::array()},
-                 {"synchronize", true}};
     for (std::size_t i = 0; i < call_.problem.tensors.size(); ++i)
-      add(call_.problem.tensors[i], static_cast<int>(i), true);
-    for (std::size_t i = 0; i < call_.outputs.size(); ++i) {
-      const Laid& laid = call_.outputs[i];
-      const int object = refused_output + static_cast<int>(i);
-      add(laid, object, false);
-      step["outputs"].push_back({{"object", object},
-                                 {"offset", laid.offset * itemsize(laid.dtype)},
-                                 {"dtype", short_name(laid.dtype)},
-                                 {"shape", laid.shape},
-                                 {"strides", laid.strides}});
+      add_memory(script["steps"], call_.problem.tensors[i], object_at(0, i), true);
+    std::vector<int> objects;
+    for (const Laid& output : call_.outputs) {
+      objects.push_back(object_at(refused_output, objects.size()));
+      add_memory(script["steps"], output, objects.back(), false);
     }
+    Json step = call_step(call_.problem, call_.outputs, objects);
     call_at_ = add_step(script, std::move(step));
   }
 
@@ -156,8 +134,6 @@ class RefusalTrial : public Trial {
       fail_with(verdict, "the device answers no more: " + message_of(alive));
   }
 
-  Case one_;
-  Problem problem_;
   DirectProblem call_;
   std::size_t call_at_ = 0, alive_ = 0;
 };

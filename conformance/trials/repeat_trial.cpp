@@ -2,33 +2,27 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <backplane/tensor/error.hpp>
-
 #include "inputs/element.hpp"
 #include "inputs/layouts.hpp"
-#include "trials/answers.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
 
-constexpr int repeated_result = 200;
 constexpr int times_at_stress = 1200;
 constexpr int threads_at_stress = 4;
 
 // Many calls: all distinct hashes of their results are reported, and there may be one.
-class RepeatTrial : public Trial {
+class RepeatTrial : public RowTrial {
  public:
-  RepeatTrial(const Case& one, const Subject& subject)
-      : one_(one), subject_(subject), problem_(make_problem(one)) {}
+  using RowTrial::RowTrial;
 
   int timeout_seconds() const override { return 60; }
 
   Json script(int index) override {
     Json script = new_script(one_, index);
-    for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
-      add_step(script, tensor_step(problem_.tensors[i], static_cast<int>(i), false));
-    const Json row = row_step(problem_, repeated_result);
+    add_tensors(script);
+    const Json row = row_step(problem_, first_result);
     first_ = add_step(script, row);
     values_.clear();
     for (const Json& object : row["results"])
@@ -42,8 +36,6 @@ class RepeatTrial : public Trial {
     return script;
   }
 
-  void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
-
   Verdict judge(const std::vector<Json>& answers) override {
     Verdict verdict;
     verdict.rung = served_rung(result_of(answers.at(0), first_), one_.op);
@@ -51,14 +43,8 @@ class RepeatTrial : public Trial {
     for (const Json& answer : answers) {
       if (const std::string complaint = complaint_of(answer); !complaint.empty())
         fail_with(verdict, complaint);
-      const Json& row = result_of(answer, first_);
-      if (code_of(row) == BP_UNSUPPORTED && verdict.outcome == Outcome::pass) {
-        verdict.outcome = Outcome::unsupported;
-        verdict.why = message_of(row);
-        return verdict;
-      }
-      if (code_of(row) != BP_OK)
-        fail_with(verdict, fmt::format("error {}: {}", code_of(row), message_of(row)));
+      has_succeeded(verdict, result_of(answer, first_));
+      if (verdict.outcome == Outcome::unsupported) return verdict;
       judge_values(verdict, answer);
       judge_hashes(verdict, result_of(answer, repeat_));
     }
@@ -68,10 +54,8 @@ class RepeatTrial : public Trial {
  private:
   void judge_values(Verdict& verdict, const Json& answer) const {
     const std::string rule = verdict.rule;
-    for (std::size_t i = 0;
-         i < expected_.results.size() && i < problem_.op->schema->returns.size() &&
-         verdict.outcome == Outcome::pass;
-         ++i) {
+    const std::size_t count = std::min(expected_.results.size(), num_results());
+    for (std::size_t i = 0; i < count && verdict.outcome == Outcome::pass; ++i) {
       const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, values_[i]));
       if (!bytes) return fail_with(verdict, fmt::format("result {} cannot be read", i));
       judge_result(verdict, *bytes, expected_.results[i], fmt::format("result {}", i));
@@ -94,10 +78,6 @@ class RepeatTrial : public Trial {
   // A kernel that does not declare BP_KERNEL_DETERMINISTIC may sum up in another order each time.
   bool may_vary() const { return !subject_.repeats_bits(one_.op); }
 
-  Case one_;
-  const Subject& subject_;
-  Problem problem_;
-  Expected expected_;
   std::size_t first_ = 0, repeat_ = 0;
   std::vector<std::size_t> values_;
 };
@@ -105,9 +85,7 @@ class RepeatTrial : public Trial {
 }  // namespace
 
 std::unique_ptr<Trial> make_repeat_trial(const Case& one, const Subject& subject) {
-  if (one.lane != Lane::core)
-    throw_error(ErrorClass::bad_argument,
-                "case '" + name_of(one) + "': only the core lane repeats calls");
+  if (one.lane != Lane::core) refuse_case(one, "only the core lane repeats calls");
   return std::make_unique<RepeatTrial>(one, subject);
 }
 

@@ -6,15 +6,12 @@
 #include <map>
 
 #include <backplane/dispatcher/registry.hpp>
-#include <backplane/tensor/error.hpp>
 
 #include "cases/round_trips.hpp"
-#include "inputs/draft_problem.hpp"
 #include "inputs/layouts.hpp"
 #include "judge/calls.hpp"
 #include "judge/numbers.hpp"
 #include "trials/calls_in_a_row.hpp"
-#include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
@@ -53,9 +50,7 @@ class RoundTripTrial : public Chain {
  public:
   RoundTripTrial(const Case& one, const Subject& subject) : Chain(one, subject) {
     const RoundTrip* trip = find_round_trip(one);
-    if (!trip)
-      throw_error(ErrorClass::bad_argument,
-                  "case '" + name_of(one) + "': no round trip of this row, shape and dtype");
+    if (!trip) refuse_case(one, "no round trip of this row, shape and dtype");
     program_ = trip->program;
     statements_ = read_program(program_);
   }
@@ -72,7 +67,7 @@ class RoundTripTrial : public Chain {
     for (std::size_t t = 0; t < problem_.tensors.size(); ++t)
       objects_["t" + std::to_string(t)] = static_cast<int>(t);
     for (std::size_t r = 0; r < num_results(); ++r)
-      objects_["r" + std::to_string(r)] = first_result + static_cast<int>(r);
+      objects_["r" + std::to_string(r)] = object_at(first_result, r);
     for (const Statement& statement : statements_)
       if (statement.op != "=" && statement.op != "~") add_statement(script, statement);
     for (const Statement& statement : statements_) {

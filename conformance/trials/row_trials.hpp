@@ -3,9 +3,34 @@
 
 #include <memory>
 
-#include "trials/trial.hpp"
+#include "inputs/draft_problem.hpp"
+#include "trials/answers.hpp"
 
 namespace bp::conform {
+
+// What they share: the call of the row, and what the oracle says of it.
+class RowTrial : public Trial {
+ public:
+  RowTrial(const Case& one, const Subject& subject)
+      : one_(one), subject_(subject), problem_(make_problem(one)) {}
+
+  void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
+
+ protected:
+  static constexpr int first_result = 200;  // objects of the row's own call; tensors are 0 and up
+  static int object_at(int first, std::size_t i) { return first + static_cast<int>(i); }
+  std::size_t num_results() const { return problem_.op->schema->returns.size(); }
+  bool uses_stream() const { return one_.form == "stream" && subject_.has_streams; }
+  void add_tensors(Json& script) const {
+    for (std::size_t i = 0; i < problem_.tensors.size(); ++i)
+      add_step(script, tensor_step(problem_.tensors[i], object_at(0, i), false));
+  }
+
+  Case one_;
+  const Subject& subject_;
+  Problem problem_;
+  Expected expected_;
+};
 
 // A call: is its result right?
 std::unique_ptr<Trial> make_core_trial(const Case& one, const Subject& subject);

@@ -4,7 +4,6 @@
 
 #include "inputs/layouts.hpp"
 #include "trials/calls_in_a_row.hpp"
-#include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
@@ -24,12 +23,12 @@ class SameValuesTrial : public Chain {
     problem_ = make_problem(plain);
   }
 
-  void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
-
  protected:
   void build(Json& script) override {
     ways_.clear();
-    add_way(script, "the plain call", first_results());
+    std::vector<int> own;
+    for (std::size_t r = 0; r < num_results(); ++r) own.push_back(object_at(first_result, r));
+    add_way("the plain call", own);
     if (one_.form == "layouts")
       add_layouts(script);
     else
@@ -67,47 +66,40 @@ class SameValuesTrial : public Chain {
     std::vector<std::size_t> values;
   };
 
-  std::vector<int> first_results() const {
-    std::vector<int> objects;
-    for (std::size_t r = 0; r < num_results(); ++r)
-      objects.push_back(first_result + static_cast<int>(r));
-    return objects;
-  }
-
-  void add_way(Json&, const std::string& name, std::vector<int> results) {
+  void add_way(const std::string& name, std::vector<int> results) {
     ways_.push_back({name, std::move(results), {}});
   }
 
   void add_layouts(Json& script) {
     std::vector<int> objects;
     for (std::size_t t = 0; t < other_.tensors.size(); ++t) {
-      objects.push_back(first_tensor_in_layout + static_cast<int>(t));
+      objects.push_back(object_at(first_tensor_in_layout, t));
       add_step(script, tensor_step(other_.tensors[t], objects.back(), false));
     }
-    add_way(script, "laid out as " + one_.layouts,
+    add_way("laid out as " + one_.layouts,
             add_call(script, one_.op, arguments_with(other_, objects), num_results()));
   }
 
   void add_ways(Json& script) {
     const Json arguments = core_arguments(problem_, 0);
-    add_way(script, "called again", add_call(script, one_.op, arguments, num_results()));
+    add_way("called again", add_call(script, one_.op, arguments, num_results()));
     if (subject_.has_streams) {
       add_step(script, {{"do", "stream"}, {"object", stream_of_forms}});
-      add_way(script, "on another stream",
+      add_way("on another stream",
               add_call(script, one_.op, arguments, num_results(), {{"stream", stream_of_forms}}));
       add_step(script, {{"do", "synchronize"}, {"stream", stream_of_forms}});
     }
     if (problem_.outputs.size() != num_results()) return;
     std::vector<int> given;
     for (const OutputSpec& spec : problem_.outputs) {
-      given.push_back(first_given_of_forms + static_cast<int>(given.size()));
+      given.push_back(object_at(first_given_of_forms, given.size()));
       const Laid laid = lay_out(spec.dtype, {spec.shape.begin(), spec.shape.end()}, "plain", 1);
       add_step(script, tensor_step(laid, given.back(), false));
     }
     // It writes what is given, and the look at inputs would call that a change.
     add_call(script, one_.op, arguments, num_results(),
              {{"into", given}, {"quiet", false}, {"synchronize", true}});
-    add_way(script, "into given memory", given);
+    add_way("into given memory", given);
   }
 
   // Other layouts may go other ways through the same sum; other calls of one layout may not, of a kernel that declares
@@ -121,7 +113,6 @@ class SameValuesTrial : public Chain {
   }
 
   Problem other_;
-  Expected expected_;
   std::vector<Way> ways_;
 };
 

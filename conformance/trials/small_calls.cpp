@@ -57,11 +57,6 @@ std::vector<Dtype> dtypes_in_turn(const Axes& axes) {
   return all;
 }
 
-void add_memory(Json& steps, const Laid& laid, int object, bool with_values) {
-  steps.push_back(allocate_step(object, laid.storage.size(), 64));
-  if (with_values && !laid.storage.empty()) steps.push_back(write_step(object, 0, laid.storage));
-}
-
 }  // namespace
 
 std::vector<std::string> small_calls(const Subject& subject, int profile) {
@@ -101,22 +96,11 @@ SmallCall small_call(const std::string& name, const Subject& subject) {
                 "'" + name + "' is no row and dtype that a declared kernel takes");
   for (std::size_t i = 0; i < call.problem.tensors.size(); ++i)
     add_memory(made.setup, call.problem.tensors[i], static_cast<int>(i), true);
-  made.call = {{"do", "call"},
-               {"op", made.op},
-               {"args", direct_arguments(call.problem, 0)},
-               {"outputs", Json::array()}};
-  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    const Laid& laid = call.outputs[i];
-    const int object = first_output + static_cast<int>(i);
-    if (!(op->flags & BP_OP_SHAPE_DATA)) add_memory(made.setup, laid, object, false);
-    made.outputs.push_back(object);
-    made.call["outputs"].push_back(
-        {{"object", object},
-         {"offset", static_cast<std::uint64_t>(laid.offset) * itemsize(laid.dtype)},
-         {"dtype", dtype_word(laid.dtype)},
-         {"shape", laid.shape},
-         {"strides", laid.strides}});
+  for (const Laid& laid : call.outputs) {
+    made.outputs.push_back(first_output + static_cast<int>(made.outputs.size()));
+    if (!(op->flags & BP_OP_SHAPE_DATA)) add_memory(made.setup, laid, made.outputs.back(), false);
   }
+  made.call = call_step(call.problem, call.outputs, made.outputs);
   return made;
 }
 

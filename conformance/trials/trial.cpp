@@ -1,25 +1,11 @@
 #include "trials/trial.hpp"
 
-#include <backplane/tensor/error.hpp>
-
 #include "cases/kernels.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
-namespace {
-
-std::unique_ptr<Trial> make_probe_trial(const Case& one, const Subject& subject) {
-  const std::string family = one.op.substr(0, one.op.find('.'));
-  for (const ProbeFamily& each : probe_families())
-    if (family == each.name) return each.make(one, subject);
-  throw_error(ErrorClass::bad_argument,
-              "case '" + name_of(one) + "': there is no family '" + family + "' of probes");
-}
-
-}  // namespace
-
 std::unique_ptr<Trial> make_trial(const Case& one, const Subject& subject) {
-  if (one.lane == Lane::probe) return make_probe_trial(one, subject);
+  if (one.lane == Lane::probe) return make_probe(one, subject);
   if (one.form == "error") return make_refusal_trial(one, subject);
   if (one.form == "grad") return make_gradient_trial(one, subject);
   if (one.form == "repeat" || one.form == "threads") return make_repeat_trial(one, subject);
@@ -30,8 +16,7 @@ std::unique_ptr<Trial> make_trial(const Case& one, const Subject& subject) {
     return make_direct_trial(one, subject);
   if (one.form != "call" && one.form != "out" && one.form != "in_place" && one.form != "aliased" &&
       one.form != "stream" && one.form != "recycled")
-    throw_error(ErrorClass::bad_argument,
-                "case '" + name_of(one) + "': there is no form '" + one.form + "'");
+    refuse_case(one, "there is no form '" + one.form + "'");
   return one.lane == Lane::direct ? make_direct_trial(one, subject) : make_core_trial(one, subject);
 }
 

@@ -50,13 +50,16 @@ class Trial {
 // Throws bad_argument for a case that cannot be made.
 std::unique_ptr<Trial> make_trial(const Case& one, const Subject& subject);
 
-// Probes, by hand: every family gives its cases and makes its trials (trials/probes_*.cpp).
+struct Probe;
+// Probes, by hand: every family has some (trials/probes_*.cpp).
 struct ProbeFamily {
   const char* name;  // "memory"
   int level;
-  std::vector<Case> (*cases)(const Subject& subject, int profile);
-  std::unique_ptr<Trial> (*make)(const Case& one, const Subject& subject);
+  const std::vector<Probe>& (*probes)();
+  std::vector<Case> cases(const Subject& subject, int profile) const;
 };
 const std::vector<ProbeFamily>& probe_families();
+// Throws bad_argument for a case that no probe stands for.
+std::unique_ptr<Trial> make_probe(const Case& one, const Subject& subject);
 
 }  // namespace bp::conform
