@@ -130,11 +130,8 @@ class BareScope : public Scope {
     }
     Json growth = Json::object();
     for (int quarter = 1; quarter <= 4 && marks.size() >= 4; ++quarter) {
-      const Json base = counters_json(marks[0]);
-      const Json now =
-          counters_json(marks[marks.size() * static_cast<std::size_t>(quarter) / 4 - 1]);
-      for (const auto& [key, value] : now.items())
-        growth[key].push_back(value.get<std::int64_t>() - base[key].get<std::int64_t>());
+      const std::size_t end = marks.size() * static_cast<std::size_t>(quarter) / 4;
+      add_growth(growth, marks[0], marks[end - 1]);
     }
     return {{"code", BP_OK}, {"times", done}, {"growth", growth}};
   }
@@ -149,9 +146,7 @@ class BareScope : public Scope {
     if (what == "only_future") host.set_levels(BP_ABI_LEVEL + 1000, BP_ABI_LEVEL + 1001);
     host.set_skew(skew);
     loading::PluginLibrary library;
-    const loading::Outcome opened = loading::PluginLibrary::open(
-        file(), host.given(), [](const bp_host&) { return std::string_view(told_error().message); },
-        &library);
+    const loading::Outcome opened = open_library(file(), host, library);
     if (!opened.ok()) return {{"code", opened.code}, {"message", opened.message}};
     const bp_plugin& plugin = *library.plugin();
     Json result = {{"code", BP_OK}, {"abi", plugin.abi}, {"kernels", plugin.num_kernels}};
@@ -274,9 +269,7 @@ class BareScope : public Scope {
   Json probe() {
     DirectHost host(file());
     loading::PluginLibrary library;
-    const loading::Outcome opened = loading::PluginLibrary::open(
-        file(), host.table(), [](const bp_host&) { return std::string_view(told_error().message); },
-        &library);
+    const loading::Outcome opened = open_library(file(), host, library);
     if (!opened.ok()) return {{"code", opened.code}, {"message", opened.message}};
     const bp_plugin& plugin = *library.plugin();
     Json codes = Json::array();

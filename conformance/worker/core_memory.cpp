@@ -59,25 +59,14 @@ void CoreMemory::release(bp_handle handle) {
 // Zones, and inside as well unless it is large: nobody asked for its pages yet.
 void CoreMemory::paint(const Block& block) {
   const std::uint64_t end = block.front + block.bytes;
-  const auto zone = [&](std::uint64_t begin, std::uint64_t until,
-                        std::vector<std::uint8_t>& bytes) {
-    for (std::uint64_t i = begin; i < until; ++i) bytes[i - begin] = zone_byte(block.poison, i);
-  };
-  const auto send = [&](std::uint64_t at, const std::vector<std::uint8_t>& bytes) {
-    write_raw(block.raw, at, bytes.data(), bytes.size());
-  };
-  std::vector<std::uint8_t> front(block.front), back(zone_bytes);
-  zone(0, block.front, front);
-  zone(end, block.total, back);
-  if (block.total > largest_watched) {
-    send(0, front);
-    send(end, back);
-    return;
-  }
-  std::vector<std::uint8_t> all(block.total, block.poison);
-  std::copy(front.begin(), front.end(), all.begin());
-  std::copy(back.begin(), back.end(), all.begin() + static_cast<std::ptrdiff_t>(end));
-  send(0, all);
+  const bool is_large = block.total > largest_watched;
+  std::vector<std::uint8_t> all(is_large ? block.front + zone_bytes : block.total, block.poison);
+  std::uint8_t* const back = all.data() + all.size() - zone_bytes;
+  paint_zone(all.data(), block.poison, 0, block.front);
+  paint_zone(back, block.poison, end, block.total);
+  if (!is_large) return write_raw(block.raw, 0, all.data(), all.size());
+  write_raw(block.raw, 0, all.data(), block.front);
+  write_raw(block.raw, end, back, zone_bytes);
 }
 
 void CoreMemory::copy(const bp_region& to, const bp_region& from, std::uint32_t direction) {
@@ -111,16 +100,8 @@ void CoreMemory::look_at_zone(const Block& block, std::uint64_t begin, std::uint
                               Watch& watch) {
   std::vector<std::uint8_t> found(end - begin);
   read_raw(block.raw, begin, found.data(), found.size());
-  for (std::uint64_t i = begin; i < end; ++i) {
-    const std::uint8_t expected = zone_byte(block.poison, i);
-    if (found[i - begin] == expected) continue;
-    watch.add("zones",
-              {{"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(block.front)},
-               {"size", block.bytes},
-               {"found", found[i - begin]},
-               {"expected", expected}});
-    return;
-  }
+  conform::look_at_zone(watch, found, block.poison, begin, block.front, block.bytes,
+                        Json::object());
 }
 
 void CoreMemory::look_at(const Block& block, Watch& watch) {

@@ -44,7 +44,7 @@ std::vector<Tensor> CoreScope::run(Operator& op, const Json& step, Arguments& ar
   return results;
 }
 
-void CoreScope::note_served(Json& result, const char*) {
+void CoreScope::note_served(Json& result) {
   Json& served = result["served"] = Json::object();
   for (const CallCount& count : call_counts()) {
     if (count.backend != record_.backend->name) continue;
@@ -74,10 +74,10 @@ Json CoreScope::row(const Json& step) {
   try {
     results = run(*op, step, arguments);
   } catch (const Error& error) {
-    result = {{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}};
+    result = failure_json(error);
   }
   const bool failed = result["code"] != BP_OK;
-  if (!quiet) note_served(result, op->name());
+  if (!quiet) note_served(result);
   if (step.value("synchronize", true))
     if (Json late = late_error(); !late.is_null() && !failed) result.update(late);
   if (!failed) {

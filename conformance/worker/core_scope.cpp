@@ -19,10 +19,6 @@
 namespace bp::conform {
 namespace {
 
-Json failure(const Error& error) {
-  return {{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}};
-}
-
 // A tensor of any dtype and strides over the bytes of another one's storage.
 Tensor tensor_within(const Tensor& bytes, Dtype dtype, const Json& shape, const Json& strides,
                      std::int64_t offset) {
@@ -144,46 +140,16 @@ Json CoreScope::make_tensor(const Json& step) {
   return {{"code", BP_OK}};
 }
 
-bp_value CoreScope::read_value(const Json& json, Arguments& out) {
-  const auto only = json.begin();
-  const std::string& kind = only.key();
-  const Json& content = only.value();
-  if (kind == "tensor") return value_of(object(content).tensor);
-  if (kind == "i") return value_of(content.get<std::int64_t>());
-  if (kind == "f") return value_of(content.get<double>());
-  if (kind == "b") return value_of(content.get<bool>());
-  if (kind == "dtype") return value_of(dtype_from_name(content.get_ref<const std::string&>()));
-  if (kind == "device") return value_of(record_.device);
-  bp_value made{};
-  if (kind == "tensors") {
-    auto& list = out.tensor_lists.emplace_back();
-    for (const Json& each : content) list.push_back(&object(each).tensor.impl()->abi);
-    made.tag = BP_TENSOR_LIST;
-    made.aux = static_cast<std::uint32_t>(list.size());
-    made.u.ptr = list.data();
-  } else if (kind == "ints") {
-    const auto& list = out.int_lists.emplace_back(content.get<std::vector<std::int64_t>>());
-    made = value_of(IntList(list.data(), list.size()));
-  } else if (kind == "doubles" || kind == "z") {
-    const auto& list = out.double_lists.emplace_back(content.get<std::vector<double>>());
-    made.tag = kind == "z" ? BP_COMPLEX : BP_DOUBLE_LIST;
-    made.aux = kind == "z" ? 0 : static_cast<std::uint32_t>(list.size());
-    made.u.ptr = list.data();
-  } else if (kind == "s") {
-    made = value_of(std::string_view(out.strings.emplace_back(content.get<std::string>())));
-  } else if (kind != "none") {
-    throw_error(ErrorClass::bad_argument, fmt::format("script: '{}' is no kind of value", kind));
-  }
-  return made;
-}
-
 void CoreScope::read_arguments(const Operator& op, const Json& list, Arguments& out) {
   const auto& arguments = op.schema->arguments;
+  const auto tensor_of = [&](const Json& json) { return &object(json).tensor.impl()->abi; };
   if (list.size() > arguments.size())
     throw_error(ErrorClass::bad_argument,
                 fmt::format("script: {} takes {} arguments", op.name(), arguments.size()));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    out.values.push_back(i < list.size() ? read_value(list[i], out) : arguments[i].default_value);
+    out.values.push_back(i < list.size()
+                             ? read_value(list[i], out.lists, value_of(record_.device), tensor_of)
+                             : arguments[i].default_value);
     if (arguments[i].type == ArgumentType::real && out.values[i].tag == BP_INT)
       out.values[i] = value_of(static_cast<double>(out.values[i].u.i));
   }
@@ -204,7 +170,7 @@ Json CoreScope::late_error() {
   try {
     bp::synchronize(record_.device);
   } catch (const Error& error) {
-    Json result = failure(error);
+    Json result = failure_json(error);
     result["late"] = true;
     return result;
   }

@@ -1,7 +1,6 @@
 // Scripts of the core lane: what an application calls.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -10,6 +9,7 @@
 #include <backplane/runtime/stream.hpp>
 
 #include "worker/core_memory.hpp"
+#include "worker/read_value.hpp"
 #include "worker/scope.hpp"
 
 namespace bp::conform {
@@ -31,13 +31,10 @@ class CoreScope : public Scope {
     bool is_given = false;              // made by the script, not by a row
     std::vector<std::uint8_t> picture;  // of its storage, as last seen
   };
-  // A row's arguments; they point into the other members.
+  // A row's arguments, which point into the lists.
   struct Arguments {
     std::vector<bp_value> values;
-    std::deque<std::vector<const bp_tensor*>> tensor_lists;
-    std::deque<std::vector<std::int64_t>> int_lists;
-    std::deque<std::vector<double>> double_lists;
-    std::deque<std::string> strings;
+    ArgumentLists lists;
   };
 
   Json make_tensor(const Json& step);
@@ -51,10 +48,9 @@ class CoreScope : public Scope {
 
   Object& object(const Json& number);
   void read_arguments(const Operator& op, const Json& list, Arguments& out);
-  bp_value read_value(const Json& json, Arguments& out);
   std::vector<Tensor> run(Operator& op, const Json& step, Arguments& arguments);
   std::vector<Tensor> targets_of(const Json& step);
-  void note_served(Json& result, const char* op);
+  void note_served(Json& result);
   // Compares all that the script made with its pictures; elements of `written` may differ.
   void look(const std::vector<Tensor>& written, const char* kind);
   void look_at_slack(const Tensor& result);
@@ -74,17 +70,10 @@ class CoreScope : public Scope {
 
 // Calls `f` with the offset of each element from the start of the storage's allocation, in row-major order.
 template <class F> void for_each_element(const Tensor& tensor, F&& f) {
-  const bp_dl_tensor& dl = tensor.impl()->abi.dl;
-  std::int64_t at[max_rank] = {};
-  for (std::int64_t n = 0; n < tensor.numel(); ++n) {
-    std::int64_t element = 0;
-    for (int d = 0; d < dl.ndim; ++d) element += at[d] * dl.strides[d];
-    f(dl.byte_offset + static_cast<std::uint64_t>(element) * tensor.itemsize());
-    for (int d = dl.ndim - 1; d >= 0; --d) {
-      if (++at[d] < dl.shape[d]) break;
-      at[d] = 0;
-    }
-  }
+  const bp_tensor& abi = tensor.impl()->abi;
+  for_each_place(abi, [&](std::int64_t place) {
+    f(abi.dl.byte_offset + static_cast<std::uint64_t>(place) * abi.itemsize);
+  });
 }
 
 }  // namespace bp::conform

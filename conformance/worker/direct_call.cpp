@@ -46,65 +46,16 @@ class CallReader {
   }
 
   bp_value value(const Json& json) {
-    bp_value made{};
-    const auto only = json.begin();
-    const std::string& kind = only.key();
-    const Json& content = only.value();
-    if (kind == "i" || kind == "device") {
-      made.tag = kind == "i" ? BP_INT : BP_DEVICE;
-      made.u.i = content.get<std::int64_t>();
-    } else if (kind == "f") {
-      made.tag = BP_DOUBLE;
-      made.u.f = content.get<double>();
-    } else if (kind == "b") {
-      made.tag = BP_BOOLEAN;
-      made.u.i = content.get<bool>();
-    } else if (kind == "dtype") {
-      made.tag = BP_DTYPE;
-      made.u.i = index(dtype_from_name(content.get_ref<const std::string&>()));
-    } else if (kind == "tensor") {
-      DirectTensor& one = tensor(content);
-      call_.inputs.push_back(&one);
-      made.tag = BP_TENSOR;
-      made.u.tensor = &one.impl.abi;
-    } else {
-      read_pointed(kind, content, made);
-    }
-    return made;
+    bp_value device{};
+    device.tag = BP_DEVICE;
+    device.u.i = 1;
+    return read_value(json, call_.lists, device, [&](const Json& each) {
+      call_.inputs.push_back(&tensor(each));
+      return &call_.inputs.back()->impl.abi;
+    });
   }
 
  private:
-  template <class List> static void point_to(bp_value& made, std::uint32_t tag, const List& list) {
-    made.tag = tag;
-    made.aux = static_cast<std::uint32_t>(list.size());
-    made.u.ptr = list.data();
-  }
-
-  void read_pointed(const std::string& kind, const Json& content, bp_value& made) {
-    if (kind == "ints") {
-      point_to(made, BP_INT_LIST,
-               call_.int_lists.emplace_back(content.get<std::vector<std::int64_t>>()));
-    } else if (kind == "doubles") {
-      point_to(made, BP_DOUBLE_LIST,
-               call_.double_lists.emplace_back(content.get<std::vector<double>>()));
-    } else if (kind == "s") {
-      point_to(made, BP_STRING, call_.strings.emplace_back(content.get<std::string>()));
-    } else if (kind == "z") {
-      made.tag = BP_COMPLEX;
-      made.u.ptr = call_.double_lists.emplace_back(content.get<std::vector<double>>()).data();
-    } else if (kind == "tensors") {
-      auto& list = call_.tensor_lists.emplace_back();
-      for (const Json& each : content) {
-        DirectTensor& one = tensor(each);
-        call_.inputs.push_back(&one);
-        list.push_back(&one.impl.abi);
-      }
-      point_to(made, BP_TENSOR_LIST, list);
-    } else if (kind != "none") {
-      throw_error(ErrorClass::bad_argument, fmt::format("script: '{}' is no kind of value", kind));
-    }
-  }
-
   const DirectPlugin& plugin_;
   const std::function<ObjectPlace(int)>& place_of_;
   DirectCall& call_;
@@ -213,17 +164,9 @@ void for_each_span(const DirectTensor& tensor,
   if (abi.numel == 0) return;
   if (abi.flags & BP_LAYOUT_DENSE)
     return f(tensor.offset, static_cast<std::uint64_t>(abi.numel) * abi.itemsize);
-  const int rank = abi.dl.ndim;
-  std::int64_t at[max_rank] = {};
-  for (std::int64_t n = 0; n < abi.numel; ++n) {
-    std::int64_t element = 0;
-    for (int d = 0; d < rank; ++d) element += at[d] * abi.dl.strides[d];
-    f(tensor.offset + static_cast<std::uint64_t>(element) * abi.itemsize, abi.itemsize);
-    for (int d = rank - 1; d >= 0; --d) {
-      if (++at[d] < abi.dl.shape[d]) break;
-      at[d] = 0;
-    }
-  }
+  for_each_place(abi, [&](std::int64_t place) {
+    f(tensor.offset + static_cast<std::uint64_t>(place) * abi.itemsize, abi.itemsize);
+  });
 }
 
 }  // namespace bp::conform

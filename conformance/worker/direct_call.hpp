@@ -1,7 +1,6 @@
 // One bp_call, made from a step.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 #include <backplane/dispatcher/operator.hpp>
 
 #include "worker/direct_plugin.hpp"
+#include "worker/read_value.hpp"
 #include "worker/scope.hpp"
 
 namespace bp::conform {
@@ -34,10 +34,7 @@ struct DirectCall {
   std::vector<bp_value> args;
   std::vector<DirectTensor*> outputs;
   std::vector<DirectTensor*> inputs;
-  std::deque<std::vector<const bp_tensor*>> tensor_lists;
-  std::deque<std::vector<std::int64_t>> int_lists;
-  std::deque<std::vector<double>> double_lists;
-  std::deque<std::string> strings;
+  ArgumentLists lists;
 
   DirectCall() = default;
   DirectCall(const DirectCall&) = delete;

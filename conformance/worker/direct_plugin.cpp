@@ -20,10 +20,6 @@ template <class T> T complete(const T& given) {
   return whole;
 }
 
-std::string_view what_was_told(const bp_host&) {
-  return told_error().message;
-}
-
 // As the core finds it; -1 for a schema that the row never had.
 int num_known_by(const Operator& op, std::uint64_t hash) {
   if (op.schema->hash == hash) return static_cast<int>(op.schema->arguments.size());
@@ -61,7 +57,14 @@ std::string told(bp_code code) {
   return fmt::format("{}: {}", code_name(code), message.empty() ? "no message" : message);
 }
 
-void throw_told(bp_code code, const char* what) {
+loading::Outcome open_library(const std::string& path, DirectHost& host,
+                              loading::PluginLibrary& library) {
+  const auto what_was_told = [](const bp_host&) { return std::string_view(told_error().message); };
+  return loading::PluginLibrary::open(path, host.given(), what_was_told, &library);
+}
+
+void require(bp_code code, const char* what) {
+  if (code == BP_OK) return;
   const bool known = code >= BP_BAD_ARGUMENT && code <= BP_INTERNAL;
   throw_error(known ? static_cast<ErrorClass>(code) : ErrorClass::internal,
               fmt::format("{}: {}", what, told(code)));
@@ -72,8 +75,7 @@ DirectPlugin::DirectPlugin(const std::string& wanted, const std::string& path, S
   if (skew.level != 0) host.set_levels(1, skew.level);
   if (skew.padded) host.set_levels(1, BP_ABI_LEVEL + 7);
   host.set_skew(skew);
-  const loading::Outcome opened =
-      loading::PluginLibrary::open(path, host.given(), what_was_told, &library_);
+  const loading::Outcome opened = open_library(path, host, library_);
   if (!opened.ok()) throw_error(static_cast<ErrorClass>(opened.code), opened.message);
   plugin = library_.plugin();
   try {
@@ -102,12 +104,8 @@ void DirectPlugin::shut_down() {
 }
 
 void DirectPlugin::start() {
-  if (plugin->probe) {
-    if (const bp_code code = plugin->probe(plugin->self); code != BP_OK) throw_told(code, "probe");
-  }
-  if (plugin->init) {
-    if (const bp_code code = plugin->init(plugin->self); code != BP_OK) throw_told(code, "init");
-  }
+  if (plugin->probe) require(plugin->probe(plugin->self), "probe");
+  if (plugin->init) require(plugin->init(plugin->self), "init");
   for (std::uint32_t i = 0; i < plugin->num_kernels; ++i)
     if (!plugin->kernels || !plugin->kernels[i] || !plugin->kernels[i]->op ||
         !plugin->kernels[i]->run)
@@ -127,8 +125,7 @@ void DirectPlugin::start() {
 
 // "acme", "acme:1", "vendor:acme:1".
 void DirectPlugin::open(const std::string& wanted) {
-  if (const bp_code code = plugin->devices(plugin->self, &num_devices, nullptr); code != BP_OK)
-    throw_told(code, "devices");
+  require(plugin->devices(plugin->self, &num_devices, nullptr), "devices");
   const std::size_t colon = wanted.rfind(':');
   const bool numbered = colon != std::string::npos &&
                         wanted.find_first_not_of("0123456789", colon + 1) == std::string::npos;
@@ -141,17 +138,14 @@ void DirectPlugin::open(const std::string& wanted) {
   for (bp_device_info& each : infos)
     each.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
   std::uint32_t count = num_devices;
-  if (const bp_code code = plugin->devices(plugin->self, &count, infos.data()); code != BP_OK)
-    throw_told(code, "devices");
+  require(plugin->devices(plugin->self, &count, infos.data()), "devices");
   info = infos[index];
   name = fmt::format("{}:{}", plugin->name, index);
-  if (const bp_code code = plugin->open(plugin->self, index, &device); code != BP_OK)
-    throw_told(code, "open");
+  require(plugin->open(plugin->self, index, &device), "open");
   if (!device) throw_error(ErrorClass::internal, "open: it succeeded without a device");
-  if (queue.create_stream && !synchronous()) {
-    if (const bp_code code = queue.create_stream(device, 0, &side_stream); code != BP_OK)
-      side_stream = nullptr;
-  }
+  if (queue.create_stream && !synchronous() &&
+      queue.create_stream(device, 0, &side_stream) != BP_OK)
+    side_stream = nullptr;
 }
 
 bp_code DirectPlugin::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle& out) {
@@ -167,9 +161,8 @@ void DirectPlugin::release(bp_handle handle) {
 
 void DirectPlugin::copy(const bp_region& to, const bp_region& from, std::uint32_t direction) {
   told_error() = {};
-  bp_code code = memory.copy(device, &to, &from, direction, side_stream);
-  if (code == BP_OK && !synchronous()) code = queue.synchronize(device, side_stream);
-  if (code != BP_OK) throw_told(code, "copy");
+  require(memory.copy(device, &to, &from, direction, side_stream), "copy");
+  if (!synchronous()) require(queue.synchronize(device, side_stream), "copy");
 }
 
 void DirectPlugin::write(bp_handle handle, std::uint64_t offset, const void* from,

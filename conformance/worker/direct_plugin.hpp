@@ -70,9 +70,14 @@ class DirectPlugin {
   std::uint8_t* ring_ = nullptr;  // mapped, so that the counters of malloc do not see it
 };
 
+// Opens a plugin's file with this host.
+loading::Outcome open_library(const std::string& path, DirectHost& host,
+                              loading::PluginLibrary& library);
+
 // "BP_OUT_OF_MEMORY: 12 bytes asked for, ..." of this thread's last error.
 std::string told(bp_code code);
 const char* code_name(bp_code code);
-[[noreturn]] void throw_told(bp_code code, const char* what);
+// Throws with what was told unless the code is BP_OK.
+void require(bp_code code, const char* what);
 
 }  // namespace bp::conform

@@ -5,6 +5,18 @@
 
 namespace bp::conform {
 
+void look_at_zone(Watch& watch, const std::vector<std::uint8_t>& found, std::uint8_t poison,
+                  std::uint64_t begin, std::uint64_t front, std::uint64_t bytes, Json entry) {
+  for (std::uint64_t i = begin; i < begin + found.size(); ++i) {
+    if (found[i - begin] == zone_byte(poison, i)) continue;
+    entry.update({{"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(front)},
+                  {"size", bytes},
+                  {"found", found[i - begin]},
+                  {"expected", zone_byte(poison, i)}});
+    return watch.add("zones", std::move(entry));
+  }
+}
+
 GuardedBlock::GuardedBlock(DirectPlugin& plugin, int object, std::uint8_t poison, bool sparse)
     : plugin_(plugin), object_(object), poison_(poison), sparse_(sparse) {}
 
@@ -25,15 +37,15 @@ bp_code GuardedBlock::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   const std::uint64_t end = front_ + bytes_;
   if (sparse_ || total_ > largest_watched) {
     std::vector<std::uint8_t> zone(std::max(front_, zone_bytes));
-    for (std::uint64_t i = 0; i < front_; ++i) zone[i] = zone_byte(poison_, i);
+    paint_zone(zone.data(), poison_, 0, front_);
     plugin_.write(handle_, 0, zone.data(), front_);
-    for (std::uint64_t i = 0; i < zone_bytes; ++i) zone[i] = zone_byte(poison_, end + i);
+    paint_zone(zone.data(), poison_, end, total_);
     plugin_.write(handle_, end, zone.data(), zone_bytes);
     return BP_OK;
   }
   shadow_.assign(total_, poison_);
-  for (std::uint64_t i = 0; i < front_; ++i) shadow_[i] = zone_byte(poison_, i);
-  for (std::uint64_t i = end; i < total_; ++i) shadow_[i] = zone_byte(poison_, i);
+  paint_zone(shadow_.data(), poison_, 0, front_);
+  paint_zone(shadow_.data() + end, poison_, end, total_);
   plugin_.write(handle_, 0, shadow_.data(), total_);
   return BP_OK;
 }
@@ -128,16 +140,7 @@ void GuardedBlock::look(Watch& watch, const char* kind) {
 void GuardedBlock::look_at_zone(Watch& watch, std::uint64_t begin, std::uint64_t end) {
   std::vector<std::uint8_t> found(end - begin);
   plugin_.read(handle_, begin, found.data(), found.size());
-  for (std::uint64_t i = begin; i < end; ++i) {
-    const std::uint8_t byte = zone_byte(poison_, i);
-    if (found[i - begin] == byte) continue;
-    watch.add("zones", {{"object", object_},
-                        {"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(front_)},
-                        {"size", bytes_},
-                        {"found", found[i - begin]},
-                        {"expected", byte}});
-    return;
-  }
+  conform::look_at_zone(watch, found, poison_, begin, front_, bytes_, {{"object", object_}});
 }
 
 }  // namespace bp::conform

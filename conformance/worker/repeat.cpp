@@ -55,7 +55,7 @@ class Runner {
       for (const Json& each : step_.value("setup", Json::array())) note(scope_->step(each), true);
       repeat();
     } catch (const Error& error) {
-      note({{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}}, true);
+      note(failure_json(error), true);
     }
     scope_->finish();
     const std::lock_guard lock(tally_.mutex);
@@ -96,8 +96,7 @@ class Runner {
       try {
         note(scope_->step(each), false);
       } catch (const Error& error) {
-        note({{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}},
-             false);
+        note(failure_json(error), false);
       }
     }
     if (hashed.empty()) return;
@@ -114,12 +113,7 @@ class Runner {
 
   void add_growth() {
     if (marks_.size() < 5) return;
-    const Json base = counters_json(marks_[0]);
-    for (std::size_t i = 1; i < 5; ++i) {
-      const Json now = counters_json(marks_[i]);
-      for (const auto& [key, value] : now.items())
-        tally_.growth[key].push_back(value.get<std::int64_t>() - base[key].get<std::int64_t>());
-    }
+    for (std::size_t i = 1; i < 5; ++i) conform::add_growth(tally_.growth, marks_[0], marks_[i]);
   }
 
   LaneDriver& lane_;

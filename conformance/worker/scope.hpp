@@ -5,6 +5,9 @@
 #include <memory>
 #include <string>
 
+#include <backplane/tensor/error.hpp>
+#include <backplane/tensor/shape.hpp>
+
 #include "protocol/script.hpp"
 
 namespace bp::conform {
@@ -58,6 +61,10 @@ struct Counters {
   std::int64_t address = 0;  // bytes of address space
 };
 Json counters_json(const Counters& counters);
+// By how much each rose, or fell.
+Json growth_json(const Counters& from, const Counters& to);
+// To the list of each in `growth`.
+void add_growth(Json& growth, const Counters& from, const Counters& to);
 // All but the first two.
 Counters process_counters();
 
@@ -88,12 +95,29 @@ std::unique_ptr<LaneDriver> open_bare_lane(const std::string& device, const std:
 Json run_repeat(LaneDriver& lane, Scope& within, const Json& step, std::uint8_t poison,
                 Watch& watch);
 
+// Calls `f` with the place of each element, in elements from the first, in row-major order.
+template <class F> void for_each_place(const bp_tensor& tensor, F&& f) {
+  std::int64_t at[max_rank] = {};
+  for (std::int64_t n = 0; n < tensor.numel; ++n) {
+    std::int64_t place = 0;
+    for (int d = 0; d < tensor.dl.ndim; ++d) place += at[d] * tensor.dl.strides[d];
+    f(place);
+    for (int d = tensor.dl.ndim - 1; d >= 0; --d) {
+      if (++at[d] < tensor.dl.shape[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
 // FNV-1a in words of 8 bytes.
 std::uint64_t hash_bytes(const void* data, std::size_t bytes,
                          std::uint64_t seed = 0xcbf29ce484222325ull);
 
 // The plugin's file for a device: the one given, or as the core would find it. Throws bad_argument.
 std::string find_plugin_file(const std::string& device, const std::string& plugin);
+
+// The result of a step that failed.
+Json failure_json(const Error& error);
 
 // Bytes of a binary value; empty for none.
 inline const std::vector<std::uint8_t>& binary_of(const Json& value) {

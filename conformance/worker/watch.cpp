@@ -77,6 +77,23 @@ Json counters_json(const Counters& counters) {
           {"address", counters.address}};
 }
 
+Json growth_json(const Counters& from, const Counters& to) {
+  const Json base = counters_json(from);
+  Json growth = counters_json(to);
+  for (auto& [key, value] : growth.items())
+    value = value.get<std::int64_t>() - base[key].get<std::int64_t>();
+  return growth;
+}
+
+void add_growth(Json& growth, const Counters& from, const Counters& to) {
+  const Json grown = growth_json(from, to);
+  for (const auto& [key, value] : grown.items()) growth[key].push_back(value);
+}
+
+Json failure_json(const Error& error) {
+  return {{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}};
+}
+
 std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t seed) {
   const auto* from = static_cast<const unsigned char*>(data);
   std::uint64_t hash = seed;

@@ -10,10 +10,6 @@
 namespace bp::conform {
 namespace {
 
-Json failure_json(const Error& error) {
-  return {{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}};
-}
-
 class Worker {
  public:
   explicit Worker(const WorkerOptions& options) : options_(options) {}
@@ -127,17 +123,12 @@ class Worker {
   }
 
   static Json grown(const Counters& before, const Counters& after) {
-    Json leaks = Json::object();
-    const auto note = [&](const char* name, std::int64_t from, std::int64_t to) {
-      if (to > from) leaks[name] = to - from;
-    };
-    note("host_allocations", before.host_allocations, after.host_allocations);
-    note("device_allocations", before.device_allocations, after.device_allocations);
-    note("files", before.files, after.files);
-    note("threads", before.threads, after.threads);
     // Freed pieces that malloc keeps at hand count as used: little says nothing.
     constexpr std::int64_t much = 8192;
-    if (after.heap - before.heap > much) leaks["heap"] = after.heap - before.heap;
+    const Json growth = growth_json(before, after);
+    Json leaks = Json::object();
+    for (const auto& [name, rise] : growth.items())
+      if (name != "address" && rise > (name == "heap" ? much : 0)) leaks[name] = rise;
     return leaks;
   }
 
