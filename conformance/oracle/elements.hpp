@@ -85,4 +85,17 @@ struct Groups {
 Groups groups_of(bp::Ints shape, bp::Ints dims);
 Groups groups_of(bp::Ints shape, const std::optional<bp::Ints>& dims);
 
+template <class T> T& at(std::vector<T>& values, Index i) {
+  return values[static_cast<std::size_t>(i)];
+}
+template <class T> const T& at(const std::vector<T>& values, Index i) {
+  return values[static_cast<std::size_t>(i)];
+}
+
+// As all kernels here are: for any strides, with the same bits each time.
+template <class Op>
+bp::KernelBuilder<Op>& exact(bp::KernelBuilder<Op>&& kernel, bp::DtypeSet dtypes) {
+  return kernel.dtypes(dtypes).layouts(bp::strided).deterministic();
+}
+
 }  // namespace oracle

@@ -123,12 +123,11 @@ bp::Status scatter_add(bp::Call call, bp::In a, Index dim, bp::In index, bp::In 
     std::vector<T> totals(static_cast<std::size_t>(span));
     const std::vector<T> start = read<T>(a);
     const Indices to = places(out);
-    for (std::size_t i = 0; i < to.size(); ++i) totals[static_cast<std::size_t>(to[i])] = start[i];
+    for (std::size_t i = 0; i < to.size(); ++i) at(totals, to[i]) = start[i];
     each_target(call, dim, index, src, out, [&](Index from, Index place) {
-      totals[static_cast<std::size_t>(place)] += load<T>(element(src, from), src.dtype());
+      at(totals, place) += load<T>(element(src, from), src.dtype());
     });
-    for (const Index place : to)
-      store<T>(element(out, place), out.dtype(), totals[static_cast<std::size_t>(place)]);
+    for (const Index place : to) store<T>(element(out, place), out.dtype(), at(totals, place));
   });
   return bp::ok;
 }
@@ -185,16 +184,13 @@ bp::Status ordered(bp::In a, Index dim, bool descending, Index count, bp::Out va
     for (Index i = 0; i < line.inner; ++i) {
       std::vector<Index> order(static_cast<std::size_t>(size));
       std::iota(order.begin(), order.end(), Index{0});
-      const auto value = [&](Index k) {
-        return values[static_cast<std::size_t>(line.at(o, k, i))];
-      };
+      const auto value = [&](Index k) { return at(values, line.at(o, k, i)); };
       std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) {
         return descending ? is_below(value(y), value(x)) : is_below(value(x), value(y));
       });
       for (Index k = 0; k < count; ++k) {
-        const auto to = static_cast<std::size_t>(kept.at(o, k, i));
-        sorted[to] = value(order[static_cast<std::size_t>(k)]);
-        indices[to] = static_cast<Word>(order[static_cast<std::size_t>(k)]);
+        at(sorted, kept.at(o, k, i)) = value(at(order, k));
+        at(indices, kept.at(o, k, i)) = static_cast<Word>(at(order, k));
       }
     }
   }
@@ -218,25 +214,13 @@ bp::Status topk(bp::Stream, bp::In a, Index k, Index dim, bool largest, bool, bp
 BP_KERNELS(indexing) {
   namespace o = oracle;
   const auto any = bp::all;
-  k.add<bp::op::gather>(o::gather).dtypes(any).layouts(bp::strided).deterministic().may_fault();
-  k.add<bp::op::index_select>(o::index_select)
-      .dtypes(any)
-      .layouts(bp::strided)
-      .deterministic()
-      .may_fault();
-  k.add<bp::op::embedding>(o::embedding)
-      .dtypes(any)
-      .layouts(bp::strided)
-      .deterministic()
-      .may_fault();
-  k.add<bp::op::one_hot>(o::one_hot).dtypes(any).layouts(bp::strided).deterministic().may_fault();
-  k.add<bp::op::scatter_add>(o::scatter_add)
-      .dtypes(any)
-      .layouts(bp::strided)
-      .deterministic()
-      .may_fault();
-  k.add<bp::op::scatter>(o::scatter).dtypes(any).layouts(bp::strided).deterministic().may_fault();
-  k.add<bp::op::nonzero>(o::nonzero).dtypes(any).layouts(bp::strided).deterministic();
-  k.add<bp::op::sort>(o::sort).dtypes(any).layouts(bp::strided).deterministic();
-  k.add<bp::op::topk>(o::topk).dtypes(any).layouts(bp::strided).deterministic();
+  o::exact(k.add<bp::op::gather>(o::gather), any).may_fault();
+  o::exact(k.add<bp::op::index_select>(o::index_select), any).may_fault();
+  o::exact(k.add<bp::op::embedding>(o::embedding), any).may_fault();
+  o::exact(k.add<bp::op::one_hot>(o::one_hot), any).may_fault();
+  o::exact(k.add<bp::op::scatter_add>(o::scatter_add), any).may_fault();
+  o::exact(k.add<bp::op::scatter>(o::scatter), any).may_fault();
+  o::exact(k.add<bp::op::nonzero>(o::nonzero), any);
+  o::exact(k.add<bp::op::sort>(o::sort), any);
+  o::exact(k.add<bp::op::topk>(o::topk), any);
 }

@@ -111,8 +111,8 @@ bp::Status arange(bp::Stream, bp::Scalar start, bp::Scalar, bp::Scalar step,
 
 BP_KERNELS(making) {
   namespace o = oracle;
-  k.add<bp::op::philox>(o::philox).dtypes(bp::all).layouts(bp::strided).deterministic();
-  k.add<bp::op::rand_philox>(o::uniform).dtypes(bp::all).layouts(bp::strided).deterministic();
-  k.add<bp::op::randn_philox>(o::normal).dtypes(bp::all).layouts(bp::strided).deterministic();
-  k.add<bp::op::arange>(o::arange).dtypes(bp::all).layouts(bp::strided).deterministic();
+  o::exact(k.add<bp::op::philox>(o::philox), bp::all);
+  o::exact(k.add<bp::op::rand_philox>(o::uniform), bp::all);
+  o::exact(k.add<bp::op::randn_philox>(o::normal), bp::all);
+  o::exact(k.add<bp::op::arange>(o::arange), bp::all);
 }

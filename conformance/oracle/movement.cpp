@@ -94,12 +94,9 @@ bp::Status constant_pad_nd(bp::Stream, bp::In a, bp::Ints pad, bp::Scalar value,
 
 BP_KERNELS(movement) {
   namespace o = oracle;
-  k.add<bp::op::copy>(o::copy).dtypes(bp::all).layouts(bp::strided).deterministic();
-  k.add<bp::op::cast>(o::cast).dtypes(bp::all).layouts(bp::strided).deterministic();
-  k.add<bp::op::cat>(o::cat).dtypes(bp::all).layouts(bp::strided).deterministic();
-  k.add<bp::op::full>(o::full).dtypes(bp::all).layouts(bp::strided).deterministic();
-  k.add<bp::op::constant_pad_nd>(o::constant_pad_nd)
-      .dtypes(bp::all)
-      .layouts(bp::strided)
-      .deterministic();
+  o::exact(k.add<bp::op::copy>(o::copy), bp::all);
+  o::exact(k.add<bp::op::cast>(o::cast), bp::all);
+  o::exact(k.add<bp::op::cat>(o::cat), bp::all);
+  o::exact(k.add<bp::op::full>(o::full), bp::all);
+  o::exact(k.add<bp::op::constant_pad_nd>(o::constant_pad_nd), bp::all);
 }

@@ -35,10 +35,6 @@ Index count_of(bp::Ints shape) {
   return count;
 }
 
-Real& at(std::vector<Real>& values, Index i) {
-  return values[static_cast<std::size_t>(i)];
-}
-
 bp::Status layer_norm(bp::Stream, bp::In a, bp::Ints shape, MaybeIn weight, MaybeIn bias,
                       double eps, bp::Out out, bp::Out mean_out, bp::Out rstd_out) {
   const Index size = count_of(shape);
@@ -165,13 +161,15 @@ struct Attention {
     for (Index s = 0; s < keys(); ++s) {
       Real total = 0;
       for (Index e = 0; e < width; ++e)
-        total += q[static_cast<std::size_t>(of_query * width + e)] *
-                 k[static_cast<std::size_t>((shared(batch, head) * keys() + s) * width + e)];
+        total +=
+            at(q, of_query * width + e) * at(k, (shared(batch, head) * keys() + s) * width + e);
       total *= scale;
-      const auto masked = static_cast<std::size_t>(of_query * keys() + s);
+      const Index masked = of_query * keys() + s;
       const Real nothing = -std::numeric_limits<Real>::infinity();
       if (mask)
-        total = mask->dtype() != bp::boolean ? total + m[masked] : m[masked] != 0 ? total : nothing;
+        total = mask->dtype() != bp::boolean ? total + at(m, masked)
+                : at(m, masked) != 0         ? total
+                                             : nothing;
       all.push_back(is_causal && s > row ? nothing : total);
     }
     return all;
@@ -196,9 +194,7 @@ bp::Status attention(bp::Stream, bp::In query, bp::In key, bp::In value, MaybeIn
         for (Index j = 0; j < width; ++j) {
           Real result = 0;
           for (Index s = 0; s < all.keys(); ++s)
-            result +=
-                at(weights, s) *
-                all.v[static_cast<std::size_t>((all.shared(b, h) * all.keys() + s) * width + j)];
+            result += at(weights, s) * at(all.v, (all.shared(b, h) * all.keys() + s) * width + j);
           results.push_back(has_keys ? result / total : result);
         }
       }
@@ -215,14 +211,11 @@ bp::Status attention(bp::Stream, bp::In query, bp::In key, bp::In value, MaybeIn
 BP_KERNELS(norms) {
   namespace o = oracle;
   const auto real = bp::floating;
-  k.add<bp::op::native_layer_norm>(o::layer_norm).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::native_rms_norm>(o::rms_norm).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::native_batch_norm>(o::batch_norm).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::norm_backward>(o::norm_backward).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::norm_weight_backward>(o::norm_weight_backward)
-      .dtypes(real)
-      .layouts(bp::strided)
-      .deterministic();
+  o::exact(k.add<bp::op::native_layer_norm>(o::layer_norm), real);
+  o::exact(k.add<bp::op::native_rms_norm>(o::rms_norm), real);
+  o::exact(k.add<bp::op::native_batch_norm>(o::batch_norm), real);
+  o::exact(k.add<bp::op::norm_backward>(o::norm_backward), real);
+  o::exact(k.add<bp::op::norm_weight_backward>(o::norm_weight_backward), real);
   using place = bp::op::native_attention::place;
   k.add<bp::op::native_attention>(o::attention)
       .dtypes(real)

@@ -58,6 +58,6 @@ bp::Status matmul(bp::Stream, bp::In a, bp::In b, bp::Out out) {
 }  // namespace oracle
 
 BP_KERNELS(products) {
-  k.add<bp::op::matmul>(oracle::matmul).dtypes(bp::numeric).layouts(bp::strided).deterministic();
-  k.add<bp::op::bmm>(oracle::matmul).dtypes(bp::numeric).layouts(bp::strided).deterministic();
+  oracle::exact(k.add<bp::op::matmul>(oracle::matmul), bp::numeric);
+  oracle::exact(k.add<bp::op::bmm>(oracle::matmul), bp::numeric);
 }

@@ -21,22 +21,22 @@ std::vector<T> reduced(const std::vector<T>& values, const Groups& groups, T sta
   return results;
 }
 
-bp::Status sum(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
+// In the class of numbers that the dtype is computed in.
+template <class Join>
+bp::Status reduce(bp::In a, const Dims& dim, int start, bp::Out out, Join join) {
   const Groups groups = groups_of(a.shape(), dim);
   in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    write(out, reduced(read<T>(a), groups, T(), [](T x, T y) { return x + y; }));
+    write(out, reduced(read<T>(a), groups, static_cast<T>(start), join));
   });
   return bp::ok;
 }
 
+bp::Status sum(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
+  return reduce(a, dim, 0, out, [](auto x, auto y) { return x + y; });
+}
 bp::Status prod(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
-  const Groups groups = groups_of(a.shape(), dim);
-  in_class_of(out.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    write(out, reduced(read<T>(a), groups, T(1), [](T x, T y) { return product(x, y); }));
-  });
-  return bp::ok;
+  return reduce(a, dim, 1, out, [](auto x, auto y) { return product(x, y); });
 }
 
 bp::Status mean(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
@@ -53,21 +53,21 @@ bp::Status mean(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, 
 }
 
 // Long double holds every integer of 64 bits exactly.
-bp::Status max(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  const Real lowest = -std::numeric_limits<Real>::infinity();
-  write(out, reduced(read<Real>(a), groups_of(a.shape(), dim), lowest, [](Real x, Real y) {
-          return std::isnan(x) || std::isnan(y) ? std::numeric_limits<Real>::quiet_NaN()
-                                                : std::max(x, y);
-        }));
+template <class Pick>
+bp::Status extreme(bp::In a, const Dims& dim, Real start, bp::Out out, Pick pick) {
+  const auto join = [&](Real x, Real y) {
+    return std::isnan(x) || std::isnan(y) ? std::numeric_limits<Real>::quiet_NaN() : pick(x, y);
+  };
+  write(out, reduced(read<Real>(a), groups_of(a.shape(), dim), start, join));
   return bp::ok;
 }
+bp::Status max(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
+  return extreme(a, dim, -std::numeric_limits<Real>::infinity(), out,
+                 [](Real x, Real y) { return std::max(x, y); });
+}
 bp::Status min(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  const Real highest = std::numeric_limits<Real>::infinity();
-  write(out, reduced(read<Real>(a), groups_of(a.shape(), dim), highest, [](Real x, Real y) {
-          return std::isnan(x) || std::isnan(y) ? std::numeric_limits<Real>::quiet_NaN()
-                                                : std::min(x, y);
-        }));
-  return bp::ok;
+  return extreme(a, dim, std::numeric_limits<Real>::infinity(), out,
+                 [](Real x, Real y) { return std::min(x, y); });
 }
 
 bp::Status any(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
@@ -98,8 +98,7 @@ bp::Status extreme_place(bp::In a, std::optional<Index> dim, bool largest, bp::O
     for (Index i = 0; i < line.inner; ++i) {
       Index found = 0;
       for (Index k = 1; k < line.size; ++k)
-        if (is_better(values[static_cast<std::size_t>(line.at(o, k, i))],
-                      values[static_cast<std::size_t>(line.at(o, found, i))], largest))
+        if (is_better(at(values, line.at(o, k, i)), at(values, line.at(o, found, i)), largest))
           found = k;
       best.push_back(static_cast<Word>(found));
     }
@@ -122,8 +121,7 @@ bp::Status cumsum(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp:
     for (Index o = 0; o < line.outer; ++o)
       for (Index i = 0; i < line.inner; ++i)
         for (Index k = 1; k < line.size; ++k)
-          values[static_cast<std::size_t>(line.at(o, k, i))] +=
-              values[static_cast<std::size_t>(line.at(o, k - 1, i))];
+          at(values, line.at(o, k, i)) += at(values, line.at(o, k - 1, i));
     write(out, values);
   });
   return bp::ok;
@@ -135,14 +133,14 @@ bp::Status cumsum(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp:
 BP_KERNELS(reductions) {
   namespace o = oracle;
   const auto any_dtype = bp::all;
-  k.add<bp::op::sum>(o::sum).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::prod>(o::prod).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::mean>(o::mean).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::max>(o::max).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::min>(o::min).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::any>(o::any).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::all>(o::all).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::argmax>(o::argmax).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::argmin>(o::argmin).dtypes(any_dtype).layouts(bp::strided).deterministic();
-  k.add<bp::op::cumsum>(o::cumsum).dtypes(any_dtype).layouts(bp::strided).deterministic();
+  o::exact(k.add<bp::op::sum>(o::sum), any_dtype);
+  o::exact(k.add<bp::op::prod>(o::prod), any_dtype);
+  o::exact(k.add<bp::op::mean>(o::mean), any_dtype);
+  o::exact(k.add<bp::op::max>(o::max), any_dtype);
+  o::exact(k.add<bp::op::min>(o::min), any_dtype);
+  o::exact(k.add<bp::op::any>(o::any), any_dtype);
+  o::exact(k.add<bp::op::all>(o::all), any_dtype);
+  o::exact(k.add<bp::op::argmax>(o::argmax), any_dtype);
+  o::exact(k.add<bp::op::argmin>(o::argmin), any_dtype);
+  o::exact(k.add<bp::op::cumsum>(o::cumsum), any_dtype);
 }

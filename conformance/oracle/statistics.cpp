@@ -16,8 +16,7 @@ std::vector<std::vector<Real>> members(bp::In a, const Dims& dim) {
   const Groups groups = groups_of(a.shape(), dim);
   std::vector<std::vector<Real>> lists(static_cast<std::size_t>(groups.count));
   const std::vector<Real> values = read<Real>(a);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    lists[static_cast<std::size_t>(groups.of[i])].push_back(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) at(lists, groups.of[i]).push_back(values[i]);
   return lists;
 }
 
@@ -96,11 +95,9 @@ template <class Change> bp::Status along_lines(bp::In a, Index dim, bp::Out out,
   std::vector<Real> list(static_cast<std::size_t>(line.size));
   for (Index o = 0; o < line.outer; ++o) {
     for (Index i = 0; i < line.inner; ++i) {
-      for (Index k = 0; k < line.size; ++k)
-        list[static_cast<std::size_t>(k)] = values[static_cast<std::size_t>(line.at(o, k, i))];
+      for (Index k = 0; k < line.size; ++k) at(list, k) = at(values, line.at(o, k, i));
       one(list);
-      for (Index k = 0; k < line.size; ++k)
-        values[static_cast<std::size_t>(line.at(o, k, i))] = list[static_cast<std::size_t>(k)];
+      for (Index k = 0; k < line.size; ++k) at(values, line.at(o, k, i)) = at(list, k);
     }
   }
   write(out, values);
@@ -131,10 +128,10 @@ bp::Status log_softmax(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>
 BP_KERNELS(statistics) {
   namespace o = oracle;
   const auto real = bp::floating;
-  k.add<bp::op::var>(o::var).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::std_>(o::deviation).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::logsumexp>(o::logsumexp).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::norm>(o::norm).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::softmax>(o::softmax).dtypes(real).layouts(bp::strided).deterministic();
-  k.add<bp::op::log_softmax>(o::log_softmax).dtypes(real).layouts(bp::strided).deterministic();
+  o::exact(k.add<bp::op::var>(o::var), real);
+  o::exact(k.add<bp::op::std_>(o::deviation), real);
+  o::exact(k.add<bp::op::logsumexp>(o::logsumexp), real);
+  o::exact(k.add<bp::op::norm>(o::norm), real);
+  o::exact(k.add<bp::op::softmax>(o::softmax), real);
+  o::exact(k.add<bp::op::log_softmax>(o::log_softmax), real);
 }

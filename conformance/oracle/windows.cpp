@@ -78,10 +78,6 @@ void each_product(const Channels& c, const Windows& windows, const Size& results
           });
 }
 
-template <class T> T& at(std::vector<T>& values, Index i) {
-  return values[static_cast<std::size_t>(i)];
-}
-
 bp::Status convolution(bp::Stream, bp::In a, bp::In weight, std::optional<bp::In> bias,
                        bp::Ints stride, bp::Ints padding, bp::Ints dilation, bool transposed,
                        bp::Ints, Index groups, bp::Out out) {
@@ -279,23 +275,10 @@ bp::Status avg_pool_backward(bp::Stream, bp::In grad, bp::Ints size, bp::Ints ke
 
 BP_KERNELS(windows) {
   namespace o = oracle;
-  const auto strided = bp::strided;
-  k.add<bp::op::convolution>(o::convolution).dtypes(bp::numeric).layouts(strided).deterministic();
-  k.add<bp::op::convolution_backward_weight>(o::convolution_backward_weight)
-      .dtypes(bp::numeric)
-      .layouts(strided)
-      .deterministic();
-  k.add<bp::op::max_pool_with_indices>(o::max_pool)
-      .dtypes(bp::real)
-      .layouts(strided)
-      .deterministic();
-  k.add<bp::op::adaptive_max_pool_with_indices>(o::adaptive_max_pool)
-      .dtypes(bp::real)
-      .layouts(strided)
-      .deterministic();
-  k.add<bp::op::avg_pool>(o::avg_pool).dtypes(bp::floating).layouts(strided).deterministic();
-  k.add<bp::op::avg_pool_backward>(o::avg_pool_backward)
-      .dtypes(bp::floating)
-      .layouts(strided)
-      .deterministic();
+  o::exact(k.add<bp::op::convolution>(o::convolution), bp::numeric);
+  o::exact(k.add<bp::op::convolution_backward_weight>(o::convolution_backward_weight), bp::numeric);
+  o::exact(k.add<bp::op::max_pool_with_indices>(o::max_pool), bp::real);
+  o::exact(k.add<bp::op::adaptive_max_pool_with_indices>(o::adaptive_max_pool), bp::real);
+  o::exact(k.add<bp::op::avg_pool>(o::avg_pool), bp::floating);
+  o::exact(k.add<bp::op::avg_pool_backward>(o::avg_pool_backward), bp::floating);
 }
