@@ -5,6 +5,7 @@
 
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/loading/sha256.hpp>
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/error.hpp>
 
@@ -225,6 +226,15 @@ std::vector<Case> derive_cases(const Subject& subject, const Selection& selectio
         selection.shard)
       of_shard.push_back(std::move(chosen[i]));
   return of_shard;
+}
+
+std::string digest_of(const std::vector<Case>& cases) {
+  loading::Sha256 sum;
+  for (const Case& one : cases) {
+    const std::string line = name_of(one) + "\n";
+    sum.add(std::as_bytes(std::span(line)));
+  }
+  return sum.finish();
 }
 
 }  // namespace bp::conform

@@ -6,6 +6,32 @@
 namespace bp::conform {
 namespace {
 
+// Calls visit(name in JSON, field) for the plain ones.
+template <class Visit> void each_field(auto& subject, Visit visit) {
+  visit("device", subject.device);
+  visit("backend", subject.backend);
+  visit("library", subject.library);
+  visit("sha256", subject.library_sha256);
+  visit("version", subject.version);
+  visit("vendor", subject.vendor);
+  visit("device_name", subject.device_name);
+  visit("abi", subject.abi);
+  visit("flags", subject.device_flags);
+  visit("total_memory", subject.total_memory);
+  visit("offset_alignment", subject.offset_alignment);
+  visit("streams", subject.has_streams);
+  visit("events", subject.has_events);
+  visit("fill", subject.has_fill);
+  visit("compiles", subject.compiles);
+}
+template <class Visit> void each_numeric(auto& numerics, Visit visit) {
+  visit("flushes_denormals", numerics.flushes_denormals);
+  visit("tf32_matmul", numerics.tf32_matmul);
+  visit("low_accumulation", numerics.low_accumulation);
+  visit("flushes_bf16_products", numerics.flushes_bf16_products);
+  visit("checks_handles", numerics.checks_handles);
+}
+
 nlohmann::json kernel_json(const DeclaredKernel& kernel) {
   nlohmann::json args = nlohmann::json::array();
   for (const bp_arg& arg : kernel.args)
@@ -56,26 +82,10 @@ bool Subject::repeats_bits(const std::string& op, int depth) const {
 }
 
 nlohmann::json to_json(const Subject& subject) {
-  nlohmann::json json = {{"device", subject.device},
-                         {"backend", subject.backend},
-                         {"library", subject.library},
-                         {"sha256", subject.library_sha256},
-                         {"version", subject.version},
-                         {"vendor", subject.vendor},
-                         {"device_name", subject.device_name},
-                         {"abi", subject.abi},
-                         {"flags", subject.device_flags},
-                         {"total_memory", subject.total_memory},
-                         {"offset_alignment", subject.offset_alignment},
-                         {"streams", subject.has_streams},
-                         {"events", subject.has_events},
-                         {"fill", subject.has_fill},
-                         {"compiles", subject.compiles}};
-  json["numerics"] = {{"flushes_denormals", subject.numerics.flushes_denormals},
-                      {"tf32_matmul", subject.numerics.tf32_matmul},
-                      {"low_accumulation", subject.numerics.low_accumulation},
-                      {"flushes_bf16_products", subject.numerics.flushes_bf16_products},
-                      {"checks_handles", subject.numerics.checks_handles}};
+  nlohmann::json json, numerics;
+  each_field(subject, [&](const char* key, const auto& value) { json[key] = value; });
+  each_numeric(subject.numerics, [&](const char* key, bool value) { numerics[key] = value; });
+  json["numerics"] = std::move(numerics);
   nlohmann::json& kernels = json["kernels"] = nlohmann::json::array();
   for (const DeclaredKernel& kernel : subject.kernels) kernels.push_back(kernel_json(kernel));
   return json;
@@ -83,27 +93,12 @@ nlohmann::json to_json(const Subject& subject) {
 
 Subject read_subject(const nlohmann::json& json) {
   Subject subject;
-  json.at("device").get_to(subject.device);
-  json.at("backend").get_to(subject.backend);
-  json.at("library").get_to(subject.library);
-  json.at("sha256").get_to(subject.library_sha256);
-  json.at("version").get_to(subject.version);
-  json.at("vendor").get_to(subject.vendor);
-  json.at("device_name").get_to(subject.device_name);
-  json.at("abi").get_to(subject.abi);
-  json.at("flags").get_to(subject.device_flags);
-  json.at("total_memory").get_to(subject.total_memory);
-  json.at("offset_alignment").get_to(subject.offset_alignment);
-  json.at("streams").get_to(subject.has_streams);
-  json.at("events").get_to(subject.has_events);
-  json.at("fill").get_to(subject.has_fill);
-  json.at("compiles").get_to(subject.compiles);
-  const nlohmann::json& numerics = json.at("numerics");
-  numerics.at("flushes_denormals").get_to(subject.numerics.flushes_denormals);
-  numerics.at("tf32_matmul").get_to(subject.numerics.tf32_matmul);
-  numerics.at("low_accumulation").get_to(subject.numerics.low_accumulation);
-  subject.numerics.flushes_bf16_products = numerics.value("flushes_bf16_products", false);
-  numerics.at("checks_handles").get_to(subject.numerics.checks_handles);
+  each_field(subject, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+  each_numeric(subject.numerics, [&, &from = json.at("numerics")](const char* key, bool& value) {
+    // Journals of older suites do not have it.
+    if (key != std::string_view("flushes_bf16_products") || from.contains(key))
+      from.at(key).get_to(value);
+  });
   for (const nlohmann::json& kernel : json.at("kernels"))
     subject.kernels.push_back(read_kernel(kernel));
   return subject;

@@ -10,6 +10,7 @@
 #include "report/report.hpp"
 
 namespace bp::conform {
+namespace {
 
 nlohmann::json waivers_json(const std::vector<Waiver>& waivers) {
   nlohmann::json list = nlohmann::json::array();
@@ -21,6 +22,8 @@ nlohmann::json waivers_json(const std::vector<Waiver>& waivers) {
                     {"expires", waiver.expires}});
   return list;
 }
+
+}  // namespace
 
 void write_certificate(const Run& run, const Summary& summary, const std::string& journal,
                        const std::string& path) {
@@ -46,13 +49,17 @@ void write_certificate(const Run& run, const Summary& summary, const std::string
   write_whole_file(path, certificate.dump(2) + "\n");
 }
 
+Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Waiver>& waivers) {
+  if (!waivers_file.empty()) waivers = read_waivers(waivers_file);
+  run.header["waivers"] = waivers_json(waivers);
+  return summarize(run, waivers);
+}
+
 int write_reports(const std::string& folder, const std::string& waivers_file, std::FILE* to) {
   const std::string journal = folder + "/journal.jsonl";
   Run run = read_journal(journal);
   std::vector<Waiver> waivers;
-  if (!waivers_file.empty()) waivers = read_waivers(waivers_file);
-  const Summary summary = summarize(run, waivers);
-  run.header["waivers"] = waivers_json(waivers);
+  const Summary summary = summarize_with(waivers_file, run, waivers);
   if (to != nullptr) fmt::print(to, "{}", text_summary(run, summary));
   write_junit(run, folder + "/junit.xml");
   write_html(run, summary, waivers, folder + "/report.html");

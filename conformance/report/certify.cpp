@@ -49,9 +49,7 @@ int certify_report(const Options& options) {
   if (!is_whole(run)) refuse("it has only some of the cases of its level (a filter or a shard)");
   if (!run.doubled.empty()) refuse(fmt::format("case {} is there twice", run.doubled[0]));
   std::vector<Waiver> waivers;
-  if (!options.waivers.empty()) waivers = read_waivers(options.waivers);
-  const Summary summary = summarize(run, waivers);
-  run.header["waivers"] = waivers_json(waivers);
+  const Summary summary = summarize_with(options.waivers, run, waivers);
   fmt::print("{}", text_summary(run, summary));
   if (!summary.ok) {
     fmt::print("certify: nothing to certify while cases fail\n");

@@ -22,11 +22,6 @@ std::string cut(const std::string& text) {
   return text.size() <= longest_why ? text : text.substr(0, longest_why) + " ...";
 }
 
-nlohmann::json counts_of(const Count& count) {
-  return {{"run", count.run},       {"correct", count.correct}, {"native", count.native},
-          {"failed", count.failed}, {"waived", count.waived},   {"unsupported", count.unsupported}};
-}
-
 std::vector<std::string> layouts_of(const Record& record) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= record.one.layouts.size();) {
@@ -146,12 +141,6 @@ void add_slowest(const Run& run, nlohmann::json& page) {
   for (std::size_t i = 0; i < count; ++i) list.push_back({records[i]->name, records[i]->ms});
 }
 
-std::string figure_note(int level, const std::vector<std::string>& dtypes) {
-  if (level < 0) return "no level";
-  return fmt::format("L{}{}", level,
-                     dtypes.empty() ? "" : fmt::format(" in {}", fmt::join(dtypes, ", ")));
-}
-
 void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>& waivers,
               nlohmann::json& page) {
   const Subject& subject = run.subject;
@@ -166,9 +155,9 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
       subject.device_name, selection.value("profile", ""), selection.value("seed", 0ull),
       summary.excused.empty() ? ""
                               : fmt::format("; excused: {}", fmt::join(summary.excused, ", ")));
-  page["correct"] = figure_note(summary.correct_level, summary.correct_dtypes);
-  page["native"] = figure_note(summary.native_level, summary.native_dtypes);
-  page["total"] = counts_of(summary.total);
+  page["correct"] = level_text(summary.correct_level, summary.correct_dtypes);
+  page["native"] = level_text(summary.native_level, summary.native_dtypes);
+  page["total"] = to_json(summary.total);
   page["problems"] = summary.waiver_problems;
   page["levels"] = nlohmann::json::array();
   for (std::size_t i = 0; i < summary.levels.size(); ++i) {

@@ -41,10 +41,6 @@ std::vector<Run> read_shards(const std::vector<std::string>& reports) {
   return runs;
 }
 
-bool is_aggregate(const Record& record) {
-  return record.name.starts_with("probe:bias.");
-}
-
 }  // namespace
 
 void merge_shards(const std::vector<std::string>& reports, const std::string& folder) {
@@ -64,14 +60,11 @@ void merge_shards(const std::vector<std::string>& reports, const std::string& fo
   double seconds = 0;
   for (const Run& run : runs) {
     for (const Record& record : run.records)
-      if (!is_aggregate(record)) records.push_back(record);
+      if (!is_aggregate(record.name)) records.push_back(record);
     seconds += run.seconds;
   }
   for (const Record& record : records) journal.write(record);
-  for (const Aggregate& each : aggregate_bias(records)) {
-    journal.write(to_json(each));
-    if (each.leans) journal.write(record_of(each));
-  }
+  write_aggregates(records, journal);
   journal.write({{"end", {{"seconds", seconds}, {"interrupted", false}}}});
 }
 

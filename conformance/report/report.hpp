@@ -34,8 +34,12 @@ struct Summary {
   bool ok = false;
 };
 Summary summarize(const Run& run, std::vector<Waiver>& waivers);
+// The same with a file's waivers (none without a path), which the run's header then has.
+Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Waiver>& waivers);
+nlohmann::json to_json(const Count& count);
 nlohmann::json to_json(const Summary& summary);
-nlohmann::json waivers_json(const std::vector<Waiver>& waivers);
+// "L3 in f32, f16" or "no level".
+std::string level_text(int level, const std::vector<std::string>& dtypes);
 
 // Whether a failing or unsupported record is excused by one of them (not by a challenge, nor after its day).
 bool is_waived(const Record& record, const std::vector<Waiver>& waivers);

@@ -8,6 +8,7 @@
 #include "inputs/element.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
+#include "runner/aggregate.hpp"
 
 namespace bp::conform {
 namespace {
@@ -116,11 +117,6 @@ void count_record(const Record& record, bool waived, Count& count) {
   count.unsupported += outcome == Outcome::unsupported && !waived;
 }
 
-nlohmann::json count_json(const Count& count) {
-  return {{"run", count.run},       {"correct", count.correct}, {"native", count.native},
-          {"failed", count.failed}, {"waived", count.waived},   {"unsupported", count.unsupported}};
-}
-
 std::string profile_text(const Run& run, const Summary& summary) {
   if (!is_whole(run)) return "partial";
   if (summary.native_level < 0) return "none";
@@ -133,7 +129,7 @@ std::string profile_text(const Run& run, const Summary& summary) {
 }  // namespace
 
 bool is_failure(const Record& record) {
-  return record.verdict.outcome != Outcome::pass && record.verdict.outcome != Outcome::unsupported;
+  return is_failure(record.verdict.outcome);
 }
 
 bool is_waived(const Record& record, const std::vector<Waiver>& waivers) {
@@ -145,7 +141,7 @@ bool is_whole(const Run& run) {
   const nlohmann::json& selection = run.header.at("selection");
   const auto aggregates =
       std::count_if(run.records.begin(), run.records.end(),
-                    [](const Record& record) { return record.name.starts_with("probe:bias."); });
+                    [](const Record& record) { return is_aggregate(record.name); });
   return selection.at("filters").empty() && selection.at("num_shards") == 1 && run.ended &&
          !run.interrupted &&
          static_cast<std::ptrdiff_t>(run.records.size()) - aggregates >=
@@ -181,10 +177,15 @@ Summary summarize(const Run& run, std::vector<Waiver>& waivers) {
   return out;
 }
 
+nlohmann::json to_json(const Count& count) {
+  return {{"run", count.run},       {"correct", count.correct}, {"native", count.native},
+          {"failed", count.failed}, {"waived", count.waived},   {"unsupported", count.unsupported}};
+}
+
 nlohmann::json to_json(const Summary& summary) {
   nlohmann::json levels = nlohmann::json::array();
-  for (const Count& count : summary.levels) levels.push_back(count_json(count));
-  return {{"total", count_json(summary.total)},
+  for (const Count& count : summary.levels) levels.push_back(to_json(count));
+  return {{"total", to_json(summary.total)},
           {"levels", levels},
           {"correct", {{"level", summary.correct_level}, {"dtypes", summary.correct_dtypes}}},
           {"native", {{"level", summary.native_level}, {"dtypes", summary.native_dtypes}}},

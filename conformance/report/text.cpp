@@ -9,12 +9,6 @@
 namespace bp::conform {
 namespace {
 
-std::string level_line(const char* figure, int level, const std::vector<std::string>& dtypes) {
-  if (level < 0) return fmt::format("{:<8} no level\n", figure);
-  return fmt::format("{:<8} L{}{}\n", figure, level,
-                     dtypes.empty() ? "" : fmt::format(" in {}", fmt::join(dtypes, ", ")));
-}
-
 std::string count_line(const std::string& what, const Count& count) {
   return fmt::format("{:<6}{:>8}{:>9}{:>8}{:>8}{:>8}{:>13}\n", what, count.run, count.correct,
                      count.native, count.failed, count.waived, count.unsupported);
@@ -51,6 +45,12 @@ std::string numerics_line(const Numerics& numerics) {
 
 }  // namespace
 
+std::string level_text(int level, const std::vector<std::string>& dtypes) {
+  if (level < 0) return "no level";
+  return fmt::format("L{}{}", level,
+                     dtypes.empty() ? "" : fmt::format(" in {}", fmt::join(dtypes, ", ")));
+}
+
 std::string text_summary(const Run& run, const Summary& summary) {
   std::string text = fmt::format("{} ({} {}), {}\n", run.subject.device, run.subject.backend,
                                  run.subject.version, run.subject.library);
@@ -60,8 +60,9 @@ std::string text_summary(const Run& run, const Summary& summary) {
     if (summary.levels[level].run != 0)
       text += count_line(fmt::format("L{}", level), summary.levels[level]);
   text += count_line("all", summary.total);
-  text += level_line("correct", summary.correct_level, summary.correct_dtypes);
-  text += level_line("native", summary.native_level, summary.native_dtypes);
+  text += fmt::format("correct  {}\nnative   {}\n",
+                      level_text(summary.correct_level, summary.correct_dtypes),
+                      level_text(summary.native_level, summary.native_dtypes));
   text += numerics_line(run.subject.numerics) + accuracy_lines(run);
   if (!summary.excused.empty())
     text += fmt::format("excused (their shape depends on data): {}\n",

@@ -13,6 +13,7 @@
 
 #include "report/files.hpp"
 #include "report/report.hpp"
+#include "runner/aggregate.hpp"
 #include "runner/commands.hpp"
 #include "runner/interrupt.hpp"
 #include "runner/pool.hpp"
@@ -68,7 +69,7 @@ void check_cases(const Run& run, Examination& out) {
     if (seen.erase(case_name) != 0) continue;
     if (missing++ == 0) first = std::move(case_name);
   }
-  std::erase_if(seen, [](const std::string& each) { return each.starts_with("probe:bias."); });
+  std::erase_if(seen, is_aggregate);
   out.check(missing == 0, fmt::format("all {} cases are there", cases.size()),
             fmt::format("{} cases are missing, {} first", missing, first));
   out.check(run.doubled.empty(), "none is there twice",
@@ -128,7 +129,7 @@ double share_of(const std::string& text) {
 std::vector<const Record*> draw_records(const Run& run, double share) {
   std::vector<const Record*> all;
   for (const Record& record : run.records)
-    if (!record.name.starts_with("probe:bias.")) all.push_back(&record);
+    if (!is_aggregate(record.name)) all.push_back(&record);
   std::random_device chance;
   std::shuffle(all.begin(), all.end(), std::mt19937_64((std::uint64_t{chance()} << 32) | chance()));
   all.resize(

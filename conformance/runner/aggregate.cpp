@@ -86,4 +86,15 @@ Record record_of(const Aggregate& all) {
   return record;
 }
 
+bool is_aggregate(std::string_view record_name) {
+  return record_name.starts_with("probe:bias.");
+}
+
+void write_aggregates(const std::vector<Record>& records, Journal& journal) {
+  for (const Aggregate& each : aggregate_bias(records)) {
+    journal.write(to_json(each));
+    if (each.leans) journal.write(record_of(each));
+  }
+}
+
 }  // namespace bp::conform

@@ -21,5 +21,9 @@ std::vector<Aggregate> aggregate_bias(const std::vector<Record>& records);
 nlohmann::json to_json(const Aggregate& aggregate);
 // The failing record of one that leans: "probe:bias.matmul[f32]@1".
 Record record_of(const Aggregate& aggregate);
+// Is that such a record's name, and so of no case?
+bool is_aggregate(std::string_view record_name);
+// All of a run's, and the records of those that lean.
+void write_aggregates(const std::vector<Record>& records, Journal& journal);
 
 }  // namespace bp::conform

@@ -19,8 +19,7 @@ std::string group_of(const Case& one) {
 }
 
 bool is_bad(const Executed& seen) {
-  const Outcome outcome = seen.record.verdict.outcome;
-  return outcome != Outcome::pass && outcome != Outcome::unsupported;
+  return is_failure(seen.record.verdict.outcome);
 }
 
 Executed flaky(Executed seen, int passed, int reruns) {

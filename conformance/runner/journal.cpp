@@ -18,28 +18,33 @@ constexpr Outcome all_outcomes[] = {Outcome::pass,       Outcome::fail,  Outcome
                                     Outcome::mistrusted, Outcome::crash, Outcome::timeout,
                                     Outcome::flaky};
 
+// Calls visit(name in the journal, field) for what is left out where it says nothing.
+template <class Visit> void each_field(auto& record, Visit visit) {
+  auto& verdict = record.verdict;
+  visit("rung", verdict.rung);
+  visit("why", verdict.why);
+  visit("rule", verdict.rule);
+  visit("hash", verdict.hash);
+  visit("accomplice", record.accomplice);
+  visit("ulp", verdict.worst_ulp);
+  visit("share", verdict.worst_share);
+  visit("bias", verdict.bias);
+}
+
 Json record_line(const Record& record) {
-  const Verdict& verdict = record.verdict;
   Json line = {{"case", record.name},
-               {"outcome", name(verdict.outcome)},
+               {"outcome", name(record.verdict.outcome)},
                {"level", record.one.level},
                {"family", record.one.family},
                {"ms", std::round(record.ms * 100) / 100}};
-  const auto add = [&line](const char* key, const std::string& text) {
-    if (!text.empty()) line[key] = text;
-  };
-  add("rung", verdict.rung);
-  add("why", verdict.why);
-  add("rule", verdict.rule);
-  add("hash", verdict.hash);
-  add("accomplice", record.accomplice);
-  const auto add_number = [&line](const char* key, double number) {
-    // JSON has no infinity.
-    if (number != 0) line[key] = std::isfinite(number) ? number : std::copysign(1e300, number);
-  };
-  add_number("ulp", verdict.worst_ulp);
-  add_number("share", verdict.worst_share);
-  add_number("bias", verdict.bias);
+  each_field(record, [&line](const char* key, const auto& value) {
+    if (value == std::decay_t<decltype(value)>()) return;
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>)
+      line[key] =
+          std::isfinite(value) ? value : std::copysign(1e300, value);  // JSON has no infinity
+    else
+      line[key] = value;
+  });
   return line;
 }
 
@@ -78,16 +83,8 @@ Record read_record(const Json& line) {
   record.one.level = line.at("level").get<int>();
   record.one.family = line.value("family", "");
   record.ms = line.value("ms", 0.0);
-  record.accomplice = line.value("accomplice", "");
-  Verdict& verdict = record.verdict;
-  verdict.outcome = read_outcome(line.at("outcome").get<std::string>());
-  verdict.rung = line.value("rung", "");
-  verdict.why = line.value("why", "");
-  verdict.rule = line.value("rule", "");
-  verdict.hash = line.value("hash", "");
-  verdict.worst_ulp = line.value("ulp", 0.0);
-  verdict.worst_share = line.value("share", 0.0);
-  verdict.bias = line.value("bias", 0.0);
+  record.verdict.outcome = read_outcome(line.at("outcome").get<std::string>());
+  each_field(record, [&line](const char* key, auto& value) { value = line.value(key, value); });
   return record;
 }
 

@@ -21,10 +21,6 @@ std::string text_of_seconds(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
-bool is_failure(Outcome outcome) {
-  return outcome != Outcome::pass && outcome != Outcome::unsupported;
-}
-
 }  // namespace
 
 Progress::Progress(std::size_t total, bool silent, std::FILE* to)

@@ -99,13 +99,6 @@ struct Going {
   }
 };
 
-void write_aggregates(const std::string& path, Journal& journal) {
-  for (const Aggregate& each : aggregate_bias(read_journal(path).records)) {
-    journal.write(to_json(each));
-    if (each.leans) journal.write(record_of(each));
-  }
-}
-
 // Every case of `going` into its journal; false if interrupted.
 bool run_cases(Going& going, Bench& bench, const Options& options) {
   bench.plan.journal = going.journal->file();
@@ -116,7 +109,7 @@ bool run_cases(Going& going, Bench& bench, const Options& options) {
     return true;
   });
   const bool interrupted = InterruptGuard::requested();
-  if (!interrupted) write_aggregates(going.path, *going.journal);
+  if (!interrupted) write_aggregates(read_journal(going.path).records, *going.journal);
   going.journal->write({{"end", {{"seconds", progress.seconds()}, {"interrupted", interrupted}}}});
   return !interrupted;
 }

@@ -159,10 +159,7 @@ int repro_case(const Options& options) {
   const Executed seen = execute_alone(bench, one);
   show_case(one, bench.subject, scripts, answers);
   print_verdict(seen);
-  return seen.record.verdict.outcome == Outcome::pass ||
-                 seen.record.verdict.outcome == Outcome::unsupported
-             ? 0
-             : exit_failed;
+  return is_failure(seen.record) ? exit_failed : 0;
 }
 
 int shrink_case(const Options& options) {

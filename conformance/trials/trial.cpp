@@ -4,6 +4,27 @@
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
+const char* name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::pass: return "pass";
+    case Outcome::fail: return "fail";
+    case Outcome::unsupported: return "unsupported";
+    case Outcome::mistrusted: return "mistrusted";
+    case Outcome::crash: return "crash";
+    case Outcome::timeout: return "timeout";
+    case Outcome::flaky: return "flaky";
+  }
+  return "fail";
+}
+
+bool is_failure(Outcome outcome) {
+  return outcome != Outcome::pass && outcome != Outcome::unsupported;
+}
+
+bool Verdict::native() const {
+  return outcome == Outcome::pass && rung != "host";
+}
+
 std::unique_ptr<Trial> make_trial(const Case& one, const Subject& subject) {
   if (one.lane == Lane::probe) return make_probe(one, subject);
   if (one.form == "error") return make_refusal_trial(one, subject);

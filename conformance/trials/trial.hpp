@@ -21,6 +21,7 @@ enum class Outcome : std::uint8_t {
   flaky,  // passed only on a retry; a failure
 };
 const char* name(Outcome outcome);
+bool is_failure(Outcome outcome);  // anything but pass and unsupported
 
 struct Verdict {
   Outcome outcome = Outcome::pass;
