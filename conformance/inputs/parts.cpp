@@ -106,9 +106,7 @@ Laid narrowed(const Laid& laid, std::size_t dim, std::int64_t start, std::int64_
 
 Problem part_of(const Problem& problem, const Split& split, std::int64_t start,
                 std::int64_t length) {
-  Problem part;
-  part.op = problem.op;
-  part.arguments = problem.arguments;  // lists stay the whole problem's
+  Problem part = problem.with_tensors({});
   for (std::size_t t = 0; t < problem.tensors.size(); ++t) {
     const Cut* cut = split.cut_of(t);
     part.tensors.push_back(cut ? narrowed(problem.tensors[t], cut->dim, start, length)

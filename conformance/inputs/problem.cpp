@@ -148,6 +148,14 @@ void find_outputs(Problem& problem) {
 
 }  // namespace
 
+Problem Problem::with_tensors(std::vector<Laid> others) const {
+  Problem made;
+  made.op = op;
+  made.arguments = arguments;
+  made.tensors = std::move(others);
+  return made;
+}
+
 Problem make_problem(const Case& one) {
   ensure_operators();
   PlannedProblem plan;

@@ -41,6 +41,9 @@ struct Problem {
   std::deque<std::vector<std::int64_t>> lists;
   std::deque<std::string> strings;
 
+  // The same call of other tensors. It points into the lists of this one, and knows no outputs.
+  Problem with_tensors(std::vector<Laid> others) const;
+
   Problem() = default;
   Problem(Problem&&) = default;
   Problem& operator=(Problem&&) = default;

@@ -7,6 +7,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "cases/axes.hpp"
+#include "inputs/layouts.hpp"
 #include "judge/evaluation.hpp"
 
 namespace bp::conform {
@@ -21,9 +22,8 @@ ExpectedTensor like(const Tensor& given) {
 
 // The tensor's values in its wide dtype, row-major.
 Tensor widened_values(const Tensor& given) {
-  Laid laid{given.dtype(), given.shape().to_vector(), {}, 0, {}};
-  const Dims strides = contiguous_strides(given.shape());
-  laid.strides.assign(strides.begin(), strides.end());
+  const std::vector<std::int64_t> shape = given.shape().to_vector();
+  Laid laid{given.dtype(), shape, row_major_strides(shape), 0, {}};
   const Tensor dense = contiguous(given);
   const auto* bytes =
       dense.numel() == 0 ? nullptr : static_cast<const unsigned char*>(dense.data_ptr());
@@ -50,10 +50,7 @@ void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
   const bool moves = all.op().kind == BP_KIND_COPY && !converts(all.op());
   const bool may_flush = all.flushes(f32) || all.flushes(bf16);
   if (!may_flush || all.kind == RuleKind::shape || moves) return;
-  Problem flushed;
-  flushed.op = all.problem.op;
-  flushed.arguments = all.problem.arguments;
-  flushed.tensors = all.problem.tensors;
+  Problem flushed = all.problem.with_tensors(all.problem.tensors);
   bool is_other = false;
   for (Laid& laid : flushed.tensors) {
     if (!all.flushes(laid.dtype)) continue;
@@ -82,9 +79,7 @@ void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
 
 // The same call with a tensor for each argument.
 Problem with_tensors_apart(const Problem& problem) {
-  Problem apart;
-  apart.op = problem.op;
-  apart.arguments = problem.arguments;
+  Problem apart = problem.with_tensors({});
   for (Argument& argument : apart.arguments)
     for (int& place : argument.tensors) {
       apart.tensors.push_back(problem.tensors[static_cast<std::size_t>(place)]);

@@ -10,6 +10,7 @@
 #include <backplane/dispatcher/registry.hpp>
 
 #include "inputs/element.hpp"
+#include "inputs/layouts.hpp"
 #include "judge/evaluation.hpp"
 
 namespace bp::conform {
@@ -23,11 +24,8 @@ double cotangent_at(std::uint64_t seed, std::size_t result, std::size_t i) {
 }
 
 Laid cotangent_of(const ExpectedTensor& result, const Case& one, std::size_t r) {
-  Laid laid{result.dtype, result.shape, {}, 0, {}};
-  const Dims strides = contiguous_strides(result.shape);
-  laid.strides.assign(strides.begin(), strides.end());
-  std::size_t count = 1;
-  for (const std::int64_t size : result.shape) count *= static_cast<std::size_t>(size);
+  Laid laid{result.dtype, result.shape, row_major_strides(result.shape), 0, {}};
+  const auto count = static_cast<std::size_t>(numel_of(result.shape));
   laid.storage.resize(count * itemsize(result.dtype));
   for (std::size_t i = 0; i < count; ++i)
     store_element(Number::of(cotangent_at(one.seed, r, i),

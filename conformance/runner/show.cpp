@@ -97,8 +97,7 @@ Json without_bytes(Json step) {
 // In the dtype of the expected result that has so many bytes, else as they are.
 std::string answer_bytes_text(const std::vector<unsigned char>& bytes, const Expected& expected) {
   for (const ExpectedTensor& result : expected.results) {
-    std::int64_t count = itemsize(result.dtype);
-    for (const std::int64_t size : result.shape) count *= size;
+    const std::int64_t count = numel_of(result.shape) * itemsize(result.dtype);
     if (static_cast<std::size_t>(count) == bytes.size()) return elements_text(result.dtype, bytes);
   }
   const Dtype dtype = expected.results.empty() ? u8 : expected.results[0].dtype;

@@ -80,9 +80,7 @@ Expected expect_call(const Problem& problem, const Case& one, const Numerics& nu
   const auto is_sparse = [](const Laid& laid) { return laid.sparse_bytes != 0; };
   if (std::none_of(problem.tensors.begin(), problem.tensors.end(), is_sparse))
     return expect(problem, one, numerics, gradients);
-  Problem together;
-  together.op = problem.op;
-  together.arguments = problem.arguments;
+  Problem together = problem.with_tensors({});
   together.outputs = problem.outputs;
   for (const Laid& laid : problem.tensors) {
     Laid& dense = together.tensors.emplace_back(laid);
@@ -152,8 +150,7 @@ std::string served_rung(const Json& result, const std::string& op) {
 void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
                   const ExpectedTensor& expected, const std::string& what) {
   verdict.rule = expected.rule;
-  std::int64_t count = itemsize(expected.dtype);
-  for (const std::int64_t size : expected.shape) count *= size;
+  const std::int64_t count = numel_of(expected.shape) * itemsize(expected.dtype);
   if (bytes.size() != static_cast<std::size_t>(count))
     return fail_with(verdict,
                      fmt::format("{} has {} bytes, expected {}", what, bytes.size(), count));
