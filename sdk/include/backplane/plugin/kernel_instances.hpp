@@ -97,25 +97,25 @@ template <class Instance> class KernelInstances {
   // One that nobody uses, its mutex locked. `make()` returns a std::unique_ptr<Instance> for one more, null if the
   // driver makes none; then, and where there are enough, it waits for the first.
   template <class Make> Instance& take(Make make) {
-    const size_t count = count_.load(std::memory_order_acquire);
-    for (size_t i = 0; i < count; ++i)
-      if (all_[i]->mutex.try_lock()) return *all_[i];
-    if (Instance* added = add(make)) return *added;
+    do {
+      const size_t count = count_.load(std::memory_order_acquire);
+      for (size_t i = 0; i < count; ++i)
+        if (all_[i]->mutex.try_lock()) return *all_[i];
+    } while (add(make));
     all_[0]->mutex.lock();
     return *all_[0];
   }
 
  private:
-  template <class Make> Instance* add(Make& make) {
+  // One more for whoever comes first: nobody waits for an instance while it holds the lock of the list.
+  template <class Make> bool add(Make& make) {
     std::lock_guard<std::mutex> lock(growth_);
     const size_t count = count_.load(std::memory_order_relaxed);
-    if (count == all_.size()) return nullptr;
-    std::unique_ptr<Instance> made = make();
-    if (made == nullptr) return nullptr;
-    made->mutex.lock();
-    all_[count] = std::move(made);
+    if (count == all_.size()) return false;
+    all_[count] = make();
+    if (all_[count] == nullptr) return false;
     count_.store(count + 1, std::memory_order_release);
-    return all_[count].get();
+    return true;
   }
 
   std::array<std::unique_ptr<Instance>, 16> all_;
