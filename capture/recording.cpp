@@ -133,13 +133,8 @@ void run_kernel(RecordedWork& work, RecordedKernel& kept, StreamImpl& stream) {
   for (const Tensor& result : kept.results) result.impl()->storage->bump_version();
 }
 
-bp_region whole_region(const Tensor& tensor) {
-  const TensorImpl& impl = *tensor.impl();
-  return {impl.storage->handle, impl.abi.dl.byte_offset, tensor.nbytes()};
-}
-
 void run_copy(RecordedWork& work, const RecordedCopy& copy, StreamImpl& stream) {
-  copy_region(work.record(), whole_region(copy.target), whole_region(copy.source), BP_COPY_WITHIN,
+  copy_region(work.record(), region_of(copy.target), region_of(copy.source), BP_COPY_WITHIN,
               stream);
   copy.target.impl()->storage->bump_version();
 }
@@ -148,7 +143,7 @@ void run_copy(RecordedWork& work, const RecordedCopy& copy, StreamImpl& stream) 
 bool fill_memory(DeviceRecord& record, const Tensor& target, const void* element,
                  StreamImpl& stream) {
   if (!record.memory->fill) return false;
-  const bp_region to = whole_region(target);
+  const bp_region to = region_of(target);
   clear_plugin_error();
   const bp_code code =
       record.memory->fill(record.handle, &to, element, target.itemsize(), stream.raw);
@@ -160,8 +155,8 @@ void run_fill(RecordedWork& work, const RecordedFill& filled, StreamImpl& stream
   DeviceRecord& record = work.record();
   if (fill_memory(record, filled.target, filled.element, stream)) return;
   // The element lives as long as the recording, which outlives its replays.
-  const bp_region from{reinterpret_cast<bp_handle>(filled.element), 0, filled.target.nbytes()};
-  copy_region(record, whole_region(filled.target), from, BP_COPY_FROM_HOST, stream);
+  const bp_region from = host_region(filled.element, filled.target.nbytes());
+  copy_region(record, region_of(filled.target), from, BP_COPY_FROM_HOST, stream);
 }
 
 }  // namespace
@@ -215,58 +210,55 @@ void RecordedWork::hold(Storage& storage) {
 
 bp_code RecordedWork::kernel(const Candidate& candidate, Frame& frame, Launch& launch,
                              bp_call& call, bool reports_faults) {
-  RecordedWork& work = *this;
   const char* op = frame.op().name();
-  check_place(work, op, frame.record, frame.stream);
+  check_place(*this, op, frame.record, frame.stream);
   if (frame.op().flags & BP_OP_SHAPE_DATA)
     refuse_capture(
-        work, ErrorClass::unsupported,
+        *this, ErrorClass::unsupported,
         fmt::format(
             "{}: the shape of its result depends on values, which a capture on {} does not have; "
             "call it outside",
             op, frame.record.name));
   bp_code code = BP_OK;
-  if (work.by_device)
-    code = give_to_device(work, candidate, frame, launch, call, reports_faults);
+  if (by_device)
+    code = give_to_device(*this, candidate, frame, launch, call, reports_faults);
   else
-    record_kernel(work, candidate, frame, launch, call, reports_faults);
-  if (code == BP_OK) ++work.num_calls;
+    record_kernel(*this, candidate, frame, launch, call, reports_faults);
+  if (code == BP_OK) ++num_calls;
   return code;
 }
 
 void RecordedWork::copy(const Tensor& target, const Tensor& source) {
-  RecordedWork& work = *this;
   DeviceRecord& record = device_record(target.device());
-  check_place(work, "copy", record, current_stream_impl(record));
-  if (work.by_device) {
-    work.hold(*target.impl()->storage);
-    work.hold(*source.impl()->storage);
-    copy_region(record, whole_region(target), whole_region(source), BP_COPY_WITHIN, work.stream);
+  check_place(*this, "copy", record, current_stream_impl(record));
+  if (by_device) {
+    hold(*target.impl()->storage);
+    hold(*source.impl()->storage);
+    copy_region(record, region_of(target), region_of(source), BP_COPY_WITHIN, stream);
   } else {
-    work.calls.emplace_back(RecordedCopy{work.keep(*target.impl()), work.keep(*source.impl())});
+    calls.emplace_back(RecordedCopy{keep(*target.impl()), keep(*source.impl())});
   }
   target.impl()->storage->bump_version();
-  ++work.num_calls;
+  ++num_calls;
 }
 
 void RecordedWork::fill(const Tensor& target, const void* element) {
-  RecordedWork& work = *this;
   DeviceRecord& record = device_record(target.device());
-  check_place(work, "a number", record, current_stream_impl(record));
-  if (work.by_device) {
-    work.hold(*target.impl()->storage);
-    if (!fill_memory(record, target, element, work.stream))
-      refuse_capture(work, ErrorClass::unsupported,
+  check_place(*this, "a number", record, current_stream_impl(record));
+  if (by_device) {
+    hold(*target.impl()->storage);
+    if (!fill_memory(record, target, element, stream))
+      refuse_capture(*this, ErrorClass::unsupported,
                      fmt::format("a number: {} takes none within a capture, since it cannot fill "
                                  "memory; make a tensor "
                                  "of it before",
                                  record.name));
   } else {
-    RecordedFill filled{work.keep(*target.impl()), {}};
+    RecordedFill filled{keep(*target.impl()), {}};
     std::memcpy(filled.element, element, target.itemsize());
-    work.calls.emplace_back(std::move(filled));
+    calls.emplace_back(std::move(filled));
   }
-  ++work.num_calls;
+  ++num_calls;
 }
 
 void RecordedWork::refuse_host(const Frame& frame) {
