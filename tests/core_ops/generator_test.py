@@ -137,6 +137,64 @@ class Rows(unittest.TestCase):
                 table(more=more)
 
 
+def asked(more="", kind="pointwise", suite_class=None):
+    """What the suite asks of a row with these keys under `suite`."""
+    row = table(more="primitive: true\n    suite: {" + more + "}")[0]
+    row.kind, row.suite_class = kind, suite_class
+    return suite.asked_of(row, SUITE)
+
+
+class Suite(unittest.TestCase):
+    def test_a_pointwise_row_needs_to_say_nothing(self):
+        plain = asked()
+        self.assertEqual((plain.recipes, plain.level, plain.traits), ("pointwise", 3, []))
+        self.assertEqual(plain.shapes, SUITE["classes"]["unary"]["shapes"])
+
+    def test_a_row_s_shapes_come_behind_those_of_its_class_and_its_values_instead(self):
+        own = asked("class: along, shapes: ['s2:dim=0'], values: [exact]")
+        self.assertEqual(own.shapes, SUITE["classes"]["along"]["shapes"] + ["s2:dim=0"])
+        self.assertEqual(own.values, ["exact"])
+
+    def test_samples_are_those_of_the_row(self):
+        self.assertEqual(asked("class: norms").shapes[0], "sample:a")
+
+    def test_words_that_nobody_knows_are_errors(self):
+        for more, problem in [
+            ("class: odd", "test: double: suite: 'odd' is no class of suite.yaml"),
+            ("traits: [odd]", "'odd' is no trait"),
+            ("level: 7", "level 7 is none of"),
+            ("colour: red", "unknown keys colour"),
+            ("refuses: ['s3 x5']", "'s3 x5' is no word"),
+            ("returns: [{shape: s3, values: normal}]", "is no round trip"),
+        ]:
+            with self.subTest(problem), self.assertRaisesRegex(TableError, problem):
+                asked(more)
+
+    def test_a_row_of_no_class_says_its_shapes(self):
+        with self.assertRaisesRegex(TableError, "no shapes; name a class"):
+            asked(kind="scan")
+
+    def test_models_have_rows_of_the_table(self):
+        with self.assertRaisesRegex(TableError, "the model m has 'odd', which is not in the table"):
+            suite.emit_models(table(), {"models": {"m": {"inference": ["odd"], "training": []}}})
+
+    def test_effects_name_arguments_and_known_words(self):
+        for more, problem in [
+            ("mutates: [z]", "mutates .* names no argument"),
+            ("draws: often", "draws 'often' is none of"),
+            ("linear: [z]", "linear .* names no argument"),
+            ("cast: wide", "cast 'wide' is none of"),
+            ("aten: add", "are lists of names"),
+        ]:
+            with self.subTest(problem), self.assertRaisesRegex(TableError, problem):
+                table(more="primitive: true\n    " + more)
+
+    def test_effects_reach_the_operator(self):
+        text = emit_source("test", table(op="f(Tensor a) -> Tensor", more="primitive: true\n    mutates: [a]\n    draws: if_asked"))
+        self.assertIn(".mutates = 0b1", text)
+        self.assertIn(".draws = Draws::if_asked", text)
+
+
 class Output(unittest.TestCase):
     def test_what_is_committed_is_what_would_be_written(self):
         files = generate.outputs(generate.load(ROOT / "core_ops/table"), SUITE)
