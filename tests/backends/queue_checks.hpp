@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "backends/direct_device.hpp"
+#include "backends/round_trips.hpp"
 
 namespace direct {
 
@@ -147,15 +148,7 @@ inline void expect_eight_threads_use_eight_streams(DirectDevice& on) {
     threads.emplace_back([&on, t] {
       fake::Device& device = on.opened();
       bp_stream* stream = on.make_stream();
-      for (int i = 0; i < 20; ++i) {
-        const bp_handle handle = device.allocate(256);
-        std::vector<int> sent(64, t * 1000 + i), got(64);
-        EXPECT_EQ(device.from_host(handle, sent.data(), 256, stream), BP_OK);
-        EXPECT_EQ(device.to_host(got.data(), handle, 256, stream), BP_OK);
-        EXPECT_EQ(device.synchronize(stream), BP_OK);
-        EXPECT_EQ(got, sent);
-        device.release(handle);
-      }
+      fake::expect_round_trips(device, stream, t * 1000, 20);
       on.destroy(stream);
     });
   }

@@ -12,6 +12,7 @@
 
 #include <backplane/extensions/reference.h>
 
+#include "backends/round_trips.hpp"
 #include "sdk/fake_host.hpp"
 
 namespace {
@@ -191,15 +192,7 @@ TEST_F(Reference, serves_eight_threads_on_eight_streams) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([this, t] {
       bp_stream* stream = make_stream();
-      for (int i = 0; i < 50; ++i) {
-        const bp_handle handle = device.allocate(256);
-        std::vector<int> sent(64, t * 1000 + i), got(64);
-        EXPECT_EQ(device.from_host(handle, sent.data(), 256, stream), BP_OK);
-        EXPECT_EQ(device.to_host(got.data(), handle, 256, stream), BP_OK);
-        EXPECT_EQ(device.synchronize(stream), BP_OK);
-        EXPECT_EQ(got, sent);
-        device.release(handle);
-      }
+      fake::expect_round_trips(device, stream, t * 1000, 50);
       device.queue().destroy_stream(device.get(), stream);
     });
   }
