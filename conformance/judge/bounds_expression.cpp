@@ -160,7 +160,9 @@ class Steps {
     if (node.code != BP_X_ADD && node.code != BP_X_SUB && node.code != BP_X_MUL) return false;
     if (format_.digits < 53) return rounded(result.value) == result.value;
     if (node.code != BP_X_MUL) return a.value == 0 || b.value == 0;
-    return std::fabs(a.value) == 1 || std::fabs(b.value) == 1 || result.value == 0;
+    // A product that is 0 may have fallen below the smallest number.
+    const auto keeps = [](double factor) { return factor == 0 || std::fabs(factor) == 1; };
+    return keeps(a.value) || keeps(b.value);
   }
 
   const Operator& op_;

@@ -8,10 +8,13 @@
 #include <thread>
 
 #include <backplane/backplane.hpp>
+#include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/float_formats.hpp>
 
+#include "judge/bounds.hpp"
 #include "judge/calls.hpp"
 #include "judge/expected.hpp"
 #include "judge/numbers.hpp"
@@ -68,6 +71,7 @@ class Asked {
   }
   ExpectedTensor first() const { return expected().results.at(0); }
   const Case& one() const { return one_; }
+  const Problem& problem() const { return problem_; }
 
   Numerics numerics;
 
@@ -315,6 +319,27 @@ TEST(Judge, what_is_too_large_becomes_infinite) {
   EXPECT_TRUE(compare(bytes_of<float>({HUGE_VALF, std::exp(88.7f)}), expected).ok);
   EXPECT_FALSE(compare(bytes_of<float>({1e38f, std::exp(88.7f)}), expected).ok);
   EXPECT_FALSE(compare(bytes_of<float>({HUGE_VALF, HUGE_VALF}), expected).ok);
+}
+
+// sqrt(a^2), whose square of 1e-200 is 0 in float64 and not in the reference.
+TEST(Judge, a_product_may_fall_below_the_smallest_number_on_the_way) {
+  ensure_operators();
+  const ChainStep steps[] = {{find_operator("square"), {ChainInput::argument(0)}},
+                             {find_operator("sqrt"), {ChainInput::step(0)}}};
+  Asked asked(join(steps).name(), f64);
+  asked.tensor<double>(f64, {3}, {1e-200, 3, 0});
+  const Numerics numerics;
+  Evaluation all{asked.problem(), asked.one(), numerics};
+  all.ulps = 4;
+  all.inputs = {laid_out(asked.problem().tensors[0])};
+  ExpectedTensor out;
+  out.dtype = f64;
+  out.shape = {3};
+  out.wide = all.inputs[0];
+  bound_by_expression(all, out);
+  EXPECT_TRUE(compare(bytes_of<double>({0, 3, 0}), out).ok);
+  EXPECT_FALSE(compare(bytes_of<double>({1e-150, 3, 0}), out).ok);
+  EXPECT_FALSE(compare(bytes_of<double>({0, 0, 0}), out).ok);
 }
 
 TEST(Judge, a_bad_call_is_expected_to_fail) {
