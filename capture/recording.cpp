@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <backplane/runtime/call_number.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace bp {
@@ -125,6 +126,7 @@ void run_kernel(RecordedWork& work, RecordedKernel& kept, StreamImpl& stream) {
   DeviceRecord& record = work.record();
   const bp_kernel& kernel = kept.candidate->declared;
   kept.call.stream = stream.raw;
+  if (!record.synchronous) kept.call.number = next_call_number(stream, kept.op->id);
   if (kept.reports_faults) kept.call.fault = &arm_fault(stream, kept.op->name());
   if (!record.synchronous) stream.last_operator.store(kept.op->name(), std::memory_order_relaxed);
   const bp_code code = kept.may_ask_host ? run_with_host(work, kept, kept.call, stream)

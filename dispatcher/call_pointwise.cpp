@@ -6,6 +6,7 @@
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/rung_policy.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/call_number.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/number_range.hpp>
 
@@ -115,7 +116,11 @@ inline void note_uses(const bp_value* args, std::uint32_t num_args, const Tensor
   call.stream = stream.raw;
   call.fault = nullptr;
   call.host_data = nullptr;
+  call.number = 0;
+  call.plan = nullptr;
+  call.workspace = {};
   if (!common.record->synchronous) {
+    call.number = next_call_number(stream, op.id);
     stream.last_operator.store(op.name(), std::memory_order_relaxed);
     note_uses(args, num_args, out, stream);
   }

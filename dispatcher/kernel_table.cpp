@@ -21,16 +21,14 @@ std::vector<std::unique_ptr<OwnedTable>>& retired_and_live() {
 }
 
 bool accepts_dtype(const bp_arg& arg, Dtype dtype) {
-  return arg.dtypes == 0 || contains(arg.dtypes, dtype);
+  return contains(arg.dtypes, dtype);
 }
 
 // Nothing about this place depends on the call: any rank, contiguous, main memory.
 bool accepts_any_contiguous(const bp_arg& arg, Dtype dtype) {
   return accepts_dtype(arg, dtype) &&
-         (arg.layouts == 0 ||
-          (arg.layouts & (BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_DENSE | BP_LAYOUT_STRIDED))) &&
-         (arg.spaces == 0 || (arg.spaces & 1u)) && arg.min_rank == 0 && arg.max_rank == 0 &&
-         arg.alignment <= 1;
+         (arg.layouts & (BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_DENSE | BP_LAYOUT_STRIDED)) &&
+         (arg.spaces & 1u) && arg.min_rank == 0 && arg.max_rank == 0 && arg.alignment <= 1;
 }
 
 // True if the candidate takes every call whose tensors all have `dtype` and lie contiguously.
@@ -46,12 +44,12 @@ bool takes_common_calls(const Operator& op, const Candidate& candidate, Dtype dt
     if (!accepts_any_contiguous(candidate.args[i], is_output ? result : dtype)) return false;
     if (!is_output && (op.scalar_ok >> i & 1) && !candidate.args[i].scalar_ok) return false;
   }
-  return candidate.args.size() >= num_arguments || op.scalar_ok == 0;
+  return true;
 }
 
 // True if the candidate might take some such call: then nothing after it may be cached.
 bool may_take(const Operator& op, const Candidate& candidate, Dtype dtype) {
-  for (std::size_t i = 0; i < candidate.args.size() && i < op.schema->arguments.size(); ++i)
+  for (std::size_t i = 0; i < candidate.num_known; ++i)
     if (op.schema->arguments[i].type == ArgumentType::tensor &&
         !accepts_dtype(candidate.args[i], dtype))
       return false;

@@ -87,11 +87,10 @@ bool has_kernel(const Operator& op, std::uint32_t backend, Dtype dtype) {
     const Candidate& candidate = *table->candidates[i];
     bool takes = true;
     // Of the arguments that are converted to it, the first tensor decides: not an index, nor a condition.
-    for (std::size_t a = 0; a < candidate.args.size() && a < op.schema->arguments.size(); ++a) {
+    for (std::size_t a = 0; a < candidate.num_known; ++a) {
       if (op.schema->arguments[a].type != ArgumentType::tensor) continue;
       if (op.promoted != 0 && !(op.promoted >> a & 1u)) continue;
-      const DtypeSet set = candidate.args[a].dtypes;
-      if (set && !contains(set, dtype)) takes = false;
+      if (!contains(candidate.args[a].dtypes, dtype)) takes = false;
       break;
     }
     if (takes) return true;

@@ -2,6 +2,7 @@
 #include <backplane/dispatcher/submit.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/call_number.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -11,10 +12,8 @@ namespace bp {
 namespace {
 
 bool accepts_tensor(const bp_arg& arg, const bp_tensor& tensor) {
-  if (arg.dtypes && !(arg.dtypes >> tensor.dtype & 1u)) return false;
-  if (arg.layouts && !(arg.layouts & tensor.flags)) return false;
-  const std::uint32_t spaces = arg.spaces ? arg.spaces : 1u;
-  if (!(spaces >> tensor.space & 1u)) return false;
+  if (!(arg.dtypes >> tensor.dtype & 1u) || !(arg.layouts & tensor.flags)) return false;
+  if (!(arg.spaces >> tensor.space & 1u)) return false;
   const int ndim = tensor.dl.ndim;
   if (ndim < arg.min_rank || (arg.max_rank && ndim > arg.max_rank)) return false;
   return arg.alignment <= 1 || tensor.dl.byte_offset % arg.alignment == 0;
@@ -25,7 +24,7 @@ bool dense_orders_agree(const Candidate& candidate, const Frame& frame) {
   const TensorImpl* first = nullptr;
   bool agree = true;
   for_each_tensor(frame.call, [&](std::uint32_t place, const bp_tensor& tensor) {
-    if (place >= candidate.args.size()) return;
+    if (place >= candidate.num_known) return;
     const std::uint32_t layouts = candidate.args[place].layouts;
     if (!(layouts & BP_LAYOUT_DENSE) || (layouts & BP_LAYOUT_STRIDED)) return;
     const TensorImpl* impl = TensorImpl::of(&tensor);
@@ -53,9 +52,8 @@ bool is_number(const bp_value& value) {
          value.tag == BP_COMPLEX;
 }
 
-const bp_arg* output_declaration(const Candidate& candidate, std::uint32_t index) {
-  const std::size_t place = candidate.num_known + index;
-  return place < candidate.args.size() ? &candidate.args[place] : nullptr;
+const bp_arg& output_declaration(const Candidate& candidate, std::uint32_t index) {
+  return candidate.args[candidate.num_known + index];
 }
 
 // Are the arguments that the kernel's schema does not have as if they were absent?
@@ -72,8 +70,7 @@ bool knows_all(const Candidate& candidate, const Frame& frame) {
 bool writes_directly(const Candidate& candidate, const Frame& frame, std::uint32_t index) {
   const TensorImpl& out = *frame.call.results[index].impl();
   if (static_cast<Dtype>(out.abi.dtype) != frame.inferred.outputs[index].dtype) return false;
-  const bp_arg* declared = output_declaration(candidate, index);
-  if (declared && !accepts_tensor(*declared, out.abi)) return false;
+  if (!accepts_tensor(output_declaration(candidate, index), out.abi)) return false;
   if (has_internal_overlap(out)) return false;
   const bool in_place_safe = (candidate.declared.flags & BP_KERNEL_IN_PLACE_SAFE) != 0;
   bool free_of_inputs = true;
@@ -110,8 +107,7 @@ bool shared_dense_strides(const Frame& frame, std::uint32_t index, IntList& stri
 bool follows_channels_last(const Candidate& candidate, const Frame& frame, std::uint32_t index) {
   if (frame.op().kind != BP_KIND_CONVOLUTION || frame.inferred.outputs[index].shape.size() != 4)
     return false;
-  const bp_arg* declared = output_declaration(candidate, index);
-  if (!declared || !(declared->layouts & BP_LAYOUT_CHANNELS_LAST)) return false;
+  if (!(output_declaration(candidate, index).layouts & BP_LAYOUT_CHANNELS_LAST)) return false;
   if (frame.call.num_args == 0 || frame.call.args[0].tag != BP_TENSOR) return false;
   const std::uint32_t flags = frame.call.args[0].u.tensor->flags;
   return (flags & BP_LAYOUT_CHANNELS_LAST) && !(flags & BP_LAYOUT_CONTIGUOUS);
@@ -158,18 +154,12 @@ bool accepts(const Candidate& candidate, Frame& frame) {
   if (!knows_all(candidate, frame)) return false;
   for (std::uint32_t i = 0; i < candidate.num_known; ++i) {
     const bool number = (frame.op().scalar_ok >> i & 1) && is_number(call.args[i]);
-    if (i >= candidate.args.size()) {
-      if (number) return false;
-      continue;
-    }
     if (number && !candidate.args[i].scalar_ok) return false;
     if (!accepts_value(candidate.args[i], call.args[i])) return false;
   }
   if (!dense_orders_agree(candidate, frame)) return false;
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
-    const bp_arg* declared = output_declaration(candidate, i);
-    if (declared && declared->dtypes &&
-        !contains(declared->dtypes, frame.inferred.outputs[i].dtype))
+    if (!contains(output_declaration(candidate, i).dtypes, frame.inferred.outputs[i].dtype))
       return false;
   }
   if (deterministic() && !(candidate.declared.flags & BP_KERNEL_DETERMINISTIC)) return false;
@@ -204,6 +194,7 @@ bp_call make_abi_call(Frame& frame, Launch& launch) {
   abi.device = frame.record.handle;
   abi.stream = frame.stream.raw;
   abi.host_data = &launch;
+  if (!frame.record.synchronous) abi.number = next_call_number(frame.stream, frame.op().id);
   return abi;
 }
 

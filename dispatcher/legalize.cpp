@@ -20,8 +20,8 @@ bool is_promoted(const Operator& op, std::uint32_t place) {
 // The narrowest dtype that all promoted places of the candidate take, besides `from` itself.
 bool choose_dtype(const Frame& frame, const Candidate& candidate, Dtype from, Dtype& chosen) {
   DtypeSet possible = lossless_targets(from) | set_of(from);
-  for (std::size_t i = 0; i < candidate.args.size(); ++i)
-    if (is_promoted(frame.op(), static_cast<std::uint32_t>(i)) && candidate.args[i].dtypes)
+  for (std::size_t i = 0; i < candidate.num_known; ++i)
+    if (is_promoted(frame.op(), static_cast<std::uint32_t>(i)))
       possible &= candidate.args[i].dtypes;
   if (contains(possible, from)) return chosen = from, true;
   for (Dtype dtype : {i16, u16, i32, u32, f32, i64, u64, f64, complex128})
@@ -35,7 +35,7 @@ void convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dty
   const Call& call = frame.call;
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     bp_value& value = call.args[i];
-    const bool scalar_ok = i < candidate.args.size() && candidate.args[i].scalar_ok;
+    const bool scalar_ok = i < candidate.num_known && candidate.args[i].scalar_ok;
     if ((frame.op().scalar_ok >> i & 1u) && value.tag != BP_TENSOR && !scalar_ok) {
       const Scalar number = Scalar::from_value(value);
       Tensor filled =
@@ -48,8 +48,8 @@ void convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dty
   rewrite_tensors(call, kept, [&](std::uint32_t place, const bp_tensor* tensor) {
     const Dtype own = static_cast<Dtype>(tensor->dtype);
     const Dtype wanted = is_promoted(frame.op(), place) && own == from ? to : own;
-    const bool layout_fits = place >= candidate.args.size() || !candidate.args[place].layouts ||
-                             (candidate.args[place].layouts & tensor->flags);
+    const bool layout_fits =
+        place >= candidate.num_known || (candidate.args[place].layouts & tensor->flags);
     if (wanted == own && layout_fits) return tensor;
     return kept.keep(converted(tensor, wanted));
   });

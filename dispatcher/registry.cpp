@@ -10,9 +10,11 @@
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/runtime/call_number.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "kernel_table.hpp"
+#include "level_bounds.hpp"
 
 namespace bp {
 namespace {
@@ -93,14 +95,23 @@ Operator* operator_for(const Backend& backend, const bp_kernel& kernel) {
   return op;
 }
 
+// The declaration of every place, those that the kernel left out among them.
+std::vector<bp_arg> all_places(const Operator& op, const bp_kernel& kernel, std::uint32_t num_known,
+                               std::uint32_t level) {
+  std::vector<bp_arg> places(kernel.args, kernel.args + kernel.num_args);
+  places.resize(std::max(places.size(), num_known + op.schema->returns.size()));
+  for (bp_arg& place : places) place = bounded_by_level(place, level);
+  return places;
+}
+
 const Candidate& keep_candidate(Registry& r, const Operator& op, const bp_kernel& kernel,
-                                Rung rung) {
+                                std::uint32_t level, Rung rung) {
   Candidate& candidate = r.candidates.emplace_back();
   candidate.rung = rung;
   candidate.num_known = static_cast<std::uint32_t>(num_known_arguments(op, kernel.schema_hash));
   candidate.kernel = &kernel;
   std::memcpy(&candidate.declared, &kernel, std::min<std::size_t>(kernel.h.size, sizeof kernel));
-  candidate.args.assign(kernel.args, kernel.args + kernel.num_args);
+  candidate.args = all_places(op, kernel, candidate.num_known, level);
   return candidate;
 }
 
@@ -125,6 +136,13 @@ void add_operator(Registry& r, Operator& op) {
   r.operators.push_back(&op);
 }
 
+// Whose work an error is of, by the number of its call.
+const char* name_by_id(std::uint32_t id) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  return id < r.operators.size() ? r.operators[id]->name() : nullptr;
+}
+
 }  // namespace
 
 void fork_registry(ForkStep step) {
@@ -143,6 +161,7 @@ void register_operator(Operator& op) {
     add_operator(r, op);
     listeners = r.listeners;
   }
+  name_operators_with(name_by_id);
   static_cast<void>(schema.release());  // as long as the process, like the operator
   for (auto* listener : listeners) listener(op);
   op.registered.store(true, std::memory_order_release);
@@ -182,10 +201,11 @@ void register_kernels(Backend& backend, const bp_kernel* const* kernels, std::ui
     BP_CHECK(defect.empty(), "{}: kernel {} of {} {}", backend.name, i, num_kernels, defect);
     if (Operator* op = operator_for(backend, *kernels[i])) accepted.emplace_back(op, kernels[i]);
   }
+  const std::uint32_t level = backend.plugin ? backend.plugin->abi : BP_ABI_LEVEL;
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   for (const auto& [op, kernel] : accepted)
-    offer(r, *op, backend.number, keep_candidate(r, *op, *kernel, rung));
+    offer(r, *op, backend.number, keep_candidate(r, *op, *kernel, level, rung));
   r.epoch.fetch_add(1);
 }
 

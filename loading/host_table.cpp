@@ -44,6 +44,14 @@ bp_code set_error(const bp_host*, bp_code code, const char* message) {
   // A message of absurd length is cut: it came from outside.
   constexpr std::size_t longest = 16384;
   state.error_message.assign(message ? message : "", message ? strnlen(message, longest) : 0);
+  state.error_call = 0;
+  return code;
+}
+
+bp_code set_call_error(const bp_host* host, bp_code code, std::uint64_t number,
+                       const char* message) {
+  set_error(host, code, message);
+  thread_state().error_call = number;
   return code;
 }
 
@@ -159,6 +167,7 @@ void fill_host_table(HostContext& context, std::string plugin_path) {
   host.num_threads = thread_count;
   host.deterministic = is_deterministic;
   host.extension = extension;
+  host.set_call_error = set_call_error;
 }
 
 std::string_view last_plugin_message(const bp_host&) {

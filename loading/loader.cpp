@@ -51,8 +51,7 @@ Loader& loader() {
 }
 
 ErrorClass class_of(bp_code code) {
-  return code >= BP_BAD_ARGUMENT && code <= BP_INTERNAL ? static_cast<ErrorClass>(code)
-                                                        : ErrorClass::internal;
+  return is_error_class(code) ? static_cast<ErrorClass>(code) : ErrorClass::internal;
 }
 
 [[noreturn]] void fail_step(const LoadedPlugin& plugin, const char* step, bp_code code) {

@@ -52,8 +52,13 @@ bp_code make_program(void*, const bp_operator* op, const bp_kernel** out) noexce
   });
 }
 
-constexpr bp_program program_extension{{sizeof(bp_program), BP_TYPE_EXTENSION, nullptr},
-                                       make_program};
+void release_program(void*, const bp_kernel* kernel) noexcept {
+  const std::lock_guard lock(programs_mutex);
+  if (the_programs != nullptr) the_programs->remove(kernel);
+}
+
+constexpr bp_program program_extension{
+    {sizeof(bp_program), BP_TYPE_EXTENSION, nullptr}, make_program, release_program};
 
 // The processor's own dot product of bf16, which oneDNN uses where it is, reads and gives no denormals.
 bool has_bf16_products() {

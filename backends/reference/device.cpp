@@ -149,12 +149,12 @@ void Device::usage(uint64_t* pending, uint64_t* allocations, uint64_t* bytes) {
   for (Queue* queue : queues_) *pending += queue->pending();
 }
 
-bp::Status Device::submit(Queue* queue, Work work) {
+bp::Status Device::submit(Queue* queue, Work work, uint64_t call_number) {
   const bp_code failure = next_failure_.exchange(BP_OK);
   if (failure != BP_OK) {
     work = [failure] { return Outcome{failure, "a failure that a test asked for"}; };
   }
-  return queue_of(queue).submit(std::move(work));
+  return queue_of(queue).submit(std::move(work), call_number);
 }
 
 }  // namespace reference

@@ -22,12 +22,12 @@ Queue::~Queue() {
   if (thread_.joinable()) thread_.join();
 }
 
-bp::Status Queue::submit(Work work) {
+bp::Status Queue::submit(Work work, uint64_t call_number) {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
   {
     std::lock_guard lock(mutex_);
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-    waiting_.push_back(std::move(work));
+    waiting_.push_back({std::move(work), call_number});
     ++given_;
   }
   wake_.notify_one();
@@ -73,9 +73,10 @@ bp::Status Queue::check_process() const {
 
 bp::Status Queue::report(std::unique_lock<std::mutex>& lock) {
   const Outcome failure = std::exchange(failure_, Outcome{});
+  const uint64_t failed_call = failed_call_;
   lock.unlock();
   if (failure.code == BP_OK) return bp::ok;
-  return bp::error(failure.code, "%s", failure.text);
+  return bp::late_error(failed_call, failure.code, "%s", failure.text);
 }
 
 void Queue::run() {
@@ -83,13 +84,16 @@ void Queue::run() {
   for (;;) {
     wake_.wait(lock, [this] { return stop_ || (!held_ && !waiting_.empty()); });
     if (stop_) return;
-    Work work = std::move(waiting_.front());
+    Given next = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    const Outcome outcome = work();
-    work = nullptr;  // lets go of its event
+    const Outcome outcome = next.work();
+    next.work = nullptr;  // lets go of its event
     lock.lock();
-    if (failure_.code == BP_OK) failure_ = outcome;
+    if (failure_.code == BP_OK) {
+      failure_ = outcome;
+      failed_call_ = next.call_number;
+    }
     ++done_;
     progress_.notify_all();
   }

@@ -32,7 +32,8 @@ class Queue {
   Queue& operator=(const Queue&) = delete;
 
   // Returns at once; the work is done later, on the queue's own thread.
-  bp::Status submit(Work work);
+  // `call_number`: of the call that it is given with, for an error.
+  bp::Status submit(Work work, uint64_t call_number = 0);
 
   // The first error of the work done, once.
   bp::Status synchronize();
@@ -49,10 +50,15 @@ class Queue {
 
   std::mutex mutex_;
   std::condition_variable wake_, progress_;
-  std::deque<Work> waiting_;
+  struct Given {
+    Work work;
+    uint64_t call_number;
+  };
+  std::deque<Given> waiting_;
   uint64_t given_ = 0, done_ = 0;
   std::thread thread_;  // begins with the first work
   Outcome failure_;
+  uint64_t failed_call_ = 0;
   bool held_ = false, stop_ = false;
   pid_t process_;
 };

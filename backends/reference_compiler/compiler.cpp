@@ -119,10 +119,11 @@ bp_code launch(bp_device* handle, const bp_launch* launch, bp_stream* stream) no
       bp::Status status = take_argument(device, launch->arguments[i], pending);
       if (!status.is_ok()) return status;
     }
-    return device.submit(reinterpret_cast<Queue*>(stream), [pending = std::move(pending)] {
+    const auto work = [pending = std::move(pending)] {
       pending.run();
       return Outcome{};
-    });
+    };
+    return device.submit(reinterpret_cast<Queue*>(stream), work, launch->number);
   });
 }
 

@@ -87,14 +87,15 @@ inline void move(uint8_t* to, const uint8_t* from, int64_t itemsize) {
 // Gives `body`, a function without a result, to the call's queue. What it needs of the call it must own: the
 // call's structs are gone when it runs.
 template <class Body> bp::Status submit(bp::Stream stream, Body body) {
-  return stream.device<Device>().submit(stream.native<Queue>(), [body]() mutable -> Outcome {
+  const auto work = [body]() mutable -> Outcome {
     try {
       body();
       return {};
     } catch (...) {
       return {BP_OUT_OF_MEMORY, "a kernel found no host memory"};
     }
-  });
+  };
+  return stream.device<Device>().submit(stream.native<Queue>(), work, stream.call_number());
 }
 
 }  // namespace reference

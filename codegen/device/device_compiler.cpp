@@ -141,7 +141,7 @@ bp_function* FunctionTable::add(std::uint64_t variant, bp_function* function) {
 void throw_plugin_message(bp_code code, std::string_view what) {
   const std::string said = std::exchange(thread_state().error_message, {});
   thread_state().error_code = BP_OK;
-  const bool known = code > BP_OK && code <= BP_INTERNAL;
+  const bool known = is_error_class(code);
   throw_error(known ? static_cast<ErrorClass>(code) : ErrorClass::internal,
               fmt::format("{}: {}", what, said.empty() ? "the plugin gave no message" : said));
 }

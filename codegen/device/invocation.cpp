@@ -58,6 +58,7 @@ void Invocation::launch(bp_function* function, const Grid& grid, const bp_handle
   }
   launch.arguments = arguments;
   launch.num_arguments = static_cast<std::uint32_t>(num_memory) + 1;
+  launch.number = call.number;
   clear_plugin_error();
   const bp_code code = device.api().launch(call.device, &launch, call.stream);
   if (code != BP_OK) throw_plugin_message(code, "launch");

@@ -47,9 +47,10 @@ DirectKernel read_declaration(const bp_kernel& kernel, int place) {
 
 const char* code_name(bp_code code) {
   constexpr const char* names[] = {
-      "BP_OK",    "BP_BAD_ARGUMENT", "BP_UNSUPPORTED", "BP_OUT_OF_MEMORY",
-      "BP_RETRY", "BP_STREAM_LOST",  "BP_DEVICE_LOST", "BP_INTERNAL"};
-  return code >= 0 && code <= BP_INTERNAL ? names[code] : "an unknown code";
+      "BP_OK",        "BP_BAD_ARGUMENT", "BP_UNSUPPORTED", "BP_OUT_OF_MEMORY",
+      "BP_RETRY",     "BP_STREAM_LOST",  "BP_DEVICE_LOST", "BP_INTERNAL",
+      "BP_TIMED_OUT", "BP_CANCELLED",    "BP_PEER_LOST"};
+  return code == BP_OK || is_error_class(code) ? names[code] : "an unknown code";
 }
 
 std::string told(bp_code code) {
@@ -65,7 +66,7 @@ loading::Outcome open_library(const std::string& path, DirectHost& host,
 
 void require(bp_code code, const char* what) {
   if (code == BP_OK) return;
-  const bool known = code >= BP_BAD_ARGUMENT && code <= BP_INTERNAL;
+  const bool known = is_error_class(code);
   throw_error(known ? static_cast<ErrorClass>(code) : ErrorClass::internal,
               fmt::format("{}: {}", what, told(code)));
 }

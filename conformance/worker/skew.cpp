@@ -82,7 +82,8 @@ SkewedCall::SkewedCall(const bp_call& call, const bp_operator* op, Skew skew)
     } else if (value.tag == BP_TENSOR_LIST) {
       auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
       auto& list = lists_.emplace_back(elements, elements + value.aux);
-      for (const bp_tensor*& each : list) each = copy(*each);
+      for (const bp_tensor*& each : list)
+        if (each) each = copy(*each);
       value.u.ptr = list.data();
     }
   }

@@ -13,6 +13,7 @@ namespace bp {
 namespace {
 
 constexpr std::size_t max_name = 64;
+constexpr std::uint32_t max_spaces = 32;  // bp_arg.spaces has a bit for each
 
 [[noreturn]] void throw_fault(std::string_view plugin, std::string_view fault) {
   throw_error(ErrorClass::internal, fmt::format("register_backend: {} (plugin {})", fault, plugin));
@@ -29,7 +30,7 @@ bool is_name(std::string_view name) {
   const ThreadState& state = thread_state();
   std::string message =
       state.error_message.empty() ? "the plugin gave no message" : state.error_message;
-  const bool known = code > BP_OK && code <= BP_INTERNAL;
+  const bool known = is_error_class(code);
   if (!known) message += fmt::format(" (it returned {}, which is no code)", code);
   clear_plugin_error();
   throw_error(known ? static_cast<ErrorClass>(code) : ErrorClass::internal,
@@ -49,6 +50,9 @@ void check_tables(const bp_plugin& plugin) {
   const bp_queue queue = complete_table(*plugin.queue);
   if (!memory.allocate || !memory.release || !memory.copy)
     throw_fault(plugin.name, "bp_memory needs allocate, release and copy");
+  if (!memory.describe_space != !memory.allocate_in)
+    throw_fault(plugin.name,
+                "bp_memory has one of describe_space and allocate_in; give both or none");
   if (!queue.synchronize) throw_fault(plugin.name, "bp_queue needs synchronize");
   const int streams = !!queue.create_stream + !!queue.destroy_stream + !!queue.query_stream;
   if (streams != 0 && streams != 3)
@@ -60,8 +64,28 @@ void check_tables(const bp_plugin& plugin) {
 }
 
 void check_info(const bp_plugin& plugin, std::uint32_t index, const bp_device_info& info) {
-  if (!std::memchr(info.name, 0, sizeof info.name))
-    throw_fault(plugin.name, fmt::format("the name of device {} is not terminated", index));
+  const auto check_text = [&](std::string_view field, const char* text, std::size_t size) {
+    if (!std::memchr(text, 0, size))
+      throw_fault(plugin.name, fmt::format("the {} of device {} is not terminated", field, index));
+  };
+  check_text("name", info.name, sizeof info.name);
+  check_text("bus", info.bus, sizeof info.bus);
+  check_text("driver", info.driver, sizeof info.driver);
+  if (info.num_spaces > max_spaces)
+    throw_fault(plugin.name, fmt::format("device {} has {} memory spaces; at most {} are possible",
+                                         index, info.num_spaces, max_spaces));
+  if (info.num_spaces > 1 && !complete_table(*plugin.memory).allocate_in)
+    throw_fault(
+        plugin.name,
+        fmt::format("device {} has {} memory spaces, but bp_memory has no describe_space and "
+                    "allocate_in",
+                    index, info.num_spaces));
+  if (info.greatest_priority > info.least_priority)
+    throw_fault(
+        plugin.name,
+        fmt::format("device {} has priorities from {} down to {}; the greatest priority is the "
+                    "smallest number",
+                    index, info.least_priority, info.greatest_priority));
   if (info.offset_alignment != 0 && !std::has_single_bit(info.offset_alignment))
     throw_fault(plugin.name,
                 fmt::format("device {} has offset_alignment {}, which is no power of two", index,
@@ -106,8 +130,10 @@ std::vector<bp_device_info> ask_for_devices(const bp_plugin& plugin) {
     throw_fault(plugin.name, fmt::format("it says that it has {} devices; at most {} are believed",
                                          count, max_devices_of_plugin));
   std::vector<bp_device_info> infos(count);
-  for (bp_device_info& info : infos)
+  for (bp_device_info& info : infos) {
     info.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
+    info.numa_node = -1;
+  }
   std::uint32_t filled = count;
   if (count != 0) {
     if (const bp_code code = plugin.devices(plugin.self, &filled, infos.data()); code != BP_OK)

@@ -2,12 +2,15 @@
 #include <mutex>
 #include <utility>
 
+#include <backplane/runtime/call_number.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "devices/device_state.hpp"
 
 namespace bp {
 namespace {
+
+std::atomic<const char* (*)(std::uint32_t)> name_of_operator{nullptr};
 
 std::string take_message() {
   ThreadState& state = thread_state();
@@ -18,9 +21,26 @@ std::string take_message() {
 
 }  // namespace
 
-Error plugin_error(DeviceRecord& record, bp_code code, std::string_view what) {
+void name_operators_with(const char* (*name_of)(std::uint32_t operator_id)) {
+  name_of_operator.store(name_of);
+}
+
+CallName name_of_call(std::uint64_t number) {
+  const auto name_of = name_of_operator.load();
+  const std::uint64_t id = number >> call_count_bits;
+  const char* name = name_of && id != 0 ? name_of(static_cast<std::uint32_t>(id - 1)) : nullptr;
+  if (!name) return {};
+  return {name, fmt::format("call {} of its stream",
+                            number & ((std::uint64_t{1} << call_count_bits) - 1))};
+}
+
+Error plugin_error(DeviceRecord& record, bp_code code, std::string_view found_by) {
+  const CallName call = name_of_call(std::exchange(thread_state().error_call, 0));
   std::string message = take_message();
-  const bool known = code > BP_OK && code <= BP_INTERNAL;
+  if (!call.name.empty() && call.name != found_by)
+    message += fmt::format(" ({}, found by {})", call.which, found_by);
+  const std::string_view what = call.name.empty() ? found_by : call.name;
+  const bool known = is_error_class(code);
   if (!known) message += fmt::format(" (it returned {}, which is no code)", code);
   const auto error_class = known ? static_cast<ErrorClass>(code) : ErrorClass::internal;
   const std::string plugin = record.backend ? record.backend->name : "none";

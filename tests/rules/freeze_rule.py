@@ -10,10 +10,10 @@ import rule
 
 NEXT = [("abi.h", "#define BP_ABI_LEVEL 1u", "#define BP_ABI_LEVEL 2u")]
 GROWN = ("abi.h", "  uint64_t max_allocation;", "  uint32_t shade;\n  uint32_t tint;\n  uint64_t max_allocation;")
-AT_END = [("abi.h", "} bp_memory;", "  bp_code (*trim)(bp_device* device);\n} bp_memory;"), ("abi.h", "#define BP_INTERNAL 7", "#define BP_INTERNAL 7\n#define BP_CANCELLED 8")]
+AT_END = [("abi.h", "} bp_memory;", "  bp_code (*trim)(bp_device* device);\n} bp_memory;"), ("abi.h", "#define BP_PEER_LOST 10", "#define BP_PEER_LOST 10\n#define BP_REFUSED 11")]
 REFUSED = {
     "a changed type": NEXT + [("abi.h", "  uint64_t total_memory;", "  int64_t total_memory;")],
-    "fields in another order": NEXT + [("abi.h", "  uint32_t kind; ", "  uint32_t was_kind; "), ("abi.h", "  uint32_t flags;       /* BP_OP_* */", "  uint32_t kind;"), ("abi.h", "was_kind", "flags")],
+    "fields in another order": NEXT + [("abi.h", "  uint32_t kind; ", "  uint32_t was_kind; "), ("abi.h", "  uint32_t flags;      /* BP_OP_* */", "  uint32_t kind;"), ("abi.h", "was_kind", "flags")],
     "a field inserted": NEXT + [GROWN],
     "a field removed": NEXT + [("abi.h", "  uint64_t max_allocation;", "")],
     "a field renamed": NEXT + [("abi.h", "void* host_data;", "void* hosts_data;")],

@@ -5,7 +5,7 @@
 // at `init`, by one thread; the lists then live until `shutdown`, so that every pointer the host holds stays good.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -30,27 +30,41 @@ class ExpressionKernels {
   template <class T>
   void add(const bp_operator& op, std::vector<bp_arg> places, Run run, uint32_t flags,
            std::unique_ptr<T> self) {
-    const std::vector<bp_arg>& kept = places_.emplace_back(std::move(places));
-    bp_kernel& kernel = kernels_.emplace_back();
+    Made& made = made_.emplace_back();
+    made.places = std::move(places);
+    bp_kernel& kernel = made.kernel;
     kernel.h = {sizeof(bp_kernel), BP_TYPE_KERNEL, nullptr};
     kernel.op = op.name;
     kernel.schema_hash = op.schema_hash;
-    kernel.args = kept.data();
-    kernel.num_args = static_cast<uint32_t>(kept.size());
+    kernel.args = made.places.data();
+    kernel.num_args = static_cast<uint32_t>(made.places.size());
     kernel.flags = flags;
     kernel.self = self.get();
     kernel.run = run;
-    selves_.push_back(std::shared_ptr<void>(std::move(self)));
-    pointers_.push_back(&kernel);
+    made.self = std::shared_ptr<void>(std::move(self));
   }
 
-  const std::vector<const bp_kernel*>& pointers() const { return pointers_; }
+  // The one added last; NULL if there is none.
+  const bp_kernel* last() const { return made_.empty() ? nullptr : &made_.back().kernel; }
+  size_t size() const { return made_.size(); }
+
+  std::vector<const bp_kernel*> pointers() const {
+    std::vector<const bp_kernel*> all;
+    for (const Made& made : made_) all.push_back(&made.kernel);
+    return all;
+  }
+
+  void remove(const bp_kernel* kernel) {
+    made_.remove_if([&](const Made& made) { return &made.kernel == kernel; });
+  }
 
  private:
-  std::deque<bp_kernel> kernels_;
-  std::deque<std::vector<bp_arg>> places_;
-  std::vector<const bp_kernel*> pointers_;
-  std::vector<std::shared_ptr<void>> selves_;
+  struct Made {
+    bp_kernel kernel{};
+    std::vector<bp_arg> places;
+    std::shared_ptr<void> self;
+  };
+  std::list<Made> made_;
 };
 
 // Of every expression in the host's table.

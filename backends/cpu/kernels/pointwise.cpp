@@ -111,9 +111,9 @@ void add_pointwise_kernels(const bp_host& host, ExpressionKernels& list) {
 }
 
 const bp_kernel* add_pointwise_kernel(const bp_operator& op, ExpressionKernels& list) {
-  const size_t before = list.pointers().size();
+  const size_t before = list.size();
   if (op.kind == BP_KIND_POINTWISE && op.num_nodes > 0) add_operator(op, list);
-  return list.pointers().size() > before ? list.pointers()[before] : nullptr;
+  return list.size() > before ? list.last() : nullptr;
 }
 
 }  // namespace bp::cpu

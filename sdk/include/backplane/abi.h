@@ -9,12 +9,18 @@
  * Rules that hold for every declaration below, and for the extensions:
  *   - Structs only grow, at their end. A reader takes any `size` from the 1.0 floor up, treats what is
  *     missing as 0 (BP_HAS) and ignores what it does not know.
- *   - Flags that a reader does not know it ignores; a code that it does not know counts as BP_INTERNAL. `reserved`
- *     is written as 0 and not read.
+ *   - Flags that a reader does not know it ignores; a bp_code that it does not know counts as BP_INTERNAL. `reserved`
+ *     is written as 0 and not read. An operator or call with a dtype, value tag, kind or expression step that a reader
+ *     does not know it leaves alone: BP_UNSUPPORTED.
+ *   - "Anything" in a declaration, as a zero in bp_arg, means anything of the plugin's own level: a host of a higher
+ *     level gives it nothing newer that it has not named itself.
  *   - Functions marked "optional" may be NULL; the host then does without them.
  *   - Every function returning bp_code sets a message through `host->set_error` when it fails.
  *   - Structs that do not begin with a bp_header (bp_value, bp_region, bp_arg, bp_output_spec,
  *     bp_expr_node, the DLPack ones) are frozen; bp_tensor grows by its own `size`.
+ *   - After BP_STREAM_LOST or BP_DEVICE_LOST the host still destroys, releases, closes and shuts down, without
+ *     synchronizing what was lost; these return promptly, and other streams and devices go on. The host replaces a lost
+ *     stream by destroying it and making another, a lost device by `close` and `open`.
  *   - No exception, signal or longjmp crosses; nothing allocated on one side is freed on the other.
  *   - Strings are UTF-8, zero-terminated, and live as long as the plugin unless said otherwise.
  */
@@ -56,6 +62,9 @@ typedef struct bp_header {
 #define BP_TYPE_OPERATOR 8u
 #define BP_TYPE_CUSTOM_OPERATOR 9u
 #define BP_TYPE_EXTENSION 10u
+#define BP_TYPE_SPACE_INFO 11u
+#define BP_TYPE_PLAN 12u
+#define BP_TYPE_GENERATOR 13u
 
 /* ---- Codes ---------------------------------------------------------------------------------- */
 
@@ -69,6 +78,9 @@ typedef int32_t bp_code;
 #define BP_STREAM_LOST 5   /* work on this stream failed; other streams go on */
 #define BP_DEVICE_LOST 6   /* the device no longer answers; other devices go on */
 #define BP_INTERNAL 7      /* the plugin's own fault */
+#define BP_TIMED_OUT 8     /* it took longer than it was given; it may still end */
+#define BP_CANCELLED 9     /* somebody ended it; nothing is wrong with the device */
+#define BP_PEER_LOST 10    /* another process or machine no longer answers; devices here go on */
 
 /* ---- Element types -------------------------------------------------------------------------- */
 
@@ -91,6 +103,8 @@ typedef int32_t bp_code;
 #define BP_F8_E4M3FN 15u
 #define BP_F8_E5M2 16u
 #define BP_NUM_DTYPES 17u
+/* 48 to 63 are the backend's own element types, which the host moves and never computes with. No dtype is above 63. */
+#define BP_DTYPE_OWN 48u
 
 typedef uint64_t bp_dtype_set; /* of 64: PyTorch and DLPack name more than 32 types already */
 
@@ -122,21 +136,29 @@ typedef struct bp_dl_tensor {
 #define BP_DL_EXT_DEV 12 /* kDLExtDev: the maker has no code of its own */
 
 /* What the strides of a tensor are; several may hold at once. Kernels declare sets of these. One that
- * declares DENSE without STRIDED for several places gets equal strides at all of them. */
+ * declares DENSE without STRIDED for several places gets equal strides at all of them. Bits 8 to 15 of bp_tensor.flags
+ * are for other facts, and are never in a bp_arg. */
 #define BP_LAYOUT_CONTIGUOUS 1u    /* row-major without gaps */
 #define BP_LAYOUT_CHANNELS_LAST 2u /* rank 4, NHWC in memory, without gaps */
 #define BP_LAYOUT_DENSE 4u         /* some permutation of row-major without gaps */
 #define BP_LAYOUT_STRIDED 8u       /* any strides, 0 among them */
+/* Bits 16 to 31: the backend's own layouts (tiles, swizzles), which bp_tensor.layout describes. A tensor in one of them
+ * has none of the bits 0 to 7: its strides are those of its shape and say nothing of memory. */
+#define BP_LAYOUT_OWN 0x10000u
 
 typedef struct bp_tensor {
-  uint32_t size;  /* of this struct */
-  uint32_t flags; /* all BP_LAYOUT_* that hold; BP_LAYOUT_STRIDED always does */
+  uint32_t size; /* of this struct */
+  /* All BP_LAYOUT_* that hold; BP_LAYOUT_STRIDED does unless one of the backend's own does. */
+  uint32_t flags;
   bp_dl_tensor dl;
   uint32_t device; /* the host's number for the device */
   uint32_t space;  /* memory space on the device; 0 is its main memory */
   int64_t numel;
-  uint32_t dtype;    /* BP_BOOL ... */
-  uint32_t itemsize; /* bytes of one element */
+  uint32_t dtype; /* BP_BOOL ... */
+  /* Bytes of one element, never 0: (dl.dtype.bits * lanes + 7) / 8. A type smaller than a byte comes in units of
+   * whole bytes (4 bits, 2 lanes), low bits first; shape, strides and numel count units. */
+  uint32_t itemsize;
+  const bp_header* layout; /* of the backend's own, if such a bit is set; else NULL */
 } bp_tensor;
 
 /* ---- Values --------------------------------------------------------------------------------- */
@@ -150,9 +172,18 @@ typedef struct bp_tensor {
 #define BP_STRING 6u      /* u.ptr: const char*, aux: length without the zero */
 #define BP_INT_LIST 7u    /* u.ptr: const int64_t*, aux: count */
 #define BP_DOUBLE_LIST 8u /* u.ptr: const double*, aux: count */
-#define BP_TENSOR_LIST 9u /* u.ptr: const bp_tensor* const*, aux: count */
-#define BP_DTYPE 10u      /* u.i: BP_BOOL ... */
-#define BP_DEVICE 11u     /* u.i: the host's number for the device */
+#define BP_TENSOR_LIST \
+  9u                  /* u.ptr: const bp_tensor* const*, aux: count; a NULL for none in Tensor?[] */
+#define BP_DTYPE 10u  /* u.i: BP_BOOL ... */
+#define BP_DEVICE 11u /* u.i: the host's number for the device */
+#define BP_GENERATOR 12u /* u.ptr: const bp_generator* */
+
+/* Where a call's random numbers begin: Philox 4x32-10's key and counter. The host has moved its own on. */
+typedef struct bp_generator {
+  bp_header h;
+  uint64_t seed;
+  uint64_t offset; /* in steps of four 32-bit numbers */
+} bp_generator;
 
 /* An argument of a call: 16 bytes, frozen. */
 typedef struct bp_value {
@@ -186,6 +217,19 @@ typedef struct bp_region {
 #define BP_COPY_TO_HOST 2u   /* `to` is host memory */
 #define BP_COPY_WITHIN 3u    /* both on the device */
 
+#define BP_SPACE_HOST_VISIBLE 1u /* its handles are addresses that the host may read and write */
+#define BP_SPACE_FAST 2u /* faster than space 0 for kernels: scratch and hot tensors belong there */
+
+/* One of a device's memories. Space 0 is the main one, where tensors are unless somebody asks for another. */
+typedef struct bp_space_info {
+  bp_header h;
+  char name[32];  /* for a person: "hbm", "sram" */
+  uint32_t flags; /* BP_SPACE_* */
+  uint32_t reserved;
+  uint64_t total_bytes; /* 0: unknown */
+  uint64_t free_bytes;  /* now; 0 with total_bytes 0: unknown */
+} bp_space_info;
+
 /* Raw device memory: the least that a backend offers before anything runs on it. The core pools
  * on top of this, so allocate and release are called for large blocks and seldom. */
 typedef struct bp_memory {
@@ -209,12 +253,26 @@ typedef struct bp_memory {
    * bytes) over `to`. Ordered on `stream`; `pattern` is valid only during the call. */
   bp_code (*fill)(bp_device* device, const bp_region* to, const void* pattern,
                   uint32_t pattern_bytes, bp_stream* stream);
+
+  /* Optional; required with several spaces. Writes what `space` is, and how much of it is free now. The host has set
+   * out->h. Threads: any. */
+  bp_code (*describe_space)(bp_device* device, uint32_t space, bp_space_info* out);
+  /* Optional; required with several spaces. As allocate, in `space`, which is not 0; release ends it, copy and fill
+   * take it. BP_OUT_OF_MEMORY: this space is full. */
+  bp_code (*allocate_in)(bp_device* device, uint32_t space, uint64_t bytes, uint64_t alignment,
+                         bp_handle* out);
 } bp_memory;
 
 /* ---- Streams and events --------------------------------------------------------------------- */
 
 /* Order and completion. A backend that fills in `synchronize` alone is synchronous or has one
- * stream, NULL. Either all of the stream functions are there, or none; the same for events. */
+ * stream, NULL. Either all of level 1's stream functions are there, or none; the same for events.
+ *
+ * Work that fails after its call has returned is reported by the stream's next synchronize or query_stream, once,
+ * through host->set_call_error with the number of the call that it was given with. Work given to that stream before
+ * may or may not have run; with BP_STREAM_LOST the stream takes nothing more, with any other code it goes on. Events
+ * say order, not success: one whose work failed counts as reached, and a stream that waits for it goes on; the host
+ * carries the error from the one stream to the other. */
 typedef struct bp_queue {
   bp_header h;
 
@@ -224,7 +282,8 @@ typedef struct bp_queue {
 
   /* Optional. `priority`: 0 is normal, lower is more urgent. */
   bp_code (*create_stream)(bp_device* device, int32_t priority, bp_stream** out);
-  void (*destroy_stream)(bp_device* device, bp_stream* stream); /* the host has synchronized it */
+  /* The host has synchronized it, or it was lost. */
+  void (*destroy_stream)(bp_device* device, bp_stream* stream);
   /* BP_OK: idle. BP_RETRY: busy (no message needed). Else the first error of its work, once. */
   bp_code (*query_stream)(bp_device* device, bp_stream* stream);
 
@@ -234,7 +293,8 @@ typedef struct bp_queue {
   bp_code (*record_event)(bp_device* device, bp_event* event, bp_stream* stream);
   /* Later work of `stream` waits for `event`; the caller does not. */
   bp_code (*wait_event)(bp_device* device, bp_stream* stream, bp_event* event);
-  bp_code (*query_event)(bp_device* device, bp_event* event); /* as query_stream */
+  bp_code (*query_event)(bp_device* device,
+                         bp_event* event); /* BP_OK: reached. BP_RETRY: not yet */
   bp_code (*synchronize_event)(bp_device* device, bp_event* event);
   /* Optional. Nanoseconds on the device's clock between two reached events. */
   bp_code (*elapsed)(bp_device* device, bp_event* start, bp_event* end, double* out_ns);
@@ -255,6 +315,7 @@ typedef struct bp_queue {
 #define BP_KIND_FACTORY 11u
 #define BP_KIND_COMPOSITE 12u
 #define BP_KIND_COPY 13u
+#define BP_KIND_COLLECTIVE 14u
 
 /* Steps of an expression. Floating steps are computed in the operand's type (f16 and bf16 in f32);
  * integers in their own width, wrapping. Comparisons and logic give bool. */
@@ -314,12 +375,13 @@ typedef struct bp_expr_node {
 typedef struct bp_operator {
   bp_header h;
   const char* name;
-  const char* schema;   /* "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor" */
-  uint64_t schema_hash; /* FNV-1a, 64 bits, of `schema` */
-  uint32_t kind;        /* BP_KIND_* */
-  uint32_t flags;       /* BP_OP_* */
-  bp_dtype_set dtypes;  /* of the computation, after promotion */
-  uint32_t num_nodes;   /* 0: no expression */
+  const char* schema; /* "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor" */
+  /* FNV-1a, 64 bits, of the schema as it was first published: names of arguments may change. */
+  uint64_t schema_hash;
+  uint32_t kind;       /* BP_KIND_* */
+  uint32_t flags;      /* BP_OP_* */
+  bp_dtype_set dtypes; /* of the computation, after promotion */
+  uint32_t num_nodes;  /* 0: no expression */
   uint32_t reserved;
   const bp_expr_node* nodes; /* the last one is the result */
   /* For what accumulates (reductions, scans, scatters): the nodes join BP_X_ACC with the next element, and this
@@ -345,9 +407,12 @@ typedef struct bp_call {
   const bp_region* fault; /* 8 zeroed bytes on the device for BP_KERNEL_MAY_FAULT, else NULL: a
                              kernel that meets a bad index writes a nonzero word there */
   void* host_data;        /* the host's */
+  uint64_t number;        /* of this call, for host->set_call_error; 0: it has none */
+  const void* plan;       /* what the kernel's `plan` made for such calls, else NULL */
+  bp_region workspace;    /* as large as that plan says; bytes 0: none */
 } bp_call;
 
-/* What a kernel accepts at one place. Zero means: anything. */
+/* What a kernel accepts at one place. Zero means: anything (of the plugin's level), as places beyond num_args do. */
 typedef struct bp_arg {
   bp_dtype_set dtypes;
   uint32_t layouts;           /* the tensor must have one of these BP_LAYOUT_* */
@@ -367,6 +432,14 @@ typedef struct bp_arg {
  * class of shapes and keeps the faster. Until then, or where the host must not wait, the other runs. */
 #define BP_KERNEL_MEASURED 32u
 
+/* What calls of one class of shapes have in common. */
+typedef struct bp_plan {
+  bp_header h;
+  const void* own;    /* the kernel's, read by `run` as call->plan; may be NULL */
+  uint64_t workspace; /* bytes that `run` gets as call->workspace; 0: none */
+  uint64_t alignment; /* of the workspace; 0 counts as the device's own */
+} bp_plan;
+
 typedef struct bp_kernel {
   bp_header h;
   const char* op;
@@ -383,6 +456,13 @@ typedef struct bp_kernel {
   /* Required. Gives the work to call->stream. BP_UNSUPPORTED, with the outputs untouched, sends the
    * call to the next candidate; prefer to say so in `supports`. Threads: any, also at once. */
   bp_code (*run)(void* self, const bp_call* call);
+  /* Optional. Looks at a call that `run` will be given, whose outputs may be unallocated, and writes what all calls with
+   * the same dtypes, shapes, strides, alignments and other arguments have in common. It gives no work to the device.
+   * Called once for each such class, and again after the host has forgotten it. BP_UNSUPPORTED: the next candidate.
+   * Threads: any. */
+  bp_code (*plan)(void* self, const bp_call* call, bp_plan* out);
+  /* Required with `plan`. No call uses `own` any more. */
+  void (*release_plan)(void* self, const void* own);
 } bp_kernel;
 
 /* ---- Custom operators ------------------------------------------------------------------------ */
@@ -455,6 +535,10 @@ struct bp_host {
 
   /* Extensions of the host by name; NULL: not here. */
   const bp_header* (*extension)(const bp_host* host, const char* name, uint32_t min_version);
+
+  /* As set_error, for an error of work that was given with the call `number` (bp_call.number); 0: not known which. */
+  bp_code (*set_call_error)(const bp_host* host, bp_code code, uint64_t number,
+                            const char* message);
 };
 
 /* ---- The plugin ------------------------------------------------------------------------------ */
@@ -463,6 +547,10 @@ struct bp_host {
 #define BP_DEVICE_HOST_READABLE 2u   /* handles are addresses that the host may read and write */
 #define BP_DEVICE_CAN_SUBALLOCATE 4u /* a handle may serve several tensors by offset */
 #define BP_DEVICE_SYNCHRONOUS 8u     /* every call has done its work when it returns */
+/* Only synchronize, synchronize_event and close wait for work that they were not given: a stream may be held for as
+ * long as another process takes, and everything else goes on. Without it the host gives the device nothing that may
+ * wait (allocations, releases, new kernels) while such work is under way. */
+#define BP_DEVICE_NO_HIDDEN_WAITS 16u
 
 typedef struct bp_device_info {
   bp_header h;
@@ -474,6 +562,15 @@ typedef struct bp_device_info {
   uint64_t total_memory;     /* bytes; 0: unknown */
   uint64_t offset_alignment; /* of sub-allocations, in bytes; 0 counts as 64 */
   uint64_t max_allocation;   /* bytes; 0: no limit of its own */
+  uint8_t uuid[16];  /* of the physical unit, equal for every backend and process; zeros: unknown */
+  char bus[32];      /* "0000:17:00.0"; empty: none */
+  char driver[64];   /* its version, for a person; empty: none */
+  int32_t numa_node; /* -1: unknown */
+  uint32_t num_cores;        /* what the maker counts as such; 0: unknown */
+  uint32_t clock_mhz;        /* the highest; 0: unknown */
+  int32_t least_priority;    /* of create_stream: the largest number that makes a difference ... */
+  int32_t greatest_priority; /* ... and the smallest; both 0: streams are alike */
+  uint32_t reserved;
 } bp_device_info;
 
 typedef struct bp_plugin {
@@ -493,16 +590,19 @@ typedef struct bp_plugin {
   /* Optional. The last call, also after a probe or init that failed. All devices are closed. */
   void (*shutdown)(void* self);
 
-  /* Required. With `infos` NULL writes the number of devices to `count`; else fills `*count` of
-   * them. The host has set h.size of each; infos[0].h.size is also the distance between two. */
+  /* Required, with open, close, memory and queue. NULL, all five: a plugin without devices, which offers extensions
+   * (collectives, a compiler). With `infos` NULL writes the number of devices to `count`; else fills `*count` of
+   * them. The host has zeroed each but for h, and numa_node, which is -1; infos[0].h.size is also the distance
+   * between two. */
   bp_code (*devices)(void* self, uint32_t* count, bp_device_info* infos);
   /* Required. */
   bp_code (*open)(void* self, uint32_t index, bp_device** out);
-  /* Required. Its streams are synchronized; no allocation, stream or event of it lives any more. */
+  /* Required. Its streams are synchronized or lost; no allocation, stream or event of it lives any more. After a loss
+   * `open` may be called anew. */
   void (*close)(bp_device* device);
 
-  const bp_memory* memory; /* required */
-  const bp_queue* queue;   /* required */
+  const bp_memory* memory;
+  const bp_queue* queue;
 
   /* Optional; read after init. */
   const bp_kernel* const* kernels;

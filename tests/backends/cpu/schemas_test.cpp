@@ -40,8 +40,17 @@ TEST(CpuSchemas, kernels_of_expressions_have_the_one_of_the_expression) {
       CpuPlugin::get().plugin().extension(nullptr, BP_PROGRAM, BP_PROGRAM_VERSION);
   ASSERT_NE(found, nullptr);
   const bp_kernel* kernel = nullptr;
-  ASSERT_EQ(reinterpret_cast<const bp_program*>(found)->make(nullptr, &later, &kernel), BP_OK);
+  const auto& programs = *reinterpret_cast<const bp_program*>(found);
+  ASSERT_EQ(programs.make(nullptr, &later, &kernel), BP_OK);
   EXPECT_EQ(kernel->schema_hash, later.schema_hash);
+  // Either of two may go first, and the other stays as it is.
+  const bp_kernel* other = nullptr;
+  ASSERT_EQ(programs.make(nullptr, &later, &other), BP_OK);
+  EXPECT_NE(kernel, other);
+  programs.release(nullptr, kernel);
+  EXPECT_EQ(other->schema_hash, later.schema_hash);
+  EXPECT_STREQ(other->op, later.name);
+  programs.release(nullptr, other);
 }
 
 }  // namespace

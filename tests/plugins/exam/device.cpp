@@ -102,9 +102,9 @@ bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_byt
       });
 }
 
-bp::Status Device::submit(Queue* queue, Work work) {
+bp::Status Device::submit(Queue* queue, Work work, uint64_t call_number) {
   if (exam::variant_is("delays")) wait_at_random();
-  if (is_asynchronous()) return queue_of(queue).submit(std::move(work));
+  if (is_asynchronous()) return queue_of(queue).submit(std::move(work), call_number);
   const Outcome outcome = work();
   return outcome.code == BP_OK ? bp::Status(bp::ok) : bp::error(outcome.code, "%s", outcome.text);
 }

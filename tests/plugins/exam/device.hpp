@@ -34,7 +34,7 @@ class Device : public bp::Backend {
   bp::Result<uint8_t*> bytes_of(const bp::Region& region, const char*) {
     return static_cast<uint8_t*>(bp::address_of(bp::Handle{region.handle})) + region.offset;
   }
-  bp::Status submit(Queue* queue, Work work);
+  bp::Status submit(Queue* queue, Work work, uint64_t call_number = 0);
 
   bp::Status synchronize(Queue* queue) { return queue_of(queue).synchronize(); }
   bp::Result<Queue*> create_stream() { return new Queue; }

@@ -108,6 +108,7 @@ inline void clear_plugin_error() {
   if (state.error_code == BP_OK) [[likely]]
     return;
   state.error_code = BP_OK;
+  state.error_call = 0;
   state.error_message.clear();
 }
 

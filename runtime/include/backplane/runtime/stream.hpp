@@ -20,6 +20,7 @@ struct StreamImpl {
   std::atomic<std::uint32_t> refs{1};
   // The operator last given to it, for errors that come out later. Points to a registry's string.
   std::atomic<const char*> last_operator{nullptr};
+  std::atomic<std::uint64_t> num_calls{0};  // given to it so far, for their numbers
   // Device word for BP_KERNEL_MAY_FAULT kernels: made when first needed, read by synchronize.
   bp_region fault{};
   std::atomic<bool> fault_armed{false};  // since the last synchronize

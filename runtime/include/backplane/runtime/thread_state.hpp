@@ -36,6 +36,7 @@ struct ThreadState {
   ThreadCache* caches[max_devices] = {};  // small free blocks (allocator.hpp)
   // The error record that plugins write through the host.
   bp_code error_code = BP_OK;
+  std::uint64_t error_call = 0;  // bp_call.number of the call that the error is of; 0: not said
   std::string error_message;
 };
 

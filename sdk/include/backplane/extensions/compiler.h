@@ -89,6 +89,7 @@ typedef struct bp_launch {
   const bp_launch_argument* arguments;
   uint32_t num_arguments;
   uint32_t reserved;
+  uint64_t number; /* of the call that it is part of (bp_call.number) */
 } bp_launch;
 
 typedef struct bp_compiler {

@@ -58,7 +58,12 @@ inline constexpr Status ok{};
 // and what to do; the host adds plugin, device and operator. Cut at 1,000 characters.
 BP_PRINTF(2, 3) inline Status error(bp_code code, const char* format, ...);
 
-// The same, one for each class of failure.
+// The same for work that was given with an earlier call (Stream::call_number; 0: with none), so that the host can say
+// whose work failed.
+BP_PRINTF(3, 4)
+inline Status late_error(uint64_t call_number, bp_code code, const char* format, ...);
+
+// The same as error, one for each class of failure.
 BP_PRINTF(1, 2) inline Status bad_argument(const char* format, ...);
 BP_PRINTF(1, 2) inline Status unsupported(const char* format, ...);
 BP_PRINTF(1, 2) inline Status out_of_memory(const char* format, ...);
@@ -168,6 +173,15 @@ BP_DEFINE_ERROR(stream_lost(const char* format, ...), BP_STREAM_LOST)
 BP_DEFINE_ERROR(device_lost(const char* format, ...), BP_DEVICE_LOST)
 BP_DEFINE_ERROR(internal(const char* format, ...), BP_INTERNAL)
 #undef BP_DEFINE_ERROR
+
+inline Status late_error(uint64_t call_number, bp_code code, const char* format, ...) {
+  char text[1001];
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  return Status::from_host(host().set_call_error(&host(), code, call_number, text));
+}
 
 inline void log(LogLevel level, const char* format, ...) {
   char text[1001];

@@ -221,21 +221,27 @@ struct DeviceNumber {
 // A stream of a device; the only one, if the backend makes none.
 class Stream {
  public:
-  Stream(bp_device* device, bp_stream* stream) : device_(device), stream_(stream) {}
+  Stream(bp_device* device, bp_stream* stream, uint64_t call_number = 0)
+      : device_(device), stream_(stream), call_number_(call_number) {}
 
   // The backend's own objects.
   template <class B> B& device() const { return *reinterpret_cast<B*>(device_); }
   template <class S> S* native() const { return reinterpret_cast<S*>(stream_); }
 
+  // Of the call that the work is given with: keep it with the work, for late_error().
+  uint64_t call_number() const { return call_number_; }
+
  private:
   bp_device* device_;
   bp_stream* stream_;
+  uint64_t call_number_;
 };
 
 // What the few kernels take, in place of a Stream, that need more than it.
 class Call : public Stream {
  public:
-  explicit Call(const bp_call* call) : Stream(call->device, call->stream), call_(call) {}
+  explicit Call(const bp_call* call)
+      : Stream(call->device, call->stream, call->number), call_(call) {}
 
   const bp_operator& op() const { return *call_->op; }
 

@@ -18,7 +18,15 @@ enum class ErrorClass : bp_code {
   stream_lost = BP_STREAM_LOST,      // use another stream
   device_lost = BP_DEVICE_LOST,      // use another device
   internal = BP_INTERNAL,            // a defect of Backplane or of a plugin
+  timed_out = BP_TIMED_OUT,          // it may still end: wait longer, or give up
+  cancelled = BP_CANCELLED,          // somebody ended it
+  peer_lost = BP_PEER_LOST,          // another process or machine is gone: go on without it
 };
+
+// Is it the code of an error that this level of the ABI knows?
+constexpr bool is_error_class(bp_code code) {
+  return code > BP_OK && code <= BP_PEER_LOST;
+}
 
 // Thrown by public functions; nothing has been changed by the call that throws it.
 class BP_API Error : public std::runtime_error {

@@ -12,6 +12,19 @@ extern "C" {
 #define BP_PEER "bp.peer"
 #define BP_PEER_VERSION 1u
 
+#define BP_LINK_UNKNOWN 0u
+#define BP_LINK_SAME 1u   /* one physical unit */
+#define BP_LINK_FABRIC 2u /* the maker's own: NVLink, Infinity Fabric, ... */
+#define BP_LINK_PCI 3u
+#define BP_LINK_HOST 4u /* through the host's memory alone */
+
+typedef struct bp_link {
+  bp_header h;
+  uint32_t kind; /* BP_LINK_* */
+  uint32_t reserved;
+  uint64_t bytes_per_second; /* one way; 0: unknown */
+} bp_link;
+
 typedef struct bp_peer {
   bp_header h; /* type BP_TYPE_EXTENSION */
 
@@ -21,6 +34,13 @@ typedef struct bp_peer {
    * does it. Threads: any. */
   bp_code (*copy)(bp_device* target, const bp_region* to, bp_stream* target_stream,
                   bp_device* source, const bp_region* from, bp_stream* source_stream);
+
+  /* Optional. What lies between the two; the host has set out->h. BP_UNSUPPORTED: nothing. Threads: any. */
+  bp_code (*link)(bp_device* target, bp_device* source, bp_link* out);
+  /* Optional. Later work of `target_stream` waits for an event of the device `source`; the caller does not. Without it
+   * the host waits. BP_UNSUPPORTED: not between these two. Threads: any. */
+  bp_code (*wait_event)(bp_device* target, bp_stream* target_stream, bp_device* source,
+                        bp_event* event);
 } bp_peer;
 
 #ifdef __cplusplus
