@@ -104,8 +104,9 @@ void Recording::replay() {
   }
   for (const char* op : work.fault_operators) arm_fault(work.stream, op);
   clear_plugin_error();
-  const bp_code code = work.api.replay(record.handle, work.graph, stream.raw);
-  if (code != BP_OK) throw_plugin_error(record, code, "replay");
+  bp_stream* const used = stream.raw;
+  const bp_code code = work.api.replay(record.handle, work.graph, used);
+  if (code != BP_OK) throw_stream_error(stream, used, code, "replay");
   stream.last_operator.store("replay", std::memory_order_relaxed);
 }
 

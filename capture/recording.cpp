@@ -131,7 +131,9 @@ void run_kernel(RecordedWork& work, RecordedKernel& kept, StreamImpl& stream) {
   if (!record.synchronous) stream.last_operator.store(kept.op->name(), std::memory_order_relaxed);
   const bp_code code = kept.may_ask_host ? run_with_host(work, kept, kept.call, stream)
                                          : kernel.run(kernel.self, &kept.call);
-  if (code != BP_OK) throw_plugin_error(record, code, fmt::format("replay of {}", kept.op->name()));
+  if (code != BP_OK)
+    throw_stream_error(stream, kept.call.stream, code,
+                       fmt::format("replay of {}", kept.op->name()));
   for (const Tensor& result : kept.results) result.impl()->storage->bump_version();
 }
 
@@ -147,9 +149,9 @@ bool fill_memory(DeviceRecord& record, const Tensor& target, const void* element
   if (!record.memory->fill) return false;
   const bp_region to = region_of(target);
   clear_plugin_error();
-  const bp_code code =
-      record.memory->fill(record.handle, &to, element, target.itemsize(), stream.raw);
-  if (code != BP_OK) throw_plugin_error(record, code, "fill");
+  bp_stream* const used = stream.raw;
+  const bp_code code = record.memory->fill(record.handle, &to, element, target.itemsize(), used);
+  if (code != BP_OK) throw_stream_error(stream, used, code, "fill");
   return true;
 }
 

@@ -158,6 +158,21 @@ void detach(Backend& backend) {
   all.backends.erase(&backend);
 }
 
+// What was compiled for a device that may be opened anew.
+void close_compiler(Backend& backend, DeviceRecord& record) {
+  Attached& all = attached();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.backends.find(&backend);
+  if (found == all.backends.end()) return;
+  AttachedBackend& mine = *found->second;
+  for (std::uint32_t i = 0; i < mine.num_devices; ++i) {
+    if (mine.devices[i].record != &record) continue;
+    for (AttachedKernel& kernel : mine.kernels) kernel.functions[i].clear();
+    mine.devices[i].compiler = nullptr;
+    mine.devices[i].owned.reset();
+  }
+}
+
 void attach(Backend& backend) {
   const bp_plugin& plugin = *backend.plugin;
   const bp_header* found = plugin.extension(plugin.self, BP_COMPILER, BP_COMPILER_VERSION);
@@ -175,6 +190,7 @@ void attach(Backend& backend) {
   const std::lock_guard lock(all.mutex);
   all.backends[&backend] = std::move(made);
   backend.closing = detach;
+  backend.closing_device = close_compiler;
   for (Operator* op : registered_operators()) add_kernel(kept, *op);
 }
 

@@ -127,7 +127,7 @@ inline void note_uses(const bp_value* args, std::uint32_t num_args, const Tensor
   const bp_code code = common.entry->run(common.entry->self, &call);
   if (code != BP_OK) [[unlikely]] {
     if (code == BP_UNSUPPORTED) return false;
-    throw_plugin_error(*common.record, code, op.name());
+    throw_stream_error(stream, call.stream, code, op.name());
   }
   if (!state.uncounted_depth) count_call(state, common.entry->counter);
   return true;

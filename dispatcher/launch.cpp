@@ -216,7 +216,7 @@ bool launch(const Candidate& candidate, Frame& frame) {
   abi_call.num_args = candidate.num_known;
   const bp_code code = submit::kernel(candidate, frame, launch, abi_call);
   if (code == BP_UNSUPPORTED) return false;
-  if (code != BP_OK) throw_plugin_error(frame.record, code, frame.op().name());
+  if (code != BP_OK) throw_stream_error(frame.stream, abi_call.stream, code, frame.op().name());
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     if (is_shape_from_data(frame)) check_shape_from_data(frame, launch, i);
     if (direct[i]) {

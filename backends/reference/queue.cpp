@@ -44,7 +44,7 @@ bp::Status Queue::synchronize() {
 bp::Status Queue::query() {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
   std::unique_lock lock(mutex_);
-  if (done_ < given_) return bp::Status::from_host(BP_RETRY);
+  if (failure_.code == BP_OK && done_ < given_) return bp::Status::from_host(BP_RETRY);
   return report(lock);
 }
 

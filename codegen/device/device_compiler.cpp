@@ -138,6 +138,12 @@ bp_function* FunctionTable::add(std::uint64_t variant, bp_function* function) {
   return it->second->function;
 }
 
+void FunctionTable::clear() {
+  std::unique_lock lock(mutex_);
+  for (auto& recent : recent_) recent = nullptr;
+  entries_.clear();
+}
+
 void throw_plugin_message(bp_code code, std::string_view what) {
   const std::string said = std::exchange(thread_state().error_message, {});
   thread_state().error_code = BP_OK;

@@ -32,6 +32,8 @@ class FunctionTable {
   }
   // Two threads may build the same one; the first stays.
   bp_function* add(std::uint64_t variant, bp_function* function);
+  // The device is closed: no call is running.
+  void clear();
 
  private:
   struct Entry {
@@ -46,7 +48,7 @@ class FunctionTable {
   bp_function* find_slowly(std::uint64_t variant) const;
 
   mutable std::shared_mutex mutex_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;  // never removed
+  std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;  // until the device is closed
   mutable std::atomic<const Entry*> recent_[1 << slot_bits] = {};
 };
 

@@ -70,7 +70,7 @@ void CoreMemory::paint(const Block& block) {
 }
 
 void CoreMemory::copy(const bp_region& to, const bp_region& from, std::uint32_t direction) {
-  bp_stream* const stream = record_.default_stream ? record_.default_stream->raw : nullptr;
+  bp_stream* const stream = record_.default_stream ? record_.default_stream->raw.load() : nullptr;
   if (record_.memory->copy(record_.handle, &to, &from, direction, stream) != BP_OK) return;
   if (!record_.synchronous) static_cast<void>(record_.queue->synchronize(record_.handle, stream));
 }

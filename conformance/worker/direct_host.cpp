@@ -28,6 +28,10 @@ bp_code host_set_error(const bp_host*, bp_code code, const char* message) {
   return code;
 }
 
+bp_code host_set_call_error(const bp_host* host, bp_code code, std::uint64_t, const char* message) {
+  return host_set_error(host, code, message);
+}
+
 bp_code host_allocate_output(const bp_host* host, const bp_call* call, std::uint32_t index,
                              std::uint32_t ndim, const std::int64_t* shape) {
   if (!call || !call->host_data)
@@ -61,6 +65,7 @@ void fill_table(bp_host& table) {
   table.h = {abi_size("bp_host", table.abi_max), BP_TYPE_HOST, nullptr};
   table.version = "conformance";
   table.set_error = host_set_error;
+  table.set_call_error = host_set_call_error;
   table.log = [](const bp_host* host, std::uint32_t level, const char* message) {
     host_of(host).note_log(level, message);
   };

@@ -18,8 +18,9 @@ namespace {
     because = state.lost_because;
   }
   throw_error(ErrorClass::device_lost,
-              fmt::format("{}: is lost since an earlier error ({}); use another device", state.name,
-                          because));
+              fmt::format("{}: is lost since an earlier error ({}); use another device, or drop "
+                          "what lives on it and reset_device() it",
+                          state.name, because));
 }
 
 void open_plugin_device(DeviceState& state) {
@@ -144,9 +145,11 @@ void close_device(DeviceState& state) noexcept {
     for (bp_event* event : state.idle_events) state.queue->destroy_event(state.handle, event);
     for (const auto& stream : state.streams)
       if (stream->raw) state.queue->destroy_stream(state.handle, stream->raw);
+    for (bp_stream* lost : state.lost_streams) state.queue->destroy_stream(state.handle, lost);
     at_plugin_step("bp_plugin.close");
     state.backend->plugin->close(state.handle);
   }
+  state.lost_streams.clear();
   state.idle_events.clear();
   state.idle_streams.clear();
   state.former_adopted.clear();

@@ -179,11 +179,16 @@ void publish(Registry& all, std::unique_ptr<BackendState>& backend) {
   all.backends.push_back(std::move(backend));
 }
 
+// What lives once all releases that wait for streams have come.
+std::string what_still_lives(DeviceState& state) {
+  if (state.handle) wait_for_streams_quietly(state);
+  return what_lives(state);
+}
+
 void check_nothing_lives(Backend& backend) {
   std::string lives;
   for (DeviceRecord* record : backend.devices) {
-    if (record->handle) wait_for_streams_quietly(state_of(*record));  // releases wait for them
-    const std::string on_device = what_lives(state_of(*record));
+    const std::string on_device = what_still_lives(state_of(*record));
     if (on_device.empty()) continue;
     lives += fmt::format("{}{} of {}", lives.empty() ? "" : ", ", on_device, record->name);
   }
@@ -234,6 +239,26 @@ void unregister_backend(Backend& backend) {
     record->backend = nullptr;
   }
   for (auto& state : gone->states) all.former.push_back(std::move(state));
+}
+
+void reset_device(Device device) {
+  DeviceState& state = registered_state(device);
+  if (!state.backend)
+    throw_error(ErrorClass::bad_argument, "reset_device: meta has nothing to be reset");
+  if (state.is_left_behind()) throw_left_behind(state);
+  const std::string lives = what_still_lives(state);
+  if (!lives.empty())
+    throw_error(ErrorClass::retry,
+                fmt::format("reset_device: {} cannot be closed while {} live; drop them first",
+                            state.name, lives));
+  if (state.backend->closing_device) state.backend->closing_device(*state.backend, state);
+  forget_device_in_threads(device.number);
+  close_device(state);
+  forget_device_in_threads(device.number);
+  const std::lock_guard lock(state.mutex);
+  state.failure.reset();
+  state.lost_because.clear();
+  state.lost = false;
 }
 
 DeviceState& registered_state(Device device) {

@@ -36,6 +36,8 @@ struct DeviceState : DeviceRecord {
   std::string lost_because;
   std::vector<std::unique_ptr<StreamState>> streams;  // all that were ever made, the default first
   std::vector<StreamState*> idle_streams;             // of these: nobody holds them
+  std::vector<bp_stream*>
+      lost_streams;  // replaced, and destroyed with the device: others may just be using them
   std::vector<bp_event*> idle_events;
   std::vector<StreamState*> former_adopted;  // of `streams`: the application has its queue back
   std::vector<AdoptedHandle> adopted;        // to be opened with
@@ -44,6 +46,8 @@ struct DeviceState : DeviceRecord {
   bool is_left_behind() const {
     return phase.load(std::memory_order_relaxed) == Phase::left_behind;
   }
+  // There is nothing to wait for any more.
+  bool is_gone() const { return is_left_behind() || lost.load(std::memory_order_relaxed); }
 };
 
 struct BackendState : Backend {

@@ -24,8 +24,9 @@ void write_zero(StreamState& stream, const bp_region& word) {
   if (!record.memory->fill)
     return copy_region(record, word, host_region(&zero_word), BP_COPY_FROM_HOST, stream);
   clear_plugin_error();
-  const bp_code code = record.memory->fill(record.handle, &word, &zero_word, 1, stream.raw);
-  if (code != BP_OK) throw_plugin_error(record, code, "fill");
+  bp_stream* const used = stream.raw;
+  const bp_code code = record.memory->fill(record.handle, &word, &zero_word, 1, used);
+  if (code != BP_OK) throw_stream_error(stream, used, code, "fill");
 }
 
 void make_fault(StreamState& stream) {
@@ -105,8 +106,7 @@ void drop_fault(StreamState& stream) noexcept {
 void release_after(StreamImpl& impl, void (*release)(void*), void* context) {
   StreamState& stream = state_of(impl);
   DeviceRecord& record = *stream.record;
-  if (!record.backend || record.synchronous || state_of(record).is_left_behind())
-    return release(context);
+  if (!record.backend || record.synchronous || is_gone(stream)) return release(context);
   const StreamPin pin(stream);
   if (!pin) return release(context);
   // An event given now would be part of the recording.
@@ -160,7 +160,7 @@ void run_releases(StreamState& stream, std::uint64_t passed) noexcept {
     }
     if (!has_passed(device, stream, next, passed)) {
       if (put_back(stream, next)) return;
-      device.queue->synchronize(device.handle, stream.raw);
+      if (!is_gone(stream)) device.queue->synchronize(device.handle, stream.raw);
     }
     if (next.event) give_event(device, next.event);
     next.release(next.context);

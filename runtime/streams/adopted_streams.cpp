@@ -94,6 +94,8 @@ StreamState* publish(StreamState& stream, AdoptedQueue& queue) {
   const std::lock_guard lock(state.mutex);
   if (StreamState* first = find_adopted(state, queue.native())) return first;
   queue.give_to(stream);
+  stream.is_lost = false;
+  stream.awaited.clear();
   state.live_streams.fetch_add(1, std::memory_order_relaxed);
   stream.refs.store(1, std::memory_order_release);
   return &stream;

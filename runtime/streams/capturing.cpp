@@ -14,7 +14,7 @@ GraphMemory::GraphMemory(StreamImpl& stream)
     : stream_(stream), pool_(std::make_unique<StreamState>()) {
   DeviceState& device = state_of(*stream.record);
   pool_->record = stream.record;
-  pool_->raw = stream.raw;
+  pool_->raw = stream.raw.load();
   pool_->id = stream.id;
   pool_->pool_of = &stream;
   device.allocator->begin_pool(*pool_, stream);

@@ -32,7 +32,7 @@ void check_same_device(const char* op, const DeviceRecord& event, const DeviceRe
 }  // namespace
 
 bp_event* take_event(DeviceState& state) noexcept {
-  if (!state.queue->create_event || state.is_left_behind()) return nullptr;
+  if (!state.queue->create_event || state.is_gone()) return nullptr;
   {
     const std::lock_guard lock(state.mutex);
     if (!state.idle_events.empty()) {
@@ -56,11 +56,12 @@ void give_event(DeviceState& state, bp_event* event) noexcept {
 }
 
 bool is_reached_quietly(DeviceState& state, bp_event* event, StreamState& stream) noexcept {
-  if (state.is_left_behind()) return true;
+  if (is_gone(stream)) return true;
   clear_plugin_error();
+  bp_stream* const used = stream.raw;
   const bp_code code = state.queue->query_event(state.handle, event);
   if (code == BP_RETRY) return false;
-  if (code != BP_OK) keep_error(stream, code);
+  if (code != BP_OK) keep_error(stream, used, code);
   return true;
 }
 
@@ -79,7 +80,8 @@ Event::Event(Device device) : record_(&device_record(device)) {
 }
 
 Event::Event(Event&& other) noexcept
-    : record_(std::exchange(other.record_, nullptr)), raw_(std::exchange(other.raw_, nullptr)) {}
+    : record_(std::exchange(other.record_, nullptr)), raw_(std::exchange(other.raw_, nullptr)),
+      recorded_on_(std::exchange(other.recorded_on_, nullptr)) {}
 
 Event::~Event() {
   if (!record_) return;
@@ -93,8 +95,10 @@ void Event::record(const Stream& stream) {
   check_not_captured("record", *stream.impl());
   if (!raw_) return stream.synchronize();
   check_reachable(*record_);
-  check(*record_, record_->queue->record_event(record_->handle, raw_, stream.impl()->raw),
-        "record");
+  bp_stream* const used = stream.impl()->raw;
+  const bp_code code = record_->queue->record_event(record_->handle, raw_, used);
+  if (code != BP_OK) throw_stream_error(*stream.impl(), used, code, "record");
+  recorded_on_ = stream.impl();
 }
 
 void Event::wait(const Stream& stream) const {
@@ -103,7 +107,10 @@ void Event::wait(const Stream& stream) const {
   if (!raw_) return;
   if (&waiting != record_) return synchronize();  // no device knows another's events
   check_reachable(*record_);
-  check(*record_, record_->queue->wait_event(record_->handle, stream.impl()->raw, raw_), "wait");
+  if (recorded_on_) note_wait(state_of(*stream.impl()), state_of(*recorded_on_));
+  bp_stream* const used = stream.impl()->raw;
+  const bp_code code = record_->queue->wait_event(record_->handle, used, raw_);
+  if (code != BP_OK) throw_stream_error(*stream.impl(), used, code, "wait");
 }
 
 bool Event::query() const {

@@ -22,20 +22,100 @@ std::optional<Error> take_kept_error(StreamState& stream) {
   return std::exchange(stream.kept_error, std::nullopt);
 }
 
+std::optional<Error> kept_error_of(StreamState& stream) {
+  const std::lock_guard lock(stream.mutex);
+  return stream.kept_error;
+}
+
+// One that was lost for good has an error each time.
+std::optional<Error> error_of_lost(StreamState& stream) {
+  if (!stream.is_lost.load(std::memory_order_relaxed)) return std::nullopt;
+  return Error(
+      ErrorClass::stream_lost,
+      fmt::format("synchronize: a stream of {} is lost; {}", stream.record->name,
+                  stream.is_adopted ? "give another queue of yours in its place"
+                                    : "drop what lives on the device and reset_device() it"));
+}
+
+// Another in place of what the backend has lost. Others may be using `used` at this moment, which fails, and so it is
+// destroyed with the device.
+bool replace_lost(StreamState& stream, bp_stream* used) noexcept {
+  DeviceState& state = state_of(*stream.record);
+  if (stream.raw.load() != used) return true;  // another thread has met the error before
+  if (!used || stream.is_adopted || state.is_gone()) return false;
+  if (stream.is_recorded.load(std::memory_order_relaxed))
+    return true;  // its capture fails, and ends before
+  bp_stream* fresh = nullptr;
+  if (state.queue->create_stream(state.handle, stream.priority, &fresh) != BP_OK || !fresh)
+    return false;
+  try {
+    const std::lock_guard lock(state.mutex);
+    state.lost_streams.reserve(state.lost_streams.size() + 1);
+    bp_stream* expected = used;
+    if (stream.raw.compare_exchange_strong(expected, fresh))
+      state.lost_streams.push_back(std::exchange(fresh, nullptr));
+  } catch (...) {  // no memory for the list
+  }
+  if (fresh) state.queue->destroy_stream(state.handle, fresh);
+  return stream.raw.load() != used;
+}
+
+// The exception for a code of the plugin about `used`, the stream's `raw` when it was asked.
+Error stream_error(StreamState& stream, bp_stream* used, bp_code code, std::string_view what) {
+  Error error = plugin_error(*stream.record, code, what);
+  if (code != BP_STREAM_LOST) return error;
+  const std::uint64_t passed = last_release(stream);
+  // A device's only stream cannot be replaced: the backend is asked again, and says itself whether it works.
+  if (!replace_lost(stream, used) && (used || stream.is_adopted))
+    stream.is_lost.store(true, std::memory_order_relaxed);
+  stream.fault_armed.store(false, std::memory_order_relaxed);
+  run_releases(stream, passed);  // nothing of it runs any more
+  return error;
+}
+
+// What the streams that it waited for have to say; those that are still at work are asked again another time.
+std::optional<Error> error_of_awaited(StreamState& stream) {
+  std::vector<StreamState*> asked = {&stream};
+  std::optional<Error> first;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    std::vector<StreamState*> awaited;
+    {
+      const std::lock_guard lock(asked[i]->mutex);
+      awaited = asked[i]->awaited;
+    }
+    for (StreamState* each : awaited) {
+      if (std::find(asked.begin(), asked.end(), each) != asked.end()) continue;
+      asked.push_back(each);
+      const bool is_idle = is_idle_quietly(*each);
+      if (!first) first = kept_error_of(*each);
+      if (!is_idle) continue;
+      const std::lock_guard lock(stream.mutex);
+      std::erase(stream.awaited, each);
+    }
+  }
+  return first;
+}
+
 // Waits; returns the first error found, that of the core's own earlier waits before a newer one.
 std::optional<Error> synchronize_and_take_error(StreamState& stream) {
   DeviceRecord& record = *stream.record;
   if (!record.backend) return std::nullopt;  // meta
   if (state_of(record).is_left_behind()) throw_left_behind(record);
+  if (record.lost.load(std::memory_order_relaxed)) device_record(record.device);  // which throws
+  std::optional<Error> error = take_kept_error(stream);
+  if (stream.is_lost.load(std::memory_order_relaxed)) return error ? error : error_of_lost(stream);
   const std::uint64_t passed = last_release(stream);
   clear_plugin_error();
-  const bp_code code = record.queue->synchronize(record.handle, stream.raw);
-  std::optional<Error> error = take_kept_error(stream);
+  bp_stream* const used = stream.raw;
+  const bp_code code = record.queue->synchronize(record.handle, used);
+  if (!error) error = take_kept_error(stream);
   if (code != BP_OK) {
-    Error late = plugin_error(record, code, late_what("synchronize", stream));
+    Error late = stream_error(stream, used, code, late_what("synchronize", stream));
     if (!error) error = std::move(late);
   }
   run_releases(stream, passed);
+  if (std::optional<Error> elsewhere = error_of_awaited(stream); !error)
+    error = std::move(elsewhere);
   if (code == BP_OK) {
     std::optional<Error> fault = take_fault(stream);
     if (!error) error = std::move(fault);
@@ -50,9 +130,11 @@ std::unique_ptr<StreamState> make_stream(DeviceState& state, std::int32_t priori
   stream->priority = priority;
   if (!state.queue->create_stream) return stream;
   clear_plugin_error();
-  const bp_code code = state.queue->create_stream(state.handle, priority, &stream->raw);
+  bp_stream* raw = nullptr;
+  const bp_code code = state.queue->create_stream(state.handle, priority, &raw);
   if (code != BP_OK) throw_plugin_error(state, code, "create_stream");
-  if (!stream->raw)
+  stream->raw = raw;
+  if (!raw)
     throw_error(ErrorClass::internal,
                 fmt::format("create_stream: it succeeded without a stream (plugin {}, device {})",
                             state.backend->name, state.name));
@@ -134,32 +216,54 @@ void wait_quietly(StreamState& stream) noexcept {
 
 void wait_pinned(StreamState& stream) noexcept {
   DeviceRecord& record = *stream.record;
-  if (!record.backend || state_of(record).is_left_behind()) return;
+  if (!record.backend || is_gone(stream)) return;
   if (stream.is_recorded.load(std::memory_order_relaxed)) return;
   const std::uint64_t passed = last_release(stream);
   clear_plugin_error();
-  const bp_code code = record.queue->synchronize(record.handle, stream.raw);
-  if (code != BP_OK) keep_error(stream, code);
+  bp_stream* const used = stream.raw;
+  const bp_code code = record.queue->synchronize(record.handle, used);
+  if (code != BP_OK) keep_error(stream, used, code);
   run_releases(stream, passed);
 }
 
 bool is_idle_quietly(StreamState& stream) noexcept {
   DeviceRecord& record = *stream.record;
-  if (!record.backend || record.synchronous || state_of(record).is_left_behind()) return true;
+  if (!record.backend || record.synchronous || is_gone(stream)) return true;
   if (!record.queue->query_stream || stream.is_recorded.load(std::memory_order_relaxed))
     return false;
   const StreamPin pin(stream);
   if (!pin) return true;
-  clear_plugin_error();
-  const bp_code code = record.queue->query_stream(record.handle, stream.raw);
-  if (code == BP_RETRY) return false;
-  if (code != BP_OK) keep_error(stream, code);
-  return true;
+  // An error comes out once, and does not say that the stream is idle: what follows it does.
+  for (int asked = 0; asked < 2; ++asked) {
+    clear_plugin_error();
+    bp_stream* const used = stream.raw;
+    const bp_code code = record.queue->query_stream(record.handle, used);
+    if (code == BP_OK) return true;
+    if (code == BP_RETRY) return false;
+    keep_error(stream, used, code);
+    if (code == BP_STREAM_LOST || is_gone(stream)) return true;
+  }
+  return false;
 }
 
-void keep_error(StreamState& stream, bp_code code) noexcept {
+bool is_gone(const StreamState& stream) noexcept {
+  return stream.is_lost.load(std::memory_order_relaxed) || state_of(*stream.record).is_gone();
+}
+
+void note_wait(StreamState& stream, StreamState& passed) {
+  if (&stream == &passed) return;
+  const std::lock_guard lock(stream.mutex);
+  auto& all = stream.awaited;
+  if (std::find(all.begin(), all.end(), &passed) == all.end()) all.push_back(&passed);
+}
+
+void throw_stream_error(StreamImpl& stream, bp_stream* used, bp_code code, std::string_view what) {
+  throw stream_error(state_of(stream), used, code, what);
+}
+
+void keep_error(StreamState& stream, bp_stream* used, bp_code code) noexcept {
   try {
-    Error error = plugin_error(*stream.record, code, late_what("synchronize", stream));
+    Error error = stream_error(stream, used, code, late_what("synchronize", stream));
     const std::lock_guard lock(stream.mutex);
     if (!stream.kept_error) stream.kept_error = std::move(error);
   } catch (...) {  // no memory for the text of an error
@@ -182,10 +286,15 @@ bool query_stream(StreamImpl& impl) {
     return true;
   }
   if (std::optional<Error> error = take_kept_error(stream)) throw Error(*error);
+  if (is_gone(stream)) {
+    synchronize_stream(impl);
+    return true;
+  }
   clear_plugin_error();
-  const bp_code code = record.queue->query_stream(record.handle, stream.raw);
+  bp_stream* const used = stream.raw;
+  const bp_code code = record.queue->query_stream(record.handle, used);
   if (code == BP_RETRY) return false;
-  if (code != BP_OK) throw_plugin_error(record, code, late_what("query", stream));
+  if (code != BP_OK) throw_stream_error(impl, used, code, late_what("query", stream));
   // Idle: what synchronize does besides waiting is due.
   synchronize_stream(impl);
   return true;
@@ -196,7 +305,8 @@ void synchronize(Device device) {
   std::optional<Error> first;
   for (StreamState* stream : all_streams(state_of(device_record(device)))) {
     const StreamPin pin(*stream);
-    if (!pin) continue;
+    if (!pin || (stream->is_lost.load(std::memory_order_relaxed) && !kept_error_of(*stream)))
+      continue;
     std::optional<Error> error = synchronize_and_take_error(*stream);
     if (error && !first) first = std::move(error);
   }
@@ -207,9 +317,10 @@ void copy_region(DeviceRecord& record, const bp_region& to, const bp_region& fro
                  std::uint32_t direction, StreamImpl& stream) {
   check_may_copy(record, direction);
   clear_plugin_error();
-  const bp_code code = record.memory->copy(record.handle, &to, &from, direction, stream.raw);
+  bp_stream* const used = stream.raw;
+  const bp_code code = record.memory->copy(record.handle, &to, &from, direction, used);
   if (code != BP_OK) [[unlikely]]
-    throw_plugin_error(record, code, "copy");
+    throw_stream_error(stream, used, code, "copy");
   if (!record.synchronous) stream.last_operator.store("copy", std::memory_order_relaxed);
 }
 

@@ -34,11 +34,16 @@ struct StreamState : StreamImpl {
   bp_native native{};
   void (*forget)(bp_device* device, bp_stream* stream) = nullptr;
 
+  // The backend has lost it and gave no other: nothing of it runs, and it takes nothing more.
+  std::atomic<bool> is_lost{false};
+
   CoreMutex mutex;                      // guards what follows
   std::deque<WaitingRelease> releases;  // in the order of the stream
   std::uint64_t num_releases = 0;       // ever
   // The first error that the core met in waits of its own; the next synchronize or query throws it.
   std::optional<Error> kept_error;
+  // Those whose events it has waited for since it was last synchronized: their errors are its own as well.
+  std::vector<StreamState*> awaited;
   Storage* fault_storage = nullptr;
   std::vector<const char*> fault_operators;  // armed since the last synchronize
 };
@@ -80,8 +85,14 @@ void let_go_of_adopted(StreamState& stream) noexcept;
 // Has the stream passed everything? Never throws; an error is kept and counts as passed.
 bool is_idle_quietly(StreamState& stream) noexcept;
 
-// Keeps a plugin's error for the next synchronize or query of the stream.
-void keep_error(StreamState& stream, bp_code code) noexcept;
+// Keeps the error of a plugin that was asked about `used`, the stream's `raw` then, for the next synchronize or query.
+void keep_error(StreamState& stream, bp_stream* used, bp_code code) noexcept;
+
+// Later work of `stream` waits for what `passed` has been given: an error there is one of `stream` too.
+void note_wait(StreamState& stream, StreamState& passed);
+
+// Nothing of the stream can be waited for: the backend lost it, or its device.
+bool is_gone(const StreamState& stream) noexcept;
 
 // The last release that waits for the stream now, for run_releases after a synchronize.
 std::uint64_t last_release(StreamState& stream);

@@ -28,7 +28,7 @@ bp_event* record_end(StreamState& stream) noexcept {
 bool has_passed(const StreamUse& use) noexcept {
   DeviceState& device = state_of(*use.stream->record);
   if (use.event) return is_reached_quietly(device, use.event, *use.stream);
-  if (device.synchronous || device.is_left_behind()) return true;
+  if (device.synchronous || is_gone(*use.stream)) return true;
   if (device.queue->query_stream) return is_idle_quietly(*use.stream);
   if (use.stream->is_recorded.load(std::memory_order_relaxed)) return false;
   wait_quietly(*use.stream);

@@ -294,7 +294,7 @@ TEST_F(Queued, a_late_error_comes_out_once_with_the_operators_name) {
     hooks.fail_next(0, BP_INTERNAL);
     const Tensor a = bp::full({10}, 3, bp::f32, device);
     const std::string error = error_of([&] { bp::synchronize(device); });
-    EXPECT_EQ(error.substr(0, 6), "full: ") << error;
+    EXPECT_EQ(error.substr(0, 24), "synchronize after full: ") << error;
     EXPECT_NE(error.find("device reference:0"), std::string::npos) << error;
     EXPECT_EQ(error_of([&] { bp::synchronize(device); }), "no error");
     EXPECT_EQ(values(add(bp::ones({2}, bp::f32, device), 1)), (std::vector<float>{2, 2}));
@@ -307,11 +307,45 @@ TEST_F(Queued, a_late_error_of_an_input_ends_the_call_that_needs_it) {
   const Tensor a = counted({10}, device);
   hooks.fail_next(0, BP_STREAM_LOST);
   const std::string error = error_of([&] { neg(a); });
-  EXPECT_EQ(error.substr(0, 5), "neg: ") << error;
+  EXPECT_EQ(error.substr(0, 23), "synchronize after neg: ") << error;
   EXPECT_EQ(values(neg(a))[9], -9);
 }
 
-TEST_F(Queued, a_late_error_names_the_operator_that_failed_and_not_the_last_one) {
+// The same on a device that has kernels of its own, whose calls have numbers.
+class QueuedKernels : public testing::Test {
+ protected:
+  QueuedKernels()
+      : device(bp::device("reference_primitives")), hooks(reference_hooks("reference_primitives")) {
+    bp::synchronize(device);
+  }
+  bp::Device device;
+  const bp_reference_hooks& hooks;
+};
+
+TEST_F(QueuedKernels, an_error_passes_to_the_stream_that_waited) {
+  const Tensor a = counted({10}, device);
+  bp::synchronize(device);
+  const bp::Stream first(device), second(device);
+  bp::Event event(device);
+  hooks.hold(0);
+  Tensor b;
+  {
+    const bp::StreamGuard guard(first);
+    hooks.fail_next(0, BP_INTERNAL);
+    b = neg(a);
+    event.record(first);
+    add(b, 1);  // its stream goes on
+  }
+  event.wait(second);
+  hooks.release(0);
+  const std::string error = error_of([&] { second.synchronize(); });
+  EXPECT_EQ(error.substr(0, 5), "neg: ") << error;
+  EXPECT_EQ(error_of([&] { second.synchronize(); }), "no error");
+  EXPECT_NE(error_of([&] { first.synchronize(); }), "no error");
+  EXPECT_EQ(error_of([&] { bp::synchronize(device); }), "no error");
+}
+
+TEST_F(QueuedKernels, a_late_error_names_the_operator_that_failed_and_not_the_last_one) {
   const Tensor a = counted({10}, device);
   bp::synchronize(device);
   hooks.hold(0);

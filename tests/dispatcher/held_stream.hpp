@@ -18,7 +18,7 @@ class HeldStream {
     const bp_plugin& plugin = *device_record(device).backend->plugin;
     const bp_header* found = plugin.extension(plugin.self, BP_REFERENCE_NATIVE, 1);
     const auto& native = *reinterpret_cast<const bp_reference_native*>(found);
-    const auto queue = reinterpret_cast<std::uint64_t>(stream_.impl()->raw);
+    const auto queue = reinterpret_cast<std::uint64_t>(stream_.impl()->raw.load());
     const auto wait = [](void* self) { static_cast<HeldStream*>(self)->wait(); };
     EXPECT_EQ(native.give(queue, wait, this), BP_OK);
   }

@@ -29,6 +29,9 @@ bp_host make_host() {
   host.abi_min = 1;
   host.abi_max = BP_ABI_LEVEL;
   host.set_error = set_error;
+  host.set_call_error = [](const bp_host* h, bp_code code, uint64_t, const char* message) {
+    return set_error(h, code, message);
+  };
   return host;
 }
 

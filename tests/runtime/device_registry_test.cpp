@@ -221,7 +221,8 @@ TEST(DeviceRegistry, a_lost_device_stays_lost_and_others_go_on) {
   EXPECT_EQ(error.error_class(), ErrorClass::device_lost);
   EXPECT_STREQ(error.what(),
                "acme:0: is lost since an earlier error (synchronize: the card fell off "
-               "(plugin acme, device acme:0)); use another device");
+               "(plugin acme, device acme:0)); use another device, or drop what lives on it and "
+               "reset_device() it");
   EXPECT_NO_THROW(bolt.record());
 }
 

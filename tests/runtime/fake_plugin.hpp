@@ -36,6 +36,7 @@ struct FakeStream {
   std::deque<std::function<void()>> work;
   std::uint64_t given = 0, done = 0;
   std::optional<bp_code> late_error;
+  bool is_lost = false;  // takes nothing, and nobody may wait for it
 };
 struct FakeEvent {
   FakeStream* stream = nullptr;
@@ -56,6 +57,8 @@ struct FakePlugin {
   std::atomic<bool> say_nothing{false}, null_handles{false}, null_device{false}, odd_handles{false};
   std::function<void()> in_open, in_allocate;
   // What happened.
+  std::atomic<int> num_waits_for_lost{0};
+  std::atomic<bool> is_gone{false};  // the device said that it is lost
   std::atomic<int> num_opened{0}, num_closed{0}, num_streams{0}, num_events{0};
   std::atomic<std::uint64_t> held_bytes{0};
   std::atomic<int> num_held{0}, num_allocations{0}, calls_at_once{0}, most_at_once{0};
@@ -147,6 +150,7 @@ struct FakePlugin {
     FakePlugin& me = of(self);
     if (me.in_open) me.in_open();
     if (me.open_code != BP_OK) return me.fail(me.open_code, "the driver refuses");
+    me.is_gone = false;
     ++me.num_opened;
     *out = me.null_device ? nullptr : reinterpret_cast<bp_device*>(&me);
     return BP_OK;
@@ -203,6 +207,7 @@ struct FakePlugin {
     if (me.flags & BP_DEVICE_SYNCHRONOUS) return work(), BP_OK;
     const std::lock_guard lock(me.mutex);
     FakeStream& target = stream ? *fake(stream) : me.only_stream;
+    if (target.is_lost) return me.fail(BP_STREAM_LOST, "the stream is lost");
     target.work.push_back(work);
     ++target.given;
     return BP_OK;
@@ -219,12 +224,18 @@ struct FakePlugin {
     if (!stream.late_error) return BP_OK;
     const bp_code code = *stream.late_error;
     stream.late_error.reset();
+    if (code == BP_DEVICE_LOST) is_gone = true;
+    if (code == BP_STREAM_LOST) {
+      stream.is_lost = true;
+      stream.work.clear();
+    }
     return fail(code, "a kernel failed");
   }
   static bp_code synchronize(bp_device* device, bp_stream* raw) {
     FakePlugin& me = of(device);
     const std::lock_guard lock(me.mutex);
     FakeStream& stream = raw ? *fake(raw) : me.only_stream;
+    if (stream.is_lost || me.is_gone) ++me.num_waits_for_lost;
     run(stream, ~0ull);
     if (me.synchronize_code != BP_OK) return me.fail(me.synchronize_code, "the card fell off");
     return me.take_late_error(stream);
@@ -241,15 +252,16 @@ struct FakePlugin {
   static void destroy_stream(bp_device* device, bp_stream* stream) {
     FakePlugin& me = of(device);
     const std::lock_guard lock(me.mutex);
-    EXPECT_TRUE(fake(stream)->work.empty());
+    EXPECT_TRUE(fake(stream)->work.empty() || fake(stream)->is_lost || me.is_gone);
     me.streams.erase(fake(stream));
     --me.num_streams;
   }
   static bp_code query_stream(bp_device* device, bp_stream* stream) {
     FakePlugin& me = of(device);
     const std::lock_guard lock(me.mutex);
-    if (!fake(stream)->work.empty()) return BP_RETRY;
-    return me.take_late_error(*fake(stream));
+    if (fake(stream)->is_lost || me.is_gone) ++me.num_waits_for_lost;
+    if (const bp_code code = me.take_late_error(*fake(stream)); code != BP_OK) return code;
+    return fake(stream)->work.empty() ? BP_OK : BP_RETRY;
   }
   static bp_code create_event(bp_device* device, bp_event** out) {
     *out = reinterpret_cast<bp_event*>(new FakeEvent);
@@ -279,6 +291,7 @@ struct FakePlugin {
   static bp_code query_event(bp_device* device, bp_event* event) {
     FakePlugin& me = of(device);
     const std::lock_guard lock(me.mutex);
+    if (me.is_gone) ++me.num_waits_for_lost;
     const FakeEvent& point = *fake(event);
     return !point.stream || point.stream->done >= point.at ? BP_OK : BP_RETRY;
   }

@@ -23,6 +23,11 @@ class Host {
       last_message() = message;
       return code;
     };
+    table.set_call_error = [](const bp_host*, bp_code code, uint64_t number, const char* message) {
+      last_message() = message;
+      last_call() = number;
+      return code;
+    };
     table.log = [](const bp_host* host, uint32_t, const char* message) {
       Host& self = of(host);
       std::lock_guard lock(self.mutex_);
@@ -61,6 +66,12 @@ class Host {
   static std::string& last_message() {
     static thread_local std::string message;
     return message;
+  }
+
+  // That the last late error was of: of this thread.
+  static uint64_t& last_call() {
+    static thread_local uint64_t number;
+    return number;
   }
 
   std::vector<std::string> log_lines() {

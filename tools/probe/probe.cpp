@@ -39,6 +39,9 @@ bp_host make_host(const char* plugin_path) {
   host.version = "backplane-probe";
   host.plugin_path = plugin_path;
   host.set_error = set_error;
+  host.set_call_error = [](const bp_host* h, bp_code code, uint64_t, const char* message) {
+    return set_error(h, code, message);
+  };
   host.log = log;
   host.allocate_output = [](const bp_host* h, const bp_call*, uint32_t, uint32_t, const int64_t*) {
     return not_here(h);

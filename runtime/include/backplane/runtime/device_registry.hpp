@@ -31,6 +31,8 @@ struct Backend {
   // Called once when nothing lives any more and the devices are about to be closed: what others keep on
   // them (compiled kernels) goes first. May be null.
   void (*closing)(Backend& backend) = nullptr;
+  // The same for one of its devices, which may be opened anew.
+  void (*closing_device)(Backend& backend, DeviceRecord& record) = nullptr;
 };
 
 // One device. All fields but the atomics are constant after open_device.
@@ -84,6 +86,10 @@ BP_API std::int64_t num_live_storages(Device device);
 // Quiesces the plugin, closes the devices and forgets the backend. Throws retry, naming what still lives (tensors,
 // streams, events), and changes nothing then. Threads: any; no call on its devices may be running.
 BP_API void unregister_backend(Backend& backend);
+
+// Closes a device, so that its next use opens it anew: after it was lost, once its driver has it back. Throws retry, naming
+// what still lives on it, and changes nothing then. Threads: any; no call on it may be running.
+BP_API void reset_device(Device device);
 
 // Device by name: "acme:0", "acme" for its first device, "vendor:acme:0", "meta". Empty if unknown:
 // loading what is not there yet is the loader's part (loading/loader.hpp).

@@ -11,10 +11,11 @@ namespace bp {
 
 struct NativeHandle;
 
-// What the core knows of a stream. `raw` is null for a device's only stream.
+// What the core knows of a stream. `raw` is null for a device's only stream; it changes when the backend has lost the
+// stream and another takes its place.
 struct StreamImpl {
   DeviceRecord* record = nullptr;
-  bp_stream* raw = nullptr;
+  std::atomic<bp_stream*> raw{nullptr};
   std::uint32_t id = 0;  // unique within the device; 0 is the default stream
   std::int32_t priority = 0;
   std::atomic<std::uint32_t> refs{1};
@@ -49,7 +50,8 @@ class BP_API Stream {
   Device device() const;
   // True if all its work is done; throws the first error of that work, once.
   bool query() const;
-  // Waits for all its work; throws the first error of that work, once, with the operator's name.
+  // Waits for all its work; throws the first error of that work, once, with the operator's name. An error of a stream
+  // whose event it waited for is thrown too, and stays with that stream as well.
   void synchronize() const;
   StreamImpl* impl() const { return impl_; }
 
@@ -77,6 +79,7 @@ class BP_API Event {
  private:
   DeviceRecord* record_ = nullptr;
   bp_event* raw_ = nullptr;
+  StreamImpl* recorded_on_ = nullptr;
 };
 
 // Makes a stream this thread's current one while it lives.
@@ -94,6 +97,12 @@ class BP_API StreamGuard {
 
 // Waits for all of the core's streams on the device, then throws the first error found.
 BP_API void synchronize(Device device);
+// Turns the code of a plugin that was given work for `used`, which was the stream's `raw`, into an exception, as
+// throw_plugin_error does. A stream that is lost is replaced on the way: what it was given is undefined, and the next
+// call works. One of the application's stays lost; a device's only one is asked again, and says itself whether it works.
+[[noreturn]] BP_API void throw_stream_error(StreamImpl& stream, bp_stream* used, bp_code code,
+                                            std::string_view what);
+
 // As Stream::synchronize and Stream::query.
 BP_API void synchronize_stream(StreamImpl& stream);
 BP_API bool query_stream(StreamImpl& stream);

@@ -269,10 +269,11 @@ typedef struct bp_memory {
  * stream, NULL. Either all of level 1's stream functions are there, or none; the same for events.
  *
  * Work that fails after its call has returned is reported by the stream's next synchronize or query_stream, once,
- * through host->set_call_error with the number of the call that it was given with. Work given to that stream before
- * may or may not have run; with BP_STREAM_LOST the stream takes nothing more, with any other code it goes on. Events
- * say order, not success: one whose work failed counts as reached, and a stream that waits for it goes on; the host
- * carries the error from the one stream to the other. */
+ * through host->set_call_error with the number of the call that it was given with. What the stream was given besides
+ * may or may not have run. With BP_STREAM_LOST nothing of it runs any more and the stream takes nothing new, which
+ * every function that is given work for it answers so; with any other code it goes on. Events say order, not success:
+ * one whose work failed counts as reached, and a stream that waits for it goes on; the host carries the error from the
+ * one stream to the other. */
 typedef struct bp_queue {
   bp_header h;
 
@@ -284,7 +285,8 @@ typedef struct bp_queue {
   bp_code (*create_stream)(bp_device* device, int32_t priority, bp_stream** out);
   /* The host has synchronized it, or it was lost. */
   void (*destroy_stream)(bp_device* device, bp_stream* stream);
-  /* BP_OK: idle. BP_RETRY: busy (no message needed). Else the first error of its work, once. */
+  /* BP_OK: idle. BP_RETRY: busy (no message needed). Else the first error of its work, once, which may be known while
+   * the stream is still busy: ask again. */
   bp_code (*query_stream)(bp_device* device, bp_stream* stream);
 
   /* Optional. An event that was never recorded counts as reached. */
@@ -293,8 +295,8 @@ typedef struct bp_queue {
   bp_code (*record_event)(bp_device* device, bp_event* event, bp_stream* stream);
   /* Later work of `stream` waits for `event`; the caller does not. */
   bp_code (*wait_event)(bp_device* device, bp_stream* stream, bp_event* event);
-  bp_code (*query_event)(bp_device* device,
-                         bp_event* event); /* BP_OK: reached. BP_RETRY: not yet */
+  /* BP_OK: reached. BP_RETRY: not yet (no message needed). */
+  bp_code (*query_event)(bp_device* device, bp_event* event);
   bp_code (*synchronize_event)(bp_device* device, bp_event* event);
   /* Optional. Nanoseconds on the device's clock between two reached events. */
   bp_code (*elapsed)(bp_device* device, bp_event* start, bp_event* end, double* out_ns);
