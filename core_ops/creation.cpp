@@ -35,16 +35,16 @@ std::vector<unsigned char> converted(const void* values, Dtype from, Dtype to, s
   return bytes;
 }
 
-void check_defined(const char* what, const Tensor& a) {
-  BP_CHECK(a.defined(), "{}: the tensor is undefined; give it a value first", what);
+void check_defined(const char* what, const Tensor& input) {
+  BP_CHECK(input.defined(), "{}: the tensor is undefined; give it a value first", what);
 }
 
-Dims channels_last_strides(const Tensor& a) {
-  BP_CHECK(a.ndim() == 4,
+Dims channels_last_strides(const Tensor& input) {
+  BP_CHECK(input.ndim() == 4,
            "contiguous: channels_last needs rank 4, and the shape is {}; pass another "
            "memory format",
-           to_string(a.shape()));
-  const IntList size = a.shape();
+           to_string(input.shape()));
+  const IntList size = input.shape();
   return {size[1] * size[2] * size[3], 1, size[1] * size[3], size[1]};
 }
 
@@ -77,8 +77,8 @@ Tensor tensor_of_values(const void* values, Dtype dtype, IntList shape,
   return result;
 }
 
-void values_of(const Tensor& a, Dtype, void* out) {
-  copy_to_host_memory(a, out);
+void values_of(const Tensor& input, Dtype, void* out) {
+  copy_to_host_memory(input, out);
 }
 
 }  // namespace detail
@@ -93,52 +93,52 @@ Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
   return tensor_from_blob(data, shape, strides, dtype, host_device(), deleter, context);
 }
 
-Scalar item(const Tensor& a) {
-  check_defined("item", a);
-  BP_CHECK(a.numel() == 1, "item: shape {} has {} elements; reduce or index it to one",
-           to_string(a.shape()), a.numel());
-  BP_CHECK(a.device() != meta_device,
+Scalar item(const Tensor& input) {
+  check_defined("item", input);
+  BP_CHECK(input.numel() == 1, "item: shape {} has {} elements; reduce or index it to one",
+           to_string(input.shape()), input.numel());
+  BP_CHECK(input.device() != meta_device,
            "item: a meta tensor has no values; call it on a tensor of another device");
   alignas(16) unsigned char bytes[16];
-  copy_to_host_memory(a, bytes);
-  return load_number(bytes, a.dtype());
+  copy_to_host_memory(input, bytes);
+  return load_number(bytes, input.dtype());
 }
 
-Tensor to(const Tensor& a, Device device) {
-  return named("to", [&] { return to_device(a, device); });
+Tensor to(const Tensor& input, Device device) {
+  return named("to", [&] { return to_device(input, device); });
 }
 
-Tensor to(const Tensor& a, Dtype dtype) {
-  check_defined("to", a);
+Tensor to(const Tensor& input, Dtype dtype) {
+  check_defined("to", input);
   check_is_dtype("to", dtype);
-  return a.dtype() == dtype ? a : named("to", [&] { return cast(a, dtype); });
+  return input.dtype() == dtype ? input : named("to", [&] { return cast(input, dtype); });
 }
 
 // Cast where it is smaller to move, but never on a device that is being left for meta.
-Tensor to(const Tensor& a, Device device, Dtype dtype) {
-  check_defined("to", a);
+Tensor to(const Tensor& input, Device device, Dtype dtype) {
+  check_defined("to", input);
   check_is_dtype("to", dtype);
-  if (itemsize(dtype) < a.itemsize()) return to(to(a, dtype), device);
-  return to(to(a, device), dtype);
+  if (itemsize(dtype) < input.itemsize()) return to(to(input, dtype), device);
+  return to(to(input, device), dtype);
 }
 
-Tensor cpu(const Tensor& a) {
-  check_defined("cpu", a);
-  return named("cpu", [&] { return to_device(a, host_device()); });
+Tensor cpu(const Tensor& input) {
+  check_defined("cpu", input);
+  return named("cpu", [&] { return to_device(input, host_device()); });
 }
 
-Tensor contiguous(const Tensor& a, MemoryFormat format) {
-  check_defined("contiguous", a);
-  if (format == MemoryFormat::contiguous) return make_contiguous(a);
-  const Dims strides = channels_last_strides(a);
-  if (a.is_contiguous(format)) return a;
-  Tensor result = empty_strided_tensor(a.shape(), strides, a.dtype(), a.device());
-  if (a.device() != meta_device) copy_into(result, a);
+Tensor contiguous(const Tensor& input, MemoryFormat format) {
+  check_defined("contiguous", input);
+  if (format == MemoryFormat::contiguous) return make_contiguous(input);
+  const Dims strides = channels_last_strides(input);
+  if (input.is_contiguous(format)) return input;
+  Tensor result = empty_strided_tensor(input.shape(), strides, input.dtype(), input.device());
+  if (input.device() != meta_device) copy_into(result, input);
   return result;
 }
 
-Tensor clone(const Tensor& a) {
-  return named("clone", [&] { return copy(a); });
+Tensor clone(const Tensor& input) {
+  return named("clone", [&] { return copy(input); });
 }
 
 const Tensor& copy_(const Tensor& target, const Tensor& source) {

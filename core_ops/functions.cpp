@@ -19,35 +19,36 @@
 namespace bp {
 namespace {
 
-Tensor multiply(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor multiply(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_one(ops::matmul, args, 2);
 }
 
-std::int64_t split_dim(const char* op, const Tensor& a, std::int64_t dim) {
-  BP_CHECK(a.defined(), "{}: the tensor is undefined; give it a value first", op);
-  BP_CHECK(a.ndim() > 0, "{}: a 0-dim tensor has no parts; reshape it to [1] first", op);
-  return wrap_dim(op, dim, a.ndim());
+std::int64_t split_dim(const char* op, const Tensor& input, std::int64_t dim) {
+  BP_CHECK(input.defined(), "{}: the tensor is undefined; give it a value first", op);
+  BP_CHECK(input.ndim() > 0, "{}: a 0-dim tensor has no parts; reshape it to [1] first", op);
+  return wrap_dim(op, dim, input.ndim());
 }
 
 }  // namespace
 
 // A vector is a matrix for the kernel, and the dimension that this added goes again.
-Tensor matmul(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined() || (a.ndim() >= 2 && b.ndim() >= 2)) return multiply(a, b);
-  BP_CHECK(a.ndim() > 0 && b.ndim() > 0,
-           "matmul: shapes {} and {}; a 0-dim tensor is no matrix: use mul", to_string(a.shape()),
-           to_string(b.shape()));
+Tensor matmul(const Tensor& input, const Tensor& other) {
+  if (!input.defined() || !other.defined() || (input.ndim() >= 2 && other.ndim() >= 2))
+    return multiply(input, other);
+  BP_CHECK(input.ndim() > 0 && other.ndim() > 0,
+           "matmul: shapes {} and {}; a 0-dim tensor is no matrix: use mul",
+           to_string(input.shape()), to_string(other.shape()));
   BP_CHECK(
-      a.shape().back() == b.shape()[b.ndim() == 1 ? 0 : b.ndim() - 2],
+      input.shape().back() == other.shape()[other.ndim() == 1 ? 0 : other.ndim() - 2],
       "matmul: shapes {} and {} do not fit ({} columns against {} rows); transpose one, or make "
       "the inner sizes equal",
-      to_string(a.shape()), to_string(b.shape()), a.shape().back(),
-      b.shape()[b.ndim() == 1 ? 0 : b.ndim() - 2]);
-  Tensor product =
-      multiply(a.ndim() == 1 ? unsqueeze(a, 0) : a, b.ndim() == 1 ? unsqueeze(b, 1) : b);
-  if (b.ndim() == 1) product = squeeze(product, -1);
-  if (a.ndim() == 1) product = squeeze(product, b.ndim() == 1 ? -1 : -2);
+      to_string(input.shape()), to_string(other.shape()), input.shape().back(),
+      other.shape()[other.ndim() == 1 ? 0 : other.ndim() - 2]);
+  Tensor product = multiply(input.ndim() == 1 ? unsqueeze(input, 0) : input,
+                            other.ndim() == 1 ? unsqueeze(other, 1) : other);
+  if (other.ndim() == 1) product = squeeze(product, -1);
+  if (input.ndim() == 1) product = squeeze(product, other.ndim() == 1 ? -1 : -2);
   return product;
 }
 
@@ -59,8 +60,8 @@ Tensor empty(IntList size, std::optional<Dtype> dtype, std::optional<Device> dev
   });
 }
 
-std::vector<Tensor> split(const Tensor& a, IntList sizes, std::int64_t dim) {
-  const std::int64_t place = split_dim("split", a, dim), size = a.size(place);
+std::vector<Tensor> split(const Tensor& input, IntList sizes, std::int64_t dim) {
+  const std::int64_t place = split_dim("split", input, dim), size = input.size(place);
   std::int64_t sum = 0;
   bool overflow = false;
   for (std::int64_t part : sizes) {
@@ -73,14 +74,14 @@ std::vector<Tensor> split(const Tensor& a, IntList sizes, std::int64_t dim) {
   std::vector<Tensor> parts;
   std::int64_t start = 0;
   for (std::int64_t part : sizes) {
-    parts.push_back(narrow(a, place, start, part));
+    parts.push_back(narrow(input, place, start, part));
     start += part;
   }
   return parts;
 }
 
-std::vector<Tensor> split(const Tensor& a, std::int64_t size, std::int64_t dim) {
-  const std::int64_t place = split_dim("split", a, dim), whole = a.size(place);
+std::vector<Tensor> split(const Tensor& input, std::int64_t size, std::int64_t dim) {
+  const std::int64_t place = split_dim("split", input, dim), whole = input.size(place);
   BP_CHECK(size > 0 || (size == 0 && whole == 0),
            "split: parts of {} elements of dimension {}, which has {}; pass a positive number",
            size, place, whole);
@@ -89,26 +90,27 @@ std::vector<Tensor> split(const Tensor& a, std::int64_t size, std::int64_t dim) 
     for (std::int64_t left = whole; left > 0; left -= sizes.back())
       sizes.push_back(std::min(size, left));
     if (sizes.empty()) sizes.push_back(0);
-    return split(a, IntList(sizes), place);
+    return split(input, IntList(sizes), place);
   });
 }
 
-std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, std::int64_t dim) {
+std::vector<Tensor> chunk(const Tensor& input, std::int64_t chunks, std::int64_t dim) {
   BP_CHECK(chunks > 0, "chunk: {} chunks; pass a positive number", chunks);
-  const std::int64_t place = split_dim("chunk", a, dim), whole = a.size(place);
+  const std::int64_t place = split_dim("chunk", input, dim), whole = input.size(place);
   return named("chunk", [&] {
     if (whole == 0)
-      return split(a, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), place);
-    return split(a, (whole - 1) / chunks + 1, place);
+      return split(input, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), place);
+    return split(input, (whole - 1) / chunks + 1, place);
   });
 }
 
-Tensor scatter(const Tensor& a, std::int64_t dim, const Tensor& index, const Scalar& value) {
-  BP_CHECK(a.defined() && index.defined(),
+Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index, const Scalar& value) {
+  BP_CHECK(input.defined() && index.defined(),
            "scatter: argument '{}' is an undefined tensor; give it a value first",
-           a.defined() ? "index" : "a");
+           input.defined() ? "index" : "input");
   return named("scatter", [&] {
-    return scatter(a, dim, index, expand(full({}, value, a.dtype(), a.device()), index.shape()));
+    return scatter(input, dim, index,
+                   expand(full({}, value, input.dtype(), input.device()), index.shape()));
   });
 }
 

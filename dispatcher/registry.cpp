@@ -152,6 +152,7 @@ void fork_registry(ForkStep step) {
 void register_operator(Operator& op) {
   auto schema = std::make_unique<Schema>();
   parse_schema(op.schema_text, *schema);
+  if (op.hash_of) schema->hash = schema_hash(op.hash_of);
   op.schema = schema.get();
   describe(op);
   Registry& r = registry();

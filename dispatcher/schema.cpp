@@ -60,7 +60,7 @@ class Parser {
   [[noreturn]] void fail(const std::string& problem) const {
     throw_error(ErrorClass::bad_argument,
                 fmt::format("schema '{}': {} at column {}; write it like "
-                            "'name(Tensor a, *, Scalar alpha=1) -> Tensor'",
+                            "'name(Tensor input, *, Scalar alpha=1) -> Tensor'",
                             text_, problem, position_ + 1));
   }
 

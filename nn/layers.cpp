@@ -27,8 +27,8 @@ void Linear::list_parts(Parts& parts) {
   parts.parameter("bias", bias);
 }
 
-Tensor Linear::forward(const Tensor& a) const {
-  return linear(a, weight, bias);
+Tensor Linear::forward(const Tensor& input) const {
+  return linear(input, weight, bias);
 }
 
 Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
@@ -48,8 +48,8 @@ void Conv2d::list_parts(Parts& parts) {
   parts.parameter("bias", bias);
 }
 
-Tensor Conv2d::forward(const Tensor& a) const {
-  return conv2d(a, weight, bias, {options_.stride}, {options_.padding}, {options_.dilation},
+Tensor Conv2d::forward(const Tensor& input) const {
+  return conv2d(input, weight, bias, {options_.stride}, {options_.padding}, {options_.dilation},
                 options_.groups);
 }
 

@@ -7,32 +7,32 @@
 namespace bp::autograd {
 namespace {
 
-// input_gradient_of_convolution(grad, conj(weight), a.shape, stride, padding, dilation, transposed, groups)
-Tensor convolution_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// input_gradient_of_convolution(grad, conj(weight), input.shape, stride, padding, dilation, transposed, groups)
+Tensor convolution_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor weight = call.tensor(1);
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const IntList stride = call.integers(3);
   const IntList padding = call.integers(4);
   const IntList dilation = call.integers(5);
   const bool transposed = call.truth(6);
   const std::int64_t groups = call.integer(8);
-  return input_gradient_of_convolution(grad, conj(weight), a.shape(), stride, padding, dilation, transposed, groups);
+  return input_gradient_of_convolution(grad, conj(weight), input.shape(), stride, padding, dilation, transposed, groups);
 }
 
-// weight_gradient_of_convolution(grad, conj(a), weight.shape, stride, padding, dilation, transposed, groups)
+// weight_gradient_of_convolution(grad, conj(input), weight.shape, stride, padding, dilation, transposed, groups)
 Tensor convolution_by_weight(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Tensor weight = call.tensor(1);
   const IntList stride = call.integers(3);
   const IntList padding = call.integers(4);
   const IntList dilation = call.integers(5);
   const bool transposed = call.truth(6);
   const std::int64_t groups = call.integer(8);
-  return weight_gradient_of_convolution(grad, conj(a), weight.shape(), stride, padding, dilation, transposed, groups);
+  return weight_gradient_of_convolution(grad, conj(input), weight.shape(), stride, padding, dilation, transposed, groups);
 }
 
 // sum_to_channels(grad)
@@ -42,39 +42,39 @@ Tensor convolution_by_bias(const Recorded&, std::span<Tensor> gradients) {
   return sum_to_channels(grad);
 }
 
-constexpr Derivative::Input convolution_inputs[] = {{0, convolution_by_a, nullptr, 0b10, 0b1, 0b0},
+constexpr Derivative::Input convolution_inputs[] = {{0, convolution_by_input, nullptr, 0b10, 0b1, 0b0},
                                                     {1, convolution_by_weight, nullptr, 0b1, 0b10, 0b0},
                                                     {2, convolution_by_bias, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative convolution_derivative{convolution_inputs, 3, Derivative::Fit::never};
 
-// convolution(conj(a), grad, {}, stride, padding, dilation, false, {0}, groups)
+// convolution(conj(input), grad, {}, stride, padding, dilation, false, {0}, groups)
 Tensor convolution_backward_weight_by_grad_output(const Recorded& call,
                                                   std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(1);
+  const Tensor input = call.tensor(1);
   const IntList stride = call.integers(3);
   const IntList padding = call.integers(4);
   const IntList dilation = call.integers(5);
   const std::int64_t groups = call.integer(6);
-  return convolution(conj(a), grad, {}, stride, padding, dilation, false, {0}, groups);
+  return convolution(conj(input), grad, {}, stride, padding, dilation, false, {0}, groups);
 }
 
-// input_gradient_of_convolution(conj(grad_output), grad, a.shape, stride, padding, dilation, false, groups)
-Tensor convolution_backward_weight_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// input_gradient_of_convolution(conj(grad_output), grad, input.shape, stride, padding, dilation, false, groups)
+Tensor convolution_backward_weight_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor grad_output = call.tensor(0);
-  const Tensor a = call.tensor(1);
+  const Tensor input = call.tensor(1);
   const IntList stride = call.integers(3);
   const IntList padding = call.integers(4);
   const IntList dilation = call.integers(5);
   const std::int64_t groups = call.integer(6);
-  return input_gradient_of_convolution(conj(grad_output), grad, a.shape(), stride, padding, dilation, false, groups);
+  return input_gradient_of_convolution(conj(grad_output), grad, input.shape(), stride, padding, dilation, false, groups);
 }
 
 constexpr Derivative::Input convolution_backward_weight_inputs[] = {{0, convolution_backward_weight_by_grad_output, nullptr, 0b10, 0b0, 0b0},
-                                                                    {1, convolution_backward_weight_by_a, nullptr, 0b1, 0b10, 0b0}};
+                                                                    {1, convolution_backward_weight_by_input, nullptr, 0b1, 0b10, 0b0}};
 constexpr Derivative convolution_backward_weight_derivative{convolution_backward_weight_inputs, 2,
                                                             Derivative::Fit::never};
 

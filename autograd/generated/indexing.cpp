@@ -7,34 +7,34 @@
 namespace bp::autograd {
 namespace {
 
-// scatter_add(zeros_like(a), dim, index, grad)
-Tensor gather_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// scatter_add(zeros_like(input), dim, index, grad)
+Tensor gather_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const std::int64_t dim = call.integer(1);
   const Tensor index = call.tensor(2);
-  return scatter_add(zeros_like(a), dim, index, grad);
+  return scatter_add(zeros_like(input), dim, index, grad);
 }
 
-constexpr Derivative::Input gather_inputs[] = {{0, gather_by_a, nullptr, 0b100, 0b1, 0b0}};
+constexpr Derivative::Input gather_inputs[] = {{0, gather_by_input, nullptr, 0b100, 0b1, 0b0}};
 constexpr Derivative gather_derivative{gather_inputs, 1, Derivative::Fit::never};
 
-// index_add(zeros_like(a), dim, index, grad)
-Tensor index_select_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// index_add(zeros_like(input), dim, index, grad)
+Tensor index_select_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const std::int64_t dim = call.integer(1);
   const Tensor index = call.tensor(2);
-  return index_add(zeros_like(a), dim, index, grad);
+  return index_add(zeros_like(input), dim, index, grad);
 }
 
-constexpr Derivative::Input index_select_inputs[] = {{0, index_select_by_a, nullptr, 0b100, 0b1, 0b0}};
+constexpr Derivative::Input index_select_inputs[] = {{0, index_select_by_input, nullptr, 0b100, 0b1, 0b0}};
 constexpr Derivative index_select_derivative{index_select_inputs, 1, Derivative::Fit::never};
 
 // grad
-Tensor scatter_add_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor scatter_add_by_input(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return grad;
@@ -50,32 +50,32 @@ Tensor scatter_add_by_src(const Recorded& call, std::span<Tensor> gradients) {
   return scatter_added(grad, dim, index, src.shape());
 }
 
-constexpr Derivative::Input scatter_add_inputs[] = {{0, scatter_add_by_a, nullptr, 0b0, 0b0, 0b0},
+constexpr Derivative::Input scatter_add_inputs[] = {{0, scatter_add_by_input, nullptr, 0b0, 0b0, 0b0},
                                                     {3, scatter_add_by_src, nullptr, 0b100, 0b1000, 0b0}};
 constexpr Derivative scatter_add_derivative{scatter_add_inputs, 2, Derivative::Fit::never};
 
 // flip(cumsum(flip(grad, {dim}), dim), {dim})
-Tensor cumsum_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor cumsum_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
   return flip(cumsum(flip(grad, {dim}), dim), {dim});
 }
 
-constexpr Derivative::Input cumsum_inputs[] = {{0, cumsum_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input cumsum_inputs[] = {{0, cumsum_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative cumsum_derivative{cumsum_inputs, 1, Derivative::Fit::always};
 
-// scatter_add(zeros_like(a), dim, indices, grad)
-Tensor sort_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// scatter_add(zeros_like(input), dim, indices, grad)
+Tensor sort_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const std::int64_t dim = call.integer(1);
   const Tensor indices = call.result(1);
-  return scatter_add(zeros_like(a), dim, indices, grad);
+  return scatter_add(zeros_like(input), dim, indices, grad);
 }
 
-constexpr Derivative::Input sort_inputs[] = {{0, sort_by_a, nullptr, 0b0, 0b1, 0b10}};
+constexpr Derivative::Input sort_inputs[] = {{0, sort_by_input, nullptr, 0b0, 0b1, 0b10}};
 constexpr Derivative sort_derivative{sort_inputs, 1, Derivative::Fit::never};
 
 }  // namespace

@@ -7,46 +7,46 @@
 namespace bp::autograd {
 namespace {
 
-// sum_to(matmul(grad, transpose(conj(b), -2, -1)), a)
-Tensor matmul_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// sum_to(matmul(grad, transpose(conj(other), -2, -1)), input)
+Tensor matmul_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor b = call.tensor(1);
-  const Tensor a = call.tensor(0);
-  return sum_to(matmul(grad, transpose(conj(b), -2, -1)), a);
+  const Tensor other = call.tensor(1);
+  const Tensor input = call.tensor(0);
+  return sum_to(matmul(grad, transpose(conj(other), -2, -1)), input);
 }
 
-// sum_to(matmul(transpose(conj(a), -2, -1), grad), b)
-Tensor matmul_by_b(const Recorded& call, std::span<Tensor> gradients) {
+// sum_to(matmul(transpose(conj(input), -2, -1), grad), other)
+Tensor matmul_by_other(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  const Tensor b = call.tensor(1);
-  return sum_to(matmul(transpose(conj(a), -2, -1), grad), b);
+  const Tensor input = call.tensor(0);
+  const Tensor other = call.tensor(1);
+  return sum_to(matmul(transpose(conj(input), -2, -1), grad), other);
 }
 
-constexpr Derivative::Input matmul_inputs[] = {{0, matmul_by_a, nullptr, 0b10, 0b1, 0b0},
-                                               {1, matmul_by_b, nullptr, 0b1, 0b10, 0b0}};
+constexpr Derivative::Input matmul_inputs[] = {{0, matmul_by_input, nullptr, 0b10, 0b1, 0b0},
+                                               {1, matmul_by_other, nullptr, 0b1, 0b10, 0b0}};
 constexpr Derivative matmul_derivative{matmul_inputs, 2, Derivative::Fit::never};
 
-// bmm(grad, transpose(conj(b), -2, -1))
-Tensor bmm_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// bmm(grad, transpose(conj(mat2), -2, -1))
+Tensor bmm_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor b = call.tensor(1);
-  return bmm(grad, transpose(conj(b), -2, -1));
+  const Tensor mat2 = call.tensor(1);
+  return bmm(grad, transpose(conj(mat2), -2, -1));
 }
 
-// bmm(transpose(conj(a), -2, -1), grad)
-Tensor bmm_by_b(const Recorded& call, std::span<Tensor> gradients) {
+// bmm(transpose(conj(input), -2, -1), grad)
+Tensor bmm_by_mat2(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return bmm(transpose(conj(a), -2, -1), grad);
+  const Tensor input = call.tensor(0);
+  return bmm(transpose(conj(input), -2, -1), grad);
 }
 
-constexpr Derivative::Input bmm_inputs[] = {{0, bmm_by_a, nullptr, 0b10, 0b0, 0b0},
-                                            {1, bmm_by_b, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input bmm_inputs[] = {{0, bmm_by_input, nullptr, 0b10, 0b0, 0b0},
+                                            {1, bmm_by_mat2, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative bmm_derivative{bmm_inputs, 2, Derivative::Fit::never};
 
 }  // namespace

@@ -8,24 +8,24 @@ namespace bp::autograd {
 namespace {
 
 // grad
-Tensor copy_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor copy_by_input(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return grad;
 }
 
-constexpr Derivative::Input copy_inputs[] = {{0, copy_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input copy_inputs[] = {{0, copy_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative copy_derivative{copy_inputs, 1, Derivative::Fit::never};
 
-// cast(grad, a.dtype)
-Tensor cast_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// cast(grad, input.dtype)
+Tensor cast_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return cast(grad, a.dtype());
+  const Tensor input = call.tensor(0);
+  return cast(grad, input.dtype());
 }
 
-constexpr Derivative::Input cast_inputs[] = {{0, cast_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input cast_inputs[] = {{0, cast_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative cast_derivative{cast_inputs, 1, Derivative::Fit::always};
 
 // split_like(grad, tensors, dim)

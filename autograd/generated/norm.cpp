@@ -7,63 +7,63 @@
 namespace bp::autograd {
 namespace {
 
-// layer_norm_gradients(bias, grad, grad_mean, grad_rstd, a, normalized_shape, weight, mean, rstd)
-void native_layer_norm_by_a_and_weight_and_bias(const Recorded& call,
-                                                std::span<const Tensor> gradients,
-                                                std::span<Tensor> out) {
+// layer_norm_gradients(bias, grad, grad_mean, grad_rstd, input, normalized_shape, weight, mean, rstd)
+void native_layer_norm_by_input_and_weight_and_bias(const Recorded& call,
+                                                    std::span<const Tensor> gradients,
+                                                    std::span<Tensor> out) {
   const Tensor& grad = gradients[0];
   const Tensor& grad_mean = gradients[1];
   const Tensor& grad_rstd = gradients[2];
   if (!grad.defined() && !grad_mean.defined() && !grad_rstd.defined()) return;
   const Tensor bias = call.tensor(3);
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const IntList normalized_shape = call.integers(1);
   const Tensor weight = call.tensor(2);
   const Tensor mean = call.result(1);
   const Tensor rstd = call.result(2);
-  layer_norm_gradients(bias, grad, grad_mean, grad_rstd, a, normalized_shape, weight, mean, rstd, out);
+  layer_norm_gradients(bias, grad, grad_mean, grad_rstd, input, normalized_shape, weight, mean, rstd, out);
 }
 
-constexpr Derivative::Input native_layer_norm_inputs[] = {{0, nullptr, native_layer_norm_by_a_and_weight_and_bias, 0b101, 0b1000, 0b110},
+constexpr Derivative::Input native_layer_norm_inputs[] = {{0, nullptr, native_layer_norm_by_input_and_weight_and_bias, 0b101, 0b1000, 0b110},
                                                           {2, nullptr, nullptr, 0b101, 0b1000, 0b110},
                                                           {3, nullptr, nullptr, 0b101, 0b1000, 0b110}};
 constexpr Derivative native_layer_norm_derivative{native_layer_norm_inputs, 3,
                                                   Derivative::Fit::never};
 
-// rms_norm_gradients(grad, grad_rstd, a, normalized_shape, weight, rstd)
-void native_rms_norm_by_a_and_weight(const Recorded& call, std::span<const Tensor> gradients,
-                                     std::span<Tensor> out) {
+// rms_norm_gradients(grad, grad_rstd, input, normalized_shape, weight, rstd)
+void native_rms_norm_by_input_and_weight(const Recorded& call, std::span<const Tensor> gradients,
+                                         std::span<Tensor> out) {
   const Tensor& grad = gradients[0];
   const Tensor& grad_rstd = gradients[1];
   if (!grad.defined() && !grad_rstd.defined()) return;
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const IntList normalized_shape = call.integers(1);
   const Tensor weight = call.tensor(2);
   const Tensor rstd = call.result(1);
-  rms_norm_gradients(grad, grad_rstd, a, normalized_shape, weight, rstd, out);
+  rms_norm_gradients(grad, grad_rstd, input, normalized_shape, weight, rstd, out);
 }
 
-constexpr Derivative::Input native_rms_norm_inputs[] = {{0, nullptr, native_rms_norm_by_a_and_weight, 0b101, 0b0, 0b10},
+constexpr Derivative::Input native_rms_norm_inputs[] = {{0, nullptr, native_rms_norm_by_input_and_weight, 0b101, 0b0, 0b10},
                                                         {2, nullptr, nullptr, 0b101, 0b0, 0b10}};
 constexpr Derivative native_rms_norm_derivative{native_rms_norm_inputs, 2, Derivative::Fit::never};
 
-// batch_norm_gradients(grad, grad_mean, grad_variance, a, weight, mean, variance, eps)
-void native_batch_norm_by_a_and_weight_and_bias(const Recorded& call,
-                                                std::span<const Tensor> gradients,
-                                                std::span<Tensor> out) {
+// batch_norm_gradients(grad, grad_mean, grad_variance, input, weight, mean, variance, eps)
+void native_batch_norm_by_input_and_weight_and_bias(const Recorded& call,
+                                                    std::span<const Tensor> gradients,
+                                                    std::span<Tensor> out) {
   const Tensor& grad = gradients[0];
   const Tensor& grad_mean = gradients[1];
   const Tensor& grad_variance = gradients[2];
   if (!grad.defined() && !grad_mean.defined() && !grad_variance.defined()) return;
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Tensor weight = call.tensor(1);
   const Tensor mean = call.result(1);
   const Tensor variance = call.result(2);
   const double eps = call.real(3);
-  batch_norm_gradients(grad, grad_mean, grad_variance, a, weight, mean, variance, eps, out);
+  batch_norm_gradients(grad, grad_mean, grad_variance, input, weight, mean, variance, eps, out);
 }
 
-constexpr Derivative::Input native_batch_norm_inputs[] = {{0, nullptr, native_batch_norm_by_a_and_weight_and_bias, 0b11, 0b0, 0b110},
+constexpr Derivative::Input native_batch_norm_inputs[] = {{0, nullptr, native_batch_norm_by_input_and_weight_and_bias, 0b11, 0b0, 0b110},
                                                           {1, nullptr, nullptr, 0b11, 0b0, 0b110},
                                                           {2, nullptr, nullptr, 0b11, 0b0, 0b110}};
 constexpr Derivative native_batch_norm_derivative{native_batch_norm_inputs, 3,

@@ -8,48 +8,48 @@ namespace bp::autograd {
 namespace {
 
 // grad * result - result * sum(grad * result, dim, true)
-constexpr JointStep softmax_by_a_joint_steps[] = {
+constexpr JointStep softmax_by_input_joint_steps[] = {
     {&ops::mul, {input(0), input(1)}, 2},
 };
-constinit Joint softmax_by_a_joint(softmax_by_a_joint_steps);
+constinit Joint softmax_by_input_joint(softmax_by_input_joint_steps);
 
-constexpr JointStep softmax_by_a_joint1_steps[] = {
+constexpr JointStep softmax_by_input_joint1_steps[] = {
     {&ops::mul, {input(1), input(2)}, 2},
     {&ops::sub, {input(0), earlier(0)}, 2},
 };
-constinit Joint softmax_by_a_joint1(softmax_by_a_joint1_steps);
+constinit Joint softmax_by_input_joint1(softmax_by_input_joint1_steps);
 
-Tensor softmax_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor softmax_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
   const std::int64_t dim = call.integer(1);
-  Tensor part0 = softmax_by_a_joint(spent(grad), result);
+  Tensor part0 = softmax_by_input_joint(spent(grad), result);
   Tensor part1 = sum(part0, dim, true);
-  return softmax_by_a_joint1(spent(part0), result, spent(part1));
+  return softmax_by_input_joint1(spent(part0), result, spent(part1));
 }
 
-constexpr Derivative::Input softmax_inputs[] = {{0, softmax_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input softmax_inputs[] = {{0, softmax_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative softmax_derivative{softmax_inputs, 1, Derivative::Fit::always};
 
 // grad - exp(result) * sum(grad, dim, true)
-constexpr JointStep log_softmax_by_a_joint_steps[] = {
+constexpr JointStep log_softmax_by_input_joint_steps[] = {
     {&ops::exp, {input(1)}, 1},
     {&ops::mul, {earlier(0), input(2)}, 2},
     {&ops::sub, {input(0), earlier(1)}, 2},
 };
-constinit Joint log_softmax_by_a_joint(log_softmax_by_a_joint_steps);
+constinit Joint log_softmax_by_input_joint(log_softmax_by_input_joint_steps);
 
-Tensor log_softmax_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor log_softmax_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
   const std::int64_t dim = call.integer(1);
   Tensor part0 = sum(grad, dim, true);
-  return log_softmax_by_a_joint(spent(grad), result, spent(part0));
+  return log_softmax_by_input_joint(spent(grad), result, spent(part0));
 }
 
-constexpr Derivative::Input log_softmax_inputs[] = {{0, log_softmax_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input log_softmax_inputs[] = {{0, log_softmax_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative log_softmax_derivative{log_softmax_inputs, 1, Derivative::Fit::always};
 
 }  // namespace

@@ -8,493 +8,493 @@ namespace bp::autograd {
 namespace {
 
 // grad
-Tensor add_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor add_by_input(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return grad;
 }
 
 // grad * conj(alpha)
-Tensor add_by_b(const Recorded& call, std::span<Tensor> gradients) {
+Tensor add_by_other(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Scalar alpha = call.number(2);
   return scaled(grad, conj(alpha));
 }
 
-constexpr Derivative::Input add_inputs[] = {{0, add_by_a, nullptr, 0b0, 0b0, 0b0},
-                                            {1, add_by_b, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input add_inputs[] = {{0, add_by_input, nullptr, 0b0, 0b0, 0b0},
+                                            {1, add_by_other, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative add_derivative{add_inputs, 2, Derivative::Fit::if_unlike};
 
 // grad
-Tensor sub_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor sub_by_input(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return grad;
 }
 
 // -grad * conj(alpha)
-Tensor sub_by_b(const Recorded& call, std::span<Tensor> gradients) {
+Tensor sub_by_other(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Scalar alpha = call.number(2);
   return scaled(-grad, conj(alpha));
 }
 
-constexpr Derivative::Input sub_inputs[] = {{0, sub_by_a, nullptr, 0b0, 0b0, 0b0},
-                                            {1, sub_by_b, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input sub_inputs[] = {{0, sub_by_input, nullptr, 0b0, 0b0, 0b0},
+                                            {1, sub_by_other, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative sub_derivative{sub_inputs, 2, Derivative::Fit::if_unlike};
 
-// grad * conj(b)
-constexpr JointStep mul_by_a_joint_steps[] = {
+// grad * conj(other)
+constexpr JointStep mul_by_input_joint_steps[] = {
     {&ops::mul, {input(0), input(1)}, 2},
 };
-constinit Joint mul_by_a_joint(mul_by_a_joint_steps);
+constinit Joint mul_by_input_joint(mul_by_input_joint_steps);
 
-Tensor mul_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor mul_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return call.with_operand(1, [&](const auto& b) -> Tensor {
-    if (is_complex(grad.dtype())) return grad * conj(b);
-    return mul_by_a_joint(spent(grad), b);
+  return call.with_operand(1, [&](const auto& other) -> Tensor {
+    if (is_complex(grad.dtype())) return grad * conj(other);
+    return mul_by_input_joint(spent(grad), other);
   });
 }
 
-// grad * conj(a)
-constexpr JointStep mul_by_b_joint_steps[] = {
+// grad * conj(input)
+constexpr JointStep mul_by_other_joint_steps[] = {
     {&ops::mul, {input(0), input(1)}, 2},
 };
-constinit Joint mul_by_b_joint(mul_by_b_joint_steps);
+constinit Joint mul_by_other_joint(mul_by_other_joint_steps);
 
-Tensor mul_by_b(const Recorded& call, std::span<Tensor> gradients) {
+Tensor mul_by_other(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return call.with_operand(0, [&](const auto& a) -> Tensor {
-    if (is_complex(grad.dtype())) return grad * conj(a);
-    return mul_by_b_joint(spent(grad), a);
+  return call.with_operand(0, [&](const auto& input) -> Tensor {
+    if (is_complex(grad.dtype())) return grad * conj(input);
+    return mul_by_other_joint(spent(grad), input);
   });
 }
 
-constexpr Derivative::Input mul_inputs[] = {{0, mul_by_a, nullptr, 0b10, 0b0, 0b0},
-                                            {1, mul_by_b, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input mul_inputs[] = {{0, mul_by_input, nullptr, 0b10, 0b0, 0b0},
+                                            {1, mul_by_other, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative mul_derivative{mul_inputs, 2, Derivative::Fit::if_unlike};
 
-// grad / conj(b)
-constexpr JointStep div_by_a_joint_steps[] = {
+// grad / conj(other)
+constexpr JointStep div_by_input_joint_steps[] = {
     {&ops::div, {input(0), input(1)}, 2},
 };
-constinit Joint div_by_a_joint(div_by_a_joint_steps);
+constinit Joint div_by_input_joint(div_by_input_joint_steps);
 
-Tensor div_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor div_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return call.with_operand(1, [&](const auto& b) -> Tensor {
-    if (is_complex(grad.dtype())) return grad / conj(b);
-    return div_by_a_joint(spent(grad), b);
+  return call.with_operand(1, [&](const auto& other) -> Tensor {
+    if (is_complex(grad.dtype())) return grad / conj(other);
+    return div_by_input_joint(spent(grad), other);
   });
 }
 
-// -grad * conj(a / b / b)
-constexpr JointStep div_by_b_joint_steps[] = {
+// -grad * conj(input / other / other)
+constexpr JointStep div_by_other_joint_steps[] = {
     {&ops::neg, {input(0)}, 1},
     {&ops::div, {input(1), input(2)}, 2},
     {&ops::div, {earlier(1), input(2)}, 2},
     {&ops::mul, {earlier(0), earlier(2)}, 2},
 };
-constinit Joint div_by_b_joint(div_by_b_joint_steps);
+constinit Joint div_by_other_joint(div_by_other_joint_steps);
 
-Tensor div_by_b(const Recorded& call, std::span<Tensor> gradients) {
+Tensor div_by_other(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor b = call.tensor(1);
-  return call.with_operand(0, [&](const auto& a) -> Tensor {
-    if (is_complex(grad.dtype())) return -grad * conj(a / b / b);
-    return div_by_b_joint(spent(grad), a, b);
+  const Tensor other = call.tensor(1);
+  return call.with_operand(0, [&](const auto& input) -> Tensor {
+    if (is_complex(grad.dtype())) return -grad * conj(input / other / other);
+    return div_by_other_joint(spent(grad), input, other);
   });
 }
 
-constexpr Derivative::Input div_inputs[] = {{0, div_by_a, nullptr, 0b10, 0b0, 0b0},
-                                            {1, div_by_b, nullptr, 0b11, 0b0, 0b0}};
+constexpr Derivative::Input div_inputs[] = {{0, div_by_input, nullptr, 0b10, 0b0, 0b0},
+                                            {1, div_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative div_derivative{div_inputs, 2, Derivative::Fit::if_unlike};
 
-// where(a == b, grad / 2, where(a < b, 0, grad))
-constexpr JointStep maximum_by_a_joint_steps[] = {
+// where(input == other, grad / 2, where(input < other, 0, grad))
+constexpr JointStep maximum_by_input_joint_steps[] = {
     {&ops::eq, {input(0), input(1)}, 2},
     {&ops::div, {input(2), number(2)}, 2},
     {&ops::lt, {input(0), input(1)}, 2},
     {&ops::where, {earlier(2), number(0), input(2)}, 3},
     {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
 };
-constinit Joint maximum_by_a_joint(maximum_by_a_joint_steps);
+constinit Joint maximum_by_input_joint(maximum_by_input_joint_steps);
 
-Tensor maximum_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor maximum_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return call.with_operand(1, [&](const auto& b) -> Tensor { return maximum_by_a_joint(a, b, spent(grad)); });
+  const Tensor input = call.tensor(0);
+  return call.with_operand(1, [&](const auto& other) -> Tensor { return maximum_by_input_joint(input, other, spent(grad)); });
 }
 
-// where(a == b, grad / 2, where(b < a, 0, grad))
-constexpr JointStep maximum_by_b_joint_steps[] = {
+// where(input == other, grad / 2, where(other < input, 0, grad))
+constexpr JointStep maximum_by_other_joint_steps[] = {
     {&ops::eq, {input(0), input(1)}, 2},
     {&ops::div, {input(2), number(2)}, 2},
     {&ops::lt, {input(1), input(0)}, 2},
     {&ops::where, {earlier(2), number(0), input(2)}, 3},
     {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
 };
-constinit Joint maximum_by_b_joint(maximum_by_b_joint_steps);
+constinit Joint maximum_by_other_joint(maximum_by_other_joint_steps);
 
-Tensor maximum_by_b(const Recorded& call, std::span<Tensor> gradients) {
+Tensor maximum_by_other(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  const Tensor b = call.tensor(1);
-  return maximum_by_b_joint(a, b, spent(grad));
+  const Tensor input = call.tensor(0);
+  const Tensor other = call.tensor(1);
+  return maximum_by_other_joint(input, other, spent(grad));
 }
 
-constexpr Derivative::Input maximum_inputs[] = {{0, maximum_by_a, nullptr, 0b11, 0b0, 0b0},
-                                                {1, maximum_by_b, nullptr, 0b11, 0b0, 0b0}};
+constexpr Derivative::Input maximum_inputs[] = {{0, maximum_by_input, nullptr, 0b11, 0b0, 0b0},
+                                                {1, maximum_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative maximum_derivative{maximum_inputs, 2, Derivative::Fit::if_unlike};
 
-// where(a == b, grad / 2, where(a > b, 0, grad))
-constexpr JointStep minimum_by_a_joint_steps[] = {
+// where(input == other, grad / 2, where(input > other, 0, grad))
+constexpr JointStep minimum_by_input_joint_steps[] = {
     {&ops::eq, {input(0), input(1)}, 2},
     {&ops::div, {input(2), number(2)}, 2},
     {&ops::gt, {input(0), input(1)}, 2},
     {&ops::where, {earlier(2), number(0), input(2)}, 3},
     {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
 };
-constinit Joint minimum_by_a_joint(minimum_by_a_joint_steps);
+constinit Joint minimum_by_input_joint(minimum_by_input_joint_steps);
 
-Tensor minimum_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor minimum_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return call.with_operand(1, [&](const auto& b) -> Tensor { return minimum_by_a_joint(a, b, spent(grad)); });
+  const Tensor input = call.tensor(0);
+  return call.with_operand(1, [&](const auto& other) -> Tensor { return minimum_by_input_joint(input, other, spent(grad)); });
 }
 
-// where(a == b, grad / 2, where(b > a, 0, grad))
-constexpr JointStep minimum_by_b_joint_steps[] = {
+// where(input == other, grad / 2, where(other > input, 0, grad))
+constexpr JointStep minimum_by_other_joint_steps[] = {
     {&ops::eq, {input(0), input(1)}, 2},
     {&ops::div, {input(2), number(2)}, 2},
     {&ops::gt, {input(1), input(0)}, 2},
     {&ops::where, {earlier(2), number(0), input(2)}, 3},
     {&ops::where, {earlier(0), earlier(1), earlier(3)}, 3},
 };
-constinit Joint minimum_by_b_joint(minimum_by_b_joint_steps);
+constinit Joint minimum_by_other_joint(minimum_by_other_joint_steps);
 
-Tensor minimum_by_b(const Recorded& call, std::span<Tensor> gradients) {
+Tensor minimum_by_other(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  const Tensor b = call.tensor(1);
-  return minimum_by_b_joint(a, b, spent(grad));
+  const Tensor input = call.tensor(0);
+  const Tensor other = call.tensor(1);
+  return minimum_by_other_joint(input, other, spent(grad));
 }
 
-constexpr Derivative::Input minimum_inputs[] = {{0, minimum_by_a, nullptr, 0b11, 0b0, 0b0},
-                                                {1, minimum_by_b, nullptr, 0b11, 0b0, 0b0}};
+constexpr Derivative::Input minimum_inputs[] = {{0, minimum_by_input, nullptr, 0b11, 0b0, 0b0},
+                                                {1, minimum_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative minimum_derivative{minimum_inputs, 2, Derivative::Fit::if_unlike};
 
 // where(condition, grad, 0)
-constexpr JointStep where_by_a_joint_steps[] = {
+constexpr JointStep where_by_input_joint_steps[] = {
     {&ops::where, {input(0), input(1), number(0)}, 3},
 };
-constinit Joint where_by_a_joint(where_by_a_joint_steps);
+constinit Joint where_by_input_joint(where_by_input_joint_steps);
 
-Tensor where_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor where_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor condition = call.tensor(0);
-  return where_by_a_joint(condition, spent(grad));
+  return where_by_input_joint(condition, spent(grad));
 }
 
 // where(condition, 0, grad)
-constexpr JointStep where_by_b_joint_steps[] = {
+constexpr JointStep where_by_other_joint_steps[] = {
     {&ops::where, {input(0), number(0), input(1)}, 3},
 };
-constinit Joint where_by_b_joint(where_by_b_joint_steps);
+constinit Joint where_by_other_joint(where_by_other_joint_steps);
 
-Tensor where_by_b(const Recorded& call, std::span<Tensor> gradients) {
+Tensor where_by_other(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor condition = call.tensor(0);
-  return where_by_b_joint(condition, spent(grad));
+  return where_by_other_joint(condition, spent(grad));
 }
 
-constexpr Derivative::Input where_inputs[] = {{1, where_by_a, nullptr, 0b1, 0b0, 0b0},
-                                              {2, where_by_b, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input where_inputs[] = {{1, where_by_input, nullptr, 0b1, 0b0, 0b0},
+                                              {2, where_by_other, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative where_derivative{where_inputs, 2, Derivative::Fit::if_unlike};
 
 // -grad
-constexpr JointStep neg_by_a_joint_steps[] = {
+constexpr JointStep neg_by_input_joint_steps[] = {
     {&ops::neg, {input(0)}, 1},
 };
-constinit Joint neg_by_a_joint(neg_by_a_joint_steps);
+constinit Joint neg_by_input_joint(neg_by_input_joint_steps);
 
-Tensor neg_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor neg_by_input(const Recorded&, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  return neg_by_a_joint(spent(grad));
+  return neg_by_input_joint(spent(grad));
 }
 
-constexpr Derivative::Input neg_inputs[] = {{0, neg_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input neg_inputs[] = {{0, neg_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative neg_derivative{neg_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * where(a > 0, 1, where(a < 0, -1, 0))
-constexpr JointStep abs_by_a_joint_steps[] = {
+// grad * where(input > 0, 1, where(input < 0, -1, 0))
+constexpr JointStep abs_by_input_joint_steps[] = {
     {&ops::gt, {input(1), number(0)}, 2},
     {&ops::lt, {input(1), number(0)}, 2},
     {&ops::where, {earlier(1), number(-1), number(0)}, 3},
     {&ops::where, {earlier(0), number(1), earlier(2)}, 3},
     {&ops::mul, {input(0), earlier(3)}, 2},
 };
-constinit Joint abs_by_a_joint(abs_by_a_joint_steps);
+constinit Joint abs_by_input_joint(abs_by_input_joint_steps);
 
-Tensor abs_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor abs_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return abs_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return abs_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input abs_inputs[] = {{0, abs_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input abs_inputs[] = {{0, abs_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative abs_derivative{abs_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * result
-constexpr JointStep exp_by_a_joint_steps[] = {
+constexpr JointStep exp_by_input_joint_steps[] = {
     {&ops::mul, {input(0), input(1)}, 2},
 };
-constinit Joint exp_by_a_joint(exp_by_a_joint_steps);
+constinit Joint exp_by_input_joint(exp_by_input_joint_steps);
 
-Tensor exp_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor exp_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return exp_by_a_joint(spent(grad), result);
+  return exp_by_input_joint(spent(grad), result);
 }
 
-constexpr Derivative::Input exp_inputs[] = {{0, exp_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input exp_inputs[] = {{0, exp_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative exp_derivative{exp_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad / a
-constexpr JointStep log_by_a_joint_steps[] = {
+// grad / input
+constexpr JointStep log_by_input_joint_steps[] = {
     {&ops::div, {input(0), input(1)}, 2},
 };
-constinit Joint log_by_a_joint(log_by_a_joint_steps);
+constinit Joint log_by_input_joint(log_by_input_joint_steps);
 
-Tensor log_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor log_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return log_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return log_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input log_inputs[] = {{0, log_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input log_inputs[] = {{0, log_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative log_derivative{log_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad / (2 * result)
-constexpr JointStep sqrt_by_a_joint_steps[] = {
+constexpr JointStep sqrt_by_input_joint_steps[] = {
     {&ops::mul, {number(2), input(1)}, 2},
     {&ops::div, {input(0), earlier(0)}, 2},
 };
-constinit Joint sqrt_by_a_joint(sqrt_by_a_joint_steps);
+constinit Joint sqrt_by_input_joint(sqrt_by_input_joint_steps);
 
-Tensor sqrt_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor sqrt_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return sqrt_by_a_joint(spent(grad), result);
+  return sqrt_by_input_joint(spent(grad), result);
 }
 
-constexpr Derivative::Input sqrt_inputs[] = {{0, sqrt_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input sqrt_inputs[] = {{0, sqrt_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative sqrt_derivative{sqrt_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * cos(a)
-constexpr JointStep sin_by_a_joint_steps[] = {
+// grad * cos(input)
+constexpr JointStep sin_by_input_joint_steps[] = {
     {&ops::cos, {input(1)}, 1},
     {&ops::mul, {input(0), earlier(0)}, 2},
 };
-constinit Joint sin_by_a_joint(sin_by_a_joint_steps);
+constinit Joint sin_by_input_joint(sin_by_input_joint_steps);
 
-Tensor sin_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor sin_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return sin_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return sin_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input sin_inputs[] = {{0, sin_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input sin_inputs[] = {{0, sin_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative sin_derivative{sin_inputs, 1, Derivative::Fit::if_unlike};
 
-// -grad * sin(a)
-constexpr JointStep cos_by_a_joint_steps[] = {
+// -grad * sin(input)
+constexpr JointStep cos_by_input_joint_steps[] = {
     {&ops::neg, {input(0)}, 1},
     {&ops::sin, {input(1)}, 1},
     {&ops::mul, {earlier(0), earlier(1)}, 2},
 };
-constinit Joint cos_by_a_joint(cos_by_a_joint_steps);
+constinit Joint cos_by_input_joint(cos_by_input_joint_steps);
 
-Tensor cos_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor cos_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return cos_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return cos_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input cos_inputs[] = {{0, cos_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input cos_inputs[] = {{0, cos_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative cos_derivative{cos_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (1 - result * result)
-constexpr JointStep tanh_by_a_joint_steps[] = {
+constexpr JointStep tanh_by_input_joint_steps[] = {
     {&ops::mul, {input(1), input(1)}, 2},
     {&ops::sub, {number(1), earlier(0)}, 2},
     {&ops::mul, {input(0), earlier(1)}, 2},
 };
-constinit Joint tanh_by_a_joint(tanh_by_a_joint_steps);
+constinit Joint tanh_by_input_joint(tanh_by_input_joint_steps);
 
-Tensor tanh_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor tanh_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return tanh_by_a_joint(spent(grad), result);
+  return tanh_by_input_joint(spent(grad), result);
 }
 
-constexpr Derivative::Input tanh_inputs[] = {{0, tanh_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input tanh_inputs[] = {{0, tanh_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative tanh_derivative{tanh_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (1 - result) * result
-constexpr JointStep sigmoid_by_a_joint_steps[] = {
+constexpr JointStep sigmoid_by_input_joint_steps[] = {
     {&ops::sub, {number(1), input(1)}, 2},
     {&ops::mul, {input(0), earlier(0)}, 2},
     {&ops::mul, {earlier(1), input(1)}, 2},
 };
-constinit Joint sigmoid_by_a_joint(sigmoid_by_a_joint_steps);
+constinit Joint sigmoid_by_input_joint(sigmoid_by_input_joint_steps);
 
-Tensor sigmoid_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor sigmoid_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return sigmoid_by_a_joint(spent(grad), result);
+  return sigmoid_by_input_joint(spent(grad), result);
 }
 
-constexpr Derivative::Input sigmoid_inputs[] = {{0, sigmoid_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input sigmoid_inputs[] = {{0, sigmoid_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative sigmoid_derivative{sigmoid_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(result <= 0, 0, grad)
-constexpr JointStep relu_by_a_joint_steps[] = {
+constexpr JointStep relu_by_input_joint_steps[] = {
     {&ops::le, {input(0), number(0)}, 2},
     {&ops::where, {earlier(0), number(0), input(1)}, 3},
 };
-constinit Joint relu_by_a_joint(relu_by_a_joint_steps);
+constinit Joint relu_by_input_joint(relu_by_input_joint_steps);
 
-Tensor relu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor relu_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return relu_by_a_joint(result, spent(grad));
+  return relu_by_input_joint(result, spent(grad));
 }
 
-constexpr Derivative::Input relu_inputs[] = {{0, relu_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input relu_inputs[] = {{0, relu_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative relu_derivative{relu_inputs, 1, Derivative::Fit::if_unlike};
 
 // zeros_like(grad)
-Tensor floor_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor floor_by_input(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return zeros_like(grad);
 }
 
-constexpr Derivative::Input floor_inputs[] = {{0, floor_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input floor_inputs[] = {{0, floor_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative floor_derivative{floor_inputs, 1, Derivative::Fit::if_unlike};
 
 // zeros_like(grad)
-Tensor ceil_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor ceil_by_input(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return zeros_like(grad);
 }
 
-constexpr Derivative::Input ceil_inputs[] = {{0, ceil_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input ceil_inputs[] = {{0, ceil_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative ceil_derivative{ceil_inputs, 1, Derivative::Fit::if_unlike};
 
 // zeros_like(grad)
-Tensor trunc_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor trunc_by_input(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return zeros_like(grad);
 }
 
-constexpr Derivative::Input trunc_inputs[] = {{0, trunc_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input trunc_inputs[] = {{0, trunc_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative trunc_derivative{trunc_inputs, 1, Derivative::Fit::if_unlike};
 
 // zeros_like(grad)
-Tensor round_by_a(const Recorded&, std::span<Tensor> gradients) {
+Tensor round_by_input(const Recorded&, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   return zeros_like(grad);
 }
 
-constexpr Derivative::Input round_inputs[] = {{0, round_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input round_inputs[] = {{0, round_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative round_derivative{round_inputs, 1, Derivative::Fit::if_unlike};
 
 // -grad * conj(result * result)
-constexpr JointStep reciprocal_by_a_joint_steps[] = {
+constexpr JointStep reciprocal_by_input_joint_steps[] = {
     {&ops::neg, {input(0)}, 1},
     {&ops::mul, {input(1), input(1)}, 2},
     {&ops::mul, {earlier(0), earlier(1)}, 2},
 };
-constinit Joint reciprocal_by_a_joint(reciprocal_by_a_joint_steps);
+constinit Joint reciprocal_by_input_joint(reciprocal_by_input_joint_steps);
 
-Tensor reciprocal_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor reciprocal_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
   if (is_complex(grad.dtype())) return -grad * conj(result * result);
-  return reciprocal_by_a_joint(spent(grad), result);
+  return reciprocal_by_input_joint(spent(grad), result);
 }
 
-constexpr Derivative::Input reciprocal_inputs[] = {{0, reciprocal_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input reciprocal_inputs[] = {{0, reciprocal_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative reciprocal_derivative{reciprocal_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * -0.5 * (result * result * result)
-constexpr JointStep rsqrt_by_a_joint_steps[] = {
+constexpr JointStep rsqrt_by_input_joint_steps[] = {
     {&ops::mul, {input(0), number(-0.5)}, 2},
     {&ops::mul, {input(1), input(1)}, 2},
     {&ops::mul, {earlier(1), input(1)}, 2},
     {&ops::mul, {earlier(0), earlier(2)}, 2},
 };
-constinit Joint rsqrt_by_a_joint(rsqrt_by_a_joint_steps);
+constinit Joint rsqrt_by_input_joint(rsqrt_by_input_joint_steps);
 
-Tensor rsqrt_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor rsqrt_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return rsqrt_by_a_joint(spent(grad), result);
+  return rsqrt_by_input_joint(spent(grad), result);
 }
 
-constexpr Derivative::Input rsqrt_inputs[] = {{0, rsqrt_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input rsqrt_inputs[] = {{0, rsqrt_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative rsqrt_derivative{rsqrt_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * conj(a * 2)
-constexpr JointStep square_by_a_joint_steps[] = {
+// grad * conj(input * 2)
+constexpr JointStep square_by_input_joint_steps[] = {
     {&ops::mul, {input(1), number(2)}, 2},
     {&ops::mul, {input(0), earlier(0)}, 2},
 };
-constinit Joint square_by_a_joint(square_by_a_joint_steps);
+constinit Joint square_by_input_joint(square_by_input_joint_steps);
 
-Tensor square_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor square_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  if (is_complex(grad.dtype())) return grad * conj(a * 2);
-  return square_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad * conj(input * 2);
+  return square_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input square_inputs[] = {{0, square_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input square_inputs[] = {{0, square_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative square_derivative{square_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(zeros_like(a) + b == 0, 0, grad * b * pow(where(zeros_like(a) + b == 0, 1, a), zeros_like(a) + b - 1))
-constexpr JointStep pow_by_a_joint_steps[] = {
+// where(zeros_like(input) + exponent == 0, 0, grad * exponent * pow(where(zeros_like(input) + exponent == 0, 1, input), zeros_like(input) + exponent - 1))
+constexpr JointStep pow_by_input_joint_steps[] = {
     {&ops::add, {input(0), input(1)}, 2},
     {&ops::eq, {earlier(0), number(0)}, 2},
     {&ops::mul, {input(2), input(1)}, 2},
@@ -504,20 +504,20 @@ constexpr JointStep pow_by_a_joint_steps[] = {
     {&ops::mul, {earlier(2), earlier(5)}, 2},
     {&ops::where, {earlier(1), number(0), earlier(6)}, 3},
 };
-constinit Joint pow_by_a_joint(pow_by_a_joint_steps);
+constinit Joint pow_by_input_joint(pow_by_input_joint_steps);
 
-Tensor pow_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor pow_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return call.with_operand(1, [&](const auto& b) -> Tensor {
-    Tensor part0 = zeros_like(a);
-    return pow_by_a_joint(spent(part0), b, spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return call.with_operand(1, [&](const auto& exponent) -> Tensor {
+    Tensor part0 = zeros_like(input);
+    return pow_by_input_joint(spent(part0), exponent, spent(grad), input);
   });
 }
 
-// grad * where(logical_and(zeros_like(b) + a == 0, b >= 0), 0, result * log(zeros_like(b) + a))
-constexpr JointStep pow_by_b_joint_steps[] = {
+// grad * where(logical_and(zeros_like(exponent) + input == 0, exponent >= 0), 0, result * log(zeros_like(exponent) + input))
+constexpr JointStep pow_by_exponent_joint_steps[] = {
     {&ops::add, {input(1), input(2)}, 2},
     {&ops::eq, {earlier(0), number(0)}, 2},
     {&ops::ge, {input(3), number(0)}, 2},
@@ -527,136 +527,136 @@ constexpr JointStep pow_by_b_joint_steps[] = {
     {&ops::where, {earlier(3), number(0), earlier(5)}, 3},
     {&ops::mul, {input(0), earlier(6)}, 2},
 };
-constinit Joint pow_by_b_joint(pow_by_b_joint_steps);
+constinit Joint pow_by_exponent_joint(pow_by_exponent_joint_steps);
 
-Tensor pow_by_b(const Recorded& call, std::span<Tensor> gradients) {
+Tensor pow_by_exponent(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor b = call.tensor(1);
+  const Tensor exponent = call.tensor(1);
   const Tensor result = call.result(0);
-  return call.with_operand(0, [&](const auto& a) -> Tensor {
-    Tensor part0 = zeros_like(b);
-    return pow_by_b_joint(spent(grad), spent(part0), a, b, result);
+  return call.with_operand(0, [&](const auto& input) -> Tensor {
+    Tensor part0 = zeros_like(exponent);
+    return pow_by_exponent_joint(spent(grad), spent(part0), input, exponent, result);
   });
 }
 
-constexpr Derivative::Input pow_inputs[] = {{0, pow_by_a, nullptr, 0b11, 0b0, 0b0},
-                                            {1, pow_by_b, nullptr, 0b11, 0b0, 0b1}};
+constexpr Derivative::Input pow_inputs[] = {{0, pow_by_input, nullptr, 0b11, 0b0, 0b0},
+                                            {1, pow_by_exponent, nullptr, 0b11, 0b0, 0b1}};
 constexpr Derivative pow_derivative{pow_inputs, 2, Derivative::Fit::if_unlike};
 
-// where(logical_and(a > min, a < max), grad, 0)
-constexpr JointStep clamp_by_a_joint_steps[] = {
+// where(logical_and(input > min, input < max), grad, 0)
+constexpr JointStep clamp_by_input_joint_steps[] = {
     {&ops::gt, {input(0), input(1)}, 2},
     {&ops::lt, {input(0), input(2)}, 2},
     {&ops::logical_and, {earlier(0), earlier(1)}, 2},
     {&ops::where, {earlier(2), input(3), number(0)}, 3},
 };
-constinit Joint clamp_by_a_joint(clamp_by_a_joint_steps);
+constinit Joint clamp_by_input_joint(clamp_by_input_joint_steps);
 
-Tensor clamp_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor clamp_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Scalar min = call.number(1);
   const Scalar max = call.number(2);
-  return clamp_by_a_joint(a, min, max, spent(grad));
+  return clamp_by_input_joint(input, min, max, spent(grad));
 }
 
-constexpr Derivative::Input clamp_inputs[] = {{0, clamp_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input clamp_inputs[] = {{0, clamp_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative clamp_derivative{clamp_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(a > min, grad, 0)
-constexpr JointStep clamp_min_by_a_joint_steps[] = {
+// where(input > min, grad, 0)
+constexpr JointStep clamp_min_by_input_joint_steps[] = {
     {&ops::gt, {input(0), input(1)}, 2},
     {&ops::where, {earlier(0), input(2), number(0)}, 3},
 };
-constinit Joint clamp_min_by_a_joint(clamp_min_by_a_joint_steps);
+constinit Joint clamp_min_by_input_joint(clamp_min_by_input_joint_steps);
 
-Tensor clamp_min_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor clamp_min_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Scalar min = call.number(1);
-  return clamp_min_by_a_joint(a, min, spent(grad));
+  return clamp_min_by_input_joint(input, min, spent(grad));
 }
 
-constexpr Derivative::Input clamp_min_inputs[] = {{0, clamp_min_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input clamp_min_inputs[] = {{0, clamp_min_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative clamp_min_derivative{clamp_min_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(a < max, grad, 0)
-constexpr JointStep clamp_max_by_a_joint_steps[] = {
+// where(input < max, grad, 0)
+constexpr JointStep clamp_max_by_input_joint_steps[] = {
     {&ops::lt, {input(0), input(1)}, 2},
     {&ops::where, {earlier(0), input(2), number(0)}, 3},
 };
-constinit Joint clamp_max_by_a_joint(clamp_max_by_a_joint_steps);
+constinit Joint clamp_max_by_input_joint(clamp_max_by_input_joint_steps);
 
-Tensor clamp_max_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor clamp_max_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Scalar max = call.number(1);
-  return clamp_max_by_a_joint(a, max, spent(grad));
+  return clamp_max_by_input_joint(input, max, spent(grad));
 }
 
-constexpr Derivative::Input clamp_max_inputs[] = {{0, clamp_max_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input clamp_max_inputs[] = {{0, clamp_max_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative clamp_max_derivative{clamp_max_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * 1.1283791670955126 * exp(-a * a)
-constexpr JointStep erf_by_a_joint_steps[] = {
+// grad * 1.1283791670955126 * exp(-input * input)
+constexpr JointStep erf_by_input_joint_steps[] = {
     {&ops::mul, {input(0), number(1.1283791670955126)}, 2},
     {&ops::neg, {input(1)}, 1},
     {&ops::mul, {earlier(1), input(1)}, 2},
     {&ops::exp, {earlier(2)}, 1},
     {&ops::mul, {earlier(0), earlier(3)}, 2},
 };
-constinit Joint erf_by_a_joint(erf_by_a_joint_steps);
+constinit Joint erf_by_input_joint(erf_by_input_joint_steps);
 
-Tensor erf_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor erf_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return erf_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return erf_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input erf_inputs[] = {{0, erf_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input erf_inputs[] = {{0, erf_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative erf_derivative{erf_inputs, 1, Derivative::Fit::if_unlike};
 
 // grad * (result + 1)
-constexpr JointStep expm1_by_a_joint_steps[] = {
+constexpr JointStep expm1_by_input_joint_steps[] = {
     {&ops::add, {input(1), number(1)}, 2},
     {&ops::mul, {input(0), earlier(0)}, 2},
 };
-constinit Joint expm1_by_a_joint(expm1_by_a_joint_steps);
+constinit Joint expm1_by_input_joint(expm1_by_input_joint_steps);
 
-Tensor expm1_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor expm1_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  return expm1_by_a_joint(spent(grad), result);
+  return expm1_by_input_joint(spent(grad), result);
 }
 
-constexpr Derivative::Input expm1_inputs[] = {{0, expm1_by_a, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative::Input expm1_inputs[] = {{0, expm1_by_input, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative expm1_derivative{expm1_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad / (a + 1)
-constexpr JointStep log1p_by_a_joint_steps[] = {
+// grad / (input + 1)
+constexpr JointStep log1p_by_input_joint_steps[] = {
     {&ops::add, {input(1), number(1)}, 2},
     {&ops::div, {input(0), earlier(0)}, 2},
 };
-constinit Joint log1p_by_a_joint(log1p_by_a_joint_steps);
+constinit Joint log1p_by_input_joint(log1p_by_input_joint_steps);
 
-Tensor log1p_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor log1p_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return log1p_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return log1p_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input log1p_inputs[] = {{0, log1p_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input log1p_inputs[] = {{0, log1p_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative log1p_derivative{log1p_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * (sigmoid(a) * (1 + a * (1 - sigmoid(a))))
-constexpr JointStep silu_by_a_joint_steps[] = {
+// grad * (sigmoid(input) * (1 + input * (1 - sigmoid(input))))
+constexpr JointStep silu_by_input_joint_steps[] = {
     {&ops::sigmoid, {input(1)}, 1},
     {&ops::sub, {number(1), earlier(0)}, 2},
     {&ops::mul, {input(1), earlier(1)}, 2},
@@ -664,20 +664,20 @@ constexpr JointStep silu_by_a_joint_steps[] = {
     {&ops::mul, {earlier(0), earlier(3)}, 2},
     {&ops::mul, {input(0), earlier(4)}, 2},
 };
-constinit Joint silu_by_a_joint(silu_by_a_joint_steps);
+constinit Joint silu_by_input_joint(silu_by_input_joint_steps);
 
-Tensor silu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor silu_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return silu_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return silu_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input silu_inputs[] = {{0, silu_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input silu_inputs[] = {{0, silu_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative silu_derivative{silu_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * (0.5 + 0.5 * erf(a * 0.7071067811865476) + a * (0.3989422804014327 * exp(a * a * -0.5)))
-constexpr JointStep gelu_by_a_joint_steps[] = {
+// grad * (0.5 + 0.5 * erf(input * 0.7071067811865476) + input * (0.3989422804014327 * exp(input * input * -0.5)))
+constexpr JointStep gelu_by_input_joint_steps[] = {
     {&ops::mul, {input(1), number(0.7071067811865476)}, 2},
     {&ops::erf, {earlier(0)}, 1},
     {&ops::mul, {number(0.5), earlier(1)}, 2},
@@ -690,20 +690,20 @@ constexpr JointStep gelu_by_a_joint_steps[] = {
     {&ops::add, {earlier(3), earlier(8)}, 2},
     {&ops::mul, {input(0), earlier(9)}, 2},
 };
-constinit Joint gelu_by_a_joint(gelu_by_a_joint_steps);
+constinit Joint gelu_by_input_joint(gelu_by_input_joint_steps);
 
-Tensor gelu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor gelu_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return gelu_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return gelu_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input gelu_inputs[] = {{0, gelu_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input gelu_inputs[] = {{0, gelu_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative gelu_derivative{gelu_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * (sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) + a * sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a))) * sigmoid(-1.5957691216057308 * (a + 0.044715 * (a * a * a))) * (1.5957691216057308 + 0.21406444881780073 * (a * a)))
-constexpr JointStep gelu_tanh_by_a_joint_steps[] = {
+// grad * (sigmoid(1.5957691216057308 * (input + 0.044715 * (input * input * input))) + input * sigmoid(1.5957691216057308 * (input + 0.044715 * (input * input * input))) * sigmoid(-1.5957691216057308 * (input + 0.044715 * (input * input * input))) * (1.5957691216057308 + 0.21406444881780073 * (input * input)))
+constexpr JointStep gelu_tanh_by_input_joint_steps[] = {
     {&ops::mul, {input(1), input(1)}, 2},
     {&ops::mul, {earlier(0), input(1)}, 2},
     {&ops::mul, {number(0.044715), earlier(1)}, 2},
@@ -720,20 +720,20 @@ constexpr JointStep gelu_tanh_by_a_joint_steps[] = {
     {&ops::add, {earlier(5), earlier(12)}, 2},
     {&ops::mul, {input(0), earlier(13)}, 2},
 };
-constinit Joint gelu_tanh_by_a_joint(gelu_tanh_by_a_joint_steps);
+constinit Joint gelu_tanh_by_input_joint(gelu_tanh_by_input_joint_steps);
 
-Tensor gelu_tanh_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor gelu_tanh_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return gelu_tanh_by_a_joint(spent(grad), a);
+  const Tensor input = call.tensor(0);
+  return gelu_tanh_by_input_joint(spent(grad), input);
 }
 
-constexpr Derivative::Input gelu_tanh_inputs[] = {{0, gelu_tanh_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input gelu_tanh_inputs[] = {{0, gelu_tanh_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative gelu_tanh_derivative{gelu_tanh_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(a > 0, grad, grad * alpha * exp(minimum(a, 0)))
-constexpr JointStep elu_by_a_joint_steps[] = {
+// where(input > 0, grad, grad * alpha * exp(minimum(input, 0)))
+constexpr JointStep elu_by_input_joint_steps[] = {
     {&ops::gt, {input(0), number(0)}, 2},
     {&ops::mul, {input(1), input(2)}, 2},
     {&ops::minimum, {input(0), number(0)}, 2},
@@ -741,62 +741,62 @@ constexpr JointStep elu_by_a_joint_steps[] = {
     {&ops::mul, {earlier(1), earlier(3)}, 2},
     {&ops::where, {earlier(0), input(1), earlier(4)}, 3},
 };
-constinit Joint elu_by_a_joint(elu_by_a_joint_steps);
+constinit Joint elu_by_input_joint(elu_by_input_joint_steps);
 
-Tensor elu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor elu_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Scalar alpha = call.number(1);
-  return elu_by_a_joint(a, spent(grad), alpha);
+  return elu_by_input_joint(input, spent(grad), alpha);
 }
 
-constexpr Derivative::Input elu_inputs[] = {{0, elu_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input elu_inputs[] = {{0, elu_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative elu_derivative{elu_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(a > 0, grad, grad * negative_slope)
-constexpr JointStep leaky_relu_by_a_joint_steps[] = {
+// where(input > 0, grad, grad * negative_slope)
+constexpr JointStep leaky_relu_by_input_joint_steps[] = {
     {&ops::gt, {input(0), number(0)}, 2},
     {&ops::mul, {input(1), input(2)}, 2},
     {&ops::where, {earlier(0), input(1), earlier(1)}, 3},
 };
-constinit Joint leaky_relu_by_a_joint(leaky_relu_by_a_joint_steps);
+constinit Joint leaky_relu_by_input_joint(leaky_relu_by_input_joint_steps);
 
-Tensor leaky_relu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor leaky_relu_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Scalar negative_slope = call.number(1);
-  return leaky_relu_by_a_joint(a, spent(grad), negative_slope);
+  return leaky_relu_by_input_joint(input, spent(grad), negative_slope);
 }
 
-constexpr Derivative::Input leaky_relu_inputs[] = {{0, leaky_relu_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input leaky_relu_inputs[] = {{0, leaky_relu_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative leaky_relu_derivative{leaky_relu_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(a * beta > threshold, grad, grad * sigmoid(a * beta))
-constexpr JointStep softplus_by_a_joint_steps[] = {
+// where(input * beta > threshold, grad, grad * sigmoid(input * beta))
+constexpr JointStep softplus_by_input_joint_steps[] = {
     {&ops::mul, {input(0), input(1)}, 2},
     {&ops::gt, {earlier(0), input(2)}, 2},
     {&ops::sigmoid, {earlier(0)}, 1},
     {&ops::mul, {input(3), earlier(2)}, 2},
     {&ops::where, {earlier(1), input(3), earlier(3)}, 3},
 };
-constinit Joint softplus_by_a_joint(softplus_by_a_joint_steps);
+constinit Joint softplus_by_input_joint(softplus_by_input_joint_steps);
 
-Tensor softplus_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor softplus_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Scalar beta = call.number(1);
   const Scalar threshold = call.number(2);
-  return softplus_by_a_joint(a, beta, threshold, spent(grad));
+  return softplus_by_input_joint(input, beta, threshold, spent(grad));
 }
 
-constexpr Derivative::Input softplus_inputs[] = {{0, softplus_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input softplus_inputs[] = {{0, softplus_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative softplus_derivative{softplus_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(a >= 3, grad, where(a <= -3, 0, grad * (a / 3 + 0.5)))
-constexpr JointStep hardswish_by_a_joint_steps[] = {
+// where(input >= 3, grad, where(input <= -3, 0, grad * (input / 3 + 0.5)))
+constexpr JointStep hardswish_by_input_joint_steps[] = {
     {&ops::ge, {input(0), number(3)}, 2},
     {&ops::le, {input(0), number(-3)}, 2},
     {&ops::div, {input(0), number(3)}, 2},
@@ -805,36 +805,36 @@ constexpr JointStep hardswish_by_a_joint_steps[] = {
     {&ops::where, {earlier(1), number(0), earlier(4)}, 3},
     {&ops::where, {earlier(0), input(1), earlier(5)}, 3},
 };
-constinit Joint hardswish_by_a_joint(hardswish_by_a_joint_steps);
+constinit Joint hardswish_by_input_joint(hardswish_by_input_joint_steps);
 
-Tensor hardswish_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor hardswish_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return hardswish_by_a_joint(a, spent(grad));
+  const Tensor input = call.tensor(0);
+  return hardswish_by_input_joint(input, spent(grad));
 }
 
-constexpr Derivative::Input hardswish_inputs[] = {{0, hardswish_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input hardswish_inputs[] = {{0, hardswish_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative hardswish_derivative{hardswish_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(logical_and(a > -3, a < 3), grad / 6, 0)
-constexpr JointStep hardsigmoid_by_a_joint_steps[] = {
+// where(logical_and(input > -3, input < 3), grad / 6, 0)
+constexpr JointStep hardsigmoid_by_input_joint_steps[] = {
     {&ops::gt, {input(0), number(-3)}, 2},
     {&ops::lt, {input(0), number(3)}, 2},
     {&ops::logical_and, {earlier(0), earlier(1)}, 2},
     {&ops::div, {input(1), number(6)}, 2},
     {&ops::where, {earlier(2), earlier(3), number(0)}, 3},
 };
-constinit Joint hardsigmoid_by_a_joint(hardsigmoid_by_a_joint_steps);
+constinit Joint hardsigmoid_by_input_joint(hardsigmoid_by_input_joint_steps);
 
-Tensor hardsigmoid_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor hardsigmoid_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return hardsigmoid_by_a_joint(a, spent(grad));
+  const Tensor input = call.tensor(0);
+  return hardsigmoid_by_input_joint(input, spent(grad));
 }
 
-constexpr Derivative::Input hardsigmoid_inputs[] = {{0, hardsigmoid_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input hardsigmoid_inputs[] = {{0, hardsigmoid_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative hardsigmoid_derivative{hardsigmoid_inputs, 1, Derivative::Fit::if_unlike};
 
 }  // namespace

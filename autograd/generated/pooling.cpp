@@ -7,34 +7,34 @@
 namespace bp::autograd {
 namespace {
 
-// scatter_to_planes(grad_values, indices, a.shape)
-Tensor max_pool_with_indices_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// scatter_to_planes(grad_values, indices, input.shape)
+Tensor max_pool_with_indices_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad_values = gradients[0];
   if (!grad_values.defined()) return {};
   const Tensor indices = call.result(1);
-  const Tensor a = call.tensor(0);
-  return scatter_to_planes(grad_values, indices, a.shape());
+  const Tensor input = call.tensor(0);
+  return scatter_to_planes(grad_values, indices, input.shape());
 }
 
-constexpr Derivative::Input max_pool_with_indices_inputs[] = {{0, max_pool_with_indices_by_a, nullptr, 0b0, 0b1, 0b10}};
+constexpr Derivative::Input max_pool_with_indices_inputs[] = {{0, max_pool_with_indices_by_input, nullptr, 0b0, 0b1, 0b10}};
 constexpr Derivative max_pool_with_indices_derivative{max_pool_with_indices_inputs, 1,
                                                       Derivative::Fit::never};
 
-// avg_pool_backward(grad, a.shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-Tensor avg_pool_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// avg_pool_backward(grad, input.shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+Tensor avg_pool_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const IntList kernel_size = call.integers(1);
   const IntList stride = call.integers(2);
   const IntList padding = call.integers(3);
   const bool ceil_mode = call.truth(4);
   const bool count_include_pad = call.truth(5);
   const std::optional<std::int64_t> divisor_override = call.optional_integer(6);
-  return avg_pool_backward(grad, a.shape(), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+  return avg_pool_backward(grad, input.shape(), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-constexpr Derivative::Input avg_pool_inputs[] = {{0, avg_pool_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input avg_pool_inputs[] = {{0, avg_pool_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative avg_pool_derivative{avg_pool_inputs, 1, Derivative::Fit::never};
 
 // avg_pool(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -54,16 +54,16 @@ constexpr Derivative::Input avg_pool_backward_inputs[] = {{0, avg_pool_backward_
 constexpr Derivative avg_pool_backward_derivative{avg_pool_backward_inputs, 1,
                                                   Derivative::Fit::never};
 
-// scatter_to_planes(grad_values, indices, a.shape)
-Tensor adaptive_max_pool_with_indices_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// scatter_to_planes(grad_values, indices, input.shape)
+Tensor adaptive_max_pool_with_indices_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad_values = gradients[0];
   if (!grad_values.defined()) return {};
   const Tensor indices = call.result(1);
-  const Tensor a = call.tensor(0);
-  return scatter_to_planes(grad_values, indices, a.shape());
+  const Tensor input = call.tensor(0);
+  return scatter_to_planes(grad_values, indices, input.shape());
 }
 
-constexpr Derivative::Input adaptive_max_pool_with_indices_inputs[] = {{0, adaptive_max_pool_with_indices_by_a, nullptr, 0b0, 0b1, 0b10}};
+constexpr Derivative::Input adaptive_max_pool_with_indices_inputs[] = {{0, adaptive_max_pool_with_indices_by_input, nullptr, 0b0, 0b1, 0b10}};
 constexpr Derivative adaptive_max_pool_with_indices_derivative{adaptive_max_pool_with_indices_inputs,
                                                                1, Derivative::Fit::never};
 

@@ -7,58 +7,58 @@
 namespace bp::autograd {
 namespace {
 
-// expand_reduced(grad, a, dim, keepdim)
-Tensor sum_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// expand_reduced(grad, input, dim, keepdim)
+Tensor sum_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const DimList dim = call.dims(1);
   const bool keepdim = call.truth(2);
-  return expand_reduced(grad, a, dim, keepdim);
+  return expand_reduced(grad, input, dim, keepdim);
 }
 
-constexpr Derivative::Input sum_inputs[] = {{0, sum_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input sum_inputs[] = {{0, sum_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative sum_derivative{sum_inputs, 1, Derivative::Fit::always};
 
-// expand_reduced(grad, a, dim, keepdim) / num_reduced(a, dim)
-Tensor mean_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// expand_reduced(grad, input, dim, keepdim) / num_reduced(input, dim)
+Tensor mean_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const DimList dim = call.dims(1);
   const bool keepdim = call.truth(2);
-  return expand_reduced(grad, a, dim, keepdim) / num_reduced(a, dim);
+  return expand_reduced(grad, input, dim, keepdim) / num_reduced(input, dim);
 }
 
-constexpr Derivative::Input mean_inputs[] = {{0, mean_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input mean_inputs[] = {{0, mean_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative mean_derivative{mean_inputs, 1, Derivative::Fit::always};
 
-// share_among(grad, a == expand_reduced(result, a, dim, keepdim), dim, keepdim)
-Tensor max_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// share_among(grad, input == expand_reduced(result, input, dim, keepdim), dim, keepdim)
+Tensor max_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Tensor result = call.result(0);
   const DimList dim = call.dims(1);
   const bool keepdim = call.truth(2);
-  return share_among(grad, a == expand_reduced(result, a, dim, keepdim), dim, keepdim);
+  return share_among(grad, input == expand_reduced(result, input, dim, keepdim), dim, keepdim);
 }
 
-constexpr Derivative::Input max_inputs[] = {{0, max_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative::Input max_inputs[] = {{0, max_by_input, nullptr, 0b1, 0b0, 0b1}};
 constexpr Derivative max_derivative{max_inputs, 1, Derivative::Fit::never};
 
-// share_among(grad, a == expand_reduced(result, a, dim, keepdim), dim, keepdim)
-Tensor min_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// share_among(grad, input == expand_reduced(result, input, dim, keepdim), dim, keepdim)
+Tensor min_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const Tensor result = call.result(0);
   const DimList dim = call.dims(1);
   const bool keepdim = call.truth(2);
-  return share_among(grad, a == expand_reduced(result, a, dim, keepdim), dim, keepdim);
+  return share_among(grad, input == expand_reduced(result, input, dim, keepdim), dim, keepdim);
 }
 
-constexpr Derivative::Input min_inputs[] = {{0, min_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative::Input min_inputs[] = {{0, min_by_input, nullptr, 0b1, 0b0, 0b1}};
 constexpr Derivative min_derivative{min_inputs, 1, Derivative::Fit::never};
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace bp::autograd {
 namespace {
 
 // scatter(grad, dim, index, 0)
-Tensor scatter_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor scatter_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
@@ -26,7 +26,7 @@ Tensor scatter_by_src(const Recorded& call, std::span<Tensor> gradients) {
   return scatter_chosen(grad, dim, index, src.shape());
 }
 
-constexpr Derivative::Input scatter_inputs[] = {{0, scatter_by_a, nullptr, 0b100, 0b0, 0b0},
+constexpr Derivative::Input scatter_inputs[] = {{0, scatter_by_input, nullptr, 0b100, 0b0, 0b0},
                                                 {3, scatter_by_src, nullptr, 0b100, 0b1000, 0b0}};
 constexpr Derivative scatter_derivative{scatter_inputs, 2, Derivative::Fit::never};
 
@@ -43,17 +43,17 @@ Tensor embedding_by_weight(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input embedding_inputs[] = {{0, embedding_by_weight, nullptr, 0b10, 0b1, 0b0}};
 constexpr Derivative embedding_derivative{embedding_inputs, 1, Derivative::Fit::never};
 
-// scatter_add(zeros_like(a), dim, indices, grad)
-Tensor topk_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// scatter_add(zeros_like(input), dim, indices, grad)
+Tensor topk_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const std::int64_t dim = call.integer(2);
   const Tensor indices = call.result(1);
-  return scatter_add(zeros_like(a), dim, indices, grad);
+  return scatter_add(zeros_like(input), dim, indices, grad);
 }
 
-constexpr Derivative::Input topk_inputs[] = {{0, topk_by_a, nullptr, 0b0, 0b1, 0b10}};
+constexpr Derivative::Input topk_inputs[] = {{0, topk_by_input, nullptr, 0b0, 0b1, 0b10}};
 constexpr Derivative topk_derivative{topk_inputs, 1, Derivative::Fit::never};
 
 }  // namespace

@@ -8,29 +8,29 @@ namespace bp::autograd {
 namespace {
 
 // constant_pad_nd(grad, negated(pad))
-Tensor constant_pad_nd_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor constant_pad_nd_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList pad = call.integers(1);
   return constant_pad_nd(grad, negated(pad));
 }
 
-constexpr Derivative::Input constant_pad_nd_inputs[] = {{0, constant_pad_nd_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input constant_pad_nd_inputs[] = {{0, constant_pad_nd_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative constant_pad_nd_derivative{constant_pad_nd_inputs, 1, Derivative::Fit::never};
 
 // flip(grad, dims)
-Tensor flip_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor flip_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList dims = call.integers(1);
   return flip(grad, dims);
 }
 
-constexpr Derivative::Input flip_inputs[] = {{0, flip_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input flip_inputs[] = {{0, flip_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative flip_derivative{flip_inputs, 1, Derivative::Fit::never};
 
 // roll(grad, negated(shifts), dims)
-Tensor roll_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor roll_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList shifts = call.integers(1);
@@ -38,29 +38,29 @@ Tensor roll_by_a(const Recorded& call, std::span<Tensor> gradients) {
   return roll(grad, negated(shifts), dims);
 }
 
-constexpr Derivative::Input roll_inputs[] = {{0, roll_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input roll_inputs[] = {{0, roll_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative roll_derivative{roll_inputs, 1, Derivative::Fit::never};
 
 // tril(grad, diagonal)
-Tensor tril_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor tril_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t diagonal = call.integer(1);
   return tril(grad, diagonal);
 }
 
-constexpr Derivative::Input tril_inputs[] = {{0, tril_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input tril_inputs[] = {{0, tril_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative tril_derivative{tril_inputs, 1, Derivative::Fit::never};
 
 // triu(grad, diagonal)
-Tensor triu_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor triu_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t diagonal = call.integer(1);
   return triu(grad, diagonal);
 }
 
-constexpr Derivative::Input triu_inputs[] = {{0, triu_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input triu_inputs[] = {{0, triu_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative triu_derivative{triu_inputs, 1, Derivative::Fit::never};
 
 }  // namespace

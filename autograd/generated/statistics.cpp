@@ -7,92 +7,92 @@
 namespace bp::autograd {
 namespace {
 
-// expand_reduced(grad, a, dim, keepdim) * conj(product_of_others(a, dim, grad.dtype))
-Tensor prod_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// expand_reduced(grad, input, dim, keepdim) * conj(product_of_others(input, dim, grad.dtype))
+Tensor prod_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const DimList dim = call.dims(1);
   const bool keepdim = call.truth(2);
-  return expand_reduced(grad, a, dim, keepdim) * conj(product_of_others(a, dim, grad.dtype()));
+  return expand_reduced(grad, input, dim, keepdim) * conj(product_of_others(input, dim, grad.dtype()));
 }
 
-constexpr Derivative::Input prod_inputs[] = {{0, prod_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input prod_inputs[] = {{0, prod_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative prod_derivative{prod_inputs, 1, Derivative::Fit::always};
 
-// variance_gradient(grad, a, dim, correction, keepdim)
-Tensor var_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// variance_gradient(grad, input, dim, correction, keepdim)
+Tensor var_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const DimList dim = call.dims(1);
   const std::int64_t correction = call.integer(2);
   const bool keepdim = call.truth(3);
-  return variance_gradient(grad, a, dim, correction, keepdim);
+  return variance_gradient(grad, input, dim, correction, keepdim);
 }
 
-constexpr Derivative::Input var_inputs[] = {{0, var_by_a, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative::Input var_inputs[] = {{0, var_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative var_derivative{var_inputs, 1, Derivative::Fit::never};
 
-// variance_gradient(where(result == 0, 0, grad / (2 * result)), a, dim, correction, keepdim)
-constexpr JointStep std_by_a_joint_steps[] = {
+// variance_gradient(where(result == 0, 0, grad / (2 * result)), input, dim, correction, keepdim)
+constexpr JointStep std_by_input_joint_steps[] = {
     {&ops::eq, {input(0), number(0)}, 2},
     {&ops::mul, {number(2), input(0)}, 2},
     {&ops::div, {input(1), earlier(1)}, 2},
     {&ops::where, {earlier(0), number(0), earlier(2)}, 3},
 };
-constinit Joint std_by_a_joint(std_by_a_joint_steps);
+constinit Joint std_by_input_joint(std_by_input_joint_steps);
 
-Tensor std_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor std_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const DimList dim = call.dims(1);
   const std::int64_t correction = call.integer(2);
   const bool keepdim = call.truth(3);
-  return variance_gradient(std_by_a_joint(result, spent(grad)), a, dim, correction, keepdim);
+  return variance_gradient(std_by_input_joint(result, spent(grad)), input, dim, correction, keepdim);
 }
 
-constexpr Derivative::Input std_inputs[] = {{0, std_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative::Input std_inputs[] = {{0, std_by_input, nullptr, 0b1, 0b0, 0b1}};
 constexpr Derivative std_derivative{std_inputs, 1, Derivative::Fit::never};
 
-// expand_reduced(grad, a, dim, keepdim) * exp(a - expand_reduced(result, a, dim, keepdim))
-constexpr JointStep logsumexp_by_a_joint_steps[] = {
+// expand_reduced(grad, input, dim, keepdim) * exp(input - expand_reduced(result, input, dim, keepdim))
+constexpr JointStep logsumexp_by_input_joint_steps[] = {
     {&ops::sub, {input(1), input(2)}, 2},
     {&ops::exp, {earlier(0)}, 1},
     {&ops::mul, {input(0), earlier(1)}, 2},
 };
-constinit Joint logsumexp_by_a_joint(logsumexp_by_a_joint_steps);
+constinit Joint logsumexp_by_input_joint(logsumexp_by_input_joint_steps);
 
-Tensor logsumexp_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor logsumexp_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const DimList dim = call.dims(1);
   const bool keepdim = call.truth(2);
   const Tensor result = call.result(0);
-  Tensor part0 = expand_reduced(grad, a, dim, keepdim);
-  Tensor part1 = expand_reduced(result, a, dim, keepdim);
-  return logsumexp_by_a_joint(spent(part0), a, spent(part1));
+  Tensor part0 = expand_reduced(grad, input, dim, keepdim);
+  Tensor part1 = expand_reduced(result, input, dim, keepdim);
+  return logsumexp_by_input_joint(spent(part0), input, spent(part1));
 }
 
-constexpr Derivative::Input logsumexp_inputs[] = {{0, logsumexp_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative::Input logsumexp_inputs[] = {{0, logsumexp_by_input, nullptr, 0b1, 0b0, 0b1}};
 constexpr Derivative logsumexp_derivative{logsumexp_inputs, 1, Derivative::Fit::never};
 
-// norm_gradient(grad, a, p, result, dim, keepdim)
-Tensor norm_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// norm_gradient(grad, input, p, result, dim, keepdim)
+Tensor norm_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
+  const Tensor input = call.tensor(0);
   const double p = call.real(1);
   const Tensor result = call.result(0);
   const DimList dim = call.dims(2);
   const bool keepdim = call.truth(3);
-  return norm_gradient(grad, a, p, result, dim, keepdim);
+  return norm_gradient(grad, input, p, result, dim, keepdim);
 }
 
-constexpr Derivative::Input norm_inputs[] = {{0, norm_by_a, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative::Input norm_inputs[] = {{0, norm_by_input, nullptr, 0b1, 0b0, 0b1}};
 constexpr Derivative norm_derivative{norm_inputs, 1, Derivative::Fit::never};
 
 }  // namespace

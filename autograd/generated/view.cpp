@@ -7,41 +7,41 @@
 namespace bp::autograd {
 namespace {
 
-// reshape(grad, a.shape)
-Tensor view_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// reshape(grad, input.shape)
+Tensor view_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return reshape(grad, a.shape());
+  const Tensor input = call.tensor(0);
+  return reshape(grad, input.shape());
 }
 
-constexpr Derivative::Input view_inputs[] = {{0, view_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input view_inputs[] = {{0, view_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative view_derivative{view_inputs, 1, Derivative::Fit::never};
 
-// reshape(grad, a.shape)
-Tensor reshape_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// reshape(grad, input.shape)
+Tensor reshape_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return reshape(grad, a.shape());
+  const Tensor input = call.tensor(0);
+  return reshape(grad, input.shape());
 }
 
-constexpr Derivative::Input reshape_inputs[] = {{0, reshape_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input reshape_inputs[] = {{0, reshape_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative reshape_derivative{reshape_inputs, 1, Derivative::Fit::never};
 
-// reshape(grad, a.shape)
-Tensor flatten_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// reshape(grad, input.shape)
+Tensor flatten_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return reshape(grad, a.shape());
+  const Tensor input = call.tensor(0);
+  return reshape(grad, input.shape());
 }
 
-constexpr Derivative::Input flatten_inputs[] = {{0, flatten_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input flatten_inputs[] = {{0, flatten_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative flatten_derivative{flatten_inputs, 1, Derivative::Fit::never};
 
 // transpose(grad, dim0, dim1)
-Tensor transpose_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor transpose_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim0 = call.integer(1);
@@ -49,135 +49,135 @@ Tensor transpose_by_a(const Recorded& call, std::span<Tensor> gradients) {
   return transpose(grad, dim0, dim1);
 }
 
-constexpr Derivative::Input transpose_inputs[] = {{0, transpose_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input transpose_inputs[] = {{0, transpose_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative transpose_derivative{transpose_inputs, 1, Derivative::Fit::never};
 
 // permute(grad, inverse_permutation(dims))
-Tensor permute_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor permute_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList dims = call.integers(1);
   return permute(grad, inverse_permutation(dims));
 }
 
-constexpr Derivative::Input permute_inputs[] = {{0, permute_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input permute_inputs[] = {{0, permute_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative permute_derivative{permute_inputs, 1, Derivative::Fit::never};
 
-// embed(grad, a, slice)
-Tensor slice_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// embed(grad, input, slice)
+Tensor slice_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
   const std::optional<std::int64_t> start = call.optional_integer(2);
   const std::optional<std::int64_t> end = call.optional_integer(3);
   const std::int64_t step = call.integer(4);
-  const Tensor a = call.tensor(0);
-  return embed(grad, a, [&](const Tensor& all) { return slice(all, dim, start, end, step); });
+  const Tensor input = call.tensor(0);
+  return embed(grad, input, [&](const Tensor& all) { return slice(all, dim, start, end, step); });
 }
 
-constexpr Derivative::Input slice_inputs[] = {{0, slice_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input slice_inputs[] = {{0, slice_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative slice_derivative{slice_inputs, 1, Derivative::Fit::never};
 
-// embed(grad, a, select)
-Tensor select_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// embed(grad, input, select)
+Tensor select_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
   const std::int64_t index = call.integer(2);
-  const Tensor a = call.tensor(0);
-  return embed(grad, a, [&](const Tensor& all) { return select(all, dim, index); });
+  const Tensor input = call.tensor(0);
+  return embed(grad, input, [&](const Tensor& all) { return select(all, dim, index); });
 }
 
-constexpr Derivative::Input select_inputs[] = {{0, select_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input select_inputs[] = {{0, select_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative select_derivative{select_inputs, 1, Derivative::Fit::never};
 
-// embed(grad, a, narrow)
-Tensor narrow_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// embed(grad, input, narrow)
+Tensor narrow_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
   const std::int64_t start = call.integer(2);
   const std::int64_t length = call.integer(3);
-  const Tensor a = call.tensor(0);
-  return embed(grad, a, [&](const Tensor& all) { return narrow(all, dim, start, length); });
+  const Tensor input = call.tensor(0);
+  return embed(grad, input, [&](const Tensor& all) { return narrow(all, dim, start, length); });
 }
 
-constexpr Derivative::Input narrow_inputs[] = {{0, narrow_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input narrow_inputs[] = {{0, narrow_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative narrow_derivative{narrow_inputs, 1, Derivative::Fit::never};
 
-// sum_to(grad, a)
-Tensor expand_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// sum_to(grad, input)
+Tensor expand_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return sum_to(grad, a);
+  const Tensor input = call.tensor(0);
+  return sum_to(grad, input);
 }
 
-constexpr Derivative::Input expand_inputs[] = {{0, expand_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input expand_inputs[] = {{0, expand_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative expand_derivative{expand_inputs, 1, Derivative::Fit::never};
 
-// reshape(grad, a.shape)
-Tensor squeeze_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// reshape(grad, input.shape)
+Tensor squeeze_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor a = call.tensor(0);
-  return reshape(grad, a.shape());
+  const Tensor input = call.tensor(0);
+  return reshape(grad, input.shape());
 }
 
-constexpr Derivative::Input squeeze_inputs[] = {{0, squeeze_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input squeeze_inputs[] = {{0, squeeze_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative squeeze_derivative{squeeze_inputs, 1, Derivative::Fit::never};
 
 // squeeze(grad, dim)
-Tensor unsqueeze_by_a(const Recorded& call, std::span<Tensor> gradients) {
+Tensor unsqueeze_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t dim = call.integer(1);
   return squeeze(grad, dim);
 }
 
-constexpr Derivative::Input unsqueeze_inputs[] = {{0, unsqueeze_by_a, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input unsqueeze_inputs[] = {{0, unsqueeze_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative unsqueeze_derivative{unsqueeze_inputs, 1, Derivative::Fit::never};
 
-// embed(grad, a, as_strided)
-Tensor as_strided_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// embed(grad, input, as_strided)
+Tensor as_strided_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const IntList size = call.integers(1);
   const IntList stride = call.integers(2);
   const std::optional<std::int64_t> storage_offset = call.optional_integer(3);
-  const Tensor a = call.tensor(0);
-  return embed_strided(grad, a, size, stride, storage_offset);
+  const Tensor input = call.tensor(0);
+  return embed_strided(grad, input, size, stride, storage_offset);
 }
 
-constexpr Derivative::Input as_strided_inputs[] = {{0, as_strided_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input as_strided_inputs[] = {{0, as_strided_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative as_strided_derivative{as_strided_inputs, 1, Derivative::Fit::never};
 
-// embed(grad, a, unfold)
-Tensor unfold_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// embed(grad, input, unfold)
+Tensor unfold_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const std::int64_t dim = call.integer(1);
+  const std::int64_t dimension = call.integer(1);
   const std::int64_t size = call.integer(2);
   const std::int64_t step = call.integer(3);
-  const Tensor a = call.tensor(0);
-  return embed_overlapping(grad, a, [&](const Tensor& all) { return unfold(all, dim, size, step); });
+  const Tensor input = call.tensor(0);
+  return embed_overlapping(grad, input, [&](const Tensor& all) { return unfold(all, dimension, size, step); });
 }
 
-constexpr Derivative::Input unfold_inputs[] = {{0, unfold_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input unfold_inputs[] = {{0, unfold_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative unfold_derivative{unfold_inputs, 1, Derivative::Fit::never};
 
-// embed(grad, a, diagonal)
-Tensor diagonal_by_a(const Recorded& call, std::span<Tensor> gradients) {
+// embed(grad, input, diagonal)
+Tensor diagonal_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const std::int64_t offset = call.integer(1);
   const std::int64_t dim1 = call.integer(2);
   const std::int64_t dim2 = call.integer(3);
-  const Tensor a = call.tensor(0);
-  return embed(grad, a, [&](const Tensor& all) { return diagonal(all, offset, dim1, dim2); });
+  const Tensor input = call.tensor(0);
+  return embed(grad, input, [&](const Tensor& all) { return diagonal(all, offset, dim1, dim2); });
 }
 
-constexpr Derivative::Input diagonal_inputs[] = {{0, diagonal_by_a, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative::Input diagonal_inputs[] = {{0, diagonal_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative diagonal_derivative{diagonal_inputs, 1, Derivative::Fit::never};
 
 }  // namespace

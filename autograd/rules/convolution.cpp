@@ -30,21 +30,23 @@ Dims windows_over(IntList large, IntList small, IntList weight, IntList stride, 
 }
 
 // The first elements of each dimension.
-Tensor cut_to(Tensor a, IntList shape) {
+Tensor cut_to(Tensor input, IntList shape) {
   for (std::size_t dim = 2; dim < shape.size(); ++dim)
-    if (a.shape()[dim] != shape[dim]) a = narrow(a, static_cast<std::int64_t>(dim), 0, shape[dim]);
-  return a;
+    if (input.shape()[dim] != shape[dim])
+      input = narrow(input, static_cast<std::int64_t>(dim), 0, shape[dim]);
+  return input;
 }
 
 // With zeros behind.
-Tensor filled_to(Tensor a, IntList shape) {
+Tensor filled_to(Tensor input, IntList shape) {
   for (std::size_t dim = 2; dim < shape.size(); ++dim) {
-    if (a.shape()[dim] == shape[dim]) continue;
-    Dims rest(a.shape());
+    if (input.shape()[dim] == shape[dim]) continue;
+    Dims rest(input.shape());
     rest[dim] = shape[dim] - rest[dim];
-    a = cat({a, zeros(rest, a.dtype(), a.device())}, static_cast<std::int64_t>(dim));
+    input =
+        cat({input, zeros(rest, input.dtype(), input.device())}, static_cast<std::int64_t>(dim));
   }
-  return a;
+  return input;
 }
 
 }  // namespace
@@ -64,16 +66,16 @@ Tensor input_gradient_of_convolution(const Tensor& gradient, const Tensor& weigh
   return convolution(gradient, weight, {}, stride, padding, dilation, true, output_padding, groups);
 }
 
-Tensor weight_gradient_of_convolution(const Tensor& gradient, const Tensor& a, IntList weight_shape,
-                                      IntList stride, IntList padding, IntList dilation,
-                                      bool transposed, std::int64_t groups) {
+Tensor weight_gradient_of_convolution(const Tensor& gradient, const Tensor& input,
+                                      IntList weight_shape, IntList stride, IntList padding,
+                                      IntList dilation, bool transposed, std::int64_t groups) {
   if (!transposed)
-    return convolution_backward_weight(gradient, a, weight_shape, stride, padding, dilation,
+    return convolution_backward_weight(gradient, input, weight_shape, stride, padding, dilation,
                                        groups);
   const Dims windows =
-      windows_over(gradient.shape(), a.shape(), weight_shape, stride, padding, dilation);
-  return convolution_backward_weight(filled_to(a, windows), gradient, weight_shape, stride, padding,
-                                     dilation, groups);
+      windows_over(gradient.shape(), input.shape(), weight_shape, stride, padding, dilation);
+  return convolution_backward_weight(filled_to(input, windows), gradient, weight_shape, stride,
+                                     padding, dilation, groups);
 }
 
 Tensor sum_to_channels(const Tensor& gradient) {

@@ -9,9 +9,9 @@ namespace bp::autograd {
 Tensor input_gradient_of_convolution(const Tensor& gradient, const Tensor& weight, IntList shape,
                                      IntList stride, IntList padding, IntList dilation,
                                      bool transposed, std::int64_t groups);
-Tensor weight_gradient_of_convolution(const Tensor& gradient, const Tensor& a, IntList weight_shape,
-                                      IntList stride, IntList padding, IntList dilation,
-                                      bool transposed, std::int64_t groups);
+Tensor weight_gradient_of_convolution(const Tensor& gradient, const Tensor& input,
+                                      IntList weight_shape, IntList stride, IntList padding,
+                                      IntList dilation, bool transposed, std::int64_t groups);
 // Over batch and places: what a bias of each channel gets.
 Tensor sum_to_channels(const Tensor& gradient);
 

@@ -12,29 +12,29 @@
 namespace bp::autograd {
 namespace {
 
-std::int64_t wrapped(std::int64_t dim, const Tensor& a) {
-  return dim < 0 ? dim + std::max<std::int64_t>(a.ndim(), 1) : dim;
+std::int64_t wrapped(std::int64_t dim, const Tensor& input) {
+  return dim < 0 ? dim + std::max<std::int64_t>(input.ndim(), 1) : dim;
 }
 
-// The shape that a reduction of `a` has with keepdim.
-Dims kept_shape(const Tensor& a, const DimList& dim) {
-  Dims shape(a.shape());
+// The shape that a reduction of `input` has with keepdim.
+Dims kept_shape(const Tensor& input, const DimList& dim) {
+  Dims shape(input.shape());
   const std::optional<IntList> dims = dim.list();
   if (!dims || dims->empty()) {
     std::fill(shape.begin(), shape.end(), 1);
     return shape;
   }
   for (std::int64_t d : *dims)
-    if (a.ndim() != 0) shape[static_cast<std::size_t>(wrapped(d, a))] = 1;
+    if (input.ndim() != 0) shape[static_cast<std::size_t>(wrapped(d, input))] = 1;
   return shape;
 }
 
 // The imaginary parts of a complex tensor, as a view of real numbers.
-Tensor imaginary_parts(const Tensor& a) {
-  const TensorImpl& from = *a.impl();
-  Tensor view = shape_only(a);
+Tensor imaginary_parts(const Tensor& input) {
+  const TensorImpl& from = *input.impl();
+  Tensor view = shape_only(input);
   TensorImpl& impl = *view.impl();
-  const Dtype real = a.dtype() == Dtype::complex64 ? Dtype::f32 : Dtype::f64;
+  const Dtype real = input.dtype() == Dtype::complex64 ? Dtype::f32 : Dtype::f64;
   impl.abi.dtype = index(real);
   impl.abi.dl.dtype = dl_dtype(real);
   impl.abi.itemsize = itemsize(real);
@@ -63,38 +63,39 @@ class ConjugateNode final : public Node, public Pooled {
 }  // namespace
 
 // The table has no row for it, so that it is a copy whose imaginary parts are negated.
-Tensor conjugated(const Tensor& a) {
+Tensor conjugated(const Tensor& input) {
   Tensor result;
   {
     const NoGrad not_recorded;
-    result = clone(a);
+    result = clone(input);
     neg_(imaginary_parts(result));
   }
-  if (const Edge& edge = edge_of(a); edge.node && is_grad_enabled())
+  if (const Edge& edge = edge_of(input); edge.node && is_grad_enabled())
     set_edge(*result.impl(), {NodeRef::adopt(new ConjugateNode(edge)), 0});
   return result;
 }
 
-Tensor sum_to(const Tensor& a, IntList shape) {
-  if (a.shape() == shape) return a;
-  const std::size_t num_new = a.shape().size() - shape.size();
+Tensor sum_to(const Tensor& input, IntList shape) {
+  if (input.shape() == shape) return input;
+  const std::size_t num_new = input.shape().size() - shape.size();
   Dims dims;
-  for (std::size_t i = 0; i < a.shape().size(); ++i)
-    if (i < num_new || (shape[i - num_new] == 1 && a.shape()[i] != 1))
+  for (std::size_t i = 0; i < input.shape().size(); ++i)
+    if (i < num_new || (shape[i - num_new] == 1 && input.shape()[i] != 1))
       dims.push_back(static_cast<std::int64_t>(i));
-  const Tensor summed = dims.empty() ? a : sum(a, dims, true);
+  const Tensor summed = dims.empty() ? input : sum(input, dims, true);
   return num_new ? reshape(summed, shape) : summed;
 }
 
-std::int64_t num_reduced(const Tensor& a, const DimList& dim) {
+std::int64_t num_reduced(const Tensor& input, const DimList& dim) {
   std::int64_t count = 1, kept = 1;
-  for (std::int64_t size : a.shape()) count *= size;
-  for (std::int64_t size : kept_shape(a, dim)) kept *= size;
+  for (std::int64_t size : input.shape()) count *= size;
+  for (std::int64_t size : kept_shape(input, dim)) kept *= size;
   return kept == 0 ? 0 : count / kept;
 }
 
-Tensor expand_reduced(const Tensor& reduced, const Tensor& a, const DimList& dim, bool keepdim) {
-  return expand(keepdim ? reduced : reshape(reduced, kept_shape(a, dim)), a.shape());
+Tensor expand_reduced(const Tensor& reduced, const Tensor& input, const DimList& dim,
+                      bool keepdim) {
+  return expand(keepdim ? reduced : reshape(reduced, kept_shape(input, dim)), input.shape());
 }
 
 Tensor share_among(const Tensor& gradient, const Tensor& chosen, const DimList& dim, bool keepdim) {
@@ -111,20 +112,21 @@ Dims inverse_permutation(IntList dims) {
   return inverse;
 }
 
-Tensor embed(const Tensor& gradient, const Tensor& a,
+Tensor embed(const Tensor& gradient, const Tensor& input,
              const std::function<Tensor(const Tensor&)>& view) {
-  Tensor all = zeros(a.shape(), gradient.dtype(), gradient.device());
+  Tensor all = zeros(input.shape(), gradient.dtype(), gradient.device());
   copy_into(view(all), gradient);
   return all;
 }
 
-Tensor embed_overlapping(const Tensor& gradient, const Tensor& a,
+Tensor embed_overlapping(const Tensor& gradient, const Tensor& input,
                          const std::function<Tensor(const Tensor&)>& view) {
   const Device device = gradient.device();
-  const Tensor places = view(reshape(arange(0, a.numel(), 1, Dtype::i64, device), a.shape()));
-  const Tensor line = zeros({a.numel()}, gradient.dtype(), device);
+  const Tensor places =
+      view(reshape(arange(0, input.numel(), 1, Dtype::i64, device), input.shape()));
+  const Tensor line = zeros({input.numel()}, gradient.dtype(), device);
   const Tensor summed = scatter_add(line, 0, reshape(places, {-1}), reshape(gradient, {-1}));
-  return reshape(summed, a.shape());
+  return reshape(summed, input.shape());
 }
 
 std::int64_t extent_of(IntList shape, IntList strides) {
@@ -152,44 +154,44 @@ bool names_each_once(const Tensor& tensor) {
 }
 
 // In a line of memory that reaches over both tensors. An element that several indices name has the sum of
-// their gradients, of which each index of `a` gets an equal part.
-Tensor embed_strided(const Tensor& gradient, const Tensor& a, IntList size, IntList strides,
+// their gradients, of which each index of `input` gets an equal part.
+Tensor embed_strided(const Tensor& gradient, const Tensor& input, IntList size, IntList strides,
                      std::optional<std::int64_t> offset) {
-  const std::int64_t origin = a.storage_offset();
+  const std::int64_t origin = input.storage_offset();
   const std::int64_t from = offset.value_or(origin) - origin,
                      start = std::min<std::int64_t>(from, 0);
   const std::int64_t end =
-      std::max(from + extent_of(size, strides), extent_of(a.shape(), a.strides()));
+      std::max(from + extent_of(size, strides), extent_of(input.shape(), input.strides()));
   const Device device = gradient.device();
   const Tensor places =
       as_strided(arange(0, end - start, 1, Dtype::i64, device), size, strides, from - start);
   const Tensor line = scatter_add(zeros({end - start}, gradient.dtype(), device), 0,
                                   reshape(places, {-1}), reshape(gradient, {-1}));
   const auto shown = [&](const Tensor& memory) {
-    return as_strided(memory, a.shape(), a.strides(), -start);
+    return as_strided(memory, input.shape(), input.strides(), -start);
   };
-  if (names_each_once(a)) return shown(line);
+  if (names_each_once(input)) return shown(line);
   const Tensor names = reshape(shown(arange(0, end - start, 1, Dtype::i64, device)), {-1});
   const Tensor counts = scatter_add(zeros({end - start}, gradient.dtype(), device), 0, names,
-                                    ones({a.numel()}, gradient.dtype(), device));
+                                    ones({input.numel()}, gradient.dtype(), device));
   return shown(line / maximum(counts, 1));
 }
 
-Tensor index_add(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& source) {
-  if (a.ndim() == 0) return scatter_add(a, 0, reshape(index, {}), reshape(source, {}));
-  Dims line(static_cast<std::uint32_t>(a.ndim()), 1);
-  line[static_cast<std::size_t>(wrapped(dim, a))] = index.numel();
-  return scatter_add(a, dim, expand(reshape(index, line), source.shape()), source);
+Tensor index_add(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& source) {
+  if (input.ndim() == 0) return scatter_add(input, 0, reshape(index, {}), reshape(source, {}));
+  Dims line(static_cast<std::uint32_t>(input.ndim()), 1);
+  line[static_cast<std::size_t>(wrapped(dim, input))] = index.numel();
+  return scatter_add(input, dim, expand(reshape(index, line), source.shape()), source);
 }
 
-void split_like(const Tensor& a, std::span<const Tensor> parts, std::int64_t dim,
+void split_like(const Tensor& input, std::span<const Tensor> parts, std::int64_t dim,
                 std::span<Tensor> out) {
   std::int64_t start = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool is_bare = parts[i].ndim() == 1 && parts[i].numel() == 0;  // which cat leaves out
-    const std::int64_t length = is_bare && a.ndim() != 1 ? 0 : parts[i].size(dim);
+    const std::int64_t length = is_bare && input.ndim() != 1 ? 0 : parts[i].size(dim);
     if (!is_bare) {
-      const Tensor part = narrow(a, dim, start, length);
+      const Tensor part = narrow(input, dim, start, length);
       out[i] = part.dtype() == parts[i].dtype() ? part : cast(part, parts[i].dtype());
     }
     start += length;

@@ -20,49 +20,49 @@ namespace bp::autograd {
 
 // The complex conjugate; of real numbers themselves. `room` holds a new tensor until the expression ends,
 // so that a real one is not even counted.
-Tensor conjugated(const Tensor& a);
-inline const Tensor& conj(const Tensor& a, Tensor&& room = Tensor()) {
-  if (!is_complex(a.dtype())) return a;
-  return room = conjugated(a);
+Tensor conjugated(const Tensor& input);
+inline const Tensor& conj(const Tensor& input, Tensor&& room = Tensor()) {
+  if (!is_complex(input.dtype())) return input;
+  return room = conjugated(input);
 }
-inline Scalar conj(const Scalar& a) {
-  return a.is_complex() ? Scalar(std::conj(a.to_complex())) : a;
-}
-
-inline Tensor scaled(const Tensor& a, const Scalar& factor) {
-  return factor.to_complex() == 1.0 ? a : a * factor;
+inline Scalar conj(const Scalar& input) {
+  return input.is_complex() ? Scalar(std::conj(input.to_complex())) : input;
 }
 
-// The sum over the dimensions along which a tensor of `shape` was stretched to a's.
-Tensor sum_to(const Tensor& a, IntList shape);
-inline Tensor sum_to(const Tensor& a, const Tensor& like) {
-  return sum_to(a, like.shape());
+inline Tensor scaled(const Tensor& input, const Scalar& factor) {
+  return factor.to_complex() == 1.0 ? input : input * factor;
+}
+
+// The sum over the dimensions along which a tensor of `shape` was stretched to `input`'s.
+Tensor sum_to(const Tensor& input, IntList shape);
+inline Tensor sum_to(const Tensor& input, const Tensor& like) {
+  return sum_to(input, like.shape());
 }
 
 // How many elements went into one result.
-std::int64_t num_reduced(const Tensor& a, const DimList& dim);
-// What a reduction of `a` gave, seen with a's shape.
-Tensor expand_reduced(const Tensor& reduced, const Tensor& a, const DimList& dim, bool keepdim);
+std::int64_t num_reduced(const Tensor& input, const DimList& dim);
+// What a reduction of `input` gave, seen with `input`'s shape.
+Tensor expand_reduced(const Tensor& reduced, const Tensor& input, const DimList& dim, bool keepdim);
 // The gradient of a maximum or minimum, in equal parts to all elements that attain it, which `chosen`
 // marks.
 Tensor share_among(const Tensor& gradient, const Tensor& chosen, const DimList& dim, bool keepdim);
 
 Dims inverse_permutation(IntList dims);
-// Zeros like `a`, with `gradient` in the place that `view` shows of them.
-Tensor embed(const Tensor& gradient, const Tensor& a,
+// Zeros like `input`, with `gradient` in the place that `view` shows of them.
+Tensor embed(const Tensor& gradient, const Tensor& input,
              const std::function<Tensor(const Tensor&)>& view);
 // The same for views that show an element several times: it gets the sum.
-Tensor embed_overlapping(const Tensor& gradient, const Tensor& a,
+Tensor embed_overlapping(const Tensor& gradient, const Tensor& input,
                          const std::function<Tensor(const Tensor&)>& view);
 // How many elements of memory a tensor reaches over.
 std::int64_t extent_of(IntList shape, IntList strides);
 // Is each element of memory named by one index alone? False when in doubt.
 bool names_each_once(const Tensor& tensor);
 // The same for as_strided, whose offset counts from the start of the memory.
-Tensor embed_strided(const Tensor& gradient, const Tensor& a, IntList size, IntList strides,
+Tensor embed_strided(const Tensor& gradient, const Tensor& input, IntList size, IntList strides,
                      std::optional<std::int64_t> offset);
 // a with the rows of `source` added at `index` along `dim`.
-Tensor index_add(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& source);
+Tensor index_add(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& source);
 // The gradient of scatter_add's source, of this shape: what the index does not reach has none.
 Tensor scatter_added(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape);
 // The gradient of scatter's source, of this shape: of several elements for one place, the last has it.
@@ -71,7 +71,7 @@ Tensor embedding_gradient(const Tensor& gradient, IntList weight_shape, const Te
                           std::int64_t padding_idx);
 std::vector<std::int64_t> negated(IntList numbers);
 // The parts of what cat joined.
-void split_like(const Tensor& a, std::span<const Tensor> parts, std::int64_t dim,
+void split_like(const Tensor& input, std::span<const Tensor> parts, std::int64_t dim,
                 std::span<Tensor> out);
 
 }  // namespace bp::autograd

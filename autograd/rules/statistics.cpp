@@ -11,11 +11,13 @@ namespace bp::autograd {
 namespace {
 
 // The dimensions that stay, then those that are reduced.
-Dims kept_before_reduced(const Tensor& a, const DimList& dim) {
+Dims kept_before_reduced(const Tensor& input, const DimList& dim) {
   const std::optional<IntList> list = dim.list();
   Dims kept, reduced;
-  for (std::int64_t d = 0; d < a.ndim(); ++d) {
-    const auto is_this = [&](std::int64_t given) { return given == d || given == d - a.ndim(); };
+  for (std::int64_t d = 0; d < input.ndim(); ++d) {
+    const auto is_this = [&](std::int64_t given) {
+      return given == d || given == d - input.ndim();
+    };
     const bool goes = !list || list->empty() || std::any_of(list->begin(), list->end(), is_this);
     (goes ? reduced : kept).push_back(d);
   }
@@ -24,8 +26,8 @@ Dims kept_before_reduced(const Tensor& a, const DimList& dim) {
 }
 
 // a * sign(by).
-Tensor with_sign(const Tensor& a, const Tensor& by) {
-  return where(by > 0, a, where(by < 0, -a, 0));
+Tensor with_sign(const Tensor& input, const Tensor& by) {
+  return where(by > 0, input, where(by < 0, -input, 0));
 }
 
 // Along the last dimension of `lines`, whose length is a power of two. Up: the products of pairs, half as
@@ -49,37 +51,38 @@ Tensor products_of_others_in_lines(Tensor lines) {
 
 }  // namespace
 
-Tensor product_of_others(const Tensor& a, const DimList& dim, Dtype dtype) {
-  if (a.numel() == 0) return ones_like(a, dtype);
-  const Dims order = kept_before_reduced(a, dim);
-  const Tensor moved = permute(a.dtype() == dtype ? a : cast(a, dtype), order);
-  const std::int64_t count = num_reduced(a, dim), num_lines = a.numel() / count;
+Tensor product_of_others(const Tensor& input, const DimList& dim, Dtype dtype) {
+  if (input.numel() == 0) return ones_like(input, dtype);
+  const Dims order = kept_before_reduced(input, dim);
+  const Tensor moved = permute(input.dtype() == dtype ? input : cast(input, dtype), order);
+  const std::int64_t count = num_reduced(input, dim), num_lines = input.numel() / count;
   const auto length = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
   Tensor lines = reshape(moved, {num_lines, count});
   if (length != count)
-    lines = cat({lines, ones({num_lines, length - count}, dtype, a.device())}, 1);
+    lines = cat({lines, ones({num_lines, length - count}, dtype, input.device())}, 1);
   const Tensor others = narrow(products_of_others_in_lines(lines), 1, 0, count);
   return permute(reshape(others, moved.shape()), inverse_permutation(order));
 }
 
-Tensor variance_gradient(const Tensor& gradient, const Tensor& a, const DimList& dim,
+Tensor variance_gradient(const Tensor& gradient, const Tensor& input, const DimList& dim,
                          std::int64_t correction, bool keepdim) {
-  const auto count = static_cast<double>(num_reduced(a, dim) - correction);
-  const Tensor distances = a - mean(a, dim, true);
-  return expand_reduced(gradient * (2 / std::max(count, 0.0)), a, dim, keepdim) * distances;
+  const auto count = static_cast<double>(num_reduced(input, dim) - correction);
+  const Tensor distances = input - mean(input, dim, true);
+  return expand_reduced(gradient * (2 / std::max(count, 0.0)), input, dim, keepdim) * distances;
 }
 
-Tensor norm_gradient(const Tensor& gradient, const Tensor& a, double p, const Tensor& result,
+Tensor norm_gradient(const Tensor& gradient, const Tensor& input, double p, const Tensor& result,
                      const DimList& dim, bool keepdim) {
-  if (p == 0) return zeros_like(a);
-  const Tensor reached = expand_reduced(result, a, dim, keepdim);
-  if (std::isinf(p)) return with_sign(share_among(gradient, abs(a) == reached, dim, keepdim), a);
-  const Tensor each = expand_reduced(gradient, a, dim, keepdim);
-  if (p == 1) return with_sign(each, a);
+  if (p == 0) return zeros_like(input);
+  const Tensor reached = expand_reduced(result, input, dim, keepdim);
+  if (std::isinf(p))
+    return with_sign(share_among(gradient, abs(input) == reached, dim, keepdim), input);
+  const Tensor each = expand_reduced(gradient, input, dim, keepdim);
+  if (p == 1) return with_sign(each, input);
   // result^(1 - p) * sign(a) * abs(a)^(p - 1), in which one of the factors may be infinite at zero.
-  if (p == 2) return where(reached == 0, 0, a * (each / reached));
-  const Tensor power = where(a == 0, 0, pow(abs(a), p - 1));
-  return with_sign(where(reached == 0, 0, each * power * pow(reached, 1 - p)), a);
+  if (p == 2) return where(reached == 0, 0, input * (each / reached));
+  const Tensor power = where(input == 0, 0, pow(abs(input), p - 1));
+  return with_sign(where(reached == 0, 0, each * power * pow(reached, 1 - p)), input);
 }
 
 }  // namespace bp::autograd

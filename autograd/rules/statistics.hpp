@@ -8,14 +8,14 @@ namespace bp::autograd {
 
 // For each element, the product of all others that go into the same result, computed in `dtype`. No division
 // is made, so that it is exact where elements are zero.
-Tensor product_of_others(const Tensor& a, const DimList& dim, Dtype dtype);
+Tensor product_of_others(const Tensor& input, const DimList& dim, Dtype dtype);
 
-Tensor variance_gradient(const Tensor& gradient, const Tensor& a, const DimList& dim,
+Tensor variance_gradient(const Tensor& gradient, const Tensor& input, const DimList& dim,
                          std::int64_t correction, bool keepdim);
 
 // Where the norm has no derivative, the subgradient that PyTorch takes: 0 at zero, and equal parts for all
 // elements that attain an extremum.
-Tensor norm_gradient(const Tensor& gradient, const Tensor& a, double p, const Tensor& result,
+Tensor norm_gradient(const Tensor& gradient, const Tensor& input, double p, const Tensor& result,
                      const DimList& dim, bool keepdim);
 
 }  // namespace bp::autograd

@@ -15,22 +15,22 @@ namespace {
 constexpr double score_limit = std::numeric_limits<double>::infinity();
 
 // The heads of key or value, each as often as queries' heads share it.
-Tensor shared_heads(const Tensor& a, std::int64_t num_heads) {
-  const std::int64_t own = a.shape()[1];
-  if (own == num_heads) return a;
-  Dims shape(a.shape()), each(a.shape());
+Tensor shared_heads(const Tensor& input, std::int64_t num_heads) {
+  const std::int64_t own = input.shape()[1];
+  if (own == num_heads) return input;
+  Dims shape(input.shape()), each(input.shape());
   shape[1] = num_heads;
   each.insert(2, num_heads / own);
-  return reshape(expand(unsqueeze(a, 2), each), shape);
+  return reshape(expand(unsqueeze(input, 2), each), shape);
 }
 // Back from there: the sum over those that shared.
-Tensor summed_heads(const Tensor& a, std::int64_t own) {
-  const std::int64_t num_heads = a.shape()[1];
-  if (own == num_heads) return a;
-  Dims shape(a.shape());
+Tensor summed_heads(const Tensor& input, std::int64_t own) {
+  const std::int64_t num_heads = input.shape()[1];
+  if (own == num_heads) return input;
+  Dims shape(input.shape());
   shape[1] = own;
   shape.insert(2, num_heads / own);
-  return sum(reshape(a, shape), 2);
+  return sum(reshape(input, shape), 2);
 }
 
 Tensor causal_mask(const Tensor& scores) {
@@ -41,10 +41,10 @@ Tensor causal_mask(const Tensor& scores) {
 
 // What a rule checks of the others.
 void check_for_mask(const Tensor& query, const Tensor& key, const Tensor& value) {
-  for (const Tensor* a : {&query, &key, &value})
-    BP_CHECK(a->ndim() == 4,
+  for (const Tensor* input : {&query, &key, &value})
+    BP_CHECK(input->ndim() == 4,
              "attention_mask_backward: shape {} has {} dimensions; give query, key and value 4",
-             to_string(a->shape()), a->ndim());
+             to_string(input->shape()), input->ndim());
   const std::int64_t heads = query.size(1), own = key.size(1);
   BP_CHECK(own == value.size(1) && (own == 0 ? heads == 0 : heads % own == 0),
            "attention_mask_backward: query of shape {}, key of shape {} and value of shape {} do "
@@ -102,18 +102,18 @@ BackThroughScores back_through_scores(const Tensor& grad, const Tensor& grad_log
 
 constexpr const char* op_name = "scaled_dot_product_attention";
 
-Dims leading(const Tensor& a) {
-  return Dims(IntList(a.shape().data(), a.shape().size() - 2));
+Dims leading(const Tensor& input) {
+  return Dims(IntList(input.shape().data(), input.shape().size() - 2));
 }
 
-// The last two dimensions of `a` behind `lead`, as [b, h, ., .].
-Tensor with_two_leading(const Tensor& a, const Dims& lead) {
+// The last two dimensions of `input` behind `lead`, as [b, h, ., .].
+Tensor with_two_leading(const Tensor& input, const Dims& lead) {
   Dims wide(lead);
-  wide.push_back(a.size(-2));
-  wide.push_back(a.size(-1));
-  Tensor all = a.shape() == IntList(wide) ? a : expand(a, wide);
+  wide.push_back(input.size(-2));
+  wide.push_back(input.size(-1));
+  Tensor all = input.shape() == IntList(wide) ? input : expand(input, wide);
   if (lead.size() == 2) return all;
-  Dims shape{1, 1, a.size(-2), a.size(-1)};
+  Dims shape{1, 1, input.size(-2), input.size(-1)};
   for (std::size_t i = 0; i < lead.size(); ++i) shape[i + 1 == lead.size() ? 1 : 0] *= lead[i];
   return reshape(all, shape);
 }
@@ -122,9 +122,9 @@ struct Leads {
   Dims query, key;
 };
 Leads leads_of(const Tensor& query, const Tensor& key, const Tensor& value, bool enable_gqa) {
-  for (const Tensor* a : {&query, &key, &value})
-    BP_CHECK(a->ndim() >= 2, "{}: shape {} has too few dimensions; give [..., length, size]",
-             op_name, to_string(a->shape()));
+  for (const Tensor* input : {&query, &key, &value})
+    BP_CHECK(input->ndim() >= 2, "{}: shape {} has too few dimensions; give [..., length, size]",
+             op_name, to_string(input->shape()));
   Dims of_query = leading(query);
   Dims of_key = broadcast_shapes(op_name, leading(key), leading(value));
   if (!enable_gqa) {

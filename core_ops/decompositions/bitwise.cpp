@@ -2,19 +2,19 @@
 
 namespace bp {
 
-Tensor either_bit(const Tensor& a, const Tensor& b) {
-  if (a.dtype() == boolean) return maximum(a, b);
-  return add(add(a, b), bitwise_and(a, b), -1);
+Tensor either_bit(const Tensor& input, const Tensor& other) {
+  if (input.dtype() == boolean) return maximum(input, other);
+  return add(add(input, other), bitwise_and(input, other), -1);
 }
 
-Tensor one_bit_of_two(const Tensor& a, const Tensor& b) {
-  if (a.dtype() == boolean) return ne(a, b);
-  return add(add(a, b), bitwise_and(a, b), -2);
+Tensor one_bit_of_two(const Tensor& input, const Tensor& other) {
+  if (input.dtype() == boolean) return ne(input, other);
+  return add(add(input, other), bitwise_and(input, other), -2);
 }
 
-Tensor other_bits(const Tensor& a) {
-  if (a.dtype() == boolean) return eq(a, false);
-  return add(-1, a, -1);
+Tensor other_bits(const Tensor& input) {
+  if (input.dtype() == boolean) return eq(input, false);
+  return add(-1, input, -1);
 }
 
 }  // namespace bp

@@ -6,10 +6,10 @@
 namespace bp {
 
 // a | b: a sum has the bits of both twice.
-Tensor either_bit(const Tensor& a, const Tensor& b);
+Tensor either_bit(const Tensor& input, const Tensor& other);
 // a ^ b.
-Tensor one_bit_of_two(const Tensor& a, const Tensor& b);
+Tensor one_bit_of_two(const Tensor& input, const Tensor& other);
 // ~a.
-Tensor other_bits(const Tensor& a);
+Tensor other_bits(const Tensor& input);
 
 }  // namespace bp

@@ -7,18 +7,18 @@ namespace bp {
 
 // Products of the kernels with the windows of the input. The transposed one is a convolution too: of
 // its input with zeros between the elements, by the kernels read from their ends.
-Tensor convolution_by_windows(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor convolution_by_windows(const Tensor& input, const Tensor& weight, const Tensor& bias,
                               IntList stride, IntList padding, IntList dilation, bool transposed,
                               IntList output_padding, std::int64_t groups);
-Tensor convolution_weight_by_windows(const Tensor& grad_output, const Tensor& a,
+Tensor convolution_weight_by_windows(const Tensor& grad_output, const Tensor& input,
                                      IntList weight_size, IntList stride, IntList padding,
                                      IntList dilation, std::int64_t groups);
 
 // The public forms over `rank` dimensions: the input's batch may be absent.
-Tensor conv_over(std::int64_t rank, const char* name, const Tensor& a, const Tensor& weight,
+Tensor conv_over(std::int64_t rank, const char* name, const Tensor& input, const Tensor& weight,
                  const Tensor& bias, IntList stride, IntList padding, IntList dilation,
                  std::int64_t groups);
-Tensor conv_transpose_over(std::int64_t rank, const char* name, const Tensor& a,
+Tensor conv_transpose_over(std::int64_t rank, const char* name, const Tensor& input,
                            const Tensor& weight, const Tensor& bias, IntList stride,
                            IntList padding, IntList output_padding, std::int64_t groups,
                            IntList dilation);

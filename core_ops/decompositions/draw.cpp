@@ -17,10 +17,10 @@ class Unrecorded {
   ExcludeLayers excluded_{key_of(Layer::autograd)};
 };
 
-void check_probabilities(const Tensor& a) {
+void check_probabilities(const Tensor& input) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Tensor are_fit = min(logical_and(ge(a, 0), lt(a, infinity)));
-  const Tensor are_some = min(gt(sum(a, -1), 0));
+  const Tensor are_fit = min(logical_and(ge(input, 0), lt(input, infinity)));
+  const Tensor are_some = min(gt(sum(input, -1), 0));
   if (item<bool>(logical_and(are_fit, are_some))) return;
   BP_CHECK(item<bool>(are_fit),
            "multinomial: a probability is negative, infinite or NaN; pass finite ones from 0 on");
@@ -28,20 +28,20 @@ void check_probabilities(const Tensor& a) {
            "multinomial: the probabilities of a row are all 0; make one of them positive");
 }
 
-void check_counts(const Tensor& a, std::int64_t num_samples, bool replacement) {
-  BP_CHECK(a.ndim() == 1 || a.ndim() == 2,
+void check_counts(const Tensor& input, std::int64_t num_samples, bool replacement) {
+  BP_CHECK(input.ndim() == 1 || input.ndim() == 2,
            "multinomial: the probabilities have shape {}; pass a vector or a matrix",
-           to_string(a.shape()));
-  BP_CHECK(is_floating(a.dtype()), "multinomial: the probabilities are {}; cast them to float32",
-           name(a.dtype()));
-  BP_CHECK(a.shape().back() > 0,
+           to_string(input.shape()));
+  BP_CHECK(is_floating(input.dtype()),
+           "multinomial: the probabilities are {}; cast them to float32", name(input.dtype()));
+  BP_CHECK(input.shape().back() > 0,
            "multinomial: shape {} has nothing to choose from; pass at least "
            "one probability",
-           to_string(a.shape()));
+           to_string(input.shape()));
   BP_CHECK(num_samples > 0, "multinomial: {} samples; pass a positive number", num_samples);
-  BP_CHECK(replacement || num_samples <= a.shape().back(),
+  BP_CHECK(replacement || num_samples <= input.shape().back(),
            "multinomial: {} samples of {} without replacement; draw fewer, or with replacement",
-           num_samples, a.shape().back());
+           num_samples, input.shape().back());
 }
 
 // Uniform numbers in (0, 1), in float64, so that devices' roundings do not change what comes out.
@@ -79,24 +79,24 @@ Tensor draw_again_and_again(const Tensor& weights, std::int64_t num_samples) {
 
 }  // namespace
 
-Tensor bernoulli_by_uniforms(const Tensor& a, std::optional<double> p) {
+Tensor bernoulli_by_uniforms(const Tensor& input, std::optional<double> p) {
   const Unrecorded constant;
   BP_CHECK(!p || (*p >= 0 && *p <= 1), "bernoulli: p is {}; pass a probability from 0 to 1",
            p.value_or(0));
   // A capture could not wait, and has no values yet.
-  if (!p && a.device() != meta_device && a.numel() > 0 && !is_capturing())
-    BP_CHECK(item<bool>(min(logical_and(ge(a, 0), le(a, 1)))),
+  if (!p && input.device() != meta_device && input.numel() > 0 && !is_capturing())
+    BP_CHECK(item<bool>(min(logical_and(ge(input, 0), le(input, 1)))),
              "bernoulli: a probability is below 0, above 1 or NaN; pass numbers from 0 to 1");
-  // Not in a's dtype: half precision has few uniform numbers.
-  const Tensor uniforms = rand(a.shape(), a.dtype() == f64 ? f64 : f32, a.device());
-  return cast(p ? lt(uniforms, *p) : lt(uniforms, a), a.dtype());
+  // Not in `input`'s dtype: half precision has few uniform numbers.
+  const Tensor uniforms = rand(input.shape(), input.dtype() == f64 ? f64 : f32, input.device());
+  return cast(p ? lt(uniforms, *p) : lt(uniforms, input), input.dtype());
 }
 
-Tensor multinomial_by_race(const Tensor& a, std::int64_t num_samples, bool replacement) {
+Tensor multinomial_by_race(const Tensor& input, std::int64_t num_samples, bool replacement) {
   const Unrecorded constant;
-  check_counts(a, num_samples, replacement);
-  const Tensor weights = cast(a, f64);
-  if (a.device() != meta_device && a.numel() > 0) check_probabilities(weights);
+  check_counts(input, num_samples, replacement);
+  const Tensor weights = cast(input, f64);
+  if (input.device() != meta_device && input.numel() > 0) check_probabilities(weights);
   return replacement ? draw_again_and_again(weights, num_samples)
                      : first_of_race(weights, num_samples);
 }

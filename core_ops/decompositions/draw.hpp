@@ -7,8 +7,8 @@
 
 namespace bp {
 
-Tensor bernoulli_by_uniforms(const Tensor& a, std::optional<double> p);
-Tensor multinomial_by_race(const Tensor& a, std::int64_t num_samples, bool replacement);
+Tensor bernoulli_by_uniforms(const Tensor& input, std::optional<double> p);
+Tensor multinomial_by_race(const Tensor& input, std::int64_t num_samples, bool replacement);
 Tensor normal_by_scaling(const Tensor& mean, const Tensor& std);
 
 }  // namespace bp

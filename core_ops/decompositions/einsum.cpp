@@ -237,9 +237,9 @@ class Einsum {
     }
     for (int axis : right.axes)
       if (!left.has(axis)) of_right.push_back(axis);
-    const Tensor a = matrices(left, batch, of_left, summed);
-    const Tensor b = matrices(right, batch, summed, of_right);
-    Factor product{summed.empty() ? mul(a, b) : bmm(a, b), batch};
+    const Tensor input = matrices(left, batch, of_left, summed);
+    const Tensor other = matrices(right, batch, summed, of_right);
+    Factor product{summed.empty() ? mul(input, other) : bmm(input, other), batch};
     product.axes.insert(product.axes.end(), of_left.begin(), of_left.end());
     product.axes.insert(product.axes.end(), of_right.begin(), of_right.end());
     Dims shape;

@@ -12,14 +12,14 @@ namespace bp {
 struct ProductNames {
   std::string_view op, left, right;
   std::int64_t rank;
-  std::string_view addend = "a";
+  std::string_view addend = "input";
 };
 // beta * a + alpha * (left by right).
-Tensor added_product(const ProductNames& names, const Tensor& a, const Tensor& left,
+Tensor added_product(const ProductNames& names, const Tensor& input, const Tensor& left,
                      const Tensor& right, const Scalar& beta, const Scalar& alpha);
 
-// One product of matrices, whatever the rank of a.
-Tensor linear_by_matmul(const Tensor& a, const Tensor& weight, const Tensor& bias);
+// One product of matrices, whatever the rank of `input`.
+Tensor linear_by_matmul(const Tensor& input, const Tensor& weight, const Tensor& bias);
 
 Tensor einsum_by_pairs(std::string_view equation, const TensorList& operands);
 

@@ -7,8 +7,8 @@ namespace bp {
 namespace {
 
 // log(1 + exp(a)) to the last digit of float64: the threshold is where exp(-a) ends to count.
-Tensor exact_softplus(const Tensor& a) {
-  return softplus(a, 1, 40);
+Tensor exact_softplus(const Tensor& input) {
+  return softplus(input, 1, 40);
 }
 
 }  // namespace

@@ -56,10 +56,11 @@ Tensor coordinates_of_cover(const Tensor& like, std::int64_t size, std::int64_t 
 }
 
 // [batch, channels, windows..., kernel of all dimensions]: what lies at the coordinates.
-Tensor gathered(const Tensor& a, const std::vector<Tensor>& coordinates) {
+Tensor gathered(const Tensor& input, const std::vector<Tensor>& coordinates) {
   const auto rank = static_cast<std::int64_t>(coordinates.size());
-  Tensor taken = a;
-  Dims split{a.shape()[0], a.shape()[1]}, order{0, 1}, shape{a.shape()[0], a.shape()[1]};
+  Tensor taken = input;
+  Dims split{input.shape()[0], input.shape()[1]}, order{0, 1},
+      shape{input.shape()[0], input.shape()[1]};
   for (std::int64_t dim = 0; dim < rank; ++dim) {
     const Tensor& table = coordinates[static_cast<std::size_t>(dim)];
     taken = index_select(taken, dim + 2, reshape(table, {-1}));
@@ -101,9 +102,9 @@ struct Largest {
   Tensor values, indices;
 };
 
-Largest largest_at(const Tensor& a, const std::vector<Tensor>& coordinates) {
-  const Tensor windows = gathered(a, coordinates);
-  const Tensor places = places_of(coordinates, behind(a.shape(), 2));
+Largest largest_at(const Tensor& input, const std::vector<Tensor>& coordinates) {
+  const Tensor windows = gathered(input, coordinates);
+  const Tensor places = places_of(coordinates, behind(input.shape(), 2));
   const Tensor chosen = unsqueeze(argmax(windows, -1), -1);
   return {max(windows, -1), squeeze(gather(expand(places, windows.shape()), -1, chosen), -1)};
 }
@@ -174,41 +175,45 @@ Tensor divided(const Tensor& sums, const Windows& windows, bool with_padding,
 }
 
 // Over every place of the kernel at once.
-Tensor summed(const Tensor& a, IntList kernel, IntList windows, IntList stride) {
+Tensor summed(const Tensor& input, IntList kernel, IntList windows, IntList stride) {
   Dims dims;
   for (std::size_t dim = 0; dim < kernel.size(); ++dim)
     dims.push_back(static_cast<std::int64_t>(dim) + 2);
-  return sum(windows_of(a, kernel, windows, stride, {1}), dims);
+  return sum(windows_of(input, kernel, windows, stride, {1}), dims);
 }
 
 }  // namespace
 
-MaxPoolWithIndicesResult max_pool_by_gather(const Tensor& a, IntList kernel_size, IntList stride,
-                                            IntList padding, IntList dilation, bool ceil_mode) {
+MaxPoolWithIndicesResult max_pool_by_gather(const Tensor& input, IntList kernel_size,
+                                            IntList stride, IntList padding, IntList dilation,
+                                            bool ceil_mode) {
   std::vector<Tensor> coordinates;
-  for (std::size_t dim = 0; dim + 2 < a.shape().size(); ++dim) {
-    const std::int64_t size = a.shape()[dim + 2], kernel = of_dim(kernel_size, dim);
+  for (std::size_t dim = 0; dim + 2 < input.shape().size(); ++dim) {
+    const std::int64_t size = input.shape()[dim + 2], kernel = of_dim(kernel_size, dim);
     const std::int64_t step = of_dim(stride.empty() ? kernel_size : stride, dim);
     const std::int64_t before = of_dim(padding, dim), apart = of_dim(dilation, dim);
     const std::int64_t windows = num_pool_windows(size, kernel, step, before, apart, ceil_mode);
-    coordinates.push_back(coordinates_of_windows(a, size, windows, kernel, step, before, apart));
+    coordinates.push_back(
+        coordinates_of_windows(input, size, windows, kernel, step, before, apart));
   }
-  auto [values, indices] = largest_at(a, coordinates);
+  auto [values, indices] = largest_at(input, coordinates);
   return {std::move(values), std::move(indices)};
 }
 
-AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_by_gather(const Tensor& a, IntList output_size) {
+AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_by_gather(const Tensor& input,
+                                                             IntList output_size) {
   std::vector<Tensor> coordinates;
-  for (std::size_t dim = 0; dim + 2 < a.shape().size(); ++dim)
-    coordinates.push_back(coordinates_of_cover(a, a.shape()[dim + 2], of_dim(output_size, dim)));
-  auto [values, indices] = largest_at(a, coordinates);
+  for (std::size_t dim = 0; dim + 2 < input.shape().size(); ++dim)
+    coordinates.push_back(
+        coordinates_of_cover(input, input.shape()[dim + 2], of_dim(output_size, dim)));
+  auto [values, indices] = largest_at(input, coordinates);
   return {std::move(values), std::move(indices)};
 }
 
-Tensor avg_pool_by_sums(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor avg_pool_by_sums(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                         bool ceil_mode, bool count_include_pad,
                         std::optional<std::int64_t> divisor_override) {
-  const Windows windows = windows_over(a.shape(), kernel_size, stride, padding, ceil_mode);
+  const Windows windows = windows_over(input.shape(), kernel_size, stride, padding, ceil_mode);
   Spread spreads[3];
   Dims steps;
   for (std::size_t dim = 0; dim < windows.size.size(); ++dim) {
@@ -218,7 +223,8 @@ Tensor avg_pool_by_sums(const Tensor& a, IntList kernel_size, IntList stride, In
     spreads[dim] = {std::max(end, windows.size[dim] + before), before, 1};
     steps.push_back(windows.stride_of(dim));
   }
-  const Tensor sums = summed(spread_out(a, spreads), windows.kernel_sizes(), windows.count, steps);
+  const Tensor sums =
+      summed(spread_out(input, spreads), windows.kernel_sizes(), windows.count, steps);
   return divided(sums, windows, count_include_pad, divisor_override);
 }
 
@@ -238,25 +244,25 @@ Tensor avg_pool_backward_by_sums(const Tensor& grad_output, IntList size, IntLis
   return summed(spread_out(shares, spreads), windows.kernel_sizes(), windows.size, {1});
 }
 
-Tensor max_pool_over(std::int64_t rank, const char* name, const Tensor& a, IntList kernel_size,
+Tensor max_pool_over(std::int64_t rank, const char* name, const Tensor& input, IntList kernel_size,
                      IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
-  return with_batch(rank, name, a, [&](const Tensor& batch) {
+  return with_batch(rank, name, input, [&](const Tensor& batch) {
     return max_pool_with_indices(batch, kernel_size, stride, padding, dilation, ceil_mode).values;
   });
 }
 
-Tensor avg_pool_over(std::int64_t rank, const char* name, const Tensor& a, IntList kernel_size,
+Tensor avg_pool_over(std::int64_t rank, const char* name, const Tensor& input, IntList kernel_size,
                      IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
                      std::optional<std::int64_t> divisor_override) {
-  return with_batch(rank, name, a, [&](const Tensor& batch) {
+  return with_batch(rank, name, input, [&](const Tensor& batch) {
     return avg_pool(batch, kernel_size, stride, padding, ceil_mode, count_include_pad,
                     divisor_override);
   });
 }
 
-Tensor adaptive_max_pool_over(std::int64_t rank, const char* name, const Tensor& a,
+Tensor adaptive_max_pool_over(std::int64_t rank, const char* name, const Tensor& input,
                               IntList output_size) {
-  return with_batch(rank, name, a, [&](const Tensor& batch) {
+  return with_batch(rank, name, input, [&](const Tensor& batch) {
     return adaptive_max_pool_with_indices(batch, output_size).values;
   });
 }
@@ -264,24 +270,25 @@ Tensor adaptive_max_pool_over(std::int64_t rank, const char* name, const Tensor&
 namespace {
 
 // Means over windows of unequal sizes along one dimension.
-Tensor means_along(const Tensor& a, std::int64_t dim, std::int64_t count) {
-  const std::int64_t size = a.size(dim);
-  const Cover covered = cover(a, size, count);
-  const Tensor at = covered.begin + counting(covered.longest, a);
-  Dims apart(static_cast<std::uint32_t>(a.ndim() + 1), 1), split(a.shape());
+Tensor means_along(const Tensor& input, std::int64_t dim, std::int64_t count) {
+  const std::int64_t size = input.size(dim);
+  const Cover covered = cover(input, size, count);
+  const Tensor at = covered.begin + counting(covered.longest, input);
+  Dims apart(static_cast<std::uint32_t>(input.ndim() + 1), 1), split(input.shape());
   const auto place = static_cast<std::size_t>(dim);
   apart[place] = split[place] = count;
   split.insert(place + 1, covered.longest);
-  const Tensor counts = reshape(cast(covered.end - covered.begin, a.dtype()), apart);
+  const Tensor counts = reshape(cast(covered.end - covered.begin, input.dtype()), apart);
   apart[place + 1] = covered.longest;
   const Tensor inside = reshape(at < covered.end, apart);
-  const Tensor taken = index_select(a, dim, reshape(minimum(at, covered.end - 1), {-1}));
-  const Tensor kept = where(inside, reshape(taken, split), full({}, 0, a.dtype(), a.device()));
+  const Tensor taken = index_select(input, dim, reshape(minimum(at, covered.end - 1), {-1}));
+  const Tensor kept =
+      where(inside, reshape(taken, split), full({}, 0, input.dtype(), input.device()));
   return sum(kept / counts, dim + 1);
 }
 
-Tensor adaptive_means(const Tensor& a, IntList output_size) {
-  const IntList size = behind(a.shape(), 2);
+Tensor adaptive_means(const Tensor& input, IntList output_size) {
+  const IntList size = behind(input.shape(), 2);
   bool is_even = true;
   Dims kernel;
   for (std::size_t dim = 0; dim < size.size(); ++dim) {
@@ -289,8 +296,8 @@ Tensor adaptive_means(const Tensor& a, IntList output_size) {
     is_even = is_even && count > 0 && size[dim] > 0 && size[dim] % count == 0;
     kernel.push_back(is_even ? size[dim] / count : 1);
   }
-  if (is_even) return avg_pool(a, kernel);
-  Tensor means = a;
+  if (is_even) return avg_pool(input, kernel);
+  Tensor means = input;
   for (std::size_t dim = 0; dim < size.size(); ++dim)
     means = means_along(means, static_cast<std::int64_t>(dim) + 2, of_dim(output_size, dim));
   return means;
@@ -298,7 +305,7 @@ Tensor adaptive_means(const Tensor& a, IntList output_size) {
 
 }  // namespace
 
-Tensor adaptive_avg_pool_over(std::int64_t rank, const char* name, const Tensor& a,
+Tensor adaptive_avg_pool_over(std::int64_t rank, const char* name, const Tensor& input,
                               IntList output_size) {
   BP_CHECK(output_size.size() == 1 || static_cast<std::int64_t>(output_size.size()) == rank,
            "{}: output_size {} has {} elements for {} dimensions; give one, or one for each", name,
@@ -306,7 +313,7 @@ Tensor adaptive_avg_pool_over(std::int64_t rank, const char* name, const Tensor&
   for (std::int64_t size : output_size)
     BP_CHECK(size >= 0, "{}: output_size {} has {}; it must be at least 0", name,
              to_string(output_size), size);
-  return with_batch(rank, name, a,
+  return with_batch(rank, name, input,
                     [&](const Tensor& batch) { return adaptive_means(batch, output_size); });
 }
 

@@ -8,17 +8,17 @@
 namespace bp {
 namespace {
 
-// The part of `a` that an index of this shape can reach: its front, but all of `dim`.
-Tensor reached(const Tensor& a, IntList shape, std::int64_t dim) {
-  Tensor front = a;
-  for (std::int64_t d = 0; d < a.ndim(); ++d)
-    if (d != dim && shape[d] != a.size(d)) front = narrow(front, d, 0, shape[d]);
+// The part of `input` that an index of this shape can reach: its front, but all of `dim`.
+Tensor reached(const Tensor& input, IntList shape, std::int64_t dim) {
+  Tensor front = input;
+  for (std::int64_t d = 0; d < input.ndim(); ++d)
+    if (d != dim && shape[d] != input.size(d)) front = narrow(front, d, 0, shape[d]);
   return front;
 }
 
-bool is_one_number(const Tensor& a) {
-  for (std::size_t d = 0; d < a.shape().size(); ++d)
-    if (a.shape()[d] > 1 && a.strides()[d] != 0) return false;
+bool is_one_number(const Tensor& input) {
+  for (std::size_t d = 0; d < input.shape().size(); ++d)
+    if (input.shape()[d] > 1 && input.strides()[d] != 0) return false;
   return true;
 }
 
@@ -45,9 +45,9 @@ Tensor as_index(const Tensor& writers) {
   return sub(maximum(writers, 1), 1);
 }
 
-Tensor first_element(const Tensor& a) {
-  Tensor one = a;
-  for (std::int64_t d = 0; d < a.ndim(); ++d) one = narrow(one, d, 0, 1);
+Tensor first_element(const Tensor& input) {
+  Tensor one = input;
+  for (std::int64_t d = 0; d < input.ndim(); ++d) one = narrow(one, d, 0, 1);
   return one;
 }
 
@@ -64,7 +64,7 @@ Tensor overwritten(const Tensor& region, std::int64_t dim, const Tensor& index, 
 }
 
 // A bool tensor is as many indices as it has dimensions.
-std::vector<Tensor> without_masks(const Tensor& a, TensorList indices) {
+std::vector<Tensor> without_masks(const Tensor& input, TensorList indices) {
   std::vector<Tensor> result;
   for (const Tensor& index : indices.span()) {
     if (index.dtype() != boolean) {
@@ -77,25 +77,25 @@ std::vector<Tensor> without_masks(const Tensor& a, TensorList indices) {
     const std::size_t first = result.size();
     for (std::int64_t d = 0; d < index.ndim(); ++d) {
       const auto dim = static_cast<std::int64_t>(first) + d;
-      BP_CHECK(dim < a.ndim() && index.size(d) == a.size(dim),
-               "index_put: a mask has shape {} and a has shape {}; make their sizes equal",
-               to_string(index.shape()), to_string(a.shape()));
+      BP_CHECK(dim < input.ndim() && index.size(d) == input.size(dim),
+               "index_put: a mask has shape {} and input has shape {}; make their sizes equal",
+               to_string(index.shape()), to_string(input.shape()));
     }
     const Tensor places = nonzero(index);
     for (std::int64_t d = 0; d < index.ndim(); ++d) result.push_back(select(places, 1, d));
   }
-  BP_CHECK(!result.empty() && static_cast<std::int64_t>(result.size()) <= a.ndim(),
+  BP_CHECK(!result.empty() && static_cast<std::int64_t>(result.size()) <= input.ndim(),
            "index_put: {} indices into shape {}; pass from one up to one for each dimension",
-           result.size(), to_string(a.shape()));
+           result.size(), to_string(input.shape()));
   return result;
 }
 
-// Which row of a, seen as [rows, the rest], each tuple of indices names. One that is outside in any
+// Which row of `input`, seen as [rows, the rest], each tuple of indices names. One that is outside in any
 // dimension is outside of the rows as well, so that it is noticed.
-Tensor row_numbers(const Tensor& a, std::span<const Tensor> indices, std::int64_t num_rows) {
+Tensor row_numbers(const Tensor& input, std::span<const Tensor> indices, std::int64_t num_rows) {
   Tensor row, is_inside;
   for (std::size_t d = 0; d < indices.size(); ++d) {
-    const std::int64_t size = a.shape()[d];
+    const std::int64_t size = input.shape()[d];
     const Tensor& index = indices[d];
     const Tensor wrapped = where(lt(index, 0), add(index, size), index);
     const Tensor fits = logical_and(ge(wrapped, 0), lt(wrapped, size));
@@ -116,43 +116,46 @@ Tensor with_rows(const Tensor& lines, const Tensor& rows, const Tensor& values) 
 }  // namespace
 
 // The values are chosen by their number and never computed with, which keeps every bit of any dtype.
-Tensor scatter_by_sort(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& src) {
-  if (a.ndim() == 0) return reshape(scatter_by_sort(reshape(a, {1}), 0, index, src), {});
-  if (index.ndim() == 0) return scatter_by_sort(a, 0, reshape(index, {1}), src);
-  if (src.ndim() == 0) return scatter_by_sort(a, 0, index, reshape(src, {1}));
-  if (index.numel() == 0) return copy(a);
+Tensor scatter_by_sort(const Tensor& input, std::int64_t dim, const Tensor& index,
+                       const Tensor& src) {
+  if (input.ndim() == 0) return reshape(scatter_by_sort(reshape(input, {1}), 0, index, src), {});
+  if (index.ndim() == 0) return scatter_by_sort(input, 0, reshape(index, {1}), src);
+  if (src.ndim() == 0) return scatter_by_sort(input, 0, index, reshape(src, {1}));
+  if (index.numel() == 0) return copy(input);
   const Tensor given = narrow(reached(src, index.shape(), dim), dim, 0, index.size(dim));
-  const Tensor region = reached(a, index.shape(), dim);
+  const Tensor region = reached(input, index.shape(), dim);
   Tensor written = overwritten(region, dim, index, given);
-  if (region.is_same(a)) return written;
-  Tensor result = copy(a);
+  if (region.is_same(input)) return written;
+  Tensor result = copy(input);
   copy_(reached(result, index.shape(), dim), written);
   return result;
 }
 
-Tensor index_put_by_rows(const Tensor& a, TensorList given, const Tensor& values, bool accumulate) {
-  BP_CHECK(a.dtype() == values.dtype(), "index_put: a is {} and values is {}; cast one of them",
-           name(a.dtype()), name(values.dtype()));
-  const std::vector<Tensor> indices = without_masks(a, given);
+Tensor index_put_by_rows(const Tensor& input, TensorList given, const Tensor& values,
+                         bool accumulate) {
+  BP_CHECK(input.dtype() == values.dtype(),
+           "index_put: input is {} and values is {}; cast one of them", name(input.dtype()),
+           name(values.dtype()));
+  const std::vector<Tensor> indices = without_masks(input, given);
   std::int64_t num_rows = 1, row_size = 1;
   Dims shape(indices[0].shape());
   for (const Tensor& index : indices) shape = broadcast_shapes("index_put", shape, index.shape());
   const std::int64_t count = checked_numel("index_put", shape);
-  for (std::int64_t d = 0; d < a.ndim(); ++d) {
+  for (std::int64_t d = 0; d < input.ndim(); ++d) {
     const bool is_indexed = d < static_cast<std::int64_t>(indices.size());
-    (is_indexed ? num_rows : row_size) *= a.size(d);
-    if (!is_indexed) shape.push_back(a.size(d));
+    (is_indexed ? num_rows : row_size) *= input.size(d);
+    if (!is_indexed) shape.push_back(input.size(d));
   }
   BP_CHECK(count == 0 || num_rows > 0, "index_put: {} indices into shape {}, which has no elements",
-           count, to_string(a.shape()));
+           count, to_string(input.shape()));
   const Tensor written = expand(values, shape);
-  if (count == 0 || row_size == 0) return copy(a);
-  const Tensor rows = reshape(row_numbers(a, indices, num_rows), {count});
-  const Tensor lines = reshape(a, {num_rows, row_size});
+  if (count == 0 || row_size == 0) return copy(input);
+  const Tensor rows = reshape(row_numbers(input, indices, num_rows), {count});
+  const Tensor lines = reshape(input, {num_rows, row_size});
   const Tensor new_lines = reshape(written, {count, row_size});
-  if (!accumulate) return reshape(with_rows(lines, rows, new_lines), a.shape());
+  if (!accumulate) return reshape(with_rows(lines, rows, new_lines), input.shape());
   const Tensor places = expand(unsqueeze(rows, 1), {count, row_size});
-  return reshape(scatter_add(lines, 0, places, new_lines), a.shape());
+  return reshape(scatter_add(lines, 0, places, new_lines), input.shape());
 }
 
 Tensor embedding_by_select(const Tensor& weight, const Tensor& indices) {
@@ -162,9 +165,9 @@ Tensor embedding_by_select(const Tensor& weight, const Tensor& indices) {
 }
 
 // Copies, since what is left of a sorted tensor would hold all of it.
-TopkResult topk_by_sort(const Tensor& a, std::int64_t k, std::int64_t dim, bool largest) {
-  const SortResult sorted = sort(a, dim, largest);
-  if (a.ndim() == 0) return {sorted.values, sorted.indices};
+TopkResult topk_by_sort(const Tensor& input, std::int64_t k, std::int64_t dim, bool largest) {
+  const SortResult sorted = sort(input, dim, largest);
+  if (input.ndim() == 0) return {sorted.values, sorted.indices};
   return {copy(narrow(sorted.values, dim, 0, k)), copy(narrow(sorted.indices, dim, 0, k))};
 }
 

@@ -8,8 +8,8 @@
 namespace bp {
 namespace {
 
-std::int64_t wrapped_dim(const char* op, std::int64_t dim, const Tensor& a) {
-  return wrap_dim(op, dim, a.ndim());
+std::int64_t wrapped_dim(const char* op, std::int64_t dim, const Tensor& input) {
+  return wrap_dim(op, dim, input.ndim());
 }
 
 enum class PadMode { constant, reflect, replicate, circular };
@@ -50,17 +50,17 @@ Tensor padded_places(PadMode mode, std::int64_t size, std::int64_t before, std::
   return where(lt(places, 0), add(places, size), above);
 }
 
-Tensor rolled(const Tensor& a, std::int64_t shift, std::int64_t dim) {
-  const std::int64_t size = a.ndim() == 0 ? 1 : a.size(dim);
-  if (size == 0) return a;
+Tensor rolled(const Tensor& input, std::int64_t shift, std::int64_t dim) {
+  const std::int64_t size = input.ndim() == 0 ? 1 : input.size(dim);
+  if (size == 0) return input;
   const std::int64_t head = (shift % size + size) % size;
-  if (head == 0) return a;
-  return cat({narrow(a, dim, size - head, head), narrow(a, dim, 0, size - head)}, dim);
+  if (head == 0) return input;
+  return cat({narrow(input, dim, size - head, head), narrow(input, dim, 0, size - head)}, dim);
 }
 
 // A result has memory of its own.
-Tensor fresh(Tensor result, const Tensor& a) {
-  return result.shares_storage(a) ? copy(result) : std::move(result);
+Tensor fresh(Tensor result, const Tensor& input) {
+  return result.shares_storage(input) ? copy(result) : std::move(result);
 }
 
 }  // namespace
@@ -80,56 +80,58 @@ Tensor stack_by_cat(TensorList tensors, std::int64_t dim) {
 }
 
 // One write of the tensor into its place, however many dimensions are padded.
-Tensor pad_by_copy(const Tensor& a, IntList pad, const Scalar& value) {
-  Dims shape(a.shape());
-  Tensor source = a;
+Tensor pad_by_copy(const Tensor& input, IntList pad, const Scalar& value) {
+  Dims shape(input.shape());
+  Tensor source = input;
   const auto padded = static_cast<std::int64_t>(pad.size() / 2);
   for (std::int64_t i = 0; i < padded; ++i) {
-    const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1], dim = a.ndim() - 1 - i;
+    const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1], dim = input.ndim() - 1 - i;
     const std::int64_t start = std::max<std::int64_t>(-before, 0);
-    const std::int64_t end = a.size(dim) - std::max<std::int64_t>(-behind, 0);
-    source =
-        narrow(source, dim, std::min(start, a.size(dim)), std::max<std::int64_t>(end - start, 0));
+    const std::int64_t end = input.size(dim) - std::max<std::int64_t>(-behind, 0);
+    source = narrow(source, dim, std::min(start, input.size(dim)),
+                    std::max<std::int64_t>(end - start, 0));
     shape[dim] += before + behind;
   }
-  Tensor out = full(shape, value, a.dtype(), a.device());
+  Tensor out = full(shape, value, input.dtype(), input.device());
   if (source.numel() == 0) return out;
   Tensor inside = out;
   for (std::int64_t i = 0; i < padded; ++i) {
-    const std::int64_t dim = a.ndim() - 1 - i;
+    const std::int64_t dim = input.ndim() - 1 - i;
     inside = narrow(inside, dim, std::max<std::int64_t>(pad[2 * i], 0), source.size(dim));
   }
   copy_(inside, source);
   return out;
 }
 
-Tensor pad_by_mode(const Tensor& a, IntList pad, std::string_view mode_name,
+Tensor pad_by_mode(const Tensor& input, IntList pad, std::string_view mode_name,
                    const std::optional<Scalar>& value) {
   const PadMode mode = pad_mode_of(mode_name);
-  if (mode == PadMode::constant) return constant_pad_nd(a, pad, value.value_or(Scalar(0)));
+  if (mode == PadMode::constant) return constant_pad_nd(input, pad, value.value_or(Scalar(0)));
   BP_CHECK(!value, "pad: mode '{}' takes no value, and one was given; leave it out", mode_name);
-  BP_CHECK(pad.size() % 2 == 0 && static_cast<std::int64_t>(pad.size()) <= 2 * a.ndim(),
-           "pad: {} numbers for rank {}; pass two for each padded dimension", pad.size(), a.ndim());
-  Tensor result = a;
+  BP_CHECK(pad.size() % 2 == 0 && static_cast<std::int64_t>(pad.size()) <= 2 * input.ndim(),
+           "pad: {} numbers for rank {}; pass two for each padded dimension", pad.size(),
+           input.ndim());
+  Tensor result = input;
   for (std::size_t i = 0; i < pad.size() / 2; ++i) {
-    const std::int64_t dim = a.ndim() - 1 - static_cast<std::int64_t>(i), size = a.size(dim);
+    const std::int64_t dim = input.ndim() - 1 - static_cast<std::int64_t>(i),
+                       size = input.size(dim);
     const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1];
     check_pad_mode(mode, dim, size, before, behind);
     if (before == 0 && behind == 0) continue;
-    result = index_select(result, dim, padded_places(mode, size, before, behind, a.device()));
+    result = index_select(result, dim, padded_places(mode, size, before, behind, input.device()));
   }
-  return fresh(std::move(result), a);
+  return fresh(std::move(result), input);
 }
 
 // A dimension that repeats becomes two, of which the first has stride 0; one copy writes them all.
-Tensor repeat_by_expand(const Tensor& a, IntList repeats) {
-  const std::size_t num_new = repeats.size() - static_cast<std::size_t>(a.ndim());
-  BP_CHECK(static_cast<std::int64_t>(repeats.size()) >= a.ndim(),
+Tensor repeat_by_expand(const Tensor& input, IntList repeats) {
+  const std::size_t num_new = repeats.size() - static_cast<std::size_t>(input.ndim());
+  BP_CHECK(static_cast<std::int64_t>(repeats.size()) >= input.ndim(),
            "repeat: {} numbers for shape {}; pass at least one for each dimension", repeats.size(),
-           to_string(a.shape()));
+           to_string(input.shape()));
   Dims split, wide, shape;
   for (std::size_t i = 0; i < repeats.size(); ++i) {
-    const std::int64_t size = i < num_new ? 1 : a.shape()[i - num_new], times = repeats[i];
+    const std::int64_t size = i < num_new ? 1 : input.shape()[i - num_new], times = repeats[i];
     BP_CHECK(times >= 0, "repeat: {} times along dimension {}; pass 0 or more", times, i);
     shape.push_back(size * times);
     if (times != 1 && size != 1) {
@@ -139,46 +141,47 @@ Tensor repeat_by_expand(const Tensor& a, IntList repeats) {
     split.push_back(size);
     wide.push_back(size == 1 ? times : size);
   }
-  return reshape(copy(expand(reshape(a, split), wide)), shape);
+  return reshape(copy(expand(reshape(input, split), wide)), shape);
 }
 
-Tensor flip_by_select(const Tensor& a, IntList dims) {
+Tensor flip_by_select(const Tensor& input, IntList dims) {
   std::uint32_t seen = 0;
-  Tensor result = a;
+  Tensor result = input;
   for (std::int64_t d : dims) {
-    const std::int64_t dim = wrapped_dim("flip", d, a);
+    const std::int64_t dim = wrapped_dim("flip", d, input);
     BP_CHECK(!(seen >> dim & 1u), "flip: dimension {} is twice in {}; list each once", dim,
              to_string(dims));
     seen |= 1u << dim;
-    if (a.ndim() == 0) continue;
-    result = index_select(result, dim, arange(a.size(dim) - 1, -1, -1, i64, a.device()));
+    if (input.ndim() == 0) continue;
+    result = index_select(result, dim, arange(input.size(dim) - 1, -1, -1, i64, input.device()));
   }
-  return fresh(std::move(result), a);
+  return fresh(std::move(result), input);
 }
 
-Tensor roll_by_cat(const Tensor& a, IntList shifts, IntList dims) {
+Tensor roll_by_cat(const Tensor& input, IntList shifts, IntList dims) {
   if (dims.empty()) {
     BP_CHECK(shifts.size() == 1, "roll: {} shifts and no dimensions; pass a dimension for each",
              shifts.size());
-    return fresh(reshape(rolled(reshape(a, {a.numel()}), shifts[0], 0), a.shape()), a);
+    return fresh(reshape(rolled(reshape(input, {input.numel()}), shifts[0], 0), input.shape()),
+                 input);
   }
   BP_CHECK(shifts.size() == dims.size(),
            "roll: {} shifts and {} dimensions; pass a dimension for each shift", shifts.size(),
            dims.size());
-  Tensor result = a;
+  Tensor result = input;
   for (std::size_t i = 0; i < dims.size(); ++i)
-    result = rolled(result, shifts[i], wrapped_dim("roll", dims[i], a));
-  return fresh(std::move(result), a);
+    result = rolled(result, shifts[i], wrapped_dim("roll", dims[i], input));
+  return fresh(std::move(result), input);
 }
 
-Tensor keep_triangle(const char* op, const Tensor& a, std::int64_t diagonal, bool lower) {
-  BP_CHECK(a.ndim() >= 2, "{}: the shape is {}; pass a matrix or a batch of them", op,
-           to_string(a.shape()));
-  const std::int64_t num_rows = a.size(-2), num_columns = a.size(-1);
-  const Tensor rows = reshape(arange(0, num_rows, 1, i64, a.device()), {num_rows, 1});
-  const Tensor above = sub(arange(0, num_columns, 1, i64, a.device()), rows);
-  const Scalar zero = a.dtype() == boolean ? Scalar(false) : Scalar(0);
-  return where(lower ? le(above, diagonal) : ge(above, diagonal), a, zero);
+Tensor keep_triangle(const char* op, const Tensor& input, std::int64_t diagonal, bool lower) {
+  BP_CHECK(input.ndim() >= 2, "{}: the shape is {}; pass a matrix or a batch of them", op,
+           to_string(input.shape()));
+  const std::int64_t num_rows = input.size(-2), num_columns = input.size(-1);
+  const Tensor rows = reshape(arange(0, num_rows, 1, i64, input.device()), {num_rows, 1});
+  const Tensor above = sub(arange(0, num_columns, 1, i64, input.device()), rows);
+  const Scalar zero = input.dtype() == boolean ? Scalar(false) : Scalar(0);
+  return where(lower ? le(above, diagonal) : ge(above, diagonal), input, zero);
 }
 
 }  // namespace bp

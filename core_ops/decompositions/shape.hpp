@@ -9,13 +9,13 @@
 namespace bp {
 
 Tensor stack_by_cat(TensorList tensors, std::int64_t dim);
-Tensor pad_by_copy(const Tensor& a, IntList pad, const Scalar& value);
-Tensor pad_by_mode(const Tensor& a, IntList pad, std::string_view mode,
+Tensor pad_by_copy(const Tensor& input, IntList pad, const Scalar& value);
+Tensor pad_by_mode(const Tensor& input, IntList pad, std::string_view mode,
                    const std::optional<Scalar>& value);
-Tensor repeat_by_expand(const Tensor& a, IntList repeats);
-Tensor flip_by_select(const Tensor& a, IntList dims);
-Tensor roll_by_cat(const Tensor& a, IntList shifts, IntList dims);
+Tensor repeat_by_expand(const Tensor& input, IntList repeats);
+Tensor flip_by_select(const Tensor& input, IntList dims);
+Tensor roll_by_cat(const Tensor& input, IntList shifts, IntList dims);
 // `op` is for the error.
-Tensor keep_triangle(const char* op, const Tensor& a, std::int64_t diagonal, bool lower);
+Tensor keep_triangle(const char* op, const Tensor& input, std::int64_t diagonal, bool lower);
 
 }  // namespace bp

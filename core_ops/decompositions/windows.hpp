@@ -13,12 +13,12 @@ struct Spread {
   std::int64_t size, offset, step;
 };
 
-// Zeros of the given sizes behind batch and channels, with a's elements where `spreads` says; those
+// Zeros of the given sizes behind batch and channels, with `input`'s elements where `spreads` says; those
 // that would lie outside are left out.
-Tensor spread_out(const Tensor& a, const Spread* spreads);
+Tensor spread_out(const Tensor& input, const Spread* spreads);
 
 // [batch, channels, kernel..., windows...]: the elements under each place of the kernel, as a view.
-Tensor windows_of(const Tensor& a, IntList kernel, IntList windows, IntList stride,
+Tensor windows_of(const Tensor& input, IntList kernel, IntList windows, IntList stride,
                   IntList dilation);
 
 inline IntList behind(IntList shape, std::size_t first) {
@@ -34,12 +34,13 @@ inline std::int64_t product_of(IntList sizes) {
 // Calls `compute` with an input of rank + 2 dimensions: adds the batch where it is absent, and takes it away
 // from the result.
 template <class Compute>
-Tensor with_batch(std::int64_t rank, const char* name, const Tensor& a, const Compute& compute) {
-  BP_CHECK(a.ndim() == rank + 2 || a.ndim() == rank + 1,
+Tensor with_batch(std::int64_t rank, const char* name, const Tensor& input,
+                  const Compute& compute) {
+  BP_CHECK(input.ndim() == rank + 2 || input.ndim() == rank + 1,
            "{}: the input has shape {}, rank {}; it needs rank {}, or {} without a batch", name,
-           to_string(a.shape()), a.ndim(), rank + 2, rank + 1);
-  if (a.ndim() == rank + 2) return compute(a);
-  return squeeze(compute(unsqueeze(a, 0)), 0);
+           to_string(input.shape()), input.ndim(), rank + 2, rank + 1);
+  if (input.ndim() == rank + 2) return compute(input);
+  return squeeze(compute(unsqueeze(input, 0)), 0);
 }
 
 }  // namespace bp

@@ -45,14 +45,14 @@ constexpr const char* native_attention_uses[] = {"cast", "expand", "reshape", "u
                                                  "ge", "where", "max", "eq", "sub", "exp", "sum",
                                                  "log", "div", "squeeze", nullptr};
 
-AttentionBackwardResult attention_backward_by_parts(const Tensor& grad,
+AttentionBackwardResult attention_backward_by_parts(const Tensor& grad_out,
                                                     const Tensor& grad_logsumexp,
                                                     const Tensor& query, const Tensor& key,
                                                     const Tensor& value, const Tensor& attn_mask,
                                                     const Tensor& result, const Tensor& logsumexp,
                                                     bool is_causal, double scale) {
-  return attention_backward_by_products(grad, grad_logsumexp, query, key, value, attn_mask, result,
-                                        logsumexp, is_causal, scale);
+  return attention_backward_by_products(grad_out, grad_logsumexp, query, key, value, attn_mask,
+                                        result, logsumexp, is_causal, scale);
 }
 void decompose_attention_backward(const Call& call) {
   AttentionBackwardResult parts = attention_backward_by_parts(tensor_arg(call, 0),
@@ -71,11 +71,11 @@ constexpr const char* attention_backward_uses[] = {"cast", "expand", "reshape", 
                                                    "transpose", "matmul", "mul", "add", "arange",
                                                    "ge", "where", "sub", "exp", "sum", nullptr};
 
-Tensor attention_mask_backward_by_parts(const Tensor& grad, const Tensor& grad_logsumexp,
+Tensor attention_mask_backward_by_parts(const Tensor& grad_out, const Tensor& grad_logsumexp,
                                         const Tensor& query, const Tensor& key, const Tensor& value,
                                         const Tensor& attn_mask, const Tensor& result,
                                         const Tensor& logsumexp, bool is_causal, double scale) {
-  return attention_mask_backward_by_products(grad, grad_logsumexp, query, key, value, attn_mask,
+  return attention_mask_backward_by_products(grad_out, grad_logsumexp, query, key, value, attn_mask,
                                              result, logsumexp, is_causal, scale);
 }
 void decompose_attention_mask_backward(const Call& call) {
@@ -131,9 +131,9 @@ constinit Operator native_attention{
 };
 
 constinit Operator attention_backward{
-    .schema_text = "attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor query, Tensor "
-                   "key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp, bool "
-                   "is_causal, float scale) -> (Tensor grad_query, Tensor grad_key, Tensor "
+    .schema_text = "attention_backward(Tensor grad_out, Tensor? grad_logsumexp, Tensor query, "
+                   "Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp,"
+                   " bool is_causal, float scale) -> (Tensor grad_query, Tensor grad_key, Tensor "
                    "grad_value)",
     .kind = BP_KIND_MATMUL,
     .dtypes = dtypes::floating,
@@ -146,9 +146,9 @@ constinit Operator attention_backward{
 };
 
 constinit Operator attention_mask_backward{
-    .schema_text = "attention_mask_backward(Tensor grad, Tensor? grad_logsumexp, Tensor query, "
-                   "Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp,"
-                   " bool is_causal, float scale) -> Tensor",
+    .schema_text = "attention_mask_backward(Tensor grad_out, Tensor? grad_logsumexp, Tensor "
+                   "query, Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor "
+                   "logsumexp, bool is_causal, float scale) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_attention_mask_backward,
@@ -187,12 +187,12 @@ void native_attention_out(const Tensor& result, const Tensor& logsumexp, const T
   call_many_into(ops::native_attention, args, 6, results, 2);
 }
 
-AttentionBackwardResult attention_backward(const Tensor& grad, const Tensor& grad_logsumexp,
+AttentionBackwardResult attention_backward(const Tensor& grad_out, const Tensor& grad_logsumexp,
                                            const Tensor& query, const Tensor& key,
                                            const Tensor& value, const Tensor& attn_mask,
                                            const Tensor& result, const Tensor& logsumexp,
                                            bool is_causal, double scale) {
-  bp_value args[] = {value_of(grad), value_of(grad_logsumexp), value_of(query), value_of(key),
+  bp_value args[] = {value_of(grad_out), value_of(grad_logsumexp), value_of(query), value_of(key),
                      value_of(value), value_of(attn_mask), value_of(result), value_of(logsumexp),
                      value_of(is_causal), value_of(scale)};
   Tensor results[3];
@@ -201,22 +201,22 @@ AttentionBackwardResult attention_backward(const Tensor& grad, const Tensor& gra
 }
 
 void attention_backward_out(const Tensor& grad_query, const Tensor& grad_key,
-                            const Tensor& grad_value, const Tensor& grad,
+                            const Tensor& grad_value, const Tensor& grad_out,
                             const Tensor& grad_logsumexp, const Tensor& query, const Tensor& key,
                             const Tensor& value, const Tensor& attn_mask, const Tensor& result,
                             const Tensor& logsumexp, bool is_causal, double scale) {
-  bp_value args[] = {value_of(grad), value_of(grad_logsumexp), value_of(query), value_of(key),
+  bp_value args[] = {value_of(grad_out), value_of(grad_logsumexp), value_of(query), value_of(key),
                      value_of(value), value_of(attn_mask), value_of(result), value_of(logsumexp),
                      value_of(is_causal), value_of(scale)};
   Tensor results[] = {grad_query, grad_key, grad_value};
   call_many_into(ops::attention_backward, args, 10, results, 3);
 }
 
-Tensor attention_mask_backward(const Tensor& grad, const Tensor& grad_logsumexp,
+Tensor attention_mask_backward(const Tensor& grad_out, const Tensor& grad_logsumexp,
                                const Tensor& query, const Tensor& key, const Tensor& value,
                                const Tensor& attn_mask, const Tensor& result,
                                const Tensor& logsumexp, bool is_causal, double scale) {
-  bp_value args[] = {value_of(grad), value_of(grad_logsumexp), value_of(query), value_of(key),
+  bp_value args[] = {value_of(grad_out), value_of(grad_logsumexp), value_of(query), value_of(key),
                      value_of(value), value_of(attn_mask), value_of(result), value_of(logsumexp),
                      value_of(is_causal), value_of(scale)};
   return call_one(ops::attention_mask_backward, args, 10);

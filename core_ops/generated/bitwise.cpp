@@ -11,51 +11,51 @@
 namespace bp {
 namespace {
 
-// a & b
+// input & other
 constexpr bp_expr_node bitwise_and_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_BITAND, 0, 1, 0, 0},
 };
 
-// a | b
+// input | other
 constexpr bp_expr_node bitwise_or_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_BITOR, 0, 1, 0, 0},
 };
 
-// a ^ b
+// input ^ other
 constexpr bp_expr_node bitwise_xor_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_BITXOR, 0, 1, 0, 0},
 };
 
-// ~a
+// ~input
 constexpr bp_expr_node bitwise_not_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_BITNOT, 0, 0, 0, 0},
 };
 
-Tensor bitwise_or_by_parts(const Tensor& a, const Tensor& b) {
-  return either_bit(a, b);
+Tensor bitwise_or_by_parts(const Tensor& input, const Tensor& other) {
+  return either_bit(input, other);
 }
 void decompose_bitwise_or(const Call& call) {
   finish(call, bitwise_or_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
 }
 constexpr const char* bitwise_or_uses[] = {"maximum", "add", "bitwise_and", nullptr};
 
-Tensor bitwise_xor_by_parts(const Tensor& a, const Tensor& b) {
-  return one_bit_of_two(a, b);
+Tensor bitwise_xor_by_parts(const Tensor& input, const Tensor& other) {
+  return one_bit_of_two(input, other);
 }
 void decompose_bitwise_xor(const Call& call) {
   finish(call, bitwise_xor_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
 }
 constexpr const char* bitwise_xor_uses[] = {"ne", "add", "bitwise_and", nullptr};
 
-Tensor bitwise_not_by_parts(const Tensor& a) {
-  return other_bits(a);
+Tensor bitwise_not_by_parts(const Tensor& input) {
+  return other_bits(input);
 }
 void decompose_bitwise_not(const Call& call) {
   finish(call, bitwise_not_by_parts(tensor_arg(call, 0)));
@@ -67,7 +67,7 @@ constexpr const char* bitwise_not_uses[] = {"eq", "add", nullptr};
 namespace ops {
 
 constinit Operator bitwise_and{
-    .schema_text = "bitwise_and(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "bitwise_and(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::integral | set_of(boolean),
@@ -79,12 +79,13 @@ constinit Operator bitwise_and{
     .nodes = bitwise_and_nodes,
     .num_nodes = std::size(bitwise_and_nodes),
     .tolerance = "exact",
-    .doc = "The bits that both a and b have, elementwise; of bools, their conjunction.",
+    .doc = "The bits that both `input` and `other` have, elementwise; of bools, their "
+           "conjunction.",
     .abi = described_as("bitwise_and"),
 };
 
 constinit Operator bitwise_or{
-    .schema_text = "bitwise_or(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "bitwise_or(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::integral | set_of(boolean),
     .promotion = Promotion::common,
@@ -97,12 +98,12 @@ constinit Operator bitwise_or{
     .nodes = bitwise_or_nodes,
     .num_nodes = std::size(bitwise_or_nodes),
     .tolerance = "exact",
-    .doc = "The bits that a or b have, elementwise; of bools, their disjunction.",
+    .doc = "The bits that `input` or `other` have, elementwise; of bools, their disjunction.",
     .abi = described_as("bitwise_or"),
 };
 
 constinit Operator bitwise_xor{
-    .schema_text = "bitwise_xor(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "bitwise_xor(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::integral | set_of(boolean),
     .promotion = Promotion::common,
@@ -115,13 +116,13 @@ constinit Operator bitwise_xor{
     .nodes = bitwise_xor_nodes,
     .num_nodes = std::size(bitwise_xor_nodes),
     .tolerance = "exact",
-    .doc = "The bits that one of a and b has and the other has not, elementwise; of bools, "
-           "whether they differ.",
+    .doc = "The bits that one of `input` and `other` has and the other has not, elementwise; of "
+           "bools, whether they differ.",
     .abi = described_as("bitwise_xor"),
 };
 
 constinit Operator bitwise_not{
-    .schema_text = "bitwise_not(Tensor a) -> Tensor",
+    .schema_text = "bitwise_not(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::integral | set_of(boolean),
     .promotion = Promotion::common,
@@ -132,160 +133,161 @@ constinit Operator bitwise_not{
     .nodes = bitwise_not_nodes,
     .num_nodes = std::size(bitwise_not_nodes),
     .tolerance = "exact",
-    .doc = "The bits that a has not, which makes -1 - a, elementwise; of bools, the opposite.",
+    .doc = "The bits that `input` has not, which makes -1 - input, elementwise; of bools, the "
+           "opposite.",
     .abi = described_as("bitwise_not"),
 };
 
 }  // namespace ops
 
-Tensor bitwise_and(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_and(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_and, args, 2);
 }
 
-Tensor bitwise_and(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_and(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_and, args, 2);
 }
 
-Tensor bitwise_and(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_and(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_and, args, 2);
 }
 
-const Tensor& bitwise_and_(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::bitwise_and, args, 2, a);
-  return a;
+const Tensor& bitwise_and_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_and, args, 2, input);
+  return input;
 }
 
-const Tensor& bitwise_and_(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::bitwise_and, args, 2, a);
-  return a;
+const Tensor& bitwise_and_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_and, args, 2, input);
+  return input;
 }
 
-const Tensor& bitwise_and_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_and_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_and, args, 2, out);
   return out;
 }
 
-const Tensor& bitwise_and_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_and_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_and, args, 2, out);
   return out;
 }
 
-const Tensor& bitwise_and_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_and_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_and, args, 2, out);
   return out;
 }
 
-Tensor bitwise_or(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_or(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_or, args, 2);
 }
 
-Tensor bitwise_or(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_or(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_or, args, 2);
 }
 
-Tensor bitwise_or(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_or(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_or, args, 2);
 }
 
-const Tensor& bitwise_or_(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::bitwise_or, args, 2, a);
-  return a;
+const Tensor& bitwise_or_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_or, args, 2, input);
+  return input;
 }
 
-const Tensor& bitwise_or_(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::bitwise_or, args, 2, a);
-  return a;
+const Tensor& bitwise_or_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_or, args, 2, input);
+  return input;
 }
 
-const Tensor& bitwise_or_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_or_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_or, args, 2, out);
   return out;
 }
 
-const Tensor& bitwise_or_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_or_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_or, args, 2, out);
   return out;
 }
 
-const Tensor& bitwise_or_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_or_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_or, args, 2, out);
   return out;
 }
 
-Tensor bitwise_xor(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_xor(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_xor, args, 2);
 }
 
-Tensor bitwise_xor(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_xor(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_xor, args, 2);
 }
 
-Tensor bitwise_xor(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bitwise_xor(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::bitwise_xor, args, 2);
 }
 
-const Tensor& bitwise_xor_(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::bitwise_xor, args, 2, a);
-  return a;
+const Tensor& bitwise_xor_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_xor, args, 2, input);
+  return input;
 }
 
-const Tensor& bitwise_xor_(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::bitwise_xor, args, 2, a);
-  return a;
+const Tensor& bitwise_xor_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_xor, args, 2, input);
+  return input;
 }
 
-const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_xor, args, 2, out);
   return out;
 }
 
-const Tensor& bitwise_xor_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_xor_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_xor, args, 2, out);
   return out;
 }
 
-const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::bitwise_xor, args, 2, out);
   return out;
 }
 
-Tensor bitwise_not(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor bitwise_not(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::bitwise_not, args, 1);
 }
 
-const Tensor& bitwise_not_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::bitwise_not, args, 1, a);
-  return a;
+const Tensor& bitwise_not_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::bitwise_not, args, 1, input);
+  return input;
 }
 
-const Tensor& bitwise_not_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& bitwise_not_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::bitwise_not, args, 1, out);
   return out;
 }

@@ -11,101 +11,101 @@
 namespace bp {
 namespace {
 
-// a == b
+// input == other
 constexpr bp_expr_node eq_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_EQ, 0, 1, 0, 0},
 };
 
-// a != b
+// input != other
 constexpr bp_expr_node ne_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_NE, 0, 1, 0, 0},
 };
 
-// a < b
+// input < other
 constexpr bp_expr_node lt_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_LT, 0, 1, 0, 0},
 };
 
-// a <= b
+// input <= other
 constexpr bp_expr_node le_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_LE, 0, 1, 0, 0},
 };
 
-// a > b
+// input > other
 constexpr bp_expr_node gt_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_GT, 0, 1, 0, 0},
 };
 
-// a >= b
+// input >= other
 constexpr bp_expr_node ge_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_GE, 0, 1, 0, 0},
 };
 
-// a and b
+// input and other
 constexpr bp_expr_node logical_and_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_AND, 0, 1, 0, 0},
 };
 
-// a or b
+// input or other
 constexpr bp_expr_node logical_or_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_OR, 0, 1, 0, 0},
 };
 
-// not a
+// not input
 constexpr bp_expr_node logical_not_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_NOT, 0, 0, 0, 0},
 };
 
-// a != b
+// input != other
 constexpr bp_expr_node logical_xor_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_NE, 0, 1, 0, 0},
 };
 
-Tensor ne_by_parts(const Tensor& a, const Tensor& b) {
-  return logical_not(eq(a, b));
+Tensor ne_by_parts(const Tensor& input, const Tensor& other) {
+  return logical_not(eq(input, other));
 }
 void decompose_ne(const Call& call) {
   finish(call, ne_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
 }
 constexpr const char* ne_uses[] = {"logical_not", "eq", nullptr};
 
-Tensor gt_by_parts(const Tensor& a, const Tensor& b) {
-  return lt(b, a);
+Tensor gt_by_parts(const Tensor& input, const Tensor& other) {
+  return lt(other, input);
 }
 void decompose_gt(const Call& call) {
   finish(call, gt_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
 }
 constexpr const char* gt_uses[] = {"lt", nullptr};
 
-Tensor ge_by_parts(const Tensor& a, const Tensor& b) {
-  return le(b, a);
+Tensor ge_by_parts(const Tensor& input, const Tensor& other) {
+  return le(other, input);
 }
 void decompose_ge(const Call& call) {
   finish(call, ge_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
 }
 constexpr const char* ge_uses[] = {"le", nullptr};
 
-Tensor logical_xor_by_parts(const Tensor& a, const Tensor& b) {
-  return logical_and(logical_or(a, b), logical_not(logical_and(a, b)));
+Tensor logical_xor_by_parts(const Tensor& input, const Tensor& other) {
+  return logical_and(logical_or(input, other), logical_not(logical_and(input, other)));
 }
 void decompose_logical_xor(const Call& call) {
   finish(call, logical_xor_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
@@ -117,7 +117,7 @@ constexpr const char* logical_xor_uses[] = {"logical_and", "logical_or", "logica
 namespace ops {
 
 constinit Operator eq{
-    .schema_text = "eq(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "eq(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::computed,
@@ -129,12 +129,12 @@ constinit Operator eq{
     .nodes = eq_nodes,
     .num_nodes = std::size(eq_nodes),
     .tolerance = "exact",
-    .doc = "a == b, elementwise, as bool.",
+    .doc = "input == other, elementwise, as bool.",
     .abi = described_as("eq"),
 };
 
 constinit Operator ne{
-    .schema_text = "ne(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "ne(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::computed,
     .promotion = Promotion::compare,
@@ -147,12 +147,12 @@ constinit Operator ne{
     .nodes = ne_nodes,
     .num_nodes = std::size(ne_nodes),
     .tolerance = "exact",
-    .doc = "a != b, elementwise, as bool.",
+    .doc = "input != other, elementwise, as bool.",
     .abi = described_as("ne"),
 };
 
 constinit Operator lt{
-    .schema_text = "lt(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "lt(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real | set_of(boolean),
@@ -164,12 +164,12 @@ constinit Operator lt{
     .nodes = lt_nodes,
     .num_nodes = std::size(lt_nodes),
     .tolerance = "exact",
-    .doc = "a < b, elementwise, as bool.",
+    .doc = "input < other, elementwise, as bool.",
     .abi = described_as("lt"),
 };
 
 constinit Operator le{
-    .schema_text = "le(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "le(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real | set_of(boolean),
@@ -181,12 +181,12 @@ constinit Operator le{
     .nodes = le_nodes,
     .num_nodes = std::size(le_nodes),
     .tolerance = "exact",
-    .doc = "a <= b, elementwise, as bool.",
+    .doc = "input <= other, elementwise, as bool.",
     .abi = described_as("le"),
 };
 
 constinit Operator gt{
-    .schema_text = "gt(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "gt(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::real | set_of(boolean),
     .promotion = Promotion::compare,
@@ -199,12 +199,12 @@ constinit Operator gt{
     .nodes = gt_nodes,
     .num_nodes = std::size(gt_nodes),
     .tolerance = "exact",
-    .doc = "a > b, elementwise, as bool.",
+    .doc = "input > other, elementwise, as bool.",
     .abi = described_as("gt"),
 };
 
 constinit Operator ge{
-    .schema_text = "ge(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "ge(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::real | set_of(boolean),
     .promotion = Promotion::compare,
@@ -217,12 +217,12 @@ constinit Operator ge{
     .nodes = ge_nodes,
     .num_nodes = std::size(ge_nodes),
     .tolerance = "exact",
-    .doc = "a >= b, elementwise, as bool.",
+    .doc = "input >= other, elementwise, as bool.",
     .abi = described_as("ge"),
 };
 
 constinit Operator logical_and{
-    .schema_text = "logical_and(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "logical_and(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = set_of(boolean),
@@ -237,7 +237,7 @@ constinit Operator logical_and{
 };
 
 constinit Operator logical_or{
-    .schema_text = "logical_or(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "logical_or(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = set_of(boolean),
@@ -252,7 +252,7 @@ constinit Operator logical_or{
 };
 
 constinit Operator logical_not{
-    .schema_text = "logical_not(Tensor a) -> Tensor",
+    .schema_text = "logical_not(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = set_of(boolean),
@@ -262,12 +262,12 @@ constinit Operator logical_not{
     .nodes = logical_not_nodes,
     .num_nodes = std::size(logical_not_nodes),
     .tolerance = "exact",
-    .doc = "True where a is zero.",
+    .doc = "True where `input` is zero.",
     .abi = described_as("logical_not"),
 };
 
 constinit Operator logical_xor{
-    .schema_text = "logical_xor(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "logical_xor(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = set_of(boolean),
     .promotion = Promotion::compare,
@@ -284,244 +284,244 @@ constinit Operator logical_xor{
 
 }  // namespace ops
 
-Tensor eq(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor eq(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::eq, args, 2);
 }
 
-Tensor eq(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor eq(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::eq, args, 2);
 }
 
-Tensor eq(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor eq(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::eq, args, 2);
 }
 
-const Tensor& eq_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& eq_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::eq, args, 2, out);
   return out;
 }
 
-const Tensor& eq_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& eq_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::eq, args, 2, out);
   return out;
 }
 
-const Tensor& eq_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& eq_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::eq, args, 2, out);
   return out;
 }
 
-Tensor ne(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor ne(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::ne, args, 2);
 }
 
-Tensor ne(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor ne(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::ne, args, 2);
 }
 
-Tensor ne(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor ne(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::ne, args, 2);
 }
 
-const Tensor& ne_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& ne_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::ne, args, 2, out);
   return out;
 }
 
-const Tensor& ne_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& ne_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::ne, args, 2, out);
   return out;
 }
 
-const Tensor& ne_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& ne_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::ne, args, 2, out);
   return out;
 }
 
-Tensor lt(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor lt(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::lt, args, 2);
 }
 
-Tensor lt(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor lt(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::lt, args, 2);
 }
 
-Tensor lt(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor lt(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::lt, args, 2);
 }
 
-const Tensor& lt_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& lt_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::lt, args, 2, out);
   return out;
 }
 
-const Tensor& lt_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& lt_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::lt, args, 2, out);
   return out;
 }
 
-const Tensor& lt_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& lt_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::lt, args, 2, out);
   return out;
 }
 
-Tensor le(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor le(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::le, args, 2);
 }
 
-Tensor le(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor le(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::le, args, 2);
 }
 
-Tensor le(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor le(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::le, args, 2);
 }
 
-const Tensor& le_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& le_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::le, args, 2, out);
   return out;
 }
 
-const Tensor& le_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& le_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::le, args, 2, out);
   return out;
 }
 
-const Tensor& le_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& le_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::le, args, 2, out);
   return out;
 }
 
-Tensor gt(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor gt(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::gt, args, 2);
 }
 
-Tensor gt(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor gt(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::gt, args, 2);
 }
 
-Tensor gt(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor gt(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::gt, args, 2);
 }
 
-const Tensor& gt_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& gt_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::gt, args, 2, out);
   return out;
 }
 
-const Tensor& gt_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& gt_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::gt, args, 2, out);
   return out;
 }
 
-const Tensor& gt_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& gt_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::gt, args, 2, out);
   return out;
 }
 
-Tensor ge(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor ge(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::ge, args, 2);
 }
 
-Tensor ge(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor ge(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::ge, args, 2);
 }
 
-Tensor ge(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor ge(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::ge, args, 2);
 }
 
-const Tensor& ge_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& ge_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::ge, args, 2, out);
   return out;
 }
 
-const Tensor& ge_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& ge_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::ge, args, 2, out);
   return out;
 }
 
-const Tensor& ge_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& ge_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::ge, args, 2, out);
   return out;
 }
 
-Tensor logical_and(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor logical_and(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::logical_and, args, 2);
 }
 
-const Tensor& logical_and_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& logical_and_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::logical_and, args, 2, out);
   return out;
 }
 
-Tensor logical_or(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor logical_or(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::logical_or, args, 2);
 }
 
-const Tensor& logical_or_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& logical_or_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::logical_or, args, 2, out);
   return out;
 }
 
-Tensor logical_not(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor logical_not(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::logical_not, args, 1);
 }
 
-const Tensor& logical_not_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& logical_not_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::logical_not, args, 1, out);
   return out;
 }
 
-Tensor logical_xor(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor logical_xor(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::logical_xor, args, 2);
 }
 
-const Tensor& logical_xor_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& logical_xor_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::logical_xor, args, 2, out);
   return out;
 }

@@ -11,10 +11,10 @@
 namespace bp {
 namespace {
 
-Tensor convolution_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor convolution_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
                             IntList stride, IntList padding, IntList dilation, bool transposed,
                             IntList output_padding, std::int64_t groups) {
-  return convolution_by_windows(a, weight, bias, stride, padding, dilation, transposed,
+  return convolution_by_windows(input, weight, bias, stride, padding, dilation, transposed,
                                 output_padding, groups);
 }
 void decompose_convolution(const Call& call) {
@@ -26,10 +26,10 @@ constexpr const char* convolution_uses[] = {"full", "copy", "slice", "narrow", "
                                             "reshape", "transpose", "arange", "index_select",
                                             "matmul", "add", "cast", nullptr};
 
-Tensor convolution_backward_weight_by_parts(const Tensor& grad_output, const Tensor& a,
+Tensor convolution_backward_weight_by_parts(const Tensor& grad_output, const Tensor& input,
                                             IntList weight_size, IntList stride, IntList padding,
                                             IntList dilation, std::int64_t groups) {
-  return convolution_weight_by_windows(grad_output, a, weight_size, stride, padding, dilation,
+  return convolution_weight_by_windows(grad_output, input, weight_size, stride, padding, dilation,
                                        groups);
 }
 void decompose_convolution_backward_weight(const Call& call) {
@@ -42,9 +42,9 @@ constexpr const char* convolution_backward_weight_uses[] = {"full", "copy", "sli
                                                             "as_strided", "permute", "reshape",
                                                             "transpose", "bmm", nullptr};
 
-Tensor conv1d_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
-                       IntList padding, IntList dilation, std::int64_t groups) {
-  return conv_over(1, "conv1d", a, weight, bias, stride, padding, dilation, groups);
+Tensor conv1d_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                       IntList stride, IntList padding, IntList dilation, std::int64_t groups) {
+  return conv_over(1, "conv1d", input, weight, bias, stride, padding, dilation, groups);
 }
 void decompose_conv1d(const Call& call) {
   finish(call, conv1d_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
@@ -53,9 +53,9 @@ void decompose_conv1d(const Call& call) {
 }
 constexpr const char* conv1d_uses[] = {"convolution", "unsqueeze", "squeeze", nullptr};
 
-Tensor conv2d_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
-                       IntList padding, IntList dilation, std::int64_t groups) {
-  return conv_over(2, "conv2d", a, weight, bias, stride, padding, dilation, groups);
+Tensor conv2d_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                       IntList stride, IntList padding, IntList dilation, std::int64_t groups) {
+  return conv_over(2, "conv2d", input, weight, bias, stride, padding, dilation, groups);
 }
 void decompose_conv2d(const Call& call) {
   finish(call, conv2d_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
@@ -64,9 +64,9 @@ void decompose_conv2d(const Call& call) {
 }
 constexpr const char* conv2d_uses[] = {"convolution", "unsqueeze", "squeeze", nullptr};
 
-Tensor conv3d_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
-                       IntList padding, IntList dilation, std::int64_t groups) {
-  return conv_over(3, "conv3d", a, weight, bias, stride, padding, dilation, groups);
+Tensor conv3d_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                       IntList stride, IntList padding, IntList dilation, std::int64_t groups) {
+  return conv_over(3, "conv3d", input, weight, bias, stride, padding, dilation, groups);
 }
 void decompose_conv3d(const Call& call) {
   finish(call, conv3d_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
@@ -75,11 +75,11 @@ void decompose_conv3d(const Call& call) {
 }
 constexpr const char* conv3d_uses[] = {"convolution", "unsqueeze", "squeeze", nullptr};
 
-Tensor conv_transpose1d_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor conv_transpose1d_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
                                  IntList stride, IntList padding, IntList output_padding,
                                  std::int64_t groups, IntList dilation) {
-  return conv_transpose_over(1, "conv_transpose1d", a, weight, bias, stride, padding, output_padding,
-                             groups, dilation);
+  return conv_transpose_over(1, "conv_transpose1d", input, weight, bias, stride, padding,
+                             output_padding, groups, dilation);
 }
 void decompose_conv_transpose1d(const Call& call) {
   finish(call, conv_transpose1d_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
@@ -88,11 +88,11 @@ void decompose_conv_transpose1d(const Call& call) {
 }
 constexpr const char* conv_transpose1d_uses[] = {"convolution", "unsqueeze", "squeeze", nullptr};
 
-Tensor conv_transpose2d_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor conv_transpose2d_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
                                  IntList stride, IntList padding, IntList output_padding,
                                  std::int64_t groups, IntList dilation) {
-  return conv_transpose_over(2, "conv_transpose2d", a, weight, bias, stride, padding, output_padding,
-                             groups, dilation);
+  return conv_transpose_over(2, "conv_transpose2d", input, weight, bias, stride, padding,
+                             output_padding, groups, dilation);
 }
 void decompose_conv_transpose2d(const Call& call) {
   finish(call, conv_transpose2d_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
@@ -101,11 +101,11 @@ void decompose_conv_transpose2d(const Call& call) {
 }
 constexpr const char* conv_transpose2d_uses[] = {"convolution", "unsqueeze", "squeeze", nullptr};
 
-Tensor conv_transpose3d_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor conv_transpose3d_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
                                  IntList stride, IntList padding, IntList output_padding,
                                  std::int64_t groups, IntList dilation) {
-  return conv_transpose_over(3, "conv_transpose3d", a, weight, bias, stride, padding, output_padding,
-                             groups, dilation);
+  return conv_transpose_over(3, "conv_transpose3d", input, weight, bias, stride, padding,
+                             output_padding, groups, dilation);
 }
 void decompose_conv_transpose3d(const Call& call) {
   finish(call, conv_transpose3d_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
@@ -119,7 +119,7 @@ constexpr const char* conv_transpose3d_uses[] = {"convolution", "unsqueeze", "sq
 namespace ops {
 
 constinit Operator convolution{
-    .schema_text = "convolution(Tensor a, Tensor weight, Tensor? bias, int[] stride, int[] "
+    .schema_text = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] "
                    "padding, int[] dilation, bool transposed, int[] output_padding, int groups) "
                    "-> Tensor",
     .kind = BP_KIND_CONVOLUTION,
@@ -130,16 +130,17 @@ constinit Operator convolution{
     .uses = convolution_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "a, [batch, channels, size...], with the kernels of `weight`, [to, channels / groups, "
-           "size...], over one to three dimensions. `transposed` is the gradient of a convolution"
-           " by its input: then weight is [channels, to / groups, size...]. A list has one "
-           "element for each dimension, or one for all.",
+    .doc = "`input`, [batch, channels, size...], with the kernels of `weight`, [to, channels / "
+           "groups, size...], over one to three dimensions. `transposed` is the gradient of a "
+           "convolution by its input: then weight is [channels, to / groups, size...]. A list has"
+           " one element for each dimension, or one for all.",
     .abi = described_as("convolution"),
 };
 
 constinit Operator convolution_backward_weight{
-    .schema_text = "convolution_backward_weight(Tensor grad_output, Tensor a, int[] weight_size, "
-                   "int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    .schema_text = "convolution_backward_weight(Tensor grad_output, Tensor input, int[] "
+                   "weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> "
+                   "Tensor",
     .kind = BP_KIND_CONVOLUTION,
     .dtypes = dtypes::floating | dtypes::complex,
     .promoted = 0b11,
@@ -153,46 +154,47 @@ constinit Operator convolution_backward_weight{
 };
 
 constinit Operator conv1d{
-    .schema_text = "conv1d(Tensor a, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] "
-                   "padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
+    .schema_text = "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], "
+                   "int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv1d,
     .uses = conv1d_uses,
     .tolerance = "accumulation",
-    .doc = "a, [batch, channels, length] or without the batch, with the kernels of `weight`, [to,"
-           " channels / groups, length], plus `bias`, [to].",
+    .doc = "`input`, [batch, channels, length] or without the batch, with the kernels of "
+           "`weight`, [to, channels / groups, length], plus `bias`, [to].",
     .abi = described_as("conv1d"),
 };
 
 constinit Operator conv2d{
-    .schema_text = "conv2d(Tensor a, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] "
-                   "padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
+    .schema_text = "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], "
+                   "int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv2d,
     .uses = conv2d_uses,
     .tolerance = "accumulation",
-    .doc = "a, [batch, channels, height, width] or without the batch, with the kernels of "
+    .doc = "`input`, [batch, channels, height, width] or without the batch, with the kernels of "
            "`weight`, [to, channels / groups, height, width], plus `bias`, [to].",
     .abi = described_as("conv2d"),
 };
 
 constinit Operator conv3d{
-    .schema_text = "conv3d(Tensor a, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] "
-                   "padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
+    .schema_text = "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], "
+                   "int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating | dtypes::complex,
     .decompose = decompose_conv3d,
     .uses = conv3d_uses,
     .tolerance = "accumulation",
-    .doc = "a, [batch, channels, depth, height, width] or without the batch, with the kernels of "
-           "`weight`, [to, channels / groups, depth, height, width], plus `bias`, [to].",
+    .doc = "`input`, [batch, channels, depth, height, width] or without the batch, with the "
+           "kernels of `weight`, [to, channels / groups, depth, height, width], plus `bias`, "
+           "[to].",
     .abi = described_as("conv3d"),
 };
 
 constinit Operator conv_transpose1d{
-    .schema_text = "conv_transpose1d(Tensor a, Tensor weight, Tensor? bias=None, int[] "
+    .schema_text = "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[] "
                    "stride=[1], int[] padding=[0], int[] output_padding=[0], int groups=1, int[] "
                    "dilation=[1]) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
@@ -200,14 +202,14 @@ constinit Operator conv_transpose1d{
     .decompose = decompose_conv_transpose1d,
     .uses = conv_transpose1d_uses,
     .tolerance = "accumulation",
-    .doc = "The transposed convolution of a, [batch, channels, length] or without the batch, with"
-           " `weight`, [channels, to / groups, length], plus `bias`, [to]. `output_padding` adds "
-           "to the result's end.",
+    .doc = "The transposed convolution of `input`, [batch, channels, length] or without the "
+           "batch, with `weight`, [channels, to / groups, length], plus `bias`, [to]. "
+           "`output_padding` adds to the result's end.",
     .abi = described_as("conv_transpose1d"),
 };
 
 constinit Operator conv_transpose2d{
-    .schema_text = "conv_transpose2d(Tensor a, Tensor weight, Tensor? bias=None, int[] "
+    .schema_text = "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[] "
                    "stride=[1], int[] padding=[0], int[] output_padding=[0], int groups=1, int[] "
                    "dilation=[1]) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
@@ -215,14 +217,14 @@ constinit Operator conv_transpose2d{
     .decompose = decompose_conv_transpose2d,
     .uses = conv_transpose2d_uses,
     .tolerance = "accumulation",
-    .doc = "The transposed convolution of a, [batch, channels, height, width] or without the "
-           "batch, with `weight`, [channels, to / groups, height, width], plus `bias`, [to]. "
+    .doc = "The transposed convolution of `input`, [batch, channels, height, width] or without "
+           "the batch, with `weight`, [channels, to / groups, height, width], plus `bias`, [to]. "
            "`output_padding` adds to the result's end.",
     .abi = described_as("conv_transpose2d"),
 };
 
 constinit Operator conv_transpose3d{
-    .schema_text = "conv_transpose3d(Tensor a, Tensor weight, Tensor? bias=None, int[] "
+    .schema_text = "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[] "
                    "stride=[1], int[] padding=[0], int[] output_padding=[0], int groups=1, int[] "
                    "dilation=[1]) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
@@ -230,94 +232,94 @@ constinit Operator conv_transpose3d{
     .decompose = decompose_conv_transpose3d,
     .uses = conv_transpose3d_uses,
     .tolerance = "accumulation",
-    .doc = "The transposed convolution of a, [batch, channels, depth, height, width] or without "
-           "the batch, with `weight`, [channels, to / groups, depth, height, width], plus `bias`,"
-           " [to]. `output_padding` adds to the result's end.",
+    .doc = "The transposed convolution of `input`, [batch, channels, depth, height, width] or "
+           "without the batch, with `weight`, [channels, to / groups, depth, height, width], plus"
+           " `bias`, [to]. `output_padding` adds to the result's end.",
     .abi = described_as("conv_transpose3d"),
 };
 
 }  // namespace ops
 
-Tensor convolution(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
                    IntList padding, IntList dilation, bool transposed, IntList output_padding,
                    std::int64_t groups) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(stride),
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(stride),
                      value_of(padding), value_of(dilation), value_of(transposed),
                      value_of(output_padding), value_of(groups)};
   return call_one(ops::convolution, args, 9);
 }
 
-const Tensor& convolution_out(const Tensor& out, const Tensor& a, const Tensor& weight,
+const Tensor& convolution_out(const Tensor& out, const Tensor& input, const Tensor& weight,
                               const Tensor& bias, IntList stride, IntList padding, IntList dilation,
                               bool transposed, IntList output_padding, std::int64_t groups) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(stride),
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(stride),
                      value_of(padding), value_of(dilation), value_of(transposed),
                      value_of(output_padding), value_of(groups)};
   call_one_into(ops::convolution, args, 9, out);
   return out;
 }
 
-Tensor convolution_backward_weight(const Tensor& grad_output, const Tensor& a, IntList weight_size,
-                                   IntList stride, IntList padding, IntList dilation,
-                                   std::int64_t groups) {
-  bp_value args[] = {value_of(grad_output), value_of(a), value_of(weight_size), value_of(stride),
-                     value_of(padding), value_of(dilation), value_of(groups)};
+Tensor convolution_backward_weight(const Tensor& grad_output, const Tensor& input,
+                                   IntList weight_size, IntList stride, IntList padding,
+                                   IntList dilation, std::int64_t groups) {
+  bp_value args[] = {value_of(grad_output), value_of(input), value_of(weight_size),
+                     value_of(stride), value_of(padding), value_of(dilation), value_of(groups)};
   return call_one(ops::convolution_backward_weight, args, 7);
 }
 
 const Tensor& convolution_backward_weight_out(const Tensor& out, const Tensor& grad_output,
-                                              const Tensor& a, IntList weight_size, IntList stride,
-                                              IntList padding, IntList dilation,
+                                              const Tensor& input, IntList weight_size,
+                                              IntList stride, IntList padding, IntList dilation,
                                               std::int64_t groups) {
-  bp_value args[] = {value_of(grad_output), value_of(a), value_of(weight_size), value_of(stride),
-                     value_of(padding), value_of(dilation), value_of(groups)};
+  bp_value args[] = {value_of(grad_output), value_of(input), value_of(weight_size),
+                     value_of(stride), value_of(padding), value_of(dilation), value_of(groups)};
   call_one_into(ops::convolution_backward_weight, args, 7, out);
   return out;
 }
 
-Tensor conv1d(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
               IntList padding, IntList dilation, std::int64_t groups) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(stride),
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(stride),
                      value_of(padding), value_of(dilation), value_of(groups)};
   return call_one(ops::conv1d, args, 7);
 }
 
-Tensor conv2d(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
               IntList padding, IntList dilation, std::int64_t groups) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(stride),
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(stride),
                      value_of(padding), value_of(dilation), value_of(groups)};
   return call_one(ops::conv2d, args, 7);
 }
 
-Tensor conv3d(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
               IntList padding, IntList dilation, std::int64_t groups) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(stride),
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(stride),
                      value_of(padding), value_of(dilation), value_of(groups)};
   return call_one(ops::conv3d, args, 7);
 }
 
-Tensor conv_transpose1d(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
-                        IntList padding, IntList output_padding, std::int64_t groups,
-                        IntList dilation) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(stride),
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntList stride, IntList padding, IntList output_padding,
+                        std::int64_t groups, IntList dilation) {
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(stride),
                      value_of(padding), value_of(output_padding), value_of(groups),
                      value_of(dilation)};
   return call_one(ops::conv_transpose1d, args, 8);
 }
 
-Tensor conv_transpose2d(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
-                        IntList padding, IntList output_padding, std::int64_t groups,
-                        IntList dilation) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(stride),
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntList stride, IntList padding, IntList output_padding,
+                        std::int64_t groups, IntList dilation) {
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(stride),
                      value_of(padding), value_of(output_padding), value_of(groups),
                      value_of(dilation)};
   return call_one(ops::conv_transpose2d, args, 8);
 }
 
-Tensor conv_transpose3d(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
-                        IntList padding, IntList output_padding, std::int64_t groups,
-                        IntList dilation) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(stride),
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntList stride, IntList padding, IntList output_padding,
+                        std::int64_t groups, IntList dilation) {
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(stride),
                      value_of(padding), value_of(output_padding), value_of(groups),
                      value_of(dilation)};
   return call_one(ops::conv_transpose3d, args, 8);

@@ -11,8 +11,8 @@
 namespace bp {
 namespace {
 
-Tensor bernoulli_by_parts(const Tensor& a, std::optional<double> p) {
-  return bernoulli_by_uniforms(a, p);
+Tensor bernoulli_by_parts(const Tensor& input, std::optional<double> p) {
+  return bernoulli_by_uniforms(input, p);
 }
 void decompose_bernoulli(const Call& call) {
   finish(call, bernoulli_by_parts(tensor_arg(call, 0), optional_real_arg(call, 1)));
@@ -20,8 +20,8 @@ void decompose_bernoulli(const Call& call) {
 constexpr const char* bernoulli_uses[] = {"rand", "cast", "lt", "ge", "le", "logical_and", "min",
                                           nullptr};
 
-Tensor multinomial_by_parts(const Tensor& a, std::int64_t num_samples, bool replacement) {
-  return multinomial_by_race(a, num_samples, replacement);
+Tensor multinomial_by_parts(const Tensor& input, std::int64_t num_samples, bool replacement) {
+  return multinomial_by_race(input, num_samples, replacement);
 }
 void decompose_multinomial(const Call& call) {
   finish(call, multinomial_by_parts(tensor_arg(call, 0), int_arg(call, 1), bool_arg(call, 2)));
@@ -44,29 +44,29 @@ constexpr const char* normal_uses[] = {"randn", "mul", "add", nullptr};
 namespace ops {
 
 constinit Operator bernoulli{
-    .schema_text = "bernoulli(Tensor a, float? p=None) -> Tensor",
+    .schema_text = "bernoulli(Tensor input, float? p=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .draws = Draws::always,
     .decompose = decompose_bernoulli,
     .uses = bernoulli_uses,
     .tolerance = "exact",
-    .doc = "1 with the probability that the element of a says, else 0. With `p`, that is "
-           "everyone's probability and a says the shape alone. Probabilities are numbers from 0 "
-           "to 1; to look at those of a it waits for the device, but not while a graph is "
-           "captured. No gradient goes through.",
+    .doc = "1 with the probability that the element of `input` says, else 0. With `p`, that is "
+           "everyone's probability and `input` says the shape alone. Probabilities are numbers "
+           "from 0 to 1; to look at those of `input` it waits for the device, but not while a "
+           "graph is captured. No gradient goes through.",
     .abi = described_as("bernoulli"),
 };
 
 constinit Operator multinomial{
-    .schema_text = "multinomial(Tensor a, int num_samples, bool replacement=False) -> Tensor",
+    .schema_text = "multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .draws = Draws::always,
     .decompose = decompose_multinomial,
     .uses = multinomial_uses,
     .tolerance = "exact",
-    .doc = "int64 indices into the last dimension of a, a vector or a matrix, drawn with "
+    .doc = "int64 indices into the last dimension of `input`, a vector or a matrix, drawn with "
            "probabilities in proportion to its elements, which are at least 0, finite, and not "
            "all 0. Without `replacement` no index comes twice in a row. Waits for the device.",
     .abi = described_as("multinomial"),
@@ -89,13 +89,13 @@ constinit Operator normal{
 
 }  // namespace ops
 
-Tensor bernoulli(const Tensor& a, std::optional<double> p) {
-  bp_value args[] = {value_of(a), value_of(p)};
+Tensor bernoulli(const Tensor& input, std::optional<double> p) {
+  bp_value args[] = {value_of(input), value_of(p)};
   return call_one(ops::bernoulli, args, 2);
 }
 
-Tensor multinomial(const Tensor& a, std::int64_t num_samples, bool replacement) {
-  bp_value args[] = {value_of(a), value_of(num_samples), value_of(replacement)};
+Tensor multinomial(const Tensor& input, std::int64_t num_samples, bool replacement) {
+  bp_value args[] = {value_of(input), value_of(num_samples), value_of(replacement)};
   return call_one(ops::multinomial, args, 3);
 }
 

@@ -38,9 +38,9 @@ void decompose_ones(const Call& call) {
 }
 constexpr const char* ones_uses[] = {"full", nullptr};
 
-Tensor empty_like_by_parts(const Tensor& a, std::optional<Dtype> dtype,
+Tensor empty_like_by_parts(const Tensor& input, std::optional<Dtype> dtype,
                            std::optional<Device> device) {
-  return empty_tensor(a.shape(), dtype.value_or(a.dtype()), device.value_or(a.device()));
+  return empty_tensor(input.shape(), dtype.value_or(input.dtype()), device.value_or(input.device()));
 }
 void decompose_empty_like(const Call& call) {
   finish(call, empty_like_by_parts(tensor_arg(call, 0), optional_dtype_arg(call, 1),
@@ -48,9 +48,9 @@ void decompose_empty_like(const Call& call) {
 }
 constexpr const char* empty_like_uses[] = {nullptr};
 
-Tensor zeros_like_by_parts(const Tensor& a, std::optional<Dtype> dtype,
+Tensor zeros_like_by_parts(const Tensor& input, std::optional<Dtype> dtype,
                            std::optional<Device> device) {
-  return full(a.shape(), 0, dtype.value_or(a.dtype()), device.value_or(a.device()));
+  return full(input.shape(), 0, dtype.value_or(input.dtype()), device.value_or(input.device()));
 }
 void decompose_zeros_like(const Call& call) {
   finish(call, zeros_like_by_parts(tensor_arg(call, 0), optional_dtype_arg(call, 1),
@@ -58,9 +58,9 @@ void decompose_zeros_like(const Call& call) {
 }
 constexpr const char* zeros_like_uses[] = {"full", nullptr};
 
-Tensor ones_like_by_parts(const Tensor& a, std::optional<Dtype> dtype,
+Tensor ones_like_by_parts(const Tensor& input, std::optional<Dtype> dtype,
                           std::optional<Device> device) {
-  return full(a.shape(), 1, dtype.value_or(a.dtype()), device.value_or(a.device()));
+  return full(input.shape(), 1, dtype.value_or(input.dtype()), device.value_or(input.device()));
 }
 void decompose_ones_like(const Call& call) {
   finish(call, ones_like_by_parts(tensor_arg(call, 0), optional_dtype_arg(call, 1),
@@ -68,9 +68,10 @@ void decompose_ones_like(const Call& call) {
 }
 constexpr const char* ones_like_uses[] = {"full", nullptr};
 
-Tensor full_like_by_parts(const Tensor& a, const Scalar& fill_value, std::optional<Dtype> dtype,
+Tensor full_like_by_parts(const Tensor& input, const Scalar& fill_value, std::optional<Dtype> dtype,
                           std::optional<Device> device) {
-  return full(a.shape(), fill_value, dtype.value_or(a.dtype()), device.value_or(a.device()));
+  return full(input.shape(), fill_value, dtype.value_or(input.dtype()),
+              device.value_or(input.device()));
 }
 void decompose_full_like(const Call& call) {
   finish(call, full_like_by_parts(tensor_arg(call, 0), scalar_arg(call, 1),
@@ -142,48 +143,48 @@ constinit Operator ones{
 };
 
 constinit Operator empty_like{
-    .schema_text = "empty_like(Tensor a, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    .schema_text = "empty_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::all,
     .decompose = decompose_empty_like,
     .uses = empty_like_uses,
     .tolerance = "shape",
-    .doc = "A tensor of a's shape whose values are not set. Dtype and device are those of a "
-           "unless given.",
+    .doc = "A tensor of `input`'s shape whose values are not set. Dtype and device are those of "
+           "`input` unless given.",
     .abi = described_as("empty_like"),
 };
 
 constinit Operator zeros_like{
-    .schema_text = "zeros_like(Tensor a, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    .schema_text = "zeros_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
     .decompose = decompose_zeros_like,
     .uses = zeros_like_uses,
     .tolerance = "exact",
-    .doc = "Zeros of a's shape. Dtype and device are those of a unless given.",
+    .doc = "Zeros of `input`'s shape. Dtype and device are those of `input` unless given.",
     .abi = described_as("zeros_like"),
 };
 
 constinit Operator ones_like{
-    .schema_text = "ones_like(Tensor a, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    .schema_text = "ones_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
     .decompose = decompose_ones_like,
     .uses = ones_like_uses,
     .tolerance = "exact",
-    .doc = "Ones of a's shape. Dtype and device are those of a unless given.",
+    .doc = "Ones of `input`'s shape. Dtype and device are those of `input` unless given.",
     .abi = described_as("ones_like"),
 };
 
 constinit Operator full_like{
-    .schema_text = "full_like(Tensor a, Scalar fill_value, *, Dtype? dtype=None, Device? "
+    .schema_text = "full_like(Tensor input, Scalar fill_value, *, Dtype? dtype=None, Device? "
                    "device=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
     .decompose = decompose_full_like,
     .uses = full_like_uses,
     .tolerance = "exact",
-    .doc = "One value in a's shape. Dtype and device are those of a unless given.",
+    .doc = "One value in `input`'s shape. Dtype and device are those of `input` unless given.",
     .abi = described_as("full_like"),
 };
 
@@ -216,24 +217,24 @@ Tensor ones(IntList size, std::optional<Dtype> dtype, std::optional<Device> devi
   return call_one(ops::ones, args, 3);
 }
 
-Tensor empty_like(const Tensor& a, std::optional<Dtype> dtype, std::optional<Device> device) {
-  bp_value args[] = {value_of(a), value_of(dtype), value_of(device)};
+Tensor empty_like(const Tensor& input, std::optional<Dtype> dtype, std::optional<Device> device) {
+  bp_value args[] = {value_of(input), value_of(dtype), value_of(device)};
   return call_one(ops::empty_like, args, 3);
 }
 
-Tensor zeros_like(const Tensor& a, std::optional<Dtype> dtype, std::optional<Device> device) {
-  bp_value args[] = {value_of(a), value_of(dtype), value_of(device)};
+Tensor zeros_like(const Tensor& input, std::optional<Dtype> dtype, std::optional<Device> device) {
+  bp_value args[] = {value_of(input), value_of(dtype), value_of(device)};
   return call_one(ops::zeros_like, args, 3);
 }
 
-Tensor ones_like(const Tensor& a, std::optional<Dtype> dtype, std::optional<Device> device) {
-  bp_value args[] = {value_of(a), value_of(dtype), value_of(device)};
+Tensor ones_like(const Tensor& input, std::optional<Dtype> dtype, std::optional<Device> device) {
+  bp_value args[] = {value_of(input), value_of(dtype), value_of(device)};
   return call_one(ops::ones_like, args, 3);
 }
 
-Tensor full_like(const Tensor& a, const Scalar& fill_value, std::optional<Dtype> dtype,
+Tensor full_like(const Tensor& input, const Scalar& fill_value, std::optional<Dtype> dtype,
                  std::optional<Device> device) {
-  bp_value args[] = {value_of(a), value_of(fill_value), value_of(dtype), value_of(device)};
+  bp_value args[] = {value_of(input), value_of(fill_value), value_of(dtype), value_of(device)};
   return call_one(ops::full_like, args, 4);
 }
 

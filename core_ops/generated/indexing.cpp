@@ -18,23 +18,23 @@ constexpr bp_expr_node scatter_add_nodes[] = {
     {BP_X_ADD, 0, 1, 0, 0},
 };
 
-// acc + a
+// acc + input
 constexpr bp_expr_node cumsum_nodes[] = {
     {BP_X_ACC, 0, 0, 0, 0},
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ADD, 0, 1, 0, 0},
 };
 
-Tensor index_select_by_parts(const Tensor& a, std::int64_t dim, const Tensor& index) {
-  return index_select_by_gather(a, dim, index);
+Tensor index_select_by_parts(const Tensor& input, std::int64_t dim, const Tensor& index) {
+  return index_select_by_gather(input, dim, index);
 }
 void decompose_index_select(const Call& call) {
   finish(call, index_select_by_parts(tensor_arg(call, 0), int_arg(call, 1), tensor_arg(call, 2)));
 }
 constexpr const char* index_select_uses[] = {"reshape", "expand", "gather", nullptr};
 
-Tensor one_hot_by_parts(const Tensor& a, std::int64_t num_classes) {
-  return one_hot_by_scatter(a, num_classes);
+Tensor one_hot_by_parts(const Tensor& input, std::int64_t num_classes) {
+  return one_hot_by_scatter(input, num_classes);
 }
 void decompose_one_hot(const Call& call) {
   finish(call, one_hot_by_parts(tensor_arg(call, 0), int_arg(call, 1)));
@@ -46,7 +46,7 @@ constexpr const char* one_hot_uses[] = {"full", "unsqueeze", "scatter_add", null
 namespace ops {
 
 constinit Operator gather{
-    .schema_text = "gather(Tensor a, int dim, Tensor index) -> Tensor",
+    .schema_text = "gather(Tensor input, int dim, Tensor index) -> Tensor",
     .kind = BP_KIND_GATHER,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::all,
@@ -54,13 +54,13 @@ constinit Operator gather{
     .infer = rules::gather,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The elements of a at `index` along `dim`; the result has index's shape. An index "
-           "outside of a is an error, at the latest when its stream is synchronized.",
+    .doc = "The elements of `input` at `index` along `dim`; the result has index's shape. An "
+           "index outside of `input` is an error, at the latest when its stream is synchronized.",
     .abi = described_as("gather"),
 };
 
 constinit Operator index_select{
-    .schema_text = "index_select(Tensor a, int dim, Tensor index) -> Tensor",
+    .schema_text = "index_select(Tensor input, int dim, Tensor index) -> Tensor",
     .kind = BP_KIND_GATHER,
     .dtypes = dtypes::all,
     .promoted = 0b1,
@@ -69,13 +69,13 @@ constinit Operator index_select{
     .uses = index_select_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The slices of a along `dim` that `index`, a vector, names. An index outside of a is "
-           "an error, at the latest when its stream is synchronized.",
+    .doc = "The slices of `input` along `dim` that `index`, a vector, names. An index outside of "
+           "`input` is an error, at the latest when its stream is synchronized.",
     .abi = described_as("index_select"),
 };
 
 constinit Operator scatter_add{
-    .schema_text = "scatter_add(Tensor a, int dim, Tensor index, Tensor src) -> Tensor",
+    .schema_text = "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
     .kind = BP_KIND_SCATTER,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::numeric,
@@ -85,13 +85,13 @@ constinit Operator scatter_add{
     .num_nodes = std::size(scatter_add_nodes),
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "A copy of a to which the elements of `src` are added at `index` along `dim`. An index"
-           " outside of a is an error, at the latest when its stream is synchronized.",
+    .doc = "A copy of `input` to which the elements of `src` are added at `index` along `dim`. An"
+           " index outside of `input` is an error, at the latest when its stream is synchronized.",
     .abi = described_as("scatter_add"),
 };
 
 constinit Operator one_hot{
-    .schema_text = "one_hot(Tensor a, int num_classes=-1) -> Tensor",
+    .schema_text = "one_hot(Tensor input, int num_classes=-1) -> Tensor",
     .kind = BP_KIND_SCATTER,
     .dtypes = set_of(i32, i64),
     .promoted = 0b1,
@@ -99,13 +99,13 @@ constinit Operator one_hot{
     .decompose = decompose_one_hot,
     .uses = one_hot_uses,
     .tolerance = "exact",
-    .doc = "int64 zeros with a 1 at the class that a, a tensor of int64 or int32, names, along a "
-           "new last dimension of size `num_classes` (-1, the largest class plus 1).",
+    .doc = "int64 zeros with a 1 at the class that `input`, a tensor of int64 or int32, names, "
+           "along a new last dimension of size `num_classes` (-1, the largest class plus 1).",
     .abi = described_as("one_hot"),
 };
 
 constinit Operator nonzero{
-    .schema_text = "nonzero(Tensor a) -> Tensor",
+    .schema_text = "nonzero(Tensor input) -> Tensor",
     .kind = BP_KIND_GATHER,
     .flags = BP_OP_PRIMITIVE | BP_OP_SHAPE_DATA,
     .dtypes = dtypes::computed,
@@ -118,7 +118,7 @@ constinit Operator nonzero{
 };
 
 constinit Operator cumsum{
-    .schema_text = "cumsum(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor",
+    .schema_text = "cumsum(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
     .kind = BP_KIND_SCAN,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::numeric,
@@ -134,8 +134,8 @@ constinit Operator cumsum{
 };
 
 constinit Operator sort{
-    .schema_text = "sort(Tensor a, int dim=-1, bool descending=False, *, bool stable=True) -> "
-                   "(Tensor values, Tensor indices)",
+    .schema_text = "sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=True) ->"
+                   " (Tensor values, Tensor indices)",
     .kind = BP_KIND_SORT,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real | set_of(boolean),
@@ -150,80 +150,80 @@ constinit Operator sort{
 
 }  // namespace ops
 
-Tensor gather(const Tensor& a, std::int64_t dim, const Tensor& index) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index)};
+Tensor gather(const Tensor& input, std::int64_t dim, const Tensor& index) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index)};
   return call_one(ops::gather, args, 3);
 }
 
-const Tensor& gather_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+const Tensor& gather_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                          const Tensor& index) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index)};
   call_one_into(ops::gather, args, 3, out);
   return out;
 }
 
-Tensor index_select(const Tensor& a, std::int64_t dim, const Tensor& index) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index)};
+Tensor index_select(const Tensor& input, std::int64_t dim, const Tensor& index) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index)};
   return call_one(ops::index_select, args, 3);
 }
 
-const Tensor& index_select_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+const Tensor& index_select_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                const Tensor& index) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index)};
   call_one_into(ops::index_select, args, 3, out);
   return out;
 }
 
-Tensor scatter_add(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& src) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index), value_of(src)};
+Tensor scatter_add(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& src) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index), value_of(src)};
   return call_one(ops::scatter_add, args, 4);
 }
 
-const Tensor& scatter_add_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+const Tensor& scatter_add_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                               const Tensor& index, const Tensor& src) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index), value_of(src)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index), value_of(src)};
   call_one_into(ops::scatter_add, args, 4, out);
   return out;
 }
 
-Tensor one_hot(const Tensor& a, std::int64_t num_classes) {
-  bp_value args[] = {value_of(a), value_of(num_classes)};
+Tensor one_hot(const Tensor& input, std::int64_t num_classes) {
+  bp_value args[] = {value_of(input), value_of(num_classes)};
   return call_one(ops::one_hot, args, 2);
 }
 
-const Tensor& one_hot_out(const Tensor& out, const Tensor& a, std::int64_t num_classes) {
-  bp_value args[] = {value_of(a), value_of(num_classes)};
+const Tensor& one_hot_out(const Tensor& out, const Tensor& input, std::int64_t num_classes) {
+  bp_value args[] = {value_of(input), value_of(num_classes)};
   call_one_into(ops::one_hot, args, 2, out);
   return out;
 }
 
-Tensor nonzero(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor nonzero(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_one(ops::nonzero, args, 1);
 }
 
-Tensor cumsum(const Tensor& a, std::int64_t dim, std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(dtype)};
+Tensor cumsum(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
   return call_one(ops::cumsum, args, 3);
 }
 
-const Tensor& cumsum_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+const Tensor& cumsum_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                          std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(dtype)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
   call_one_into(ops::cumsum, args, 3, out);
   return out;
 }
 
-SortResult sort(const Tensor& a, std::int64_t dim, bool descending, bool stable) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(descending), value_of(stable)};
+SortResult sort(const Tensor& input, std::int64_t dim, bool descending, bool stable) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(descending), value_of(stable)};
   Tensor results[2];
   dispatch(Call{ops::sort, args, 4, results, 2});
   return {std::move(results[0]), std::move(results[1])};
 }
 
-void sort_out(const Tensor& values, const Tensor& indices, const Tensor& a, std::int64_t dim,
+void sort_out(const Tensor& values, const Tensor& indices, const Tensor& input, std::int64_t dim,
               bool descending, bool stable) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(descending), value_of(stable)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(descending), value_of(stable)};
   Tensor results[] = {values, indices};
   call_many_into(ops::sort, args, 4, results, 2);
 }

@@ -11,9 +11,9 @@
 namespace bp {
 namespace {
 
-Tensor addmm_by_parts(const Tensor& a, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
-                      const Scalar& alpha) {
-  return added_product({"addmm", "mat1", "mat2", 2}, a, mat1, mat2, beta, alpha);
+Tensor addmm_by_parts(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
+                      const Scalar& beta, const Scalar& alpha) {
+  return added_product({"addmm", "mat1", "mat2", 2}, input, mat1, mat2, beta, alpha);
 }
 void decompose_addmm(const Call& call) {
   finish(call, addmm_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
@@ -21,9 +21,9 @@ void decompose_addmm(const Call& call) {
 }
 constexpr const char* addmm_uses[] = {"matmul", "mul", "add", "expand", nullptr};
 
-Tensor baddbmm_by_parts(const Tensor& a, const Tensor& batch1, const Tensor& batch2,
+Tensor baddbmm_by_parts(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
                         const Scalar& beta, const Scalar& alpha) {
-  return added_product({"baddbmm", "batch1", "batch2", 3}, a, batch1, batch2, beta, alpha);
+  return added_product({"baddbmm", "batch1", "batch2", 3}, input, batch1, batch2, beta, alpha);
 }
 void decompose_baddbmm(const Call& call) {
   finish(call, baddbmm_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
@@ -31,8 +31,8 @@ void decompose_baddbmm(const Call& call) {
 }
 constexpr const char* baddbmm_uses[] = {"matmul", "mul", "add", "expand", nullptr};
 
-Tensor linear_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias) {
-  return linear_by_matmul(a, weight, bias);
+Tensor linear_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  return linear_by_matmul(input, weight, bias);
 }
 void decompose_linear(const Call& call) {
   finish(call, linear_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2)));
@@ -53,40 +53,40 @@ constexpr const char* einsum_uses[] = {"diagonal", "squeeze", "sum", "permute", 
 namespace ops {
 
 constinit Operator addmm{
-    .schema_text = "addmm(Tensor a, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
-                   "-> Tensor",
+    .schema_text = "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
+                   "alpha=1) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::numeric,
     .decompose = decompose_addmm,
     .uses = addmm_uses,
     .tolerance = "accumulation",
-    .doc = "beta * a + alpha * (mat1 by mat2), of matrices; a broadcasts to the product's shape, "
-           "and is not looked at if `beta` is 0.",
+    .doc = "beta * input + alpha * (mat1 by mat2), of matrices; `input` broadcasts to the "
+           "product's shape, and is not looked at if `beta` is 0.",
     .abi = described_as("addmm"),
 };
 
 constinit Operator baddbmm{
-    .schema_text = "baddbmm(Tensor a, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+    .schema_text = "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
                    "alpha=1) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::numeric,
     .decompose = decompose_baddbmm,
     .uses = baddbmm_uses,
     .tolerance = "accumulation",
-    .doc = "beta * a + alpha * (batch1 by batch2), of batches of matrices; a broadcasts to the "
-           "product's shape, and is not looked at if `beta` is 0.",
+    .doc = "beta * input + alpha * (batch1 by batch2), of batches of matrices; `input` broadcasts"
+           " to the product's shape, and is not looked at if `beta` is 0.",
     .abi = described_as("baddbmm"),
 };
 
 constinit Operator linear{
-    .schema_text = "linear(Tensor a, Tensor weight, Tensor? bias=None) -> Tensor",
+    .schema_text = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::numeric,
     .decompose = decompose_linear,
     .uses = linear_uses,
     .tolerance = "accumulation",
-    .doc = "a by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., out], "
-           "by a vector of `in` gives [...].",
+    .doc = "`input` by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., "
+           "out], by a vector of `in` gives [...].",
     .abi = described_as("linear"),
 };
 
@@ -106,21 +106,22 @@ constinit Operator einsum{
 
 }  // namespace ops
 
-Tensor addmm(const Tensor& a, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
              const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(mat1), value_of(mat2), value_of(beta), value_of(alpha)};
+  bp_value args[] = {value_of(input), value_of(mat1), value_of(mat2), value_of(beta),
+                     value_of(alpha)};
   return call_one(ops::addmm, args, 5);
 }
 
-Tensor baddbmm(const Tensor& a, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(batch1), value_of(batch2), value_of(beta),
+  bp_value args[] = {value_of(input), value_of(batch1), value_of(batch2), value_of(beta),
                      value_of(alpha)};
   return call_one(ops::baddbmm, args, 5);
 }
 
-Tensor linear(const Tensor& a, const Tensor& weight, const Tensor& bias) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias)};
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias)};
   return call_one(ops::linear, args, 3);
 }
 

@@ -11,8 +11,8 @@
 namespace bp {
 namespace {
 
-Tensor matmul_by_parts(const Tensor& a, const Tensor& b) {
-  return matmul_by_bmm(a, b);
+Tensor matmul_by_parts(const Tensor& input, const Tensor& other) {
+  return matmul_by_bmm(input, other);
 }
 void decompose_matmul(const Call& call) {
   finish(call, matmul_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
@@ -24,7 +24,7 @@ constexpr const char* matmul_uses[] = {"reshape", "expand", "bmm", nullptr};
 namespace ops {
 
 constinit Operator matmul{
-    .schema_text = "matmul(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "matmul(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_MATMUL,
     .dtypes = dtypes::numeric,
     .promoted = 0b11,
@@ -39,7 +39,7 @@ constinit Operator matmul{
 };
 
 constinit Operator bmm{
-    .schema_text = "bmm(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "bmm(Tensor input, Tensor mat2) -> Tensor",
     .kind = BP_KIND_MATMUL,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::numeric,
@@ -53,13 +53,13 @@ constinit Operator bmm{
 
 }  // namespace ops
 
-Tensor bmm(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor bmm(const Tensor& input, const Tensor& mat2) {
+  bp_value args[] = {value_of(input), value_of(mat2)};
   return call_one(ops::bmm, args, 2);
 }
 
-const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& bmm_out(const Tensor& out, const Tensor& input, const Tensor& mat2) {
+  bp_value args[] = {value_of(input), value_of(mat2)};
   call_one_into(ops::bmm, args, 2, out);
   return out;
 }

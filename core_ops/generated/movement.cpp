@@ -13,20 +13,20 @@ namespace bp {
 namespace ops {
 
 constinit Operator copy{
-    .schema_text = "copy(Tensor a) -> Tensor",
+    .schema_text = "copy(Tensor input) -> Tensor",
     .kind = BP_KIND_COPY,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::all,
     .infer = rules::copy,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The same values in memory of their own, in the order of a if it is dense, else row-"
-           "major.",
+    .doc = "The same values in memory of their own, in the order of `input` if it is dense, else "
+           "row-major.",
     .abi = described_as("copy"),
 };
 
 constinit Operator cast{
-    .schema_text = "cast(Tensor a, Dtype dtype) -> Tensor",
+    .schema_text = "cast(Tensor input, Dtype dtype) -> Tensor",
     .kind = BP_KIND_COPY,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::all,
@@ -54,13 +54,13 @@ constinit Operator cat{
 
 }  // namespace ops
 
-Tensor copy(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor copy(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_one(ops::copy, args, 1);
 }
 
-Tensor cast(const Tensor& a, Dtype dtype) {
-  bp_value args[] = {value_of(a), value_of(dtype)};
+Tensor cast(const Tensor& input, Dtype dtype) {
+  bp_value args[] = {value_of(input), value_of(dtype)};
   return call_one(ops::cast, args, 2);
 }
 

@@ -11,9 +11,9 @@
 namespace bp {
 namespace {
 
-Tensor layer_norm_by_parts(const Tensor& a, IntList normalized_shape, const Tensor& weight,
+Tensor layer_norm_by_parts(const Tensor& input, IntList normalized_shape, const Tensor& weight,
                            const Tensor& bias, double eps) {
-  return native_layer_norm(a, normalized_shape, weight, bias, eps).result;
+  return native_layer_norm(input, normalized_shape, weight, bias, eps).result;
 }
 void decompose_layer_norm(const Call& call) {
   finish(call, layer_norm_by_parts(tensor_arg(call, 0), list_arg(call, 1), tensor_arg(call, 2),
@@ -21,10 +21,10 @@ void decompose_layer_norm(const Call& call) {
 }
 constexpr const char* layer_norm_uses[] = {"native_layer_norm", nullptr};
 
-NativeLayerNormResult native_layer_norm_by_parts(const Tensor& a, IntList normalized_shape,
+NativeLayerNormResult native_layer_norm_by_parts(const Tensor& input, IntList normalized_shape,
                                                  const Tensor& weight, const Tensor& bias,
                                                  double eps) {
-  return layer_norm_by_moments(a, normalized_shape, weight, bias, eps);
+  return layer_norm_by_moments(input, normalized_shape, weight, bias, eps);
 }
 void decompose_native_layer_norm(const Call& call) {
   NativeLayerNormResult parts = native_layer_norm_by_parts(tensor_arg(call, 0), list_arg(call, 1),
@@ -36,9 +36,9 @@ void decompose_native_layer_norm(const Call& call) {
 constexpr const char* native_layer_norm_uses[] = {"copy", "cast", "mean", "sub", "square", "add",
                                                   "rsqrt", "mul", nullptr};
 
-Tensor rms_norm_by_parts(const Tensor& a, IntList normalized_shape, const Tensor& weight,
+Tensor rms_norm_by_parts(const Tensor& input, IntList normalized_shape, const Tensor& weight,
                          std::optional<double> eps) {
-  return native_rms_norm(a, normalized_shape, weight, eps ? *eps : smallest_step(a)).result;
+  return native_rms_norm(input, normalized_shape, weight, eps ? *eps : smallest_step(input)).result;
 }
 void decompose_rms_norm(const Call& call) {
   finish(call, rms_norm_by_parts(tensor_arg(call, 0), list_arg(call, 1), tensor_arg(call, 2),
@@ -46,9 +46,9 @@ void decompose_rms_norm(const Call& call) {
 }
 constexpr const char* rms_norm_uses[] = {"native_rms_norm", nullptr};
 
-NativeRmsNormResult native_rms_norm_by_parts(const Tensor& a, IntList normalized_shape,
+NativeRmsNormResult native_rms_norm_by_parts(const Tensor& input, IntList normalized_shape,
                                              const Tensor& weight, double eps) {
-  return rms_norm_by_moments(a, normalized_shape, weight, eps);
+  return rms_norm_by_moments(input, normalized_shape, weight, eps);
 }
 void decompose_native_rms_norm(const Call& call) {
   NativeRmsNormResult parts = native_rms_norm_by_parts(tensor_arg(call, 0), list_arg(call, 1),
@@ -59,9 +59,9 @@ void decompose_native_rms_norm(const Call& call) {
 constexpr const char* native_rms_norm_uses[] = {"copy", "cast", "mean", "square", "add", "rsqrt",
                                                 "mul", nullptr};
 
-Tensor norm_backward_by_parts(const Tensor& grad, const Tensor& a, IntList normalized_shape,
+Tensor norm_backward_by_parts(const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
                               const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
-  return norm_backward_by_means(grad, a, normalized_shape, mean, rstd, weight);
+  return norm_backward_by_means(grad_out, input, normalized_shape, mean, rstd, weight);
 }
 void decompose_norm_backward(const Call& call) {
   finish(call, norm_backward_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), list_arg(call, 2),
@@ -70,9 +70,10 @@ void decompose_norm_backward(const Call& call) {
 }
 constexpr const char* norm_backward_uses[] = {"copy", "cast", "mean", "sub", "mul", nullptr};
 
-Tensor norm_weight_backward_by_parts(const Tensor& grad, const Tensor& a, IntList normalized_shape,
-                                     const Tensor& mean, const Tensor& rstd) {
-  return norm_weight_backward_by_sum(grad, a, normalized_shape, mean, rstd);
+Tensor norm_weight_backward_by_parts(const Tensor& grad_out, const Tensor& input,
+                                     IntList normalized_shape, const Tensor& mean,
+                                     const Tensor& rstd) {
+  return norm_weight_backward_by_sum(grad_out, input, normalized_shape, mean, rstd);
 }
 void decompose_norm_weight_backward(const Call& call) {
   finish(call, norm_weight_backward_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
@@ -82,24 +83,24 @@ void decompose_norm_weight_backward(const Call& call) {
 constexpr const char* norm_weight_backward_uses[] = {"copy", "cast", "sub", "mul", "sum", "reshape",
                                                      nullptr};
 
-NormGradientsResult norm_gradients_by_parts(const Tensor& grad, const Tensor& a,
+NormGradientsResult norm_gradients_by_parts(const Tensor& grad_out, const Tensor& input,
                                             IntList normalized_shape, const Tensor& mean,
                                             const Tensor& rstd, const Tensor& weight) {
-  return norm_gradients_one_by_one(grad, a, normalized_shape, mean, rstd, weight);
+  return norm_gradients_one_by_one(grad_out, input, normalized_shape, mean, rstd, weight);
 }
 void decompose_norm_gradients(const Call& call) {
   NormGradientsResult parts = norm_gradients_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
                                                       list_arg(call, 2), tensor_arg(call, 3),
                                                       tensor_arg(call, 4), tensor_arg(call, 5));
-  Tensor results[] = {std::move(parts.grad_a), std::move(parts.grad_weight), std::move(parts.grad_bias)};
+  Tensor results[] = {std::move(parts.grad_input), std::move(parts.grad_weight), std::move(parts.grad_bias)};
   finish(call, results);
 }
 constexpr const char* norm_gradients_uses[] = {"copy", "norm_backward", "norm_weight_backward",
                                                "sum", "empty", nullptr};
 
-Tensor group_norm_by_parts(const Tensor& a, std::int64_t num_groups, const Tensor& weight,
+Tensor group_norm_by_parts(const Tensor& input, std::int64_t num_groups, const Tensor& weight,
                            const Tensor& bias, double eps) {
-  return group_norm_by_rows(a, num_groups, weight, bias, eps);
+  return group_norm_by_rows(input, num_groups, weight, bias, eps);
 }
 void decompose_group_norm(const Call& call) {
   finish(call, group_norm_by_parts(tensor_arg(call, 0), int_arg(call, 1), tensor_arg(call, 2),
@@ -107,10 +108,11 @@ void decompose_group_norm(const Call& call) {
 }
 constexpr const char* group_norm_uses[] = {"reshape", "native_layer_norm", "mul", "add", nullptr};
 
-Tensor batch_norm_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor batch_norm_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
                            const Tensor& running_mean, const Tensor& running_var, bool training,
                            double momentum, double eps) {
-  return batch_norm_by_moments(a, weight, bias, running_mean, running_var, training, momentum, eps);
+  return batch_norm_by_moments(input, weight, bias, running_mean, running_var, training, momentum,
+                               eps);
 }
 void decompose_batch_norm(const Call& call) {
   finish(call, batch_norm_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
@@ -120,9 +122,9 @@ void decompose_batch_norm(const Call& call) {
 constexpr const char* batch_norm_uses[] = {"native_batch_norm", "reshape", "cast", "rsqrt", "mul",
                                            "neg", "add", nullptr};
 
-NativeBatchNormResult native_batch_norm_by_parts(const Tensor& a, const Tensor& weight,
+NativeBatchNormResult native_batch_norm_by_parts(const Tensor& input, const Tensor& weight,
                                                  const Tensor& bias, double eps) {
-  return native_batch_norm_by_moments(a, weight, bias, eps);
+  return native_batch_norm_by_moments(input, weight, bias, eps);
 }
 void decompose_native_batch_norm(const Call& call) {
   NativeBatchNormResult parts = native_batch_norm_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
@@ -133,10 +135,10 @@ void decompose_native_batch_norm(const Call& call) {
 constexpr const char* native_batch_norm_uses[] = {"cast", "mean", "sub", "square", "add", "rsqrt",
                                                   "mul", "reshape", nullptr};
 
-BatchNormBackwardResult batch_norm_backward_by_parts(const Tensor& grad, const Tensor& a,
+BatchNormBackwardResult batch_norm_backward_by_parts(const Tensor& grad_out, const Tensor& input,
                                                      const Tensor& weight, const Tensor& mean,
                                                      const Tensor& variance, double eps) {
-  return batch_norm_backward_by_sums(grad, a, weight, mean, variance, eps);
+  return batch_norm_backward_by_sums(grad_out, input, weight, mean, variance, eps);
 }
 void decompose_batch_norm_backward(const Call& call) {
   BatchNormBackwardResult parts = batch_norm_backward_by_parts(tensor_arg(call, 0),
@@ -145,16 +147,16 @@ void decompose_batch_norm_backward(const Call& call) {
                                                                tensor_arg(call, 3),
                                                                tensor_arg(call, 4),
                                                                real_arg(call, 5));
-  Tensor results[] = {std::move(parts.grad_a), std::move(parts.grad_weight), std::move(parts.grad_bias)};
+  Tensor results[] = {std::move(parts.grad_input), std::move(parts.grad_weight), std::move(parts.grad_bias)};
   finish(call, results);
 }
 constexpr const char* batch_norm_backward_uses[] = {"cast", "sub", "mul", "sum", "add", "rsqrt",
                                                     "div", "reshape", nullptr};
 
-Tensor instance_norm_by_parts(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor instance_norm_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
                               const Tensor& running_mean, const Tensor& running_var,
                               bool use_input_stats, double momentum, double eps) {
-  return instance_norm_by_groups(a, weight, bias, running_mean, running_var, use_input_stats,
+  return instance_norm_by_groups(input, weight, bias, running_mean, running_var, use_input_stats,
                                  momentum, eps);
 }
 void decompose_instance_norm(const Call& call) {
@@ -170,21 +172,21 @@ constexpr const char* instance_norm_uses[] = {"group_norm", "mean", "sub", "squa
 namespace ops {
 
 constinit Operator layer_norm{
-    .schema_text = "layer_norm(Tensor a, int[] normalized_shape, Tensor? weight=None, Tensor? "
-                   "bias=None, float eps=1e-05) -> Tensor",
+    .schema_text = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor?"
+                   " bias=None, float eps=1e-05) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_layer_norm,
     .uses = layer_norm_uses,
     .tolerance = "accumulation",
-    .doc = "(a - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the "
-           "last dimensions, whose sizes are `normalized_shape`, as are those of `weight` and "
-           "`bias`.",
+    .doc = "(input - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over "
+           "the last dimensions, whose sizes are `normalized_shape`, as are those of `weight` and"
+           " `bias`.",
     .abi = described_as("layer_norm"),
 };
 
 constinit Operator native_layer_norm{
-    .schema_text = "native_layer_norm(Tensor a, int[] normalized_shape, Tensor? weight=None, "
+    .schema_text = "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
                    "Tensor? bias=None, float eps=1e-05) -> (Tensor result, Tensor mean, Tensor "
                    "rstd)",
     .kind = BP_KIND_REDUCTION,
@@ -200,22 +202,22 @@ constinit Operator native_layer_norm{
 };
 
 constinit Operator rms_norm{
-    .schema_text = "rms_norm(Tensor a, int[] normalized_shape, Tensor? weight=None, float? "
+    .schema_text = "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? "
                    "eps=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_rms_norm,
     .uses = rms_norm_uses,
     .tolerance = "accumulation",
-    .doc = "a / sqrt(mean of a * a + eps) * weight, with the mean over the last dimensions, whose"
-           " sizes are `normalized_shape`, as are those of `weight`. Without `eps`, the distance "
-           "from 1 to the next number.",
+    .doc = "input / sqrt(mean of input * input + eps) * weight, with the mean over the last "
+           "dimensions, whose sizes are `normalized_shape`, as are those of `weight`. Without "
+           "`eps`, the distance from 1 to the next number.",
     .abi = described_as("rms_norm"),
 };
 
 constinit Operator native_rms_norm{
-    .schema_text = "native_rms_norm(Tensor a, int[] normalized_shape, Tensor? weight, float eps) "
-                   "-> (Tensor result, Tensor rstd)",
+    .schema_text = "native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float "
+                   "eps) -> (Tensor result, Tensor rstd)",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .infer = rules::rms_norm,
@@ -223,27 +225,28 @@ constinit Operator native_rms_norm{
     .uses = native_rms_norm_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "rms_norm, and with it 1 / sqrt(mean of a * a + eps), whose normalized dimensions have"
-           " size 1.",
+    .doc = "rms_norm, and with it 1 / sqrt(mean of input * input + eps), whose normalized "
+           "dimensions have size 1.",
     .abi = described_as("native_rms_norm"),
 };
 
 constinit Operator norm_backward{
-    .schema_text = "norm_backward(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, "
-                   "Tensor rstd, Tensor? weight=None) -> Tensor",
+    .schema_text = "norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? "
+                   "mean, Tensor rstd, Tensor? weight=None) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .infer = rules::norm_backward,
     .decompose = decompose_norm_backward,
     .uses = norm_backward_uses,
     .tolerance = "accumulation",
-    .doc = "The gradient of native_layer_norm by a, or without `mean`, that of native_rms_norm.",
+    .doc = "The gradient of native_layer_norm by `input`, or without `mean`, that of "
+           "native_rms_norm.",
     .abi = described_as("norm_backward"),
 };
 
 constinit Operator norm_weight_backward{
-    .schema_text = "norm_weight_backward(Tensor grad, Tensor a, int[] normalized_shape, Tensor? "
-                   "mean, Tensor rstd) -> Tensor",
+    .schema_text = "norm_weight_backward(Tensor grad_out, Tensor input, int[] normalized_shape, "
+                   "Tensor? mean, Tensor rstd) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .infer = rules::norm_weight_backward,
@@ -256,9 +259,9 @@ constinit Operator norm_weight_backward{
 };
 
 constinit Operator norm_gradients{
-    .schema_text = "norm_gradients(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, "
-                   "Tensor rstd, Tensor? weight=None) -> (Tensor grad_a, Tensor grad_weight, "
-                   "Tensor grad_bias)",
+    .schema_text = "norm_gradients(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor?"
+                   " mean, Tensor rstd, Tensor? weight=None) -> (Tensor grad_input, Tensor "
+                   "grad_weight, Tensor grad_bias)",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .infer = rules::norm_gradients,
@@ -266,27 +269,27 @@ constinit Operator norm_gradients{
     .uses = norm_gradients_uses,
     .tolerance = "accumulation",
     .doc = "The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, "
-           "where `grad_bias` is empty. A device can find all of them while it reads `grad` and "
-           "`a` once.",
+           "where `grad_bias` is empty. A device can find all of them while it reads `grad_out` "
+           "and `input` once.",
     .abi = described_as("norm_gradients"),
 };
 
 constinit Operator group_norm{
-    .schema_text = "group_norm(Tensor a, int num_groups, Tensor? weight=None, Tensor? bias=None, "
-                   "float eps=1e-05) -> Tensor",
+    .schema_text = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? "
+                   "bias=None, float eps=1e-05) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_group_norm,
     .uses = group_norm_uses,
     .tolerance = "accumulation",
-    .doc = "(a - mean) / sqrt(variance + eps) of a, [n, channels, ...], with mean and variance "
-           "over each group of neighbouring channels; then times `weight` and plus `bias`, which "
-           "have a number for each channel.",
+    .doc = "(input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and "
+           "variance over each group of neighbouring channels; then times `weight` and plus "
+           "`bias`, which have a number for each channel.",
     .abi = described_as("group_norm"),
 };
 
 constinit Operator batch_norm{
-    .schema_text = "batch_norm(Tensor a, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+    .schema_text = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
                    "Tensor? running_var, bool training, float momentum, float eps) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
@@ -294,15 +297,15 @@ constinit Operator batch_norm{
     .decompose = decompose_batch_norm,
     .uses = batch_norm_uses,
     .tolerance = "accumulation",
-    .doc = "(a - mean) / sqrt(variance + eps) of a, [n, channels, ...], for each channel; then "
-           "times `weight` and plus `bias`. In training with the batch's own mean and variance, "
-           "of which the running ones take over the part `momentum`, in place (the variance as an"
-           " unbiased one); otherwise with the running ones.",
+    .doc = "(input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each "
+           "channel; then times `weight` and plus `bias`. In training with the batch's own mean "
+           "and variance, of which the running ones take over the part `momentum`, in place (the "
+           "variance as an unbiased one); otherwise with the running ones.",
     .abi = described_as("batch_norm"),
 };
 
 constinit Operator native_batch_norm{
-    .schema_text = "native_batch_norm(Tensor a, Tensor? weight, Tensor? bias, float eps) -> "
+    .schema_text = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> "
                    "(Tensor result, Tensor mean, Tensor variance)",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
@@ -317,9 +320,9 @@ constinit Operator native_batch_norm{
 };
 
 constinit Operator batch_norm_backward{
-    .schema_text = "batch_norm_backward(Tensor grad, Tensor a, Tensor? weight, Tensor mean, "
-                   "Tensor variance, float eps) -> (Tensor grad_a, Tensor grad_weight, Tensor "
-                   "grad_bias)",
+    .schema_text = "batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor "
+                   "mean, Tensor variance, float eps) -> (Tensor grad_input, Tensor grad_weight, "
+                   "Tensor grad_bias)",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .infer = rules::batch_norm_backward,
@@ -331,7 +334,7 @@ constinit Operator batch_norm_backward{
 };
 
 constinit Operator instance_norm{
-    .schema_text = "instance_norm(Tensor a, Tensor? weight=None, Tensor? bias=None, Tensor? "
+    .schema_text = "instance_norm(Tensor input, Tensor? weight=None, Tensor? bias=None, Tensor? "
                    "running_mean=None, Tensor? running_var=None, bool use_input_stats=True, float"
                    " momentum=0.1, float eps=1e-05) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
@@ -348,16 +351,16 @@ constinit Operator instance_norm{
 
 }  // namespace ops
 
-Tensor layer_norm(const Tensor& a, IntList normalized_shape, const Tensor& weight,
+Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps) {
-  bp_value args[] = {value_of(a), value_of(normalized_shape), value_of(weight), value_of(bias),
+  bp_value args[] = {value_of(input), value_of(normalized_shape), value_of(weight), value_of(bias),
                      value_of(eps)};
   return call_one(ops::layer_norm, args, 5);
 }
 
-NativeLayerNormResult native_layer_norm(const Tensor& a, IntList normalized_shape,
+NativeLayerNormResult native_layer_norm(const Tensor& input, IntList normalized_shape,
                                         const Tensor& weight, const Tensor& bias, double eps) {
-  bp_value args[] = {value_of(a), value_of(normalized_shape), value_of(weight), value_of(bias),
+  bp_value args[] = {value_of(input), value_of(normalized_shape), value_of(weight), value_of(bias),
                      value_of(eps)};
   Tensor results[3];
   dispatch(Call{ops::native_layer_norm, args, 5, results, 3});
@@ -365,139 +368,142 @@ NativeLayerNormResult native_layer_norm(const Tensor& a, IntList normalized_shap
 }
 
 void native_layer_norm_out(const Tensor& result, const Tensor& mean, const Tensor& rstd,
-                           const Tensor& a, IntList normalized_shape, const Tensor& weight,
+                           const Tensor& input, IntList normalized_shape, const Tensor& weight,
                            const Tensor& bias, double eps) {
-  bp_value args[] = {value_of(a), value_of(normalized_shape), value_of(weight), value_of(bias),
+  bp_value args[] = {value_of(input), value_of(normalized_shape), value_of(weight), value_of(bias),
                      value_of(eps)};
   Tensor results[] = {result, mean, rstd};
   call_many_into(ops::native_layer_norm, args, 5, results, 3);
 }
 
-Tensor rms_norm(const Tensor& a, IntList normalized_shape, const Tensor& weight,
+Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight,
                 std::optional<double> eps) {
-  bp_value args[] = {value_of(a), value_of(normalized_shape), value_of(weight), value_of(eps)};
+  bp_value args[] = {value_of(input), value_of(normalized_shape), value_of(weight), value_of(eps)};
   return call_one(ops::rms_norm, args, 4);
 }
 
-NativeRmsNormResult native_rms_norm(const Tensor& a, IntList normalized_shape, const Tensor& weight,
-                                    double eps) {
-  bp_value args[] = {value_of(a), value_of(normalized_shape), value_of(weight), value_of(eps)};
+NativeRmsNormResult native_rms_norm(const Tensor& input, IntList normalized_shape,
+                                    const Tensor& weight, double eps) {
+  bp_value args[] = {value_of(input), value_of(normalized_shape), value_of(weight), value_of(eps)};
   Tensor results[2];
   dispatch(Call{ops::native_rms_norm, args, 4, results, 2});
   return {std::move(results[0]), std::move(results[1])};
 }
 
-void native_rms_norm_out(const Tensor& result, const Tensor& rstd, const Tensor& a,
+void native_rms_norm_out(const Tensor& result, const Tensor& rstd, const Tensor& input,
                          IntList normalized_shape, const Tensor& weight, double eps) {
-  bp_value args[] = {value_of(a), value_of(normalized_shape), value_of(weight), value_of(eps)};
+  bp_value args[] = {value_of(input), value_of(normalized_shape), value_of(weight), value_of(eps)};
   Tensor results[] = {result, rstd};
   call_many_into(ops::native_rms_norm, args, 4, results, 2);
 }
 
-Tensor norm_backward(const Tensor& grad, const Tensor& a, IntList normalized_shape,
+Tensor norm_backward(const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
                      const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
-  bp_value args[] = {value_of(grad), value_of(a), value_of(normalized_shape), value_of(mean),
-                     value_of(rstd), value_of(weight)};
+  bp_value args[] = {value_of(grad_out), value_of(input), value_of(normalized_shape),
+                     value_of(mean), value_of(rstd), value_of(weight)};
   return call_one(ops::norm_backward, args, 6);
 }
 
-const Tensor& norm_backward_out(const Tensor& out, const Tensor& grad, const Tensor& a,
+const Tensor& norm_backward_out(const Tensor& out, const Tensor& grad_out, const Tensor& input,
                                 IntList normalized_shape, const Tensor& mean, const Tensor& rstd,
                                 const Tensor& weight) {
-  bp_value args[] = {value_of(grad), value_of(a), value_of(normalized_shape), value_of(mean),
-                     value_of(rstd), value_of(weight)};
+  bp_value args[] = {value_of(grad_out), value_of(input), value_of(normalized_shape),
+                     value_of(mean), value_of(rstd), value_of(weight)};
   call_one_into(ops::norm_backward, args, 6, out);
   return out;
 }
 
-Tensor norm_weight_backward(const Tensor& grad, const Tensor& a, IntList normalized_shape,
+Tensor norm_weight_backward(const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
                             const Tensor& mean, const Tensor& rstd) {
-  bp_value args[] = {value_of(grad), value_of(a), value_of(normalized_shape), value_of(mean),
-                     value_of(rstd)};
+  bp_value args[] = {value_of(grad_out), value_of(input), value_of(normalized_shape),
+                     value_of(mean), value_of(rstd)};
   return call_one(ops::norm_weight_backward, args, 5);
 }
 
-const Tensor& norm_weight_backward_out(const Tensor& out, const Tensor& grad, const Tensor& a,
-                                       IntList normalized_shape, const Tensor& mean,
-                                       const Tensor& rstd) {
-  bp_value args[] = {value_of(grad), value_of(a), value_of(normalized_shape), value_of(mean),
-                     value_of(rstd)};
+const Tensor& norm_weight_backward_out(const Tensor& out, const Tensor& grad_out,
+                                       const Tensor& input, IntList normalized_shape,
+                                       const Tensor& mean, const Tensor& rstd) {
+  bp_value args[] = {value_of(grad_out), value_of(input), value_of(normalized_shape),
+                     value_of(mean), value_of(rstd)};
   call_one_into(ops::norm_weight_backward, args, 5, out);
   return out;
 }
 
-NormGradientsResult norm_gradients(const Tensor& grad, const Tensor& a, IntList normalized_shape,
-                                   const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
-  bp_value args[] = {value_of(grad), value_of(a), value_of(normalized_shape), value_of(mean),
-                     value_of(rstd), value_of(weight)};
+NormGradientsResult norm_gradients(const Tensor& grad_out, const Tensor& input,
+                                   IntList normalized_shape, const Tensor& mean, const Tensor& rstd,
+                                   const Tensor& weight) {
+  bp_value args[] = {value_of(grad_out), value_of(input), value_of(normalized_shape),
+                     value_of(mean), value_of(rstd), value_of(weight)};
   Tensor results[3];
   dispatch(Call{ops::norm_gradients, args, 6, results, 3});
   return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
 }
 
-void norm_gradients_out(const Tensor& grad_a, const Tensor& grad_weight, const Tensor& grad_bias,
-                        const Tensor& grad, const Tensor& a, IntList normalized_shape,
-                        const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
-  bp_value args[] = {value_of(grad), value_of(a), value_of(normalized_shape), value_of(mean),
-                     value_of(rstd), value_of(weight)};
-  Tensor results[] = {grad_a, grad_weight, grad_bias};
+void norm_gradients_out(const Tensor& grad_input, const Tensor& grad_weight,
+                        const Tensor& grad_bias, const Tensor& grad_out, const Tensor& input,
+                        IntList normalized_shape, const Tensor& mean, const Tensor& rstd,
+                        const Tensor& weight) {
+  bp_value args[] = {value_of(grad_out), value_of(input), value_of(normalized_shape),
+                     value_of(mean), value_of(rstd), value_of(weight)};
+  Tensor results[] = {grad_input, grad_weight, grad_bias};
   call_many_into(ops::norm_gradients, args, 6, results, 3);
 }
 
-Tensor group_norm(const Tensor& a, std::int64_t num_groups, const Tensor& weight,
+Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
-  bp_value args[] = {value_of(a), value_of(num_groups), value_of(weight), value_of(bias),
+  bp_value args[] = {value_of(input), value_of(num_groups), value_of(weight), value_of(bias),
                      value_of(eps)};
   return call_one(ops::group_norm, args, 5);
 }
 
-Tensor batch_norm(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                   const Tensor& running_mean, const Tensor& running_var, bool training,
                   double momentum, double eps) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(running_mean),
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(running_mean),
                      value_of(running_var), value_of(training), value_of(momentum), value_of(eps)};
   return call_one(ops::batch_norm, args, 8);
 }
 
-NativeBatchNormResult native_batch_norm(const Tensor& a, const Tensor& weight, const Tensor& bias,
-                                        double eps) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(eps)};
+NativeBatchNormResult native_batch_norm(const Tensor& input, const Tensor& weight,
+                                        const Tensor& bias, double eps) {
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(eps)};
   Tensor results[3];
   dispatch(Call{ops::native_batch_norm, args, 4, results, 3});
   return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
 }
 
 void native_batch_norm_out(const Tensor& result, const Tensor& mean, const Tensor& variance,
-                           const Tensor& a, const Tensor& weight, const Tensor& bias, double eps) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(eps)};
+                           const Tensor& input, const Tensor& weight, const Tensor& bias,
+                           double eps) {
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(eps)};
   Tensor results[] = {result, mean, variance};
   call_many_into(ops::native_batch_norm, args, 4, results, 3);
 }
 
-BatchNormBackwardResult batch_norm_backward(const Tensor& grad, const Tensor& a,
+BatchNormBackwardResult batch_norm_backward(const Tensor& grad_out, const Tensor& input,
                                             const Tensor& weight, const Tensor& mean,
                                             const Tensor& variance, double eps) {
-  bp_value args[] = {value_of(grad), value_of(a), value_of(weight), value_of(mean),
+  bp_value args[] = {value_of(grad_out), value_of(input), value_of(weight), value_of(mean),
                      value_of(variance), value_of(eps)};
   Tensor results[3];
   dispatch(Call{ops::batch_norm_backward, args, 6, results, 3});
   return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
 }
 
-void batch_norm_backward_out(const Tensor& grad_a, const Tensor& grad_weight,
-                             const Tensor& grad_bias, const Tensor& grad, const Tensor& a,
+void batch_norm_backward_out(const Tensor& grad_input, const Tensor& grad_weight,
+                             const Tensor& grad_bias, const Tensor& grad_out, const Tensor& input,
                              const Tensor& weight, const Tensor& mean, const Tensor& variance,
                              double eps) {
-  bp_value args[] = {value_of(grad), value_of(a), value_of(weight), value_of(mean),
+  bp_value args[] = {value_of(grad_out), value_of(input), value_of(weight), value_of(mean),
                      value_of(variance), value_of(eps)};
-  Tensor results[] = {grad_a, grad_weight, grad_bias};
+  Tensor results[] = {grad_input, grad_weight, grad_bias};
   call_many_into(ops::batch_norm_backward, args, 6, results, 3);
 }
 
-Tensor instance_norm(const Tensor& a, const Tensor& weight, const Tensor& bias,
+Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
                      double momentum, double eps) {
-  bp_value args[] = {value_of(a), value_of(weight), value_of(bias), value_of(running_mean),
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(running_mean),
                      value_of(running_var), value_of(use_input_stats), value_of(momentum),
                      value_of(eps)};
   return call_one(ops::instance_norm, args, 8);

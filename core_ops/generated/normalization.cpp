@@ -11,8 +11,8 @@
 namespace bp {
 namespace {
 
-Tensor softmax_by_parts(const Tensor& a, std::int64_t dim) {
-  const Tensor shifted = exp(sub(a, max(a, dim, true)));
+Tensor softmax_by_parts(const Tensor& input, std::int64_t dim) {
+  const Tensor shifted = exp(sub(input, max(input, dim, true)));
   return div(shifted, sum(shifted, dim, true));
 }
 void decompose_softmax(const Call& call) {
@@ -20,8 +20,8 @@ void decompose_softmax(const Call& call) {
 }
 constexpr const char* softmax_uses[] = {"exp", "sub", "max", "div", "sum", nullptr};
 
-Tensor log_softmax_by_parts(const Tensor& a, std::int64_t dim) {
-  const Tensor shifted = sub(a, max(a, dim, true));
+Tensor log_softmax_by_parts(const Tensor& input, std::int64_t dim) {
+  const Tensor shifted = sub(input, max(input, dim, true));
   return sub(shifted, log(sum(exp(shifted), dim, true)));
 }
 void decompose_log_softmax(const Call& call) {
@@ -34,7 +34,7 @@ constexpr const char* log_softmax_uses[] = {"sub", "max", "log", "sum", "exp", n
 namespace ops {
 
 constinit Operator softmax{
-    .schema_text = "softmax(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor",
+    .schema_text = "softmax(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .promoted = 0b1,
@@ -44,12 +44,13 @@ constinit Operator softmax{
     .widens = true,
     .has_gradient = true,
     .tolerance = "8 ulp",
-    .doc = "exp(a) / sum(exp(a)) along `dim`, computed in `dtype`, which must be floating.",
+    .doc = "exp(input) / sum(exp(input)) along `dim`, computed in `dtype`, which must be "
+           "floating.",
     .abi = described_as("softmax"),
 };
 
 constinit Operator log_softmax{
-    .schema_text = "log_softmax(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor",
+    .schema_text = "log_softmax(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .promoted = 0b1,
@@ -65,26 +66,26 @@ constinit Operator log_softmax{
 
 }  // namespace ops
 
-Tensor softmax(const Tensor& a, std::int64_t dim, std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(dtype)};
+Tensor softmax(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
   return call_one(ops::softmax, args, 3);
 }
 
-const Tensor& softmax_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+const Tensor& softmax_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                           std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(dtype)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
   call_one_into(ops::softmax, args, 3, out);
   return out;
 }
 
-Tensor log_softmax(const Tensor& a, std::int64_t dim, std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(dtype)};
+Tensor log_softmax(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
   return call_one(ops::log_softmax, args, 3);
 }
 
-const Tensor& log_softmax_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+const Tensor& log_softmax_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                               std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(dtype)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
   call_one_into(ops::log_softmax, args, 3, out);
   return out;
 }

@@ -11,7 +11,7 @@
 namespace bp {
 namespace {
 
-// a + alpha * b
+// input + alpha * other
 constexpr bp_expr_node add_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 2, 0, 0, 0},
@@ -20,7 +20,7 @@ constexpr bp_expr_node add_nodes[] = {
     {BP_X_ADD, 0, 3, 0, 0},
 };
 
-// a - alpha * b
+// input - alpha * other
 constexpr bp_expr_node sub_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 2, 0, 0, 0},
@@ -29,35 +29,35 @@ constexpr bp_expr_node sub_nodes[] = {
     {BP_X_SUB, 0, 3, 0, 0},
 };
 
-// a * b
+// input * other
 constexpr bp_expr_node mul_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_MUL, 0, 1, 0, 0},
 };
 
-// a / b
+// input / other
 constexpr bp_expr_node div_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_DIV, 0, 1, 0, 0},
 };
 
-// maximum(a, b)
+// maximum(input, other)
 constexpr bp_expr_node maximum_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_MAX, 0, 1, 0, 0},
 };
 
-// minimum(a, b)
+// minimum(input, other)
 constexpr bp_expr_node minimum_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_MIN, 0, 1, 0, 0},
 };
 
-// where(condition, a, b)
+// where(condition, input, other)
 constexpr bp_expr_node where_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
@@ -65,99 +65,99 @@ constexpr bp_expr_node where_nodes[] = {
     {BP_X_SELECT, 0, 1, 2, 0},
 };
 
-// -a
+// -input
 constexpr bp_expr_node neg_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_NEG, 0, 0, 0, 0},
 };
 
-// abs(a)
+// abs(input)
 constexpr bp_expr_node abs_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ABS, 0, 0, 0, 0},
 };
 
-// exp(a)
+// exp(input)
 constexpr bp_expr_node exp_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_EXP, 0, 0, 0, 0},
 };
 
-// log(a)
+// log(input)
 constexpr bp_expr_node log_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_LOG, 0, 0, 0, 0},
 };
 
-// sqrt(a)
+// sqrt(input)
 constexpr bp_expr_node sqrt_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_SQRT, 0, 0, 0, 0},
 };
 
-// sin(a)
+// sin(input)
 constexpr bp_expr_node sin_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_SIN, 0, 0, 0, 0},
 };
 
-// cos(a)
+// cos(input)
 constexpr bp_expr_node cos_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_COS, 0, 0, 0, 0},
 };
 
-// tanh(a)
+// tanh(input)
 constexpr bp_expr_node tanh_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_TANH, 0, 0, 0, 0},
 };
 
-// sigmoid(a)
+// sigmoid(input)
 constexpr bp_expr_node sigmoid_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_SIGMOID, 0, 0, 0, 0},
 };
 
-// maximum(a, 0)
+// maximum(input, 0)
 constexpr bp_expr_node relu_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 0},
     {BP_X_MAX, 0, 1, 0, 0},
 };
 
-// floor(a)
+// floor(input)
 constexpr bp_expr_node floor_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_FLOOR, 0, 0, 0, 0},
 };
 
-// ceil(a)
+// ceil(input)
 constexpr bp_expr_node ceil_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CEIL, 0, 0, 0, 0},
 };
 
-// trunc(a)
+// trunc(input)
 constexpr bp_expr_node trunc_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_TRUNC, 0, 0, 0, 0},
 };
 
-// round(a)
+// round(input)
 constexpr bp_expr_node round_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ROUND, 0, 0, 0, 0},
 };
 
-// 1 / a
+// 1 / input
 constexpr bp_expr_node reciprocal_nodes[] = {
     {BP_X_CONST, 0, 0, 0, 1},
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_DIV, 0, 1, 0, 0},
 };
 
-// 1 / sqrt(a)
+// 1 / sqrt(input)
 constexpr bp_expr_node rsqrt_nodes[] = {
     {BP_X_CONST, 0, 0, 0, 1},
     {BP_X_ARG, 0, 0, 0, 0},
@@ -165,20 +165,20 @@ constexpr bp_expr_node rsqrt_nodes[] = {
     {BP_X_DIV, 0, 2, 0, 0},
 };
 
-// a * a
+// input * input
 constexpr bp_expr_node square_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_MUL, 0, 0, 0, 0},
 };
 
-// pow(a, b)
+// pow(input, exponent)
 constexpr bp_expr_node pow_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_POW, 0, 1, 0, 0},
 };
 
-// minimum(maximum(a, min), max)
+// minimum(maximum(input, min), max)
 constexpr bp_expr_node clamp_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
@@ -187,46 +187,46 @@ constexpr bp_expr_node clamp_nodes[] = {
     {BP_X_MIN, 2, 3, 0, 0},
 };
 
-// maximum(a, min)
+// maximum(input, min)
 constexpr bp_expr_node clamp_min_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_MAX, 0, 1, 0, 0},
 };
 
-// minimum(a, max)
+// minimum(input, max)
 constexpr bp_expr_node clamp_max_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_MIN, 0, 1, 0, 0},
 };
 
-// erf(a)
+// erf(input)
 constexpr bp_expr_node erf_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ERF, 0, 0, 0, 0},
 };
 
-// expm1(a)
+// expm1(input)
 constexpr bp_expr_node expm1_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_EXPM1, 0, 0, 0, 0},
 };
 
-// log1p(a)
+// log1p(input)
 constexpr bp_expr_node log1p_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_LOG1P, 0, 0, 0, 0},
 };
 
-// a * sigmoid(a)
+// input * sigmoid(input)
 constexpr bp_expr_node silu_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_SIGMOID, 0, 0, 0, 0},
     {BP_X_MUL, 0, 1, 0, 0},
 };
 
-// a * (0.5 + 0.5 * erf(a * 0.7071067811865476))
+// input * (0.5 + 0.5 * erf(input * 0.7071067811865476))
 constexpr bp_expr_node gelu_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 0.5},
@@ -238,7 +238,7 @@ constexpr bp_expr_node gelu_nodes[] = {
     {BP_X_MUL, 0, 6, 0, 0},
 };
 
-// a * sigmoid(1.5957691216057308 * (a + 0.044715 * (a * a * a)))
+// input * sigmoid(1.5957691216057308 * (input + 0.044715 * (input * input * input)))
 constexpr bp_expr_node gelu_tanh_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 1.5957691216057308},
@@ -252,7 +252,7 @@ constexpr bp_expr_node gelu_tanh_nodes[] = {
     {BP_X_MUL, 0, 8, 0, 0},
 };
 
-// where(a > 0, a, alpha * expm1(a))
+// where(input > 0, input, alpha * expm1(input))
 constexpr bp_expr_node elu_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 0},
@@ -263,7 +263,7 @@ constexpr bp_expr_node elu_nodes[] = {
     {BP_X_SELECT, 2, 0, 5, 0},
 };
 
-// where(a > 0, a, a * negative_slope)
+// where(input > 0, input, input * negative_slope)
 constexpr bp_expr_node leaky_relu_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 0},
@@ -273,7 +273,7 @@ constexpr bp_expr_node leaky_relu_nodes[] = {
     {BP_X_SELECT, 2, 0, 4, 0},
 };
 
-// where(a * beta > threshold, a, log1p(exp(a * beta)) / beta)
+// where(input * beta > threshold, input, log1p(exp(input * beta)) / beta)
 constexpr bp_expr_node softplus_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
@@ -286,7 +286,7 @@ constexpr bp_expr_node softplus_nodes[] = {
     {BP_X_SELECT, 4, 0, 7, 0},
 };
 
-// a * (minimum(maximum(a + 3, 0), 6) / 6)
+// input * (minimum(maximum(input + 3, 0), 6) / 6)
 constexpr bp_expr_node hardswish_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 3},
@@ -299,7 +299,7 @@ constexpr bp_expr_node hardswish_nodes[] = {
     {BP_X_MUL, 0, 7, 0, 0},
 };
 
-// minimum(maximum(a + 3, 0), 6) / 6
+// minimum(maximum(input + 3, 0), 6) / 6
 constexpr bp_expr_node hardsigmoid_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 3},
@@ -311,41 +311,41 @@ constexpr bp_expr_node hardsigmoid_nodes[] = {
     {BP_X_DIV, 6, 5, 0, 0},
 };
 
-Tensor sigmoid_by_parts(const Tensor& a) {
-  const Tensor small = exp(neg(abs(a)));
-  return div(where(lt(a, 0), small, 1), add(small, 1));
+Tensor sigmoid_by_parts(const Tensor& input) {
+  const Tensor small = exp(neg(abs(input)));
+  return div(where(lt(input, 0), small, 1), add(small, 1));
 }
 void decompose_sigmoid(const Call& call) {
   finish(call, sigmoid_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* sigmoid_uses[] = {"exp", "neg", "abs", "div", "where", "lt", "add", nullptr};
 
-Tensor relu_by_parts(const Tensor& a) {
-  return maximum(a, 0);
+Tensor relu_by_parts(const Tensor& input) {
+  return maximum(input, 0);
 }
 void decompose_relu(const Call& call) {
   finish(call, relu_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* relu_uses[] = {"maximum", nullptr};
 
-Tensor ceil_by_parts(const Tensor& a) {
-  return neg(floor(neg(a)));
+Tensor ceil_by_parts(const Tensor& input) {
+  return neg(floor(neg(input)));
 }
 void decompose_ceil(const Call& call) {
   finish(call, ceil_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* ceil_uses[] = {"neg", "floor", nullptr};
 
-Tensor trunc_by_parts(const Tensor& a) {
-  return where(lt(a, 0), neg(floor(neg(a))), floor(a));
+Tensor trunc_by_parts(const Tensor& input) {
+  return where(lt(input, 0), neg(floor(neg(input))), floor(input));
 }
 void decompose_trunc(const Call& call) {
   finish(call, trunc_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* trunc_uses[] = {"where", "lt", "neg", "floor", nullptr};
 
-Tensor round_by_parts(const Tensor& a) {
-  return round_by_floor(a);
+Tensor round_by_parts(const Tensor& input) {
+  return round_by_floor(input);
 }
 void decompose_round(const Call& call) {
   finish(call, round_by_parts(tensor_arg(call, 0)));
@@ -353,56 +353,56 @@ void decompose_round(const Call& call) {
 constexpr const char* round_uses[] = {"floor", "mul", "sub", "add", "ne", "eq", "gt", "logical_and",
                                       "logical_or", "where", nullptr};
 
-Tensor reciprocal_by_parts(const Tensor& a) {
-  return div(1, a);
+Tensor reciprocal_by_parts(const Tensor& input) {
+  return div(1, input);
 }
 void decompose_reciprocal(const Call& call) {
   finish(call, reciprocal_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* reciprocal_uses[] = {"div", nullptr};
 
-Tensor rsqrt_by_parts(const Tensor& a) {
-  return div(1, sqrt(a));
+Tensor rsqrt_by_parts(const Tensor& input) {
+  return div(1, sqrt(input));
 }
 void decompose_rsqrt(const Call& call) {
   finish(call, rsqrt_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* rsqrt_uses[] = {"div", "sqrt", nullptr};
 
-Tensor square_by_parts(const Tensor& a) {
-  return mul(a, a);
+Tensor square_by_parts(const Tensor& input) {
+  return mul(input, input);
 }
 void decompose_square(const Call& call) {
   finish(call, square_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* square_uses[] = {"mul", nullptr};
 
-Tensor clamp_by_parts(const Tensor& a, const Scalar& min, const Scalar& max) {
-  return minimum(maximum(a, min), max);
+Tensor clamp_by_parts(const Tensor& input, const Scalar& min, const Scalar& max) {
+  return minimum(maximum(input, min), max);
 }
 void decompose_clamp(const Call& call) {
   finish(call, clamp_by_parts(tensor_arg(call, 0), scalar_arg(call, 1), scalar_arg(call, 2)));
 }
 constexpr const char* clamp_uses[] = {"minimum", "maximum", nullptr};
 
-Tensor clamp_min_by_parts(const Tensor& a, const Scalar& min) {
-  return maximum(a, min);
+Tensor clamp_min_by_parts(const Tensor& input, const Scalar& min) {
+  return maximum(input, min);
 }
 void decompose_clamp_min(const Call& call) {
   finish(call, clamp_min_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
 }
 constexpr const char* clamp_min_uses[] = {"maximum", nullptr};
 
-Tensor clamp_max_by_parts(const Tensor& a, const Scalar& max) {
-  return minimum(a, max);
+Tensor clamp_max_by_parts(const Tensor& input, const Scalar& max) {
+  return minimum(input, max);
 }
 void decompose_clamp_max(const Call& call) {
   finish(call, clamp_max_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
 }
 constexpr const char* clamp_max_uses[] = {"minimum", nullptr};
 
-Tensor erf_by_parts(const Tensor& a) {
-  return erf_by_exp(a);
+Tensor erf_by_parts(const Tensor& input) {
+  return erf_by_exp(input);
 }
 void decompose_erf(const Call& call) {
   finish(call, erf_by_parts(tensor_arg(call, 0)));
@@ -410,8 +410,8 @@ void decompose_erf(const Call& call) {
 constexpr const char* erf_uses[] = {"cast", "abs", "minimum", "exp", "mul", "add", "sub", "div",
                                     "neg", "lt", "where", nullptr};
 
-Tensor expm1_by_parts(const Tensor& a) {
-  return expm1_by_exp(a);
+Tensor expm1_by_parts(const Tensor& input) {
+  return expm1_by_exp(input);
 }
 void decompose_expm1(const Call& call) {
   finish(call, expm1_by_parts(tensor_arg(call, 0)));
@@ -419,72 +419,73 @@ void decompose_expm1(const Call& call) {
 constexpr const char* expm1_uses[] = {"exp", "sub", "log", "abs", "gt", "eq", "div", "mul", "where",
                                       nullptr};
 
-Tensor log1p_by_parts(const Tensor& a) {
-  return log1p_by_log(a);
+Tensor log1p_by_parts(const Tensor& input) {
+  return log1p_by_log(input);
 }
 void decompose_log1p(const Call& call) {
   finish(call, log1p_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* log1p_uses[] = {"add", "sub", "log", "eq", "div", "mul", "where", nullptr};
 
-Tensor silu_by_parts(const Tensor& a) {
-  return mul(a, sigmoid(a));
+Tensor silu_by_parts(const Tensor& input) {
+  return mul(input, sigmoid(input));
 }
 void decompose_silu(const Call& call) {
   finish(call, silu_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* silu_uses[] = {"mul", "sigmoid", nullptr};
 
-Tensor gelu_by_parts(const Tensor& a) {
-  return mul(a, add(0.5, mul(0.5, erf(mul(a, 0.7071067811865476)))));
+Tensor gelu_by_parts(const Tensor& input) {
+  return mul(input, add(0.5, mul(0.5, erf(mul(input, 0.7071067811865476)))));
 }
 void decompose_gelu(const Call& call) {
   finish(call, gelu_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* gelu_uses[] = {"mul", "add", "erf", nullptr};
 
-Tensor gelu_tanh_by_parts(const Tensor& a) {
-  return mul(a, sigmoid(mul(1.5957691216057308, add(a, mul(0.044715, mul(mul(a, a), a))))));
+Tensor gelu_tanh_by_parts(const Tensor& input) {
+  return mul(input,
+             sigmoid(mul(1.5957691216057308, add(input, mul(0.044715, mul(mul(input, input), input))))));
 }
 void decompose_gelu_tanh(const Call& call) {
   finish(call, gelu_tanh_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* gelu_tanh_uses[] = {"mul", "sigmoid", "add", nullptr};
 
-Tensor elu_by_parts(const Tensor& a, const Scalar& alpha) {
-  return where(gt(a, 0), a, mul(alpha, expm1(a)));
+Tensor elu_by_parts(const Tensor& input, const Scalar& alpha) {
+  return where(gt(input, 0), input, mul(alpha, expm1(input)));
 }
 void decompose_elu(const Call& call) {
   finish(call, elu_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
 }
 constexpr const char* elu_uses[] = {"where", "gt", "mul", "expm1", nullptr};
 
-Tensor leaky_relu_by_parts(const Tensor& a, const Scalar& negative_slope) {
-  return where(gt(a, 0), a, mul(a, negative_slope));
+Tensor leaky_relu_by_parts(const Tensor& input, const Scalar& negative_slope) {
+  return where(gt(input, 0), input, mul(input, negative_slope));
 }
 void decompose_leaky_relu(const Call& call) {
   finish(call, leaky_relu_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
 }
 constexpr const char* leaky_relu_uses[] = {"where", "gt", "mul", nullptr};
 
-Tensor softplus_by_parts(const Tensor& a, const Scalar& beta, const Scalar& threshold) {
-  return where(gt(mul(a, beta), threshold), a, div(log1p(exp(mul(a, beta))), beta));
+Tensor softplus_by_parts(const Tensor& input, const Scalar& beta, const Scalar& threshold) {
+  return where(gt(mul(input, beta), threshold), input, div(log1p(exp(mul(input, beta))), beta));
 }
 void decompose_softplus(const Call& call) {
   finish(call, softplus_by_parts(tensor_arg(call, 0), scalar_arg(call, 1), scalar_arg(call, 2)));
 }
 constexpr const char* softplus_uses[] = {"where", "gt", "mul", "div", "log1p", "exp", nullptr};
 
-Tensor hardswish_by_parts(const Tensor& a) {
-  return mul(a, div(minimum(maximum(add(a, 3), 0), 6), 6));
+Tensor hardswish_by_parts(const Tensor& input) {
+  return mul(input, div(minimum(maximum(add(input, 3), 0), 6), 6));
 }
 void decompose_hardswish(const Call& call) {
   finish(call, hardswish_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* hardswish_uses[] = {"mul", "div", "minimum", "maximum", "add", nullptr};
 
-Tensor hardsigmoid_by_parts(const Tensor& a) {
-  return div(minimum(maximum(add(a, 3), 0), 6), 6);
+Tensor hardsigmoid_by_parts(const Tensor& input) {
+  return div(minimum(maximum(add(input, 3), 0), 6), 6);
 }
 void decompose_hardsigmoid(const Call& call) {
   finish(call, hardsigmoid_by_parts(tensor_arg(call, 0)));
@@ -496,7 +497,7 @@ constexpr const char* hardsigmoid_uses[] = {"div", "minimum", "maximum", "add", 
 namespace ops {
 
 constinit Operator add{
-    .schema_text = "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor",
+    .schema_text = "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::computed,
@@ -509,12 +510,12 @@ constinit Operator add{
     .num_nodes = std::size(add_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "a + alpha * b, elementwise.",
+    .doc = "input + alpha * other, elementwise.",
     .abi = described_as("add"),
 };
 
 constinit Operator sub{
-    .schema_text = "sub(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor",
+    .schema_text = "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::numeric,
@@ -527,12 +528,12 @@ constinit Operator sub{
     .num_nodes = std::size(sub_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "a - alpha * b, elementwise.",
+    .doc = "input - alpha * other, elementwise.",
     .abi = described_as("sub"),
 };
 
 constinit Operator mul{
-    .schema_text = "mul(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "mul(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::computed,
@@ -545,12 +546,12 @@ constinit Operator mul{
     .num_nodes = std::size(mul_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a * b, elementwise; of bools, their conjunction.",
+    .doc = "input * other, elementwise; of bools, their conjunction.",
     .abi = described_as("mul"),
 };
 
 constinit Operator div{
-    .schema_text = "div(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "div(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::floating | dtypes::complex,
@@ -562,12 +563,12 @@ constinit Operator div{
     .num_nodes = std::size(div_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "a / b, elementwise. Integers and bools are divided as the default dtype.",
+    .doc = "input / other, elementwise. Integers and bools are divided as the default dtype.",
     .abi = described_as("div"),
 };
 
 constinit Operator maximum{
-    .schema_text = "maximum(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "maximum(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real | set_of(boolean),
@@ -580,12 +581,12 @@ constinit Operator maximum{
     .num_nodes = std::size(maximum_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The larger of a and b, elementwise; NaN if either is.",
+    .doc = "The larger of `input` and `other`, elementwise; NaN if either is.",
     .abi = described_as("maximum"),
 };
 
 constinit Operator minimum{
-    .schema_text = "minimum(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "minimum(Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real | set_of(boolean),
@@ -598,12 +599,12 @@ constinit Operator minimum{
     .num_nodes = std::size(minimum_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The smaller of a and b, elementwise; NaN if either is.",
+    .doc = "The smaller of `input` and `other`, elementwise; NaN if either is.",
     .abi = described_as("minimum"),
 };
 
 constinit Operator where{
-    .schema_text = "where(Tensor condition, Tensor a, Tensor b) -> Tensor",
+    .schema_text = "where(Tensor condition, Tensor input, Tensor other) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::computed,
@@ -616,12 +617,12 @@ constinit Operator where{
     .num_nodes = std::size(where_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a where the condition, a bool tensor, holds, and b elsewhere.",
+    .doc = "`input` where the condition, a bool tensor, holds, and `other` elsewhere.",
     .abi = described_as("where"),
 };
 
 constinit Operator neg{
-    .schema_text = "neg(Tensor a) -> Tensor",
+    .schema_text = "neg(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::numeric,
@@ -632,12 +633,12 @@ constinit Operator neg{
     .num_nodes = std::size(neg_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "-a, elementwise.",
+    .doc = "-input, elementwise.",
     .abi = described_as("neg"),
 };
 
 constinit Operator abs{
-    .schema_text = "abs(Tensor a) -> Tensor",
+    .schema_text = "abs(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real,
@@ -653,7 +654,7 @@ constinit Operator abs{
 };
 
 constinit Operator exp{
-    .schema_text = "exp(Tensor a) -> Tensor",
+    .schema_text = "exp(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::floating,
@@ -664,12 +665,12 @@ constinit Operator exp{
     .num_nodes = std::size(exp_nodes),
     .has_gradient = true,
     .tolerance = "3 ulp",
-    .doc = "e to the power of a, elementwise. Integers are taken as the default dtype.",
+    .doc = "e to the power of `input`, elementwise. Integers are taken as the default dtype.",
     .abi = described_as("exp"),
 };
 
 constinit Operator log{
-    .schema_text = "log(Tensor a) -> Tensor",
+    .schema_text = "log(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::floating,
@@ -685,7 +686,7 @@ constinit Operator log{
 };
 
 constinit Operator sqrt{
-    .schema_text = "sqrt(Tensor a) -> Tensor",
+    .schema_text = "sqrt(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::floating,
@@ -701,7 +702,7 @@ constinit Operator sqrt{
 };
 
 constinit Operator sin{
-    .schema_text = "sin(Tensor a) -> Tensor",
+    .schema_text = "sin(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::floating,
@@ -718,7 +719,7 @@ constinit Operator sin{
 };
 
 constinit Operator cos{
-    .schema_text = "cos(Tensor a) -> Tensor",
+    .schema_text = "cos(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::floating,
@@ -735,7 +736,7 @@ constinit Operator cos{
 };
 
 constinit Operator tanh{
-    .schema_text = "tanh(Tensor a) -> Tensor",
+    .schema_text = "tanh(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::floating,
@@ -751,7 +752,7 @@ constinit Operator tanh{
 };
 
 constinit Operator sigmoid{
-    .schema_text = "sigmoid(Tensor a) -> Tensor",
+    .schema_text = "sigmoid(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -764,12 +765,12 @@ constinit Operator sigmoid{
     .num_nodes = std::size(sigmoid_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "1 / (1 + exp(-a)), elementwise. Integers are taken as the default dtype.",
+    .doc = "1 / (1 + exp(-input)), elementwise. Integers are taken as the default dtype.",
     .abi = described_as("sigmoid"),
 };
 
 constinit Operator relu{
-    .schema_text = "relu(Tensor a) -> Tensor",
+    .schema_text = "relu(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::real,
     .promotion = Promotion::common,
@@ -781,12 +782,12 @@ constinit Operator relu{
     .num_nodes = std::size(relu_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The larger of a and 0, elementwise; NaN stays NaN.",
+    .doc = "The larger of `input` and 0, elementwise; NaN stays NaN.",
     .abi = described_as("relu"),
 };
 
 constinit Operator floor{
-    .schema_text = "floor(Tensor a) -> Tensor",
+    .schema_text = "floor(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::floating,
@@ -797,12 +798,12 @@ constinit Operator floor{
     .num_nodes = std::size(floor_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The largest whole number that is not above a, elementwise.",
+    .doc = "The largest whole number that is not above `input`, elementwise.",
     .abi = described_as("floor"),
 };
 
 constinit Operator ceil{
-    .schema_text = "ceil(Tensor a) -> Tensor",
+    .schema_text = "ceil(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::common,
@@ -814,12 +815,12 @@ constinit Operator ceil{
     .num_nodes = std::size(ceil_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The smallest whole number that is not below a, elementwise.",
+    .doc = "The smallest whole number that is not below `input`, elementwise.",
     .abi = described_as("ceil"),
 };
 
 constinit Operator trunc{
-    .schema_text = "trunc(Tensor a) -> Tensor",
+    .schema_text = "trunc(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::common,
@@ -831,12 +832,12 @@ constinit Operator trunc{
     .num_nodes = std::size(trunc_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The whole number next to a on the side of 0, elementwise.",
+    .doc = "The whole number next to `input` on the side of 0, elementwise.",
     .abi = described_as("trunc"),
 };
 
 constinit Operator round{
-    .schema_text = "round(Tensor a) -> Tensor",
+    .schema_text = "round(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::common,
@@ -853,7 +854,7 @@ constinit Operator round{
 };
 
 constinit Operator reciprocal{
-    .schema_text = "reciprocal(Tensor a) -> Tensor",
+    .schema_text = "reciprocal(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating | dtypes::complex,
     .promotion = Promotion::floating,
@@ -866,12 +867,12 @@ constinit Operator reciprocal{
     .num_nodes = std::size(reciprocal_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "1 / a, elementwise. Integers are taken as the default dtype.",
+    .doc = "1 / input, elementwise. Integers are taken as the default dtype.",
     .abi = described_as("reciprocal"),
 };
 
 constinit Operator rsqrt{
-    .schema_text = "rsqrt(Tensor a) -> Tensor",
+    .schema_text = "rsqrt(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -884,12 +885,12 @@ constinit Operator rsqrt{
     .num_nodes = std::size(rsqrt_nodes),
     .has_gradient = true,
     .tolerance = "2 ulp",
-    .doc = "1 / sqrt(a), elementwise. Integers are taken as the default dtype.",
+    .doc = "1 / sqrt(input), elementwise. Integers are taken as the default dtype.",
     .abi = described_as("rsqrt"),
 };
 
 constinit Operator square{
-    .schema_text = "square(Tensor a) -> Tensor",
+    .schema_text = "square(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::numeric,
     .promotion = Promotion::common,
@@ -901,12 +902,12 @@ constinit Operator square{
     .num_nodes = std::size(square_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a * a, elementwise.",
+    .doc = "input * input, elementwise.",
     .abi = described_as("square"),
 };
 
 constinit Operator pow{
-    .schema_text = "pow(Tensor a, Tensor b) -> Tensor",
+    .schema_text = "pow(Tensor input, Tensor exponent) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real,
@@ -918,13 +919,13 @@ constinit Operator pow{
     .num_nodes = std::size(pow_nodes),
     .has_gradient = true,
     .tolerance = "16 ulp",
-    .doc = "a to the power of b, elementwise. Of integers it wraps, and a negative power is 0 "
-           "unless a is 1 or -1.",
+    .doc = "`input` to the power of `exponent`, elementwise. Of integers it wraps, and a negative"
+           " power is 0 unless `input` is 1 or -1.",
     .abi = described_as("pow"),
 };
 
 constinit Operator clamp{
-    .schema_text = "clamp(Tensor a, Scalar min, Scalar max) -> Tensor",
+    .schema_text = "clamp(Tensor input, Scalar min, Scalar max) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::real,
     .promotion = Promotion::common,
@@ -937,13 +938,13 @@ constinit Operator clamp{
     .num_nodes = std::size(clamp_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a, but no less than min and then no more than max, elementwise; NaN stays NaN. A "
-           "bound that an integer dtype does not hold counts as the nearest that it holds.",
+    .doc = "`input`, but no less than min and then no more than max, elementwise; NaN stays NaN. "
+           "A bound that an integer dtype does not hold counts as the nearest that it holds.",
     .abi = described_as("clamp"),
 };
 
 constinit Operator clamp_min{
-    .schema_text = "clamp_min(Tensor a, Scalar min) -> Tensor",
+    .schema_text = "clamp_min(Tensor input, Scalar min) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::real,
     .promotion = Promotion::common,
@@ -956,12 +957,13 @@ constinit Operator clamp_min{
     .num_nodes = std::size(clamp_min_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.",
+    .doc = "`input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is "
+           "maximum.",
     .abi = described_as("clamp_min"),
 };
 
 constinit Operator clamp_max{
-    .schema_text = "clamp_max(Tensor a, Scalar max) -> Tensor",
+    .schema_text = "clamp_max(Tensor input, Scalar max) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::real,
     .promotion = Promotion::common,
@@ -974,12 +976,13 @@ constinit Operator clamp_max{
     .num_nodes = std::size(clamp_max_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum.",
+    .doc = "`input`, but no more than max, elementwise; NaN stays NaN. Between tensors it is "
+           "minimum.",
     .abi = described_as("clamp_max"),
 };
 
 constinit Operator erf{
-    .schema_text = "erf(Tensor a) -> Tensor",
+    .schema_text = "erf(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -991,12 +994,13 @@ constinit Operator erf{
     .num_nodes = std::size(erf_nodes),
     .has_gradient = true,
     .tolerance = "16 ulp",
-    .doc = "The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to a), elementwise.",
+    .doc = "The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), "
+           "elementwise.",
     .abi = described_as("erf"),
 };
 
 constinit Operator expm1{
-    .schema_text = "expm1(Tensor a) -> Tensor",
+    .schema_text = "expm1(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1009,13 +1013,13 @@ constinit Operator expm1{
     .num_nodes = std::size(expm1_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "exp(a) - 1, elementwise, without loss where a is small. Integers are taken as the "
-           "default dtype.",
+    .doc = "exp(input) - 1, elementwise, without loss where `input` is small. Integers are taken "
+           "as the default dtype.",
     .abi = described_as("expm1"),
 };
 
 constinit Operator log1p{
-    .schema_text = "log1p(Tensor a) -> Tensor",
+    .schema_text = "log1p(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1028,13 +1032,13 @@ constinit Operator log1p{
     .num_nodes = std::size(log1p_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "log(1 + a), elementwise, without loss where a is small. Integers are taken as the "
-           "default dtype.",
+    .doc = "log(1 + input), elementwise, without loss where `input` is small. Integers are taken "
+           "as the default dtype.",
     .abi = described_as("log1p"),
 };
 
 constinit Operator silu{
-    .schema_text = "silu(Tensor a) -> Tensor",
+    .schema_text = "silu(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1047,12 +1051,12 @@ constinit Operator silu{
     .num_nodes = std::size(silu_nodes),
     .has_gradient = true,
     .tolerance = "6 ulp",
-    .doc = "a * sigmoid(a), elementwise. Integers are taken as the default dtype.",
+    .doc = "input * sigmoid(input), elementwise. Integers are taken as the default dtype.",
     .abi = described_as("silu"),
 };
 
 constinit Operator gelu{
-    .schema_text = "gelu(Tensor a) -> Tensor",
+    .schema_text = "gelu(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1065,13 +1069,13 @@ constinit Operator gelu{
     .num_nodes = std::size(gelu_nodes),
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "a times the part of a normal distribution below a, a * (1 + erf(a / sqrt(2))) / 2, "
-           "elementwise. Integers are taken as the default dtype.",
+    .doc = "`input` times the part of a normal distribution below `input`, input * (1 + erf(input"
+           " / sqrt(2))) / 2, elementwise. Integers are taken as the default dtype.",
     .abi = described_as("gelu"),
 };
 
 constinit Operator gelu_tanh{
-    .schema_text = "gelu_tanh(Tensor a) -> Tensor",
+    .schema_text = "gelu_tanh(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1084,14 +1088,14 @@ constinit Operator gelu_tanh{
     .num_nodes = std::size(gelu_tanh_nodes),
     .has_gradient = true,
     .tolerance = "6 ulp",
-    .doc = "The approximation of gelu by a hyperbolic tangent, a * (1 + tanh(sqrt(2 / pi) * (a + "
-           "0.044715 * a^3))) / 2, written as a sigmoid, elementwise. Integers are taken as the "
-           "default dtype.",
+    .doc = "The approximation of gelu by a hyperbolic tangent, input * (1 + tanh(sqrt(2 / pi) * "
+           "(input + 0.044715 * input^3))) / 2, written as a sigmoid, elementwise. Integers are "
+           "taken as the default dtype.",
     .abi = described_as("gelu_tanh"),
 };
 
 constinit Operator elu{
-    .schema_text = "elu(Tensor a, Scalar alpha=1) -> Tensor",
+    .schema_text = "elu(Tensor input, Scalar alpha=1) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1104,13 +1108,13 @@ constinit Operator elu{
     .num_nodes = std::size(elu_nodes),
     .has_gradient = true,
     .tolerance = "6 ulp",
-    .doc = "a where it is positive, and alpha * expm1(a) elsewhere. Integers are taken as the "
-           "default dtype.",
+    .doc = "`input` where it is positive, and alpha * expm1(input) elsewhere. Integers are taken "
+           "as the default dtype.",
     .abi = described_as("elu"),
 };
 
 constinit Operator leaky_relu{
-    .schema_text = "leaky_relu(Tensor a, Scalar negative_slope=0.01) -> Tensor",
+    .schema_text = "leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1122,13 +1126,13 @@ constinit Operator leaky_relu{
     .num_nodes = std::size(leaky_relu_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a where it is positive, and negative_slope * a elsewhere. Integers are taken as the "
-           "default dtype.",
+    .doc = "`input` where it is positive, and negative_slope * input elsewhere. Integers are "
+           "taken as the default dtype.",
     .abi = described_as("leaky_relu"),
 };
 
 constinit Operator softplus{
-    .schema_text = "softplus(Tensor a, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    .schema_text = "softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1141,13 +1145,13 @@ constinit Operator softplus{
     .num_nodes = std::size(softplus_nodes),
     .has_gradient = true,
     .tolerance = "8 ulp",
-    .doc = "log(1 + exp(a * beta)) / beta, elementwise, and a itself where a * beta is above the "
-           "threshold. Integers are taken as the default dtype.",
+    .doc = "log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta"
+           " is above the threshold. Integers are taken as the default dtype.",
     .abi = described_as("softplus"),
 };
 
 constinit Operator hardswish{
-    .schema_text = "hardswish(Tensor a) -> Tensor",
+    .schema_text = "hardswish(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1160,12 +1164,12 @@ constinit Operator hardswish{
     .num_nodes = std::size(hardswish_nodes),
     .has_gradient = true,
     .tolerance = "2 ulp",
-    .doc = "a * hardsigmoid(a), elementwise. Integers are taken as the default dtype.",
+    .doc = "input * hardsigmoid(input), elementwise. Integers are taken as the default dtype.",
     .abi = described_as("hardswish"),
 };
 
 constinit Operator hardsigmoid{
-    .schema_text = "hardsigmoid(Tensor a) -> Tensor",
+    .schema_text = "hardsigmoid(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
@@ -1178,878 +1182,885 @@ constinit Operator hardsigmoid{
     .num_nodes = std::size(hardsigmoid_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "(a + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken "
-           "as the default dtype.",
+    .doc = "(input + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are "
+           "taken as the default dtype.",
     .abi = described_as("hardsigmoid"),
 };
 
 }  // namespace ops
 
-Tensor add(const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+Tensor add(const Tensor& input, const Tensor& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   return call_pointwise(ops::add, args, 3);
 }
 
-Tensor add(const Scalar& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+Tensor add(const Scalar& input, const Tensor& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   return call_pointwise(ops::add, args, 3);
 }
 
-Tensor add(const Tensor& a, const Scalar& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+Tensor add(const Tensor& input, const Scalar& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   return call_pointwise(ops::add, args, 3);
 }
 
-const Tensor& add_(const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
-  call_pointwise_into(ops::add, args, 3, a);
-  return a;
+const Tensor& add_(const Tensor& input, const Tensor& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
+  call_pointwise_into(ops::add, args, 3, input);
+  return input;
 }
 
-const Tensor& add_(const Tensor& a, const Scalar& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
-  call_pointwise_into(ops::add, args, 3, a);
-  return a;
+const Tensor& add_(const Tensor& input, const Scalar& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
+  call_pointwise_into(ops::add, args, 3, input);
+  return input;
 }
 
-const Tensor& add_out(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+const Tensor& add_out(const Tensor& out, const Tensor& input, const Tensor& other,
+                      const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   call_pointwise_into(ops::add, args, 3, out);
   return out;
 }
 
-const Tensor& add_out(const Tensor& out, const Scalar& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+const Tensor& add_out(const Tensor& out, const Scalar& input, const Tensor& other,
+                      const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   call_pointwise_into(ops::add, args, 3, out);
   return out;
 }
 
-const Tensor& add_out(const Tensor& out, const Tensor& a, const Scalar& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+const Tensor& add_out(const Tensor& out, const Tensor& input, const Scalar& other,
+                      const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   call_pointwise_into(ops::add, args, 3, out);
   return out;
 }
 
-Tensor sub(const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+Tensor sub(const Tensor& input, const Tensor& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   return call_pointwise(ops::sub, args, 3);
 }
 
-Tensor sub(const Scalar& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+Tensor sub(const Scalar& input, const Tensor& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   return call_pointwise(ops::sub, args, 3);
 }
 
-Tensor sub(const Tensor& a, const Scalar& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+Tensor sub(const Tensor& input, const Scalar& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   return call_pointwise(ops::sub, args, 3);
 }
 
-const Tensor& sub_(const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
-  call_pointwise_into(ops::sub, args, 3, a);
-  return a;
+const Tensor& sub_(const Tensor& input, const Tensor& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
+  call_pointwise_into(ops::sub, args, 3, input);
+  return input;
 }
 
-const Tensor& sub_(const Tensor& a, const Scalar& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
-  call_pointwise_into(ops::sub, args, 3, a);
-  return a;
+const Tensor& sub_(const Tensor& input, const Scalar& other, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
+  call_pointwise_into(ops::sub, args, 3, input);
+  return input;
 }
 
-const Tensor& sub_out(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+const Tensor& sub_out(const Tensor& out, const Tensor& input, const Tensor& other,
+                      const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   call_pointwise_into(ops::sub, args, 3, out);
   return out;
 }
 
-const Tensor& sub_out(const Tensor& out, const Scalar& a, const Tensor& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+const Tensor& sub_out(const Tensor& out, const Scalar& input, const Tensor& other,
+                      const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   call_pointwise_into(ops::sub, args, 3, out);
   return out;
 }
 
-const Tensor& sub_out(const Tensor& out, const Tensor& a, const Scalar& b, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(b), value_of(alpha)};
+const Tensor& sub_out(const Tensor& out, const Tensor& input, const Scalar& other,
+                      const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(other), value_of(alpha)};
   call_pointwise_into(ops::sub, args, 3, out);
   return out;
 }
 
-Tensor mul(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor mul(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::mul, args, 2);
 }
 
-Tensor mul(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor mul(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::mul, args, 2);
 }
 
-Tensor mul(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor mul(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::mul, args, 2);
 }
 
-const Tensor& mul_(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::mul, args, 2, a);
-  return a;
+const Tensor& mul_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::mul, args, 2, input);
+  return input;
 }
 
-const Tensor& mul_(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::mul, args, 2, a);
-  return a;
+const Tensor& mul_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::mul, args, 2, input);
+  return input;
 }
 
-const Tensor& mul_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& mul_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::mul, args, 2, out);
   return out;
 }
 
-const Tensor& mul_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& mul_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::mul, args, 2, out);
   return out;
 }
 
-const Tensor& mul_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& mul_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::mul, args, 2, out);
   return out;
 }
 
-Tensor div(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor div(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::div, args, 2);
 }
 
-Tensor div(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor div(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::div, args, 2);
 }
 
-Tensor div(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor div(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::div, args, 2);
 }
 
-const Tensor& div_(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::div, args, 2, a);
-  return a;
+const Tensor& div_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::div, args, 2, input);
+  return input;
 }
 
-const Tensor& div_(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::div, args, 2, a);
-  return a;
+const Tensor& div_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::div, args, 2, input);
+  return input;
 }
 
-const Tensor& div_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& div_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::div, args, 2, out);
   return out;
 }
 
-const Tensor& div_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& div_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::div, args, 2, out);
   return out;
 }
 
-const Tensor& div_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& div_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::div, args, 2, out);
   return out;
 }
 
-Tensor maximum(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor maximum(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::maximum, args, 2);
 }
 
-Tensor maximum(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor maximum(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::maximum, args, 2);
 }
 
-const Tensor& maximum_(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::maximum, args, 2, a);
-  return a;
+const Tensor& maximum_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::maximum, args, 2, input);
+  return input;
 }
 
-const Tensor& maximum_(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::maximum, args, 2, a);
-  return a;
+const Tensor& maximum_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::maximum, args, 2, input);
+  return input;
 }
 
-const Tensor& maximum_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& maximum_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::maximum, args, 2, out);
   return out;
 }
 
-const Tensor& maximum_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& maximum_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::maximum, args, 2, out);
   return out;
 }
 
-Tensor minimum(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor minimum(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::minimum, args, 2);
 }
 
-Tensor minimum(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor minimum(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::minimum, args, 2);
 }
 
-const Tensor& minimum_(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::minimum, args, 2, a);
-  return a;
+const Tensor& minimum_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::minimum, args, 2, input);
+  return input;
 }
 
-const Tensor& minimum_(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::minimum, args, 2, a);
-  return a;
+const Tensor& minimum_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::minimum, args, 2, input);
+  return input;
 }
 
-const Tensor& minimum_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& minimum_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::minimum, args, 2, out);
   return out;
 }
 
-const Tensor& minimum_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& minimum_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::minimum, args, 2, out);
   return out;
 }
 
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(condition), value_of(a), value_of(b)};
+Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(condition), value_of(input), value_of(other)};
   return call_pointwise(ops::where, args, 3);
 }
 
-Tensor where(const Tensor& condition, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(condition), value_of(a), value_of(b)};
+Tensor where(const Tensor& condition, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(condition), value_of(input), value_of(other)};
   return call_pointwise(ops::where, args, 3);
 }
 
-Tensor where(const Tensor& condition, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(condition), value_of(a), value_of(b)};
+Tensor where(const Tensor& condition, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(condition), value_of(input), value_of(other)};
   return call_pointwise(ops::where, args, 3);
 }
 
-Tensor where(const Tensor& condition, const Scalar& a, const Scalar& b) {
-  bp_value args[] = {value_of(condition), value_of(a), value_of(b)};
+Tensor where(const Tensor& condition, const Scalar& input, const Scalar& other) {
+  bp_value args[] = {value_of(condition), value_of(input), value_of(other)};
   return call_pointwise(ops::where, args, 3);
 }
 
-const Tensor& where_out(const Tensor& out, const Tensor& condition, const Tensor& a,
-                        const Tensor& b) {
-  bp_value args[] = {value_of(condition), value_of(a), value_of(b)};
+const Tensor& where_out(const Tensor& out, const Tensor& condition, const Tensor& input,
+                        const Tensor& other) {
+  bp_value args[] = {value_of(condition), value_of(input), value_of(other)};
   call_pointwise_into(ops::where, args, 3, out);
   return out;
 }
 
-const Tensor& where_out(const Tensor& out, const Tensor& condition, const Scalar& a,
-                        const Tensor& b) {
-  bp_value args[] = {value_of(condition), value_of(a), value_of(b)};
+const Tensor& where_out(const Tensor& out, const Tensor& condition, const Scalar& input,
+                        const Tensor& other) {
+  bp_value args[] = {value_of(condition), value_of(input), value_of(other)};
   call_pointwise_into(ops::where, args, 3, out);
   return out;
 }
 
-const Tensor& where_out(const Tensor& out, const Tensor& condition, const Tensor& a,
-                        const Scalar& b) {
-  bp_value args[] = {value_of(condition), value_of(a), value_of(b)};
+const Tensor& where_out(const Tensor& out, const Tensor& condition, const Tensor& input,
+                        const Scalar& other) {
+  bp_value args[] = {value_of(condition), value_of(input), value_of(other)};
   call_pointwise_into(ops::where, args, 3, out);
   return out;
 }
 
-const Tensor& where_out(const Tensor& out, const Tensor& condition, const Scalar& a,
-                        const Scalar& b) {
-  bp_value args[] = {value_of(condition), value_of(a), value_of(b)};
+const Tensor& where_out(const Tensor& out, const Tensor& condition, const Scalar& input,
+                        const Scalar& other) {
+  bp_value args[] = {value_of(condition), value_of(input), value_of(other)};
   call_pointwise_into(ops::where, args, 3, out);
   return out;
 }
 
-Tensor neg(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor neg(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::neg, args, 1);
 }
 
-const Tensor& neg_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::neg, args, 1, a);
-  return a;
+const Tensor& neg_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::neg, args, 1, input);
+  return input;
 }
 
-const Tensor& neg_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& neg_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::neg, args, 1, out);
   return out;
 }
 
-Tensor abs(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor abs(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::abs, args, 1);
 }
 
-const Tensor& abs_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::abs, args, 1, a);
-  return a;
+const Tensor& abs_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::abs, args, 1, input);
+  return input;
 }
 
-const Tensor& abs_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& abs_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::abs, args, 1, out);
   return out;
 }
 
-Tensor exp(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor exp(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::exp, args, 1);
 }
 
-const Tensor& exp_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::exp, args, 1, a);
-  return a;
+const Tensor& exp_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::exp, args, 1, input);
+  return input;
 }
 
-const Tensor& exp_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& exp_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::exp, args, 1, out);
   return out;
 }
 
-Tensor log(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor log(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::log, args, 1);
 }
 
-const Tensor& log_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::log, args, 1, a);
-  return a;
+const Tensor& log_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::log, args, 1, input);
+  return input;
 }
 
-const Tensor& log_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& log_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::log, args, 1, out);
   return out;
 }
 
-Tensor sqrt(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor sqrt(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::sqrt, args, 1);
 }
 
-const Tensor& sqrt_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::sqrt, args, 1, a);
-  return a;
+const Tensor& sqrt_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::sqrt, args, 1, input);
+  return input;
 }
 
-const Tensor& sqrt_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& sqrt_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::sqrt, args, 1, out);
   return out;
 }
 
-Tensor sin(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor sin(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::sin, args, 1);
 }
 
-const Tensor& sin_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::sin, args, 1, a);
-  return a;
+const Tensor& sin_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::sin, args, 1, input);
+  return input;
 }
 
-const Tensor& sin_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& sin_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::sin, args, 1, out);
   return out;
 }
 
-Tensor cos(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor cos(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::cos, args, 1);
 }
 
-const Tensor& cos_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::cos, args, 1, a);
-  return a;
+const Tensor& cos_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::cos, args, 1, input);
+  return input;
 }
 
-const Tensor& cos_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& cos_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::cos, args, 1, out);
   return out;
 }
 
-Tensor tanh(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor tanh(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::tanh, args, 1);
 }
 
-const Tensor& tanh_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::tanh, args, 1, a);
-  return a;
+const Tensor& tanh_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::tanh, args, 1, input);
+  return input;
 }
 
-const Tensor& tanh_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& tanh_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::tanh, args, 1, out);
   return out;
 }
 
-Tensor sigmoid(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor sigmoid(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::sigmoid, args, 1);
 }
 
-const Tensor& sigmoid_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::sigmoid, args, 1, a);
-  return a;
+const Tensor& sigmoid_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::sigmoid, args, 1, input);
+  return input;
 }
 
-const Tensor& sigmoid_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& sigmoid_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::sigmoid, args, 1, out);
   return out;
 }
 
-Tensor relu(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor relu(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::relu, args, 1);
 }
 
-const Tensor& relu_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::relu, args, 1, a);
-  return a;
+const Tensor& relu_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::relu, args, 1, input);
+  return input;
 }
 
-const Tensor& relu_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& relu_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::relu, args, 1, out);
   return out;
 }
 
-Tensor floor(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor floor(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::floor, args, 1);
 }
 
-const Tensor& floor_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::floor, args, 1, a);
-  return a;
+const Tensor& floor_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::floor, args, 1, input);
+  return input;
 }
 
-const Tensor& floor_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& floor_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::floor, args, 1, out);
   return out;
 }
 
-Tensor ceil(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor ceil(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::ceil, args, 1);
 }
 
-const Tensor& ceil_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::ceil, args, 1, a);
-  return a;
+const Tensor& ceil_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::ceil, args, 1, input);
+  return input;
 }
 
-const Tensor& ceil_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& ceil_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::ceil, args, 1, out);
   return out;
 }
 
-Tensor trunc(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor trunc(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::trunc, args, 1);
 }
 
-const Tensor& trunc_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::trunc, args, 1, a);
-  return a;
+const Tensor& trunc_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::trunc, args, 1, input);
+  return input;
 }
 
-const Tensor& trunc_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& trunc_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::trunc, args, 1, out);
   return out;
 }
 
-Tensor round(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor round(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::round, args, 1);
 }
 
-const Tensor& round_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::round, args, 1, a);
-  return a;
+const Tensor& round_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::round, args, 1, input);
+  return input;
 }
 
-const Tensor& round_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& round_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::round, args, 1, out);
   return out;
 }
 
-Tensor reciprocal(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor reciprocal(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::reciprocal, args, 1);
 }
 
-const Tensor& reciprocal_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::reciprocal, args, 1, a);
-  return a;
+const Tensor& reciprocal_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::reciprocal, args, 1, input);
+  return input;
 }
 
-const Tensor& reciprocal_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& reciprocal_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::reciprocal, args, 1, out);
   return out;
 }
 
-Tensor rsqrt(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor rsqrt(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::rsqrt, args, 1);
 }
 
-const Tensor& rsqrt_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::rsqrt, args, 1, a);
-  return a;
+const Tensor& rsqrt_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::rsqrt, args, 1, input);
+  return input;
 }
 
-const Tensor& rsqrt_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& rsqrt_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::rsqrt, args, 1, out);
   return out;
 }
 
-Tensor square(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor square(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::square, args, 1);
 }
 
-const Tensor& square_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::square, args, 1, a);
-  return a;
+const Tensor& square_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::square, args, 1, input);
+  return input;
 }
 
-const Tensor& square_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& square_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::square, args, 1, out);
   return out;
 }
 
-Tensor pow(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor pow(const Tensor& input, const Tensor& exponent) {
+  bp_value args[] = {value_of(input), value_of(exponent)};
   return call_pointwise(ops::pow, args, 2);
 }
 
-Tensor pow(const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor pow(const Scalar& input, const Tensor& exponent) {
+  bp_value args[] = {value_of(input), value_of(exponent)};
   return call_pointwise(ops::pow, args, 2);
 }
 
-Tensor pow(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+Tensor pow(const Tensor& input, const Scalar& exponent) {
+  bp_value args[] = {value_of(input), value_of(exponent)};
   return call_pointwise(ops::pow, args, 2);
 }
 
-const Tensor& pow_(const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::pow, args, 2, a);
-  return a;
+const Tensor& pow_(const Tensor& input, const Tensor& exponent) {
+  bp_value args[] = {value_of(input), value_of(exponent)};
+  call_pointwise_into(ops::pow, args, 2, input);
+  return input;
 }
 
-const Tensor& pow_(const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
-  call_pointwise_into(ops::pow, args, 2, a);
-  return a;
+const Tensor& pow_(const Tensor& input, const Scalar& exponent) {
+  bp_value args[] = {value_of(input), value_of(exponent)};
+  call_pointwise_into(ops::pow, args, 2, input);
+  return input;
 }
 
-const Tensor& pow_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& pow_out(const Tensor& out, const Tensor& input, const Tensor& exponent) {
+  bp_value args[] = {value_of(input), value_of(exponent)};
   call_pointwise_into(ops::pow, args, 2, out);
   return out;
 }
 
-const Tensor& pow_out(const Tensor& out, const Scalar& a, const Tensor& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& pow_out(const Tensor& out, const Scalar& input, const Tensor& exponent) {
+  bp_value args[] = {value_of(input), value_of(exponent)};
   call_pointwise_into(ops::pow, args, 2, out);
   return out;
 }
 
-const Tensor& pow_out(const Tensor& out, const Tensor& a, const Scalar& b) {
-  bp_value args[] = {value_of(a), value_of(b)};
+const Tensor& pow_out(const Tensor& out, const Tensor& input, const Scalar& exponent) {
+  bp_value args[] = {value_of(input), value_of(exponent)};
   call_pointwise_into(ops::pow, args, 2, out);
   return out;
 }
 
-Tensor clamp(const Tensor& a, const Scalar& min, const Scalar& max) {
-  bp_value args[] = {value_of(a), value_of(min), value_of(max)};
+Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max) {
+  bp_value args[] = {value_of(input), value_of(min), value_of(max)};
   return call_pointwise(ops::clamp, args, 3);
 }
 
-const Tensor& clamp_(const Tensor& a, const Scalar& min, const Scalar& max) {
-  bp_value args[] = {value_of(a), value_of(min), value_of(max)};
-  call_pointwise_into(ops::clamp, args, 3, a);
-  return a;
+const Tensor& clamp_(const Tensor& input, const Scalar& min, const Scalar& max) {
+  bp_value args[] = {value_of(input), value_of(min), value_of(max)};
+  call_pointwise_into(ops::clamp, args, 3, input);
+  return input;
 }
 
-const Tensor& clamp_out(const Tensor& out, const Tensor& a, const Scalar& min, const Scalar& max) {
-  bp_value args[] = {value_of(a), value_of(min), value_of(max)};
+const Tensor& clamp_out(const Tensor& out, const Tensor& input, const Scalar& min,
+                        const Scalar& max) {
+  bp_value args[] = {value_of(input), value_of(min), value_of(max)};
   call_pointwise_into(ops::clamp, args, 3, out);
   return out;
 }
 
-Tensor clamp_min(const Tensor& a, const Scalar& min) {
-  bp_value args[] = {value_of(a), value_of(min)};
+Tensor clamp_min(const Tensor& input, const Scalar& min) {
+  bp_value args[] = {value_of(input), value_of(min)};
   return call_pointwise(ops::clamp_min, args, 2);
 }
 
-const Tensor& clamp_min_(const Tensor& a, const Scalar& min) {
-  bp_value args[] = {value_of(a), value_of(min)};
-  call_pointwise_into(ops::clamp_min, args, 2, a);
-  return a;
+const Tensor& clamp_min_(const Tensor& input, const Scalar& min) {
+  bp_value args[] = {value_of(input), value_of(min)};
+  call_pointwise_into(ops::clamp_min, args, 2, input);
+  return input;
 }
 
-const Tensor& clamp_min_out(const Tensor& out, const Tensor& a, const Scalar& min) {
-  bp_value args[] = {value_of(a), value_of(min)};
+const Tensor& clamp_min_out(const Tensor& out, const Tensor& input, const Scalar& min) {
+  bp_value args[] = {value_of(input), value_of(min)};
   call_pointwise_into(ops::clamp_min, args, 2, out);
   return out;
 }
 
-Tensor clamp_max(const Tensor& a, const Scalar& max) {
-  bp_value args[] = {value_of(a), value_of(max)};
+Tensor clamp_max(const Tensor& input, const Scalar& max) {
+  bp_value args[] = {value_of(input), value_of(max)};
   return call_pointwise(ops::clamp_max, args, 2);
 }
 
-const Tensor& clamp_max_(const Tensor& a, const Scalar& max) {
-  bp_value args[] = {value_of(a), value_of(max)};
-  call_pointwise_into(ops::clamp_max, args, 2, a);
-  return a;
+const Tensor& clamp_max_(const Tensor& input, const Scalar& max) {
+  bp_value args[] = {value_of(input), value_of(max)};
+  call_pointwise_into(ops::clamp_max, args, 2, input);
+  return input;
 }
 
-const Tensor& clamp_max_out(const Tensor& out, const Tensor& a, const Scalar& max) {
-  bp_value args[] = {value_of(a), value_of(max)};
+const Tensor& clamp_max_out(const Tensor& out, const Tensor& input, const Scalar& max) {
+  bp_value args[] = {value_of(input), value_of(max)};
   call_pointwise_into(ops::clamp_max, args, 2, out);
   return out;
 }
 
-Tensor erf(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor erf(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::erf, args, 1);
 }
 
-const Tensor& erf_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::erf, args, 1, a);
-  return a;
+const Tensor& erf_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::erf, args, 1, input);
+  return input;
 }
 
-const Tensor& erf_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& erf_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::erf, args, 1, out);
   return out;
 }
 
-Tensor expm1(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor expm1(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::expm1, args, 1);
 }
 
-const Tensor& expm1_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::expm1, args, 1, a);
-  return a;
+const Tensor& expm1_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::expm1, args, 1, input);
+  return input;
 }
 
-const Tensor& expm1_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& expm1_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::expm1, args, 1, out);
   return out;
 }
 
-Tensor log1p(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor log1p(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::log1p, args, 1);
 }
 
-const Tensor& log1p_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::log1p, args, 1, a);
-  return a;
+const Tensor& log1p_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::log1p, args, 1, input);
+  return input;
 }
 
-const Tensor& log1p_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& log1p_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::log1p, args, 1, out);
   return out;
 }
 
-Tensor silu(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor silu(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::silu, args, 1);
 }
 
-const Tensor& silu_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::silu, args, 1, a);
-  return a;
+const Tensor& silu_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::silu, args, 1, input);
+  return input;
 }
 
-const Tensor& silu_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& silu_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::silu, args, 1, out);
   return out;
 }
 
-Tensor gelu(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor gelu(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::gelu, args, 1);
 }
 
-const Tensor& gelu_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::gelu, args, 1, a);
-  return a;
+const Tensor& gelu_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::gelu, args, 1, input);
+  return input;
 }
 
-const Tensor& gelu_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& gelu_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::gelu, args, 1, out);
   return out;
 }
 
-Tensor gelu_tanh(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor gelu_tanh(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::gelu_tanh, args, 1);
 }
 
-const Tensor& gelu_tanh_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::gelu_tanh, args, 1, a);
-  return a;
+const Tensor& gelu_tanh_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::gelu_tanh, args, 1, input);
+  return input;
 }
 
-const Tensor& gelu_tanh_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& gelu_tanh_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::gelu_tanh, args, 1, out);
   return out;
 }
 
-Tensor elu(const Tensor& a, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(alpha)};
+Tensor elu(const Tensor& input, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(alpha)};
   return call_pointwise(ops::elu, args, 2);
 }
 
-const Tensor& elu_(const Tensor& a, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(alpha)};
-  call_pointwise_into(ops::elu, args, 2, a);
-  return a;
+const Tensor& elu_(const Tensor& input, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(alpha)};
+  call_pointwise_into(ops::elu, args, 2, input);
+  return input;
 }
 
-const Tensor& elu_out(const Tensor& out, const Tensor& a, const Scalar& alpha) {
-  bp_value args[] = {value_of(a), value_of(alpha)};
+const Tensor& elu_out(const Tensor& out, const Tensor& input, const Scalar& alpha) {
+  bp_value args[] = {value_of(input), value_of(alpha)};
   call_pointwise_into(ops::elu, args, 2, out);
   return out;
 }
 
-Tensor leaky_relu(const Tensor& a, const Scalar& negative_slope) {
-  bp_value args[] = {value_of(a), value_of(negative_slope)};
+Tensor leaky_relu(const Tensor& input, const Scalar& negative_slope) {
+  bp_value args[] = {value_of(input), value_of(negative_slope)};
   return call_pointwise(ops::leaky_relu, args, 2);
 }
 
-const Tensor& leaky_relu_(const Tensor& a, const Scalar& negative_slope) {
-  bp_value args[] = {value_of(a), value_of(negative_slope)};
-  call_pointwise_into(ops::leaky_relu, args, 2, a);
-  return a;
+const Tensor& leaky_relu_(const Tensor& input, const Scalar& negative_slope) {
+  bp_value args[] = {value_of(input), value_of(negative_slope)};
+  call_pointwise_into(ops::leaky_relu, args, 2, input);
+  return input;
 }
 
-const Tensor& leaky_relu_out(const Tensor& out, const Tensor& a, const Scalar& negative_slope) {
-  bp_value args[] = {value_of(a), value_of(negative_slope)};
+const Tensor& leaky_relu_out(const Tensor& out, const Tensor& input, const Scalar& negative_slope) {
+  bp_value args[] = {value_of(input), value_of(negative_slope)};
   call_pointwise_into(ops::leaky_relu, args, 2, out);
   return out;
 }
 
-Tensor softplus(const Tensor& a, const Scalar& beta, const Scalar& threshold) {
-  bp_value args[] = {value_of(a), value_of(beta), value_of(threshold)};
+Tensor softplus(const Tensor& input, const Scalar& beta, const Scalar& threshold) {
+  bp_value args[] = {value_of(input), value_of(beta), value_of(threshold)};
   return call_pointwise(ops::softplus, args, 3);
 }
 
-const Tensor& softplus_(const Tensor& a, const Scalar& beta, const Scalar& threshold) {
-  bp_value args[] = {value_of(a), value_of(beta), value_of(threshold)};
-  call_pointwise_into(ops::softplus, args, 3, a);
-  return a;
+const Tensor& softplus_(const Tensor& input, const Scalar& beta, const Scalar& threshold) {
+  bp_value args[] = {value_of(input), value_of(beta), value_of(threshold)};
+  call_pointwise_into(ops::softplus, args, 3, input);
+  return input;
 }
 
-const Tensor& softplus_out(const Tensor& out, const Tensor& a, const Scalar& beta,
+const Tensor& softplus_out(const Tensor& out, const Tensor& input, const Scalar& beta,
                            const Scalar& threshold) {
-  bp_value args[] = {value_of(a), value_of(beta), value_of(threshold)};
+  bp_value args[] = {value_of(input), value_of(beta), value_of(threshold)};
   call_pointwise_into(ops::softplus, args, 3, out);
   return out;
 }
 
-Tensor hardswish(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor hardswish(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::hardswish, args, 1);
 }
 
-const Tensor& hardswish_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::hardswish, args, 1, a);
-  return a;
+const Tensor& hardswish_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::hardswish, args, 1, input);
+  return input;
 }
 
-const Tensor& hardswish_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& hardswish_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::hardswish, args, 1, out);
   return out;
 }
 
-Tensor hardsigmoid(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+Tensor hardsigmoid(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   return call_pointwise(ops::hardsigmoid, args, 1);
 }
 
-const Tensor& hardsigmoid_(const Tensor& a) {
-  bp_value args[] = {value_of(a)};
-  call_pointwise_into(ops::hardsigmoid, args, 1, a);
-  return a;
+const Tensor& hardsigmoid_(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::hardsigmoid, args, 1, input);
+  return input;
 }
 
-const Tensor& hardsigmoid_out(const Tensor& out, const Tensor& a) {
-  bp_value args[] = {value_of(a)};
+const Tensor& hardsigmoid_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
   call_pointwise_into(ops::hardsigmoid, args, 1, out);
   return out;
 }

@@ -11,10 +11,10 @@
 namespace bp {
 namespace {
 
-MaxPoolWithIndicesResult max_pool_with_indices_by_parts(const Tensor& a, IntList kernel_size,
+MaxPoolWithIndicesResult max_pool_with_indices_by_parts(const Tensor& input, IntList kernel_size,
                                                         IntList stride, IntList padding,
                                                         IntList dilation, bool ceil_mode) {
-  return max_pool_by_gather(a, kernel_size, stride, padding, dilation, ceil_mode);
+  return max_pool_by_gather(input, kernel_size, stride, padding, dilation, ceil_mode);
 }
 void decompose_max_pool_with_indices(const Call& call) {
   MaxPoolWithIndicesResult parts = max_pool_with_indices_by_parts(tensor_arg(call, 0),
@@ -31,10 +31,10 @@ constexpr const char* max_pool_with_indices_uses[] = {"arange", "mul", "add", "s
                                                       "max", "argmax", "expand", "unsqueeze",
                                                       "squeeze", "gather", nullptr};
 
-Tensor avg_pool_by_parts(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor avg_pool_by_parts(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                          bool ceil_mode, bool count_include_pad,
                          std::optional<std::int64_t> divisor_override) {
-  return avg_pool_by_sums(a, kernel_size, stride, padding, ceil_mode, count_include_pad,
+  return avg_pool_by_sums(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
                           divisor_override);
 }
 void decompose_avg_pool(const Call& call) {
@@ -62,9 +62,9 @@ constexpr const char* avg_pool_backward_uses[] = {"full", "copy", "narrow", "sli
                                                   "sum", "arange", "mul", "add", "sub", "minimum",
                                                   "maximum", "cast", "reshape", "div", nullptr};
 
-AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_with_indices_by_parts(const Tensor& a,
+AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_with_indices_by_parts(const Tensor& input,
                                                                          IntList output_size) {
-  return adaptive_max_pool_by_gather(a, output_size);
+  return adaptive_max_pool_by_gather(input, output_size);
 }
 void decompose_adaptive_max_pool_with_indices(const Call& call) {
   AdaptiveMaxPoolWithIndicesResult parts = adaptive_max_pool_with_indices_by_parts(tensor_arg(call, 0),
@@ -78,9 +78,9 @@ constexpr const char* adaptive_max_pool_with_indices_uses[] = {"arange", "mul", 
                                                                "max", "argmax", "expand", "squeeze",
                                                                "gather", nullptr};
 
-Tensor max_pool1d_by_parts(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
-                           IntList dilation, bool ceil_mode) {
-  return max_pool_over(1, "max_pool1d", a, kernel_size, stride, padding, dilation, ceil_mode);
+Tensor max_pool1d_by_parts(const Tensor& input, IntList kernel_size, IntList stride,
+                           IntList padding, IntList dilation, bool ceil_mode) {
+  return max_pool_over(1, "max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode);
 }
 void decompose_max_pool1d(const Call& call) {
   finish(call, max_pool1d_by_parts(tensor_arg(call, 0), list_arg(call, 1), list_arg(call, 2),
@@ -89,9 +89,9 @@ void decompose_max_pool1d(const Call& call) {
 constexpr const char* max_pool1d_uses[] = {"max_pool_with_indices", "unsqueeze", "squeeze",
                                            nullptr};
 
-Tensor max_pool2d_by_parts(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
-                           IntList dilation, bool ceil_mode) {
-  return max_pool_over(2, "max_pool2d", a, kernel_size, stride, padding, dilation, ceil_mode);
+Tensor max_pool2d_by_parts(const Tensor& input, IntList kernel_size, IntList stride,
+                           IntList padding, IntList dilation, bool ceil_mode) {
+  return max_pool_over(2, "max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode);
 }
 void decompose_max_pool2d(const Call& call) {
   finish(call, max_pool2d_by_parts(tensor_arg(call, 0), list_arg(call, 1), list_arg(call, 2),
@@ -100,9 +100,9 @@ void decompose_max_pool2d(const Call& call) {
 constexpr const char* max_pool2d_uses[] = {"max_pool_with_indices", "unsqueeze", "squeeze",
                                            nullptr};
 
-Tensor max_pool3d_by_parts(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
-                           IntList dilation, bool ceil_mode) {
-  return max_pool_over(3, "max_pool3d", a, kernel_size, stride, padding, dilation, ceil_mode);
+Tensor max_pool3d_by_parts(const Tensor& input, IntList kernel_size, IntList stride,
+                           IntList padding, IntList dilation, bool ceil_mode) {
+  return max_pool_over(3, "max_pool3d", input, kernel_size, stride, padding, dilation, ceil_mode);
 }
 void decompose_max_pool3d(const Call& call) {
   finish(call, max_pool3d_by_parts(tensor_arg(call, 0), list_arg(call, 1), list_arg(call, 2),
@@ -111,10 +111,10 @@ void decompose_max_pool3d(const Call& call) {
 constexpr const char* max_pool3d_uses[] = {"max_pool_with_indices", "unsqueeze", "squeeze",
                                            nullptr};
 
-Tensor avg_pool1d_by_parts(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
-                           bool ceil_mode, bool count_include_pad) {
-  return avg_pool_over(1, "avg_pool1d", a, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                       std::nullopt);
+Tensor avg_pool1d_by_parts(const Tensor& input, IntList kernel_size, IntList stride,
+                           IntList padding, bool ceil_mode, bool count_include_pad) {
+  return avg_pool_over(1, "avg_pool1d", input, kernel_size, stride, padding, ceil_mode,
+                       count_include_pad, std::nullopt);
 }
 void decompose_avg_pool1d(const Call& call) {
   finish(call, avg_pool1d_by_parts(tensor_arg(call, 0), list_arg(call, 1), list_arg(call, 2),
@@ -122,11 +122,11 @@ void decompose_avg_pool1d(const Call& call) {
 }
 constexpr const char* avg_pool1d_uses[] = {"avg_pool", "unsqueeze", "squeeze", nullptr};
 
-Tensor avg_pool2d_by_parts(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
-                           bool ceil_mode, bool count_include_pad,
+Tensor avg_pool2d_by_parts(const Tensor& input, IntList kernel_size, IntList stride,
+                           IntList padding, bool ceil_mode, bool count_include_pad,
                            std::optional<std::int64_t> divisor_override) {
-  return avg_pool_over(2, "avg_pool2d", a, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                       divisor_override);
+  return avg_pool_over(2, "avg_pool2d", input, kernel_size, stride, padding, ceil_mode,
+                       count_include_pad, divisor_override);
 }
 void decompose_avg_pool2d(const Call& call) {
   finish(call, avg_pool2d_by_parts(tensor_arg(call, 0), list_arg(call, 1), list_arg(call, 2),
@@ -135,11 +135,11 @@ void decompose_avg_pool2d(const Call& call) {
 }
 constexpr const char* avg_pool2d_uses[] = {"avg_pool", "unsqueeze", "squeeze", nullptr};
 
-Tensor avg_pool3d_by_parts(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
-                           bool ceil_mode, bool count_include_pad,
+Tensor avg_pool3d_by_parts(const Tensor& input, IntList kernel_size, IntList stride,
+                           IntList padding, bool ceil_mode, bool count_include_pad,
                            std::optional<std::int64_t> divisor_override) {
-  return avg_pool_over(3, "avg_pool3d", a, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                       divisor_override);
+  return avg_pool_over(3, "avg_pool3d", input, kernel_size, stride, padding, ceil_mode,
+                       count_include_pad, divisor_override);
 }
 void decompose_avg_pool3d(const Call& call) {
   finish(call, avg_pool3d_by_parts(tensor_arg(call, 0), list_arg(call, 1), list_arg(call, 2),
@@ -148,8 +148,8 @@ void decompose_avg_pool3d(const Call& call) {
 }
 constexpr const char* avg_pool3d_uses[] = {"avg_pool", "unsqueeze", "squeeze", nullptr};
 
-Tensor adaptive_max_pool1d_by_parts(const Tensor& a, IntList output_size) {
-  return adaptive_max_pool_over(1, "adaptive_max_pool1d", a, output_size);
+Tensor adaptive_max_pool1d_by_parts(const Tensor& input, IntList output_size) {
+  return adaptive_max_pool_over(1, "adaptive_max_pool1d", input, output_size);
 }
 void decompose_adaptive_max_pool1d(const Call& call) {
   finish(call, adaptive_max_pool1d_by_parts(tensor_arg(call, 0), list_arg(call, 1)));
@@ -157,8 +157,8 @@ void decompose_adaptive_max_pool1d(const Call& call) {
 constexpr const char* adaptive_max_pool1d_uses[] = {"adaptive_max_pool_with_indices", "unsqueeze",
                                                     "squeeze", nullptr};
 
-Tensor adaptive_max_pool2d_by_parts(const Tensor& a, IntList output_size) {
-  return adaptive_max_pool_over(2, "adaptive_max_pool2d", a, output_size);
+Tensor adaptive_max_pool2d_by_parts(const Tensor& input, IntList output_size) {
+  return adaptive_max_pool_over(2, "adaptive_max_pool2d", input, output_size);
 }
 void decompose_adaptive_max_pool2d(const Call& call) {
   finish(call, adaptive_max_pool2d_by_parts(tensor_arg(call, 0), list_arg(call, 1)));
@@ -166,8 +166,8 @@ void decompose_adaptive_max_pool2d(const Call& call) {
 constexpr const char* adaptive_max_pool2d_uses[] = {"adaptive_max_pool_with_indices", "unsqueeze",
                                                     "squeeze", nullptr};
 
-Tensor adaptive_max_pool3d_by_parts(const Tensor& a, IntList output_size) {
-  return adaptive_max_pool_over(3, "adaptive_max_pool3d", a, output_size);
+Tensor adaptive_max_pool3d_by_parts(const Tensor& input, IntList output_size) {
+  return adaptive_max_pool_over(3, "adaptive_max_pool3d", input, output_size);
 }
 void decompose_adaptive_max_pool3d(const Call& call) {
   finish(call, adaptive_max_pool3d_by_parts(tensor_arg(call, 0), list_arg(call, 1)));
@@ -175,8 +175,8 @@ void decompose_adaptive_max_pool3d(const Call& call) {
 constexpr const char* adaptive_max_pool3d_uses[] = {"adaptive_max_pool_with_indices", "unsqueeze",
                                                     "squeeze", nullptr};
 
-Tensor adaptive_avg_pool1d_by_parts(const Tensor& a, IntList output_size) {
-  return adaptive_avg_pool_over(1, "adaptive_avg_pool1d", a, output_size);
+Tensor adaptive_avg_pool1d_by_parts(const Tensor& input, IntList output_size) {
+  return adaptive_avg_pool_over(1, "adaptive_avg_pool1d", input, output_size);
 }
 void decompose_adaptive_avg_pool1d(const Call& call) {
   finish(call, adaptive_avg_pool1d_by_parts(tensor_arg(call, 0), list_arg(call, 1)));
@@ -186,8 +186,8 @@ constexpr const char* adaptive_avg_pool1d_uses[] = {"mean", "avg_pool", "arange"
                                                     "index_select", "where", "div", "cast",
                                                     "unsqueeze", "squeeze", nullptr};
 
-Tensor adaptive_avg_pool2d_by_parts(const Tensor& a, IntList output_size) {
-  return adaptive_avg_pool_over(2, "adaptive_avg_pool2d", a, output_size);
+Tensor adaptive_avg_pool2d_by_parts(const Tensor& input, IntList output_size) {
+  return adaptive_avg_pool_over(2, "adaptive_avg_pool2d", input, output_size);
 }
 void decompose_adaptive_avg_pool2d(const Call& call) {
   finish(call, adaptive_avg_pool2d_by_parts(tensor_arg(call, 0), list_arg(call, 1)));
@@ -197,8 +197,8 @@ constexpr const char* adaptive_avg_pool2d_uses[] = {"mean", "avg_pool", "arange"
                                                     "index_select", "where", "div", "cast",
                                                     "unsqueeze", "squeeze", nullptr};
 
-Tensor adaptive_avg_pool3d_by_parts(const Tensor& a, IntList output_size) {
-  return adaptive_avg_pool_over(3, "adaptive_avg_pool3d", a, output_size);
+Tensor adaptive_avg_pool3d_by_parts(const Tensor& input, IntList output_size) {
+  return adaptive_avg_pool_over(3, "adaptive_avg_pool3d", input, output_size);
 }
 void decompose_adaptive_avg_pool3d(const Call& call) {
   finish(call, adaptive_avg_pool3d_by_parts(tensor_arg(call, 0), list_arg(call, 1)));
@@ -213,8 +213,8 @@ constexpr const char* adaptive_avg_pool3d_uses[] = {"mean", "avg_pool", "arange"
 namespace ops {
 
 constinit Operator max_pool_with_indices{
-    .schema_text = "max_pool_with_indices(Tensor a, int[] kernel_size, int[] stride=[], int[] "
-                   "padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor values, "
+    .schema_text = "max_pool_with_indices(Tensor input, int[] kernel_size, int[] stride=[], int[]"
+                   " padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor values, "
                    "Tensor indices)",
     .kind = BP_KIND_CONVOLUTION,
     .dtypes = dtypes::real,
@@ -224,16 +224,16 @@ constinit Operator max_pool_with_indices{
     .uses = max_pool_with_indices_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The largest element of each window of a, [batch, channels, size...], over one to "
-           "three dimensions, and its int64 place in its plane, row-major. NaN is the largest. No"
-           " `stride` means the kernel's size; `ceil_mode` also takes windows that begin inside "
-           "and end outside.",
+    .doc = "The largest element of each window of `input`, [batch, channels, size...], over one "
+           "to three dimensions, and its int64 place in its plane, row-major. NaN is the largest."
+           " No `stride` means the kernel's size; `ceil_mode` also takes windows that begin "
+           "inside and end outside.",
     .abi = described_as("max_pool_with_indices"),
 };
 
 constinit Operator avg_pool{
-    .schema_text = "avg_pool(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], "
-                   "bool ceil_mode=False, bool count_include_pad=True, int? "
+    .schema_text = "avg_pool(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0],"
+                   " bool ceil_mode=False, bool count_include_pad=True, int? "
                    "divisor_override=None) -> Tensor",
     .kind = BP_KIND_CONVOLUTION,
     .dtypes = dtypes::floating,
@@ -244,7 +244,7 @@ constinit Operator avg_pool{
     .widens = true,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The mean of each window of a, [batch, channels, size...], over one to three "
+    .doc = "The mean of each window of `input`, [batch, channels, size...], over one to three "
            "dimensions. Padding counts as zeros, or not at all without `count_include_pad`; "
            "`divisor_override` divides in place of the number of elements.",
     .abi = described_as("avg_pool"),
@@ -268,7 +268,7 @@ constinit Operator avg_pool_backward{
 };
 
 constinit Operator adaptive_max_pool_with_indices{
-    .schema_text = "adaptive_max_pool_with_indices(Tensor a, int[] output_size) -> (Tensor "
+    .schema_text = "adaptive_max_pool_with_indices(Tensor input, int[] output_size) -> (Tensor "
                    "values, Tensor indices)",
     .kind = BP_KIND_CONVOLUTION,
     .dtypes = dtypes::real,
@@ -278,196 +278,197 @@ constinit Operator adaptive_max_pool_with_indices{
     .uses = adaptive_max_pool_with_indices_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
-           "size...], and its int64 place in its plane, row-major. Window i of n begins at "
-           "floor(i * size / n) and ends before ceil((i + 1) * size / n).",
+    .doc = "The largest element of each of `output_size` windows that cover `input`, [batch, "
+           "channels, size...], and its int64 place in its plane, row-major. Window i of n begins"
+           " at floor(i * size / n) and ends before ceil((i + 1) * size / n).",
     .abi = described_as("adaptive_max_pool_with_indices"),
 };
 
 constinit Operator max_pool1d{
-    .schema_text = "max_pool1d(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], "
-                   "int[] dilation=[1], bool ceil_mode=False) -> Tensor",
+    .schema_text = "max_pool1d(Tensor input, int[] kernel_size, int[] stride=[], int[] "
+                   "padding=[0], int[] dilation=[1], bool ceil_mode=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
     .decompose = decompose_max_pool1d,
     .uses = max_pool1d_uses,
     .tolerance = "exact",
-    .doc = "The largest element of each window of a, [batch, channels, length] or without the "
-           "batch. No `stride` means the kernel's size.",
+    .doc = "The largest element of each window of `input`, [batch, channels, length] or without "
+           "the batch. No `stride` means the kernel's size.",
     .abi = described_as("max_pool1d"),
 };
 
 constinit Operator max_pool2d{
-    .schema_text = "max_pool2d(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], "
-                   "int[] dilation=[1], bool ceil_mode=False) -> Tensor",
+    .schema_text = "max_pool2d(Tensor input, int[] kernel_size, int[] stride=[], int[] "
+                   "padding=[0], int[] dilation=[1], bool ceil_mode=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
     .decompose = decompose_max_pool2d,
     .uses = max_pool2d_uses,
     .tolerance = "exact",
-    .doc = "The largest element of each window of a, [batch, channels, height, width] or without "
-           "the batch. No `stride` means the kernel's size.",
+    .doc = "The largest element of each window of `input`, [batch, channels, height, width] or "
+           "without the batch. No `stride` means the kernel's size.",
     .abi = described_as("max_pool2d"),
 };
 
 constinit Operator max_pool3d{
-    .schema_text = "max_pool3d(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], "
-                   "int[] dilation=[1], bool ceil_mode=False) -> Tensor",
+    .schema_text = "max_pool3d(Tensor input, int[] kernel_size, int[] stride=[], int[] "
+                   "padding=[0], int[] dilation=[1], bool ceil_mode=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
     .decompose = decompose_max_pool3d,
     .uses = max_pool3d_uses,
     .tolerance = "exact",
-    .doc = "The largest element of each window of a, [batch, channels, depth, height, width] or "
-           "without the batch. No `stride` means the kernel's size.",
+    .doc = "The largest element of each window of `input`, [batch, channels, depth, height, "
+           "width] or without the batch. No `stride` means the kernel's size.",
     .abi = described_as("max_pool3d"),
 };
 
 constinit Operator avg_pool1d{
-    .schema_text = "avg_pool1d(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], "
-                   "bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+    .schema_text = "avg_pool1d(Tensor input, int[] kernel_size, int[] stride=[], int[] "
+                   "padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_avg_pool1d,
     .uses = avg_pool1d_uses,
     .tolerance = "accumulation",
-    .doc = "The mean of each window of a, [batch, channels, length] or without the batch. No "
-           "`stride` means the kernel's size.",
+    .doc = "The mean of each window of `input`, [batch, channels, length] or without the batch. "
+           "No `stride` means the kernel's size.",
     .abi = described_as("avg_pool1d"),
 };
 
 constinit Operator avg_pool2d{
-    .schema_text = "avg_pool2d(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], "
-                   "bool ceil_mode=False, bool count_include_pad=True, int? "
+    .schema_text = "avg_pool2d(Tensor input, int[] kernel_size, int[] stride=[], int[] "
+                   "padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? "
                    "divisor_override=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_avg_pool2d,
     .uses = avg_pool2d_uses,
     .tolerance = "accumulation",
-    .doc = "The mean of each window of a, [batch, channels, height, width] or without the batch. "
-           "No `stride` means the kernel's size.",
+    .doc = "The mean of each window of `input`, [batch, channels, height, width] or without the "
+           "batch. No `stride` means the kernel's size.",
     .abi = described_as("avg_pool2d"),
 };
 
 constinit Operator avg_pool3d{
-    .schema_text = "avg_pool3d(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], "
-                   "bool ceil_mode=False, bool count_include_pad=True, int? "
+    .schema_text = "avg_pool3d(Tensor input, int[] kernel_size, int[] stride=[], int[] "
+                   "padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? "
                    "divisor_override=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_avg_pool3d,
     .uses = avg_pool3d_uses,
     .tolerance = "accumulation",
-    .doc = "The mean of each window of a, [batch, channels, depth, height, width] or without the "
-           "batch. No `stride` means the kernel's size.",
+    .doc = "The mean of each window of `input`, [batch, channels, depth, height, width] or "
+           "without the batch. No `stride` means the kernel's size.",
     .abi = described_as("avg_pool3d"),
 };
 
 constinit Operator adaptive_max_pool1d{
-    .schema_text = "adaptive_max_pool1d(Tensor a, int[] output_size) -> Tensor",
+    .schema_text = "adaptive_max_pool1d(Tensor input, int[] output_size) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
     .decompose = decompose_adaptive_max_pool1d,
     .uses = adaptive_max_pool1d_uses,
     .tolerance = "exact",
-    .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
-           "length] or without the batch.",
+    .doc = "The largest element of each of `output_size` windows that cover `input`, [batch, "
+           "channels, length] or without the batch.",
     .abi = described_as("adaptive_max_pool1d"),
 };
 
 constinit Operator adaptive_max_pool2d{
-    .schema_text = "adaptive_max_pool2d(Tensor a, int[] output_size) -> Tensor",
+    .schema_text = "adaptive_max_pool2d(Tensor input, int[] output_size) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
     .decompose = decompose_adaptive_max_pool2d,
     .uses = adaptive_max_pool2d_uses,
     .tolerance = "exact",
-    .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
-           "height, width] or without the batch.",
+    .doc = "The largest element of each of `output_size` windows that cover `input`, [batch, "
+           "channels, height, width] or without the batch.",
     .abi = described_as("adaptive_max_pool2d"),
 };
 
 constinit Operator adaptive_max_pool3d{
-    .schema_text = "adaptive_max_pool3d(Tensor a, int[] output_size) -> Tensor",
+    .schema_text = "adaptive_max_pool3d(Tensor input, int[] output_size) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
     .decompose = decompose_adaptive_max_pool3d,
     .uses = adaptive_max_pool3d_uses,
     .tolerance = "exact",
-    .doc = "The largest element of each of `output_size` windows that cover a, [batch, channels, "
-           "depth, height, width] or without the batch.",
+    .doc = "The largest element of each of `output_size` windows that cover `input`, [batch, "
+           "channels, depth, height, width] or without the batch.",
     .abi = described_as("adaptive_max_pool3d"),
 };
 
 constinit Operator adaptive_avg_pool1d{
-    .schema_text = "adaptive_avg_pool1d(Tensor a, int[] output_size) -> Tensor",
+    .schema_text = "adaptive_avg_pool1d(Tensor input, int[] output_size) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_adaptive_avg_pool1d,
     .uses = adaptive_avg_pool1d_uses,
     .tolerance = "accumulation",
-    .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, length] or "
-           "without the batch.",
+    .doc = "The mean of each of `output_size` windows that cover `input`, [batch, channels, "
+           "length] or without the batch.",
     .abi = described_as("adaptive_avg_pool1d"),
 };
 
 constinit Operator adaptive_avg_pool2d{
-    .schema_text = "adaptive_avg_pool2d(Tensor a, int[] output_size) -> Tensor",
+    .schema_text = "adaptive_avg_pool2d(Tensor input, int[] output_size) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_adaptive_avg_pool2d,
     .uses = adaptive_avg_pool2d_uses,
     .tolerance = "accumulation",
-    .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, height, "
-           "width] or without the batch.",
+    .doc = "The mean of each of `output_size` windows that cover `input`, [batch, channels, "
+           "height, width] or without the batch.",
     .abi = described_as("adaptive_avg_pool2d"),
 };
 
 constinit Operator adaptive_avg_pool3d{
-    .schema_text = "adaptive_avg_pool3d(Tensor a, int[] output_size) -> Tensor",
+    .schema_text = "adaptive_avg_pool3d(Tensor input, int[] output_size) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_adaptive_avg_pool3d,
     .uses = adaptive_avg_pool3d_uses,
     .tolerance = "accumulation",
-    .doc = "The mean of each of `output_size` windows that cover a, [batch, channels, depth, "
-           "height, width] or without the batch.",
+    .doc = "The mean of each of `output_size` windows that cover `input`, [batch, channels, "
+           "depth, height, width] or without the batch.",
     .abi = described_as("adaptive_avg_pool3d"),
 };
 
 }  // namespace ops
 
-MaxPoolWithIndicesResult max_pool_with_indices(const Tensor& a, IntList kernel_size, IntList stride,
-                                               IntList padding, IntList dilation, bool ceil_mode) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+MaxPoolWithIndicesResult max_pool_with_indices(const Tensor& input, IntList kernel_size,
+                                               IntList stride, IntList padding, IntList dilation,
+                                               bool ceil_mode) {
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(dilation), value_of(ceil_mode)};
   Tensor results[2];
   dispatch(Call{ops::max_pool_with_indices, args, 6, results, 2});
   return {std::move(results[0]), std::move(results[1])};
 }
 
-void max_pool_with_indices_out(const Tensor& values, const Tensor& indices, const Tensor& a,
+void max_pool_with_indices_out(const Tensor& values, const Tensor& indices, const Tensor& input,
                                IntList kernel_size, IntList stride, IntList padding,
                                IntList dilation, bool ceil_mode) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(dilation), value_of(ceil_mode)};
   Tensor results[] = {values, indices};
   call_many_into(ops::max_pool_with_indices, args, 6, results, 2);
 }
 
-Tensor avg_pool(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                 bool ceil_mode, bool count_include_pad,
                 std::optional<std::int64_t> divisor_override) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(ceil_mode), value_of(count_include_pad), value_of(divisor_override)};
   return call_one(ops::avg_pool, args, 7);
 }
 
-const Tensor& avg_pool_out(const Tensor& out, const Tensor& a, IntList kernel_size, IntList stride,
-                           IntList padding, bool ceil_mode, bool count_include_pad,
+const Tensor& avg_pool_out(const Tensor& out, const Tensor& input, IntList kernel_size,
+                           IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
                            std::optional<std::int64_t> divisor_override) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(ceil_mode), value_of(count_include_pad), value_of(divisor_override)};
   call_one_into(ops::avg_pool, args, 7, out);
   return out;
@@ -493,92 +494,92 @@ const Tensor& avg_pool_backward_out(const Tensor& out, const Tensor& grad_output
   return out;
 }
 
-AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_with_indices(const Tensor& a,
+AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_with_indices(const Tensor& input,
                                                                 IntList output_size) {
-  bp_value args[] = {value_of(a), value_of(output_size)};
+  bp_value args[] = {value_of(input), value_of(output_size)};
   Tensor results[2];
   dispatch(Call{ops::adaptive_max_pool_with_indices, args, 2, results, 2});
   return {std::move(results[0]), std::move(results[1])};
 }
 
 void adaptive_max_pool_with_indices_out(const Tensor& values, const Tensor& indices,
-                                        const Tensor& a, IntList output_size) {
-  bp_value args[] = {value_of(a), value_of(output_size)};
+                                        const Tensor& input, IntList output_size) {
+  bp_value args[] = {value_of(input), value_of(output_size)};
   Tensor results[] = {values, indices};
   call_many_into(ops::adaptive_max_pool_with_indices, args, 2, results, 2);
 }
 
-Tensor max_pool1d(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor max_pool1d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                   IntList dilation, bool ceil_mode) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(dilation), value_of(ceil_mode)};
   return call_one(ops::max_pool1d, args, 6);
 }
 
-Tensor max_pool2d(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                   IntList dilation, bool ceil_mode) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(dilation), value_of(ceil_mode)};
   return call_one(ops::max_pool2d, args, 6);
 }
 
-Tensor max_pool3d(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor max_pool3d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                   IntList dilation, bool ceil_mode) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(dilation), value_of(ceil_mode)};
   return call_one(ops::max_pool3d, args, 6);
 }
 
-Tensor avg_pool1d(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor avg_pool1d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                   bool ceil_mode, bool count_include_pad) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(ceil_mode), value_of(count_include_pad)};
   return call_one(ops::avg_pool1d, args, 6);
 }
 
-Tensor avg_pool2d(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor avg_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                   bool ceil_mode, bool count_include_pad,
                   std::optional<std::int64_t> divisor_override) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(ceil_mode), value_of(count_include_pad), value_of(divisor_override)};
   return call_one(ops::avg_pool2d, args, 7);
 }
 
-Tensor avg_pool3d(const Tensor& a, IntList kernel_size, IntList stride, IntList padding,
+Tensor avg_pool3d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                   bool ceil_mode, bool count_include_pad,
                   std::optional<std::int64_t> divisor_override) {
-  bp_value args[] = {value_of(a), value_of(kernel_size), value_of(stride), value_of(padding),
+  bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
                      value_of(ceil_mode), value_of(count_include_pad), value_of(divisor_override)};
   return call_one(ops::avg_pool3d, args, 7);
 }
 
-Tensor adaptive_max_pool1d(const Tensor& a, IntList output_size) {
-  bp_value args[] = {value_of(a), value_of(output_size)};
+Tensor adaptive_max_pool1d(const Tensor& input, IntList output_size) {
+  bp_value args[] = {value_of(input), value_of(output_size)};
   return call_one(ops::adaptive_max_pool1d, args, 2);
 }
 
-Tensor adaptive_max_pool2d(const Tensor& a, IntList output_size) {
-  bp_value args[] = {value_of(a), value_of(output_size)};
+Tensor adaptive_max_pool2d(const Tensor& input, IntList output_size) {
+  bp_value args[] = {value_of(input), value_of(output_size)};
   return call_one(ops::adaptive_max_pool2d, args, 2);
 }
 
-Tensor adaptive_max_pool3d(const Tensor& a, IntList output_size) {
-  bp_value args[] = {value_of(a), value_of(output_size)};
+Tensor adaptive_max_pool3d(const Tensor& input, IntList output_size) {
+  bp_value args[] = {value_of(input), value_of(output_size)};
   return call_one(ops::adaptive_max_pool3d, args, 2);
 }
 
-Tensor adaptive_avg_pool1d(const Tensor& a, IntList output_size) {
-  bp_value args[] = {value_of(a), value_of(output_size)};
+Tensor adaptive_avg_pool1d(const Tensor& input, IntList output_size) {
+  bp_value args[] = {value_of(input), value_of(output_size)};
   return call_one(ops::adaptive_avg_pool1d, args, 2);
 }
 
-Tensor adaptive_avg_pool2d(const Tensor& a, IntList output_size) {
-  bp_value args[] = {value_of(a), value_of(output_size)};
+Tensor adaptive_avg_pool2d(const Tensor& input, IntList output_size) {
+  bp_value args[] = {value_of(input), value_of(output_size)};
   return call_one(ops::adaptive_avg_pool2d, args, 2);
 }
 
-Tensor adaptive_avg_pool3d(const Tensor& a, IntList output_size) {
-  bp_value args[] = {value_of(a), value_of(output_size)};
+Tensor adaptive_avg_pool3d(const Tensor& input, IntList output_size) {
+  bp_value args[] = {value_of(input), value_of(output_size)};
   return call_one(ops::adaptive_avg_pool3d, args, 2);
 }
 

@@ -74,8 +74,8 @@ void decompose_randperm(const Call& call) {
 }
 constexpr const char* randperm_uses[] = {"philox", "select", "cast", "mul", "add", "sort", nullptr};
 
-Tensor dropout_by_parts(const Tensor& a, double p, bool training) {
-  return dropout_by_mask(a, p, training);
+Tensor dropout_by_parts(const Tensor& input, double p, bool training) {
+  return dropout_by_mask(input, p, training);
 }
 void decompose_dropout(const Call& call) {
   finish(call, dropout_by_parts(tensor_arg(call, 0), real_arg(call, 1), bool_arg(call, 2)));
@@ -180,7 +180,7 @@ constinit Operator randperm{
 };
 
 constinit Operator dropout{
-    .schema_text = "dropout(Tensor a, float p=0.5, bool training=True) -> Tensor",
+    .schema_text = "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .draws = Draws::always,
@@ -188,7 +188,7 @@ constinit Operator dropout{
     .uses = dropout_uses,
     .tolerance = "1 ulp",
     .doc = "In training, zeroes each element with probability `p` and divides the others by 1 - "
-           "p; otherwise a itself.",
+           "p; otherwise `input` itself.",
     .abi = described_as("dropout"),
 };
 
@@ -242,8 +242,8 @@ Tensor randperm(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device
   return call_one(ops::randperm, args, 3);
 }
 
-Tensor dropout(const Tensor& a, double p, bool training) {
-  bp_value args[] = {value_of(a), value_of(p), value_of(training)};
+Tensor dropout(const Tensor& input, double p, bool training) {
+  bp_value args[] = {value_of(input), value_of(p), value_of(training)};
   return call_one(ops::dropout, args, 3);
 }
 

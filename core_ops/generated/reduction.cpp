@@ -11,29 +11,29 @@
 namespace bp {
 namespace {
 
-// acc + a
+// acc + input
 constexpr bp_expr_node sum_nodes[] = {
     {BP_X_ACC, 0, 0, 0, 0},
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ADD, 0, 1, 0, 0},
 };
 
-// maximum(acc, a)
+// maximum(acc, input)
 constexpr bp_expr_node max_nodes[] = {
     {BP_X_ACC, 0, 0, 0, 0},
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_MAX, 0, 1, 0, 0},
 };
 
-// minimum(acc, a)
+// minimum(acc, input)
 constexpr bp_expr_node min_nodes[] = {
     {BP_X_ACC, 0, 0, 0, 0},
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_MIN, 0, 1, 0, 0},
 };
 
-Tensor mean_by_parts(const Tensor& a, DimList dim, bool keepdim) {
-  return div(sum(a, dim, keepdim), num_reduced(a, dim));
+Tensor mean_by_parts(const Tensor& input, DimList dim, bool keepdim) {
+  return div(sum(input, dim, keepdim), num_reduced(input, dim));
 }
 void decompose_mean(const Call& call) {
   finish(call, mean_by_parts(tensor_arg(call, 0), dims_arg(call, 1), bool_arg(call, 2)));
@@ -45,8 +45,8 @@ constexpr const char* mean_uses[] = {"div", "sum", nullptr};
 namespace ops {
 
 constinit Operator sum{
-    .schema_text = "sum(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> "
-                   "Tensor",
+    .schema_text = "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) "
+                   "-> Tensor",
     .kind = BP_KIND_REDUCTION,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::numeric,
@@ -62,8 +62,8 @@ constinit Operator sum{
 };
 
 constinit Operator mean{
-    .schema_text = "mean(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> "
-                   "Tensor",
+    .schema_text = "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None)"
+                   " -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating | dtypes::complex,
     .promoted = 0b1,
@@ -79,7 +79,7 @@ constinit Operator mean{
 };
 
 constinit Operator max{
-    .schema_text = "max(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor",
+    .schema_text = "max(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real | set_of(boolean),
@@ -96,7 +96,7 @@ constinit Operator max{
 };
 
 constinit Operator min{
-    .schema_text = "min(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor",
+    .schema_text = "min(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real | set_of(boolean),
@@ -113,7 +113,7 @@ constinit Operator min{
 };
 
 constinit Operator argmax{
-    .schema_text = "argmax(Tensor a, int? dim=None, bool keepdim=False) -> Tensor",
+    .schema_text = "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real,
@@ -127,60 +127,60 @@ constinit Operator argmax{
 
 }  // namespace ops
 
-Tensor sum(const Tensor& a, DimList dim, bool keepdim, std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
+Tensor sum(const Tensor& input, DimList dim, bool keepdim, std::optional<Dtype> dtype) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
   return call_one(ops::sum, args, 4);
 }
 
-const Tensor& sum_out(const Tensor& out, const Tensor& a, DimList dim, bool keepdim,
+const Tensor& sum_out(const Tensor& out, const Tensor& input, DimList dim, bool keepdim,
                       std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
   call_one_into(ops::sum, args, 4, out);
   return out;
 }
 
-Tensor mean(const Tensor& a, DimList dim, bool keepdim, std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
+Tensor mean(const Tensor& input, DimList dim, bool keepdim, std::optional<Dtype> dtype) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
   return call_one(ops::mean, args, 4);
 }
 
-const Tensor& mean_out(const Tensor& out, const Tensor& a, DimList dim, bool keepdim,
+const Tensor& mean_out(const Tensor& out, const Tensor& input, DimList dim, bool keepdim,
                        std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
   call_one_into(ops::mean, args, 4, out);
   return out;
 }
 
-Tensor max(const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+Tensor max(const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   return call_one(ops::max, args, 3);
 }
 
-const Tensor& max_out(const Tensor& out, const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+const Tensor& max_out(const Tensor& out, const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   call_one_into(ops::max, args, 3, out);
   return out;
 }
 
-Tensor min(const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+Tensor min(const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   return call_one(ops::min, args, 3);
 }
 
-const Tensor& min_out(const Tensor& out, const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+const Tensor& min_out(const Tensor& out, const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   call_one_into(ops::min, args, 3, out);
   return out;
 }
 
-Tensor argmax(const Tensor& a, std::optional<std::int64_t> dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(keepdim)};
+Tensor argmax(const Tensor& input, std::optional<std::int64_t> dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(keepdim)};
   return call_one(ops::argmax, args, 3);
 }
 
-const Tensor& argmax_out(const Tensor& out, const Tensor& a, std::optional<std::int64_t> dim,
+const Tensor& argmax_out(const Tensor& out, const Tensor& input, std::optional<std::int64_t> dim,
                          bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(keepdim)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(keepdim)};
   call_one_into(ops::argmax, args, 3, out);
   return out;
 }

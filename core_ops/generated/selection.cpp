@@ -11,8 +11,9 @@
 namespace bp {
 namespace {
 
-Tensor scatter_by_parts(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& src) {
-  return scatter_by_sort(a, dim, index, src);
+Tensor scatter_by_parts(const Tensor& input, std::int64_t dim, const Tensor& index,
+                        const Tensor& src) {
+  return scatter_by_sort(input, dim, index, src);
 }
 void decompose_scatter(const Call& call) {
   finish(call, scatter_by_parts(tensor_arg(call, 0), int_arg(call, 1), tensor_arg(call, 2),
@@ -20,9 +21,9 @@ void decompose_scatter(const Call& call) {
 }
 constexpr const char* scatter_uses[] = {"narrow", "gather", "where", "copy", nullptr};
 
-Tensor index_put_by_parts(const Tensor& a, TensorList indices, const Tensor& values,
+Tensor index_put_by_parts(const Tensor& input, TensorList indices, const Tensor& values,
                           bool accumulate) {
-  return index_put_by_rows(a, indices, values, accumulate);
+  return index_put_by_rows(input, indices, values, accumulate);
 }
 void decompose_index_put(const Call& call) {
   finish(call, index_put_by_parts(tensor_arg(call, 0), tensors_arg(call, 1), tensor_arg(call, 2),
@@ -41,8 +42,8 @@ void decompose_embedding(const Call& call) {
 }
 constexpr const char* embedding_uses[] = {"reshape", "index_select", nullptr};
 
-TopkResult topk_by_parts(const Tensor& a, std::int64_t k, std::int64_t dim, bool largest) {
-  return topk_by_sort(a, k, dim, largest);
+TopkResult topk_by_parts(const Tensor& input, std::int64_t k, std::int64_t dim, bool largest) {
+  return topk_by_sort(input, k, dim, largest);
 }
 void decompose_topk(const Call& call) {
   TopkResult parts = topk_by_parts(tensor_arg(call, 0), int_arg(call, 1), int_arg(call, 2),
@@ -57,7 +58,7 @@ constexpr const char* topk_uses[] = {"sort", "narrow", "copy", nullptr};
 namespace ops {
 
 constinit Operator scatter{
-    .schema_text = "scatter(Tensor a, int dim, Tensor index, Tensor src) -> Tensor",
+    .schema_text = "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
     .kind = BP_KIND_SCATTER,
     .dtypes = dtypes::computed,
     .promoted = 0b1001,
@@ -66,25 +67,25 @@ constinit Operator scatter{
     .uses = scatter_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "A copy of a in which the elements at `index` along `dim` are those of `src`; of "
-           "several for one place it is the last. An index outside of a is an error, at the "
-           "latest when its stream is synchronized.",
+    .doc = "A copy of `input` in which the elements at `index` along `dim` are those of `src`; of"
+           " several for one place it is the last. An index outside of `input` is an error, at "
+           "the latest when its stream is synchronized.",
     .abi = described_as("scatter"),
 };
 
 constinit Operator index_put{
-    .schema_text = "index_put(Tensor a, Tensor[] indices, Tensor values, bool accumulate=False) "
-                   "-> Tensor",
+    .schema_text = "index_put(Tensor input, Tensor[] indices, Tensor values, bool "
+                   "accumulate=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
     .decompose = decompose_index_put,
     .uses = index_put_uses,
     .tolerance = "accumulation",
-    .doc = "A copy of a in which the elements that `indices` name are `values`, or have them "
-           "added (`accumulate`). The indices belong to a's first dimensions and broadcast to one"
-           " shape; negative ones count from the end; a bool tensor names the places where it "
-           "holds. Of several values for one place it is the last. An index outside of a is an "
-           "error, at the latest when its stream is synchronized.",
+    .doc = "A copy of `input` in which the elements that `indices` name are `values`, or have "
+           "them added (`accumulate`). The indices belong to `input`'s first dimensions and "
+           "broadcast to one shape; negative ones count from the end; a bool tensor names the "
+           "places where it holds. Of several values for one place it is the last. An index "
+           "outside of `input` is an error, at the latest when its stream is synchronized.",
     .abi = described_as("index_put"),
 };
 
@@ -105,8 +106,8 @@ constinit Operator embedding{
 };
 
 constinit Operator topk{
-    .schema_text = "topk(Tensor a, int k, int dim=-1, bool largest=True, bool sorted=True) -> "
-                   "(Tensor values, Tensor indices)",
+    .schema_text = "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) ->"
+                   " (Tensor values, Tensor indices)",
     .kind = BP_KIND_SORT,
     .dtypes = dtypes::real | set_of(boolean),
     .promoted = 0b1,
@@ -123,21 +124,22 @@ constinit Operator topk{
 
 }  // namespace ops
 
-Tensor scatter(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& src) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index), value_of(src)};
+Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& src) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index), value_of(src)};
   return call_one(ops::scatter, args, 4);
 }
 
-const Tensor& scatter_out(const Tensor& out, const Tensor& a, std::int64_t dim, const Tensor& index,
-                          const Tensor& src) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index), value_of(src)};
+const Tensor& scatter_out(const Tensor& out, const Tensor& input, std::int64_t dim,
+                          const Tensor& index, const Tensor& src) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index), value_of(src)};
   call_one_into(ops::scatter, args, 4, out);
   return out;
 }
 
-Tensor index_put(const Tensor& a, TensorList indices, const Tensor& values, bool accumulate) {
+Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
   const TensorListValue indices_value(indices.span());
-  bp_value args[] = {value_of(a), indices_value.value(), value_of(values), value_of(accumulate)};
+  bp_value args[] = {value_of(input), indices_value.value(), value_of(values),
+                     value_of(accumulate)};
   return call_one(ops::index_put, args, 4);
 }
 
@@ -153,16 +155,18 @@ const Tensor& embedding_out(const Tensor& out, const Tensor& weight, const Tenso
   return out;
 }
 
-TopkResult topk(const Tensor& a, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {
-  bp_value args[] = {value_of(a), value_of(k), value_of(dim), value_of(largest), value_of(sorted)};
+TopkResult topk(const Tensor& input, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {
+  bp_value args[] = {value_of(input), value_of(k), value_of(dim), value_of(largest),
+                     value_of(sorted)};
   Tensor results[2];
   dispatch(Call{ops::topk, args, 5, results, 2});
   return {std::move(results[0]), std::move(results[1])};
 }
 
-void topk_out(const Tensor& values, const Tensor& indices, const Tensor& a, std::int64_t k,
+void topk_out(const Tensor& values, const Tensor& indices, const Tensor& input, std::int64_t k,
               std::int64_t dim, bool largest, bool sorted) {
-  bp_value args[] = {value_of(a), value_of(k), value_of(dim), value_of(largest), value_of(sorted)};
+  bp_value args[] = {value_of(input), value_of(k), value_of(dim), value_of(largest),
+                     value_of(sorted)};
   Tensor results[] = {values, indices};
   call_many_into(ops::topk, args, 5, results, 2);
 }

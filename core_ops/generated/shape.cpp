@@ -19,8 +19,8 @@ void decompose_stack(const Call& call) {
 }
 constexpr const char* stack_uses[] = {"unsqueeze", "cat", nullptr};
 
-Tensor constant_pad_nd_by_parts(const Tensor& a, IntList pad, const Scalar& value) {
-  return pad_by_copy(a, pad, value);
+Tensor constant_pad_nd_by_parts(const Tensor& input, IntList pad, const Scalar& value) {
+  return pad_by_copy(input, pad, value);
 }
 void decompose_constant_pad_nd(const Call& call) {
   finish(call, constant_pad_nd_by_parts(tensor_arg(call, 0), list_arg(call, 1),
@@ -28,9 +28,9 @@ void decompose_constant_pad_nd(const Call& call) {
 }
 constexpr const char* constant_pad_nd_uses[] = {"full", "narrow", "copy", nullptr};
 
-Tensor pad_by_parts(const Tensor& a, IntList pad, std::string_view mode,
+Tensor pad_by_parts(const Tensor& input, IntList pad, std::string_view mode,
                     const std::optional<Scalar>& value) {
-  return pad_by_mode(a, pad, mode, value);
+  return pad_by_mode(input, pad, mode, value);
 }
 void decompose_pad(const Call& call) {
   finish(call, pad_by_parts(tensor_arg(call, 0), list_arg(call, 1), text_arg(call, 2),
@@ -39,40 +39,40 @@ void decompose_pad(const Call& call) {
 constexpr const char* pad_uses[] = {"constant_pad_nd", "arange", "sub", "abs", "clamp", "add", "lt",
                                     "ge", "where", "index_select", nullptr};
 
-Tensor repeat_by_parts(const Tensor& a, IntList repeats) {
-  return repeat_by_expand(a, repeats);
+Tensor repeat_by_parts(const Tensor& input, IntList repeats) {
+  return repeat_by_expand(input, repeats);
 }
 void decompose_repeat(const Call& call) {
   finish(call, repeat_by_parts(tensor_arg(call, 0), list_arg(call, 1)));
 }
 constexpr const char* repeat_uses[] = {"reshape", "expand", "copy", nullptr};
 
-Tensor flip_by_parts(const Tensor& a, IntList dims) {
-  return flip_by_select(a, dims);
+Tensor flip_by_parts(const Tensor& input, IntList dims) {
+  return flip_by_select(input, dims);
 }
 void decompose_flip(const Call& call) {
   finish(call, flip_by_parts(tensor_arg(call, 0), list_arg(call, 1)));
 }
 constexpr const char* flip_uses[] = {"arange", "index_select", "copy", nullptr};
 
-Tensor roll_by_parts(const Tensor& a, IntList shifts, IntList dims) {
-  return roll_by_cat(a, shifts, dims);
+Tensor roll_by_parts(const Tensor& input, IntList shifts, IntList dims) {
+  return roll_by_cat(input, shifts, dims);
 }
 void decompose_roll(const Call& call) {
   finish(call, roll_by_parts(tensor_arg(call, 0), list_arg(call, 1), list_arg(call, 2)));
 }
 constexpr const char* roll_uses[] = {"narrow", "cat", "reshape", "copy", nullptr};
 
-Tensor tril_by_parts(const Tensor& a, std::int64_t diagonal) {
-  return keep_triangle("tril", a, diagonal, true);
+Tensor tril_by_parts(const Tensor& input, std::int64_t diagonal) {
+  return keep_triangle("tril", input, diagonal, true);
 }
 void decompose_tril(const Call& call) {
   finish(call, tril_by_parts(tensor_arg(call, 0), int_arg(call, 1)));
 }
 constexpr const char* tril_uses[] = {"arange", "reshape", "sub", "le", "where", nullptr};
 
-Tensor triu_by_parts(const Tensor& a, std::int64_t diagonal) {
-  return keep_triangle("triu", a, diagonal, false);
+Tensor triu_by_parts(const Tensor& input, std::int64_t diagonal) {
+  return keep_triangle("triu", input, diagonal, false);
 }
 void decompose_triu(const Call& call) {
   finish(call, triu_by_parts(tensor_arg(call, 0), int_arg(call, 1)));
@@ -96,7 +96,7 @@ constinit Operator stack{
 };
 
 constinit Operator constant_pad_nd{
-    .schema_text = "constant_pad_nd(Tensor a, int[] pad, Scalar value=0) -> Tensor",
+    .schema_text = "constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor",
     .kind = BP_KIND_GATHER,
     .dtypes = dtypes::computed,
     .promoted = 0b1,
@@ -105,40 +105,42 @@ constinit Operator constant_pad_nd{
     .uses = constant_pad_nd_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a with `value` around it. `pad` has two numbers for each padded dimension, how many "
-           "elements before and behind, and begins with the last dimension; negative numbers cut "
-           "away.",
+    .doc = "`input` with `value` around it. `pad` has two numbers for each padded dimension, how "
+           "many elements before and behind, and begins with the last dimension; negative numbers"
+           " cut away.",
     .abi = described_as("constant_pad_nd"),
 };
 
 constinit Operator pad{
-    .schema_text = "pad(Tensor a, int[] pad, str mode='constant', Scalar? value=None) -> Tensor",
+    .schema_text = "pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> "
+                   "Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
     .decompose = decompose_pad,
     .uses = pad_uses,
     .tolerance = "exact",
-    .doc = "a with `pad` elements before and behind each of its last dimensions, two numbers for "
-           "each, the last dimension first; negative numbers cut away. They are `value`, by "
-           "default 0 (mode 'constant'), or those of a - mirrored at its edge without repeating "
-           "it ('reflect'), its edge ('replicate'), or from its other end ('circular').",
+    .doc = "`input` with `pad` elements before and behind each of its last dimensions, two "
+           "numbers for each, the last dimension first; negative numbers cut away. They are "
+           "`value`, by default 0 (mode 'constant'), or those of `input` - mirrored at its edge "
+           "without repeating it ('reflect'), its edge ('replicate'), or from its other end "
+           "('circular').",
     .abi = described_as("pad"),
 };
 
 constinit Operator repeat{
-    .schema_text = "repeat(Tensor a, int[] repeats) -> Tensor",
+    .schema_text = "repeat(Tensor input, int[] repeats) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::all,
     .decompose = decompose_repeat,
     .uses = repeat_uses,
     .tolerance = "exact",
-    .doc = "a, `repeats` times along each dimension; numbers in front of a's rank make new "
-           "dimensions.",
+    .doc = "`input`, `repeats` times along each dimension; numbers in front of `input`'s rank "
+           "make new dimensions.",
     .abi = described_as("repeat"),
 };
 
 constinit Operator flip{
-    .schema_text = "flip(Tensor a, int[] dims) -> Tensor",
+    .schema_text = "flip(Tensor input, int[] dims) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::all,
     .decompose = decompose_flip,
@@ -150,7 +152,7 @@ constinit Operator flip{
 };
 
 constinit Operator roll{
-    .schema_text = "roll(Tensor a, int[] shifts, int[] dims=[]) -> Tensor",
+    .schema_text = "roll(Tensor input, int[] shifts, int[] dims=[]) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::all,
     .decompose = decompose_roll,
@@ -163,28 +165,28 @@ constinit Operator roll{
 };
 
 constinit Operator tril{
-    .schema_text = "tril(Tensor a, int diagonal=0) -> Tensor",
+    .schema_text = "tril(Tensor input, int diagonal=0) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
     .decompose = decompose_tril,
     .uses = tril_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The matrices of a with zeros above the given diagonal; a positive one lies above the "
-           "main diagonal.",
+    .doc = "The matrices of `input` with zeros above the given diagonal; a positive one lies "
+           "above the main diagonal.",
     .abi = described_as("tril"),
 };
 
 constinit Operator triu{
-    .schema_text = "triu(Tensor a, int diagonal=0) -> Tensor",
+    .schema_text = "triu(Tensor input, int diagonal=0) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
     .decompose = decompose_triu,
     .uses = triu_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The matrices of a with zeros below the given diagonal; a positive one lies above the "
-           "main diagonal.",
+    .doc = "The matrices of `input` with zeros below the given diagonal; a positive one lies "
+           "above the main diagonal.",
     .abi = described_as("triu"),
 };
 
@@ -196,46 +198,46 @@ Tensor stack(TensorList tensors, std::int64_t dim) {
   return call_one(ops::stack, args, 2);
 }
 
-Tensor constant_pad_nd(const Tensor& a, IntList pad, const Scalar& value) {
-  bp_value args[] = {value_of(a), value_of(pad), value_of(value)};
+Tensor constant_pad_nd(const Tensor& input, IntList pad, const Scalar& value) {
+  bp_value args[] = {value_of(input), value_of(pad), value_of(value)};
   return call_one(ops::constant_pad_nd, args, 3);
 }
 
-const Tensor& constant_pad_nd_out(const Tensor& out, const Tensor& a, IntList pad,
+const Tensor& constant_pad_nd_out(const Tensor& out, const Tensor& input, IntList pad,
                                   const Scalar& value) {
-  bp_value args[] = {value_of(a), value_of(pad), value_of(value)};
+  bp_value args[] = {value_of(input), value_of(pad), value_of(value)};
   call_one_into(ops::constant_pad_nd, args, 3, out);
   return out;
 }
 
-Tensor pad(const Tensor& a, IntList pad, std::string_view mode,
+Tensor pad(const Tensor& input, IntList pad, std::string_view mode,
            const std::optional<Scalar>& value) {
-  bp_value args[] = {value_of(a), value_of(pad), value_of(mode), value_of(value)};
+  bp_value args[] = {value_of(input), value_of(pad), value_of(mode), value_of(value)};
   return call_one(ops::pad, args, 4);
 }
 
-Tensor repeat(const Tensor& a, IntList repeats) {
-  bp_value args[] = {value_of(a), value_of(repeats)};
+Tensor repeat(const Tensor& input, IntList repeats) {
+  bp_value args[] = {value_of(input), value_of(repeats)};
   return call_one(ops::repeat, args, 2);
 }
 
-Tensor flip(const Tensor& a, IntList dims) {
-  bp_value args[] = {value_of(a), value_of(dims)};
+Tensor flip(const Tensor& input, IntList dims) {
+  bp_value args[] = {value_of(input), value_of(dims)};
   return call_one(ops::flip, args, 2);
 }
 
-Tensor roll(const Tensor& a, IntList shifts, IntList dims) {
-  bp_value args[] = {value_of(a), value_of(shifts), value_of(dims)};
+Tensor roll(const Tensor& input, IntList shifts, IntList dims) {
+  bp_value args[] = {value_of(input), value_of(shifts), value_of(dims)};
   return call_one(ops::roll, args, 3);
 }
 
-Tensor tril(const Tensor& a, std::int64_t diagonal) {
-  bp_value args[] = {value_of(a), value_of(diagonal)};
+Tensor tril(const Tensor& input, std::int64_t diagonal) {
+  bp_value args[] = {value_of(input), value_of(diagonal)};
   return call_one(ops::tril, args, 2);
 }
 
-Tensor triu(const Tensor& a, std::int64_t diagonal) {
-  bp_value args[] = {value_of(a), value_of(diagonal)};
+Tensor triu(const Tensor& input, std::int64_t diagonal) {
+  bp_value args[] = {value_of(input), value_of(diagonal)};
   return call_one(ops::triu, args, 2);
 }
 

@@ -11,29 +11,29 @@
 namespace bp {
 namespace {
 
-// acc * a
+// acc * input
 constexpr bp_expr_node prod_nodes[] = {
     {BP_X_ACC, 0, 0, 0, 0},
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_MUL, 0, 1, 0, 0},
 };
 
-// acc or a
+// acc or input
 constexpr bp_expr_node any_nodes[] = {
     {BP_X_ACC, 0, 0, 0, 0},
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_OR, 0, 1, 0, 0},
 };
 
-// acc and a
+// acc and input
 constexpr bp_expr_node all_nodes[] = {
     {BP_X_ACC, 0, 0, 0, 0},
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_AND, 0, 1, 0, 0},
 };
 
-Tensor prod_by_parts(const Tensor& a, DimList dim, bool keepdim) {
-  return prod_by_halves(a, dim, keepdim);
+Tensor prod_by_parts(const Tensor& input, DimList dim, bool keepdim) {
+  return prod_by_halves(input, dim, keepdim);
 }
 void decompose_prod(const Call& call) {
   finish(call, prod_by_parts(tensor_arg(call, 0), dims_arg(call, 1), bool_arg(call, 2)));
@@ -41,8 +41,8 @@ void decompose_prod(const Call& call) {
 constexpr const char* prod_uses[] = {"permute", "reshape", "narrow", "mul", "cat", "cast", "copy",
                                      nullptr};
 
-Tensor var_by_parts(const Tensor& a, DimList dim, std::int64_t correction, bool keepdim) {
-  return variance_in_two_passes(a, dim, correction, keepdim);
+Tensor var_by_parts(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+  return variance_in_two_passes(input, dim, correction, keepdim);
 }
 void decompose_var(const Call& call) {
   finish(call, var_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
@@ -50,8 +50,8 @@ void decompose_var(const Call& call) {
 }
 constexpr const char* var_uses[] = {"mean", "sub", "square", "sum", "div", "cast", nullptr};
 
-Tensor std_by_parts(const Tensor& a, DimList dim, std::int64_t correction, bool keepdim) {
-  return deviation_in_two_passes(a, dim, correction, keepdim);
+Tensor std_by_parts(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+  return deviation_in_two_passes(input, dim, correction, keepdim);
 }
 void decompose_std(const Call& call) {
   finish(call, std_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
@@ -59,32 +59,32 @@ void decompose_std(const Call& call) {
 }
 constexpr const char* std_uses[] = {"mean", "sub", "square", "sum", "div", "sqrt", "cast", nullptr};
 
-Tensor argmin_by_parts(const Tensor& a, std::optional<std::int64_t> dim, bool keepdim) {
-  return argmin_by_argmax(a, dim, keepdim);
+Tensor argmin_by_parts(const Tensor& input, std::optional<std::int64_t> dim, bool keepdim) {
+  return argmin_by_argmax(input, dim, keepdim);
 }
 void decompose_argmin(const Call& call) {
   finish(call, argmin_by_parts(tensor_arg(call, 0), optional_int_arg(call, 1), bool_arg(call, 2)));
 }
 constexpr const char* argmin_uses[] = {"neg", "sub", "argmax", nullptr};
 
-Tensor any_by_parts(const Tensor& a, DimList dim, bool keepdim) {
-  return max(a, dim, keepdim);
+Tensor any_by_parts(const Tensor& input, DimList dim, bool keepdim) {
+  return max(input, dim, keepdim);
 }
 void decompose_any(const Call& call) {
   finish(call, any_by_parts(tensor_arg(call, 0), dims_arg(call, 1), bool_arg(call, 2)));
 }
 constexpr const char* any_uses[] = {"max", nullptr};
 
-Tensor all_by_parts(const Tensor& a, DimList dim, bool keepdim) {
-  return min(a, dim, keepdim);
+Tensor all_by_parts(const Tensor& input, DimList dim, bool keepdim) {
+  return min(input, dim, keepdim);
 }
 void decompose_all(const Call& call) {
   finish(call, all_by_parts(tensor_arg(call, 0), dims_arg(call, 1), bool_arg(call, 2)));
 }
 constexpr const char* all_uses[] = {"min", nullptr};
 
-Tensor logsumexp_by_parts(const Tensor& a, DimList dim, bool keepdim) {
-  return logsumexp_by_max(a, dim, keepdim);
+Tensor logsumexp_by_parts(const Tensor& input, DimList dim, bool keepdim) {
+  return logsumexp_by_max(input, dim, keepdim);
 }
 void decompose_logsumexp(const Call& call) {
   finish(call, logsumexp_by_parts(tensor_arg(call, 0), dims_arg(call, 1), bool_arg(call, 2)));
@@ -92,8 +92,8 @@ void decompose_logsumexp(const Call& call) {
 constexpr const char* logsumexp_uses[] = {"max", "abs", "eq", "where", "sub", "exp", "sum", "log",
                                           "add", "reshape", "cast", nullptr};
 
-Tensor norm_by_parts(const Tensor& a, double p, DimList dim, bool keepdim) {
-  return norm_by_power(a, p, dim, keepdim);
+Tensor norm_by_parts(const Tensor& input, double p, DimList dim, bool keepdim) {
+  return norm_by_power(input, p, dim, keepdim);
 }
 void decompose_norm(const Call& call) {
   finish(call, norm_by_parts(tensor_arg(call, 0), real_arg(call, 1), dims_arg(call, 2),
@@ -107,8 +107,8 @@ constexpr const char* norm_uses[] = {"abs", "max", "min", "ne", "cast", "square"
 namespace ops {
 
 constinit Operator prod{
-    .schema_text = "prod(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> "
-                   "Tensor",
+    .schema_text = "prod(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None)"
+                   " -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::numeric,
     .promoted = 0b1,
@@ -126,8 +126,8 @@ constinit Operator prod{
 };
 
 constinit Operator var{
-    .schema_text = "var(Tensor a, int[]? dim=None, *, int correction=1, bool keepdim=False) -> "
-                   "Tensor",
+    .schema_text = "var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) "
+                   "-> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .promoted = 0b1,
@@ -142,8 +142,8 @@ constinit Operator var{
 };
 
 constinit Operator std{
-    .schema_text = "std(Tensor a, int[]? dim=None, *, int correction=1, bool keepdim=False) -> "
-                   "Tensor",
+    .schema_text = "std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) "
+                   "-> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .promoted = 0b1,
@@ -158,7 +158,7 @@ constinit Operator std{
 };
 
 constinit Operator argmin{
-    .schema_text = "argmin(Tensor a, int? dim=None, bool keepdim=False) -> Tensor",
+    .schema_text = "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::real,
     .promoted = 0b1,
@@ -172,7 +172,7 @@ constinit Operator argmin{
 };
 
 constinit Operator any{
-    .schema_text = "any(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor",
+    .schema_text = "any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = set_of(boolean),
     .promoted = 0b1,
@@ -187,7 +187,7 @@ constinit Operator any{
 };
 
 constinit Operator all{
-    .schema_text = "all(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor",
+    .schema_text = "all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = set_of(boolean),
     .promoted = 0b1,
@@ -204,7 +204,7 @@ constinit Operator all{
 };
 
 constinit Operator logsumexp{
-    .schema_text = "logsumexp(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor",
+    .schema_text = "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .promoted = 0b1,
@@ -213,13 +213,13 @@ constinit Operator logsumexp{
     .uses = logsumexp_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The logarithm of the sum of exp(a) over the dimensions `dim` (all, if none are "
+    .doc = "The logarithm of the sum of exp(input) over the dimensions `dim` (all, if none are "
            "given), without overflow. Integers are taken as the default dtype.",
     .abi = described_as("logsumexp"),
 };
 
 constinit Operator norm{
-    .schema_text = "norm(Tensor a, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor",
+    .schema_text = "norm(Tensor input, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .promoted = 0b1,
@@ -229,101 +229,106 @@ constinit Operator norm{
     .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "The p-norm over the dimensions `dim` (all, if none are given) - the p-th root of the "
-           "sum of abs(a) to the power of p; for 0 the count of nonzero elements, for inf the "
-           "largest and for -inf the smallest abs(a).",
+           "sum of abs(input) to the power of p; for 0 the count of nonzero elements, for inf the"
+           " largest and for -inf the smallest abs(input).",
     .abi = described_as("norm"),
 };
 
 }  // namespace ops
 
-Tensor prod(const Tensor& a, DimList dim, bool keepdim, std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
+Tensor prod(const Tensor& input, DimList dim, bool keepdim, std::optional<Dtype> dtype) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
   return call_one(ops::prod, args, 4);
 }
 
-const Tensor& prod_out(const Tensor& out, const Tensor& a, DimList dim, bool keepdim,
+const Tensor& prod_out(const Tensor& out, const Tensor& input, DimList dim, bool keepdim,
                        std::optional<Dtype> dtype) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim), value_of(dtype)};
   call_one_into(ops::prod, args, 4, out);
   return out;
 }
 
-Tensor var(const Tensor& a, DimList dim, std::int64_t correction, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(correction), value_of(keepdim)};
+Tensor var(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
+                     value_of(keepdim)};
   return call_one(ops::var, args, 4);
 }
 
-const Tensor& var_out(const Tensor& out, const Tensor& a, DimList dim, std::int64_t correction,
+const Tensor& var_out(const Tensor& out, const Tensor& input, DimList dim, std::int64_t correction,
                       bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(correction), value_of(keepdim)};
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
+                     value_of(keepdim)};
   call_one_into(ops::var, args, 4, out);
   return out;
 }
 
-Tensor std(const Tensor& a, DimList dim, std::int64_t correction, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(correction), value_of(keepdim)};
+Tensor std(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
+                     value_of(keepdim)};
   return call_one(ops::std, args, 4);
 }
 
-const Tensor& std_out(const Tensor& out, const Tensor& a, DimList dim, std::int64_t correction,
+const Tensor& std_out(const Tensor& out, const Tensor& input, DimList dim, std::int64_t correction,
                       bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(correction), value_of(keepdim)};
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
+                     value_of(keepdim)};
   call_one_into(ops::std, args, 4, out);
   return out;
 }
 
-Tensor argmin(const Tensor& a, std::optional<std::int64_t> dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(keepdim)};
+Tensor argmin(const Tensor& input, std::optional<std::int64_t> dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(keepdim)};
   return call_one(ops::argmin, args, 3);
 }
 
-const Tensor& argmin_out(const Tensor& out, const Tensor& a, std::optional<std::int64_t> dim,
+const Tensor& argmin_out(const Tensor& out, const Tensor& input, std::optional<std::int64_t> dim,
                          bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(keepdim)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(keepdim)};
   call_one_into(ops::argmin, args, 3, out);
   return out;
 }
 
-Tensor any(const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+Tensor any(const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   return call_one(ops::any, args, 3);
 }
 
-const Tensor& any_out(const Tensor& out, const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+const Tensor& any_out(const Tensor& out, const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   call_one_into(ops::any, args, 3, out);
   return out;
 }
 
-Tensor all(const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+Tensor all(const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   return call_one(ops::all, args, 3);
 }
 
-const Tensor& all_out(const Tensor& out, const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+const Tensor& all_out(const Tensor& out, const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   call_one_into(ops::all, args, 3, out);
   return out;
 }
 
-Tensor logsumexp(const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+Tensor logsumexp(const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   return call_one(ops::logsumexp, args, 3);
 }
 
-const Tensor& logsumexp_out(const Tensor& out, const Tensor& a, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(dim.list()), value_of(keepdim)};
+const Tensor& logsumexp_out(const Tensor& out, const Tensor& input, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(dim.list()), value_of(keepdim)};
   call_one_into(ops::logsumexp, args, 3, out);
   return out;
 }
 
-Tensor norm(const Tensor& a, double p, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(p), value_of(dim.list()), value_of(keepdim)};
+Tensor norm(const Tensor& input, double p, DimList dim, bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(p), value_of(dim.list()), value_of(keepdim)};
   return call_one(ops::norm, args, 4);
 }
 
-const Tensor& norm_out(const Tensor& out, const Tensor& a, double p, DimList dim, bool keepdim) {
-  bp_value args[] = {value_of(a), value_of(p), value_of(dim.list()), value_of(keepdim)};
+const Tensor& norm_out(const Tensor& out, const Tensor& input, double p, DimList dim,
+                       bool keepdim) {
+  bp_value args[] = {value_of(input), value_of(p), value_of(dim.list()), value_of(keepdim)};
   call_one_into(ops::norm, args, 4, out);
   return out;
 }

@@ -13,29 +13,29 @@ namespace bp {
 namespace ops {
 
 constinit Operator view{
-    .schema_text = "view(Tensor a, int[] size) -> Tensor",
+    .schema_text = "view(Tensor input, int[] size) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::view_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a in another shape; one size may be -1. An error where that takes a copy.",
+    .doc = "`input` in another shape; one size may be -1. An error where that takes a copy.",
     .abi = described_as("view"),
 };
 
 constinit Operator reshape{
-    .schema_text = "reshape(Tensor a, int[] shape) -> Tensor",
+    .schema_text = "reshape(Tensor input, int[] shape) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::reshape_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a in another shape; one size may be -1. A view where possible, else a copy.",
+    .doc = "`input` in another shape; one size may be -1. A view where possible, else a copy.",
     .abi = described_as("reshape"),
 };
 
 constinit Operator flatten{
-    .schema_text = "flatten(Tensor a, int start_dim=0, int end_dim=-1) -> Tensor",
+    .schema_text = "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::flatten_view,
@@ -47,30 +47,30 @@ constinit Operator flatten{
 };
 
 constinit Operator transpose{
-    .schema_text = "transpose(Tensor a, int dim0, int dim1) -> Tensor",
+    .schema_text = "transpose(Tensor input, int dim0, int dim1) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::transpose_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a with two dimensions swapped.",
+    .doc = "`input` with two dimensions swapped.",
     .abi = described_as("transpose"),
 };
 
 constinit Operator permute{
-    .schema_text = "permute(Tensor a, int[] dims) -> Tensor",
+    .schema_text = "permute(Tensor input, int[] dims) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::permute_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Dimension i of the result is dimension dims[i] of a.",
+    .doc = "Dimension i of the result is dimension dims[i] of `input`.",
     .abi = described_as("permute"),
 };
 
 constinit Operator slice{
-    .schema_text = "slice(Tensor a, int dim=0, int? start=None, int? end=None, int step=1) -> "
-                   "Tensor",
+    .schema_text = "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) ->"
+                   " Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::slice_view,
@@ -82,7 +82,7 @@ constinit Operator slice{
 };
 
 constinit Operator select{
-    .schema_text = "select(Tensor a, int dim, int index) -> Tensor",
+    .schema_text = "select(Tensor input, int dim, int index) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::select_view,
@@ -93,7 +93,7 @@ constinit Operator select{
 };
 
 constinit Operator narrow{
-    .schema_text = "narrow(Tensor a, int dim, int start, int length) -> Tensor",
+    .schema_text = "narrow(Tensor input, int dim, int start, int length) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::narrow_view,
@@ -104,7 +104,7 @@ constinit Operator narrow{
 };
 
 constinit Operator expand{
-    .schema_text = "expand(Tensor a, int[] size) -> Tensor",
+    .schema_text = "expand(Tensor input, int[] size) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::expand_view,
@@ -115,18 +115,18 @@ constinit Operator expand{
 };
 
 constinit Operator squeeze{
-    .schema_text = "squeeze(Tensor a, int[]? dim=None) -> Tensor",
+    .schema_text = "squeeze(Tensor input, int[]? dim=None) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::squeeze_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "a without its dimensions of size 1, or without those of `dim` that have it.",
+    .doc = "`input` without its dimensions of size 1, or without those of `dim` that have it.",
     .abi = described_as("squeeze"),
 };
 
 constinit Operator unsqueeze{
-    .schema_text = "unsqueeze(Tensor a, int dim) -> Tensor",
+    .schema_text = "unsqueeze(Tensor input, int dim) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::unsqueeze_view,
@@ -137,32 +137,32 @@ constinit Operator unsqueeze{
 };
 
 constinit Operator as_strided{
-    .schema_text = "as_strided(Tensor a, int[] size, int[] stride, int? storage_offset=None) -> "
-                   "Tensor",
+    .schema_text = "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) "
+                   "-> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::as_strided_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Any shape and strides, in elements, that stay inside a's storage; the offset counts "
-           "from its start.",
+    .doc = "Any shape and strides, in elements, that stay inside `input`'s storage; the offset "
+           "counts from its start.",
     .abi = described_as("as_strided"),
 };
 
 constinit Operator unfold{
-    .schema_text = "unfold(Tensor a, int dim, int size, int step) -> Tensor",
+    .schema_text = "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::unfold_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Windows of `size` elements, `step` apart, along `dim`; a window's elements are a new "
-           "last dimension.",
+    .doc = "Windows of `size` elements, `step` apart, along `dimension`; a window's elements are "
+           "a new last dimension.",
     .abi = described_as("unfold"),
 };
 
 constinit Operator diagonal{
-    .schema_text = "diagonal(Tensor a, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    .schema_text = "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     .kind = BP_KIND_VIEW,
     .dtypes = dtypes::all,
     .view = rules::diagonal_view,
@@ -175,75 +175,76 @@ constinit Operator diagonal{
 
 }  // namespace ops
 
-Tensor view(const Tensor& a, IntList size) {
-  bp_value args[] = {value_of(a), value_of(size)};
+Tensor view(const Tensor& input, IntList size) {
+  bp_value args[] = {value_of(input), value_of(size)};
   return call_view(ops::view, args, 2);
 }
 
-Tensor reshape(const Tensor& a, IntList shape) {
-  bp_value args[] = {value_of(a), value_of(shape)};
+Tensor reshape(const Tensor& input, IntList shape) {
+  bp_value args[] = {value_of(input), value_of(shape)};
   return call_view(ops::reshape, args, 2);
 }
 
-Tensor flatten(const Tensor& a, std::int64_t start_dim, std::int64_t end_dim) {
-  bp_value args[] = {value_of(a), value_of(start_dim), value_of(end_dim)};
+Tensor flatten(const Tensor& input, std::int64_t start_dim, std::int64_t end_dim) {
+  bp_value args[] = {value_of(input), value_of(start_dim), value_of(end_dim)};
   return call_view(ops::flatten, args, 3);
 }
 
-Tensor transpose(const Tensor& a, std::int64_t dim0, std::int64_t dim1) {
-  bp_value args[] = {value_of(a), value_of(dim0), value_of(dim1)};
+Tensor transpose(const Tensor& input, std::int64_t dim0, std::int64_t dim1) {
+  bp_value args[] = {value_of(input), value_of(dim0), value_of(dim1)};
   return call_view(ops::transpose, args, 3);
 }
 
-Tensor permute(const Tensor& a, IntList dims) {
-  bp_value args[] = {value_of(a), value_of(dims)};
+Tensor permute(const Tensor& input, IntList dims) {
+  bp_value args[] = {value_of(input), value_of(dims)};
   return call_view(ops::permute, args, 2);
 }
 
-Tensor slice(const Tensor& a, std::int64_t dim, std::optional<std::int64_t> start,
+Tensor slice(const Tensor& input, std::int64_t dim, std::optional<std::int64_t> start,
              std::optional<std::int64_t> end, std::int64_t step) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(start), value_of(end), value_of(step)};
+  bp_value args[] = {value_of(input), value_of(dim), value_of(start), value_of(end),
+                     value_of(step)};
   return call_view(ops::slice, args, 5);
 }
 
-Tensor select(const Tensor& a, std::int64_t dim, std::int64_t index) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(index)};
+Tensor select(const Tensor& input, std::int64_t dim, std::int64_t index) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(index)};
   return call_view(ops::select, args, 3);
 }
 
-Tensor narrow(const Tensor& a, std::int64_t dim, std::int64_t start, std::int64_t length) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(start), value_of(length)};
+Tensor narrow(const Tensor& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(start), value_of(length)};
   return call_view(ops::narrow, args, 4);
 }
 
-Tensor expand(const Tensor& a, IntList size) {
-  bp_value args[] = {value_of(a), value_of(size)};
+Tensor expand(const Tensor& input, IntList size) {
+  bp_value args[] = {value_of(input), value_of(size)};
   return call_view(ops::expand, args, 2);
 }
 
-Tensor squeeze(const Tensor& a, DimList dim) {
-  bp_value args[] = {value_of(a), value_of(dim.list())};
+Tensor squeeze(const Tensor& input, DimList dim) {
+  bp_value args[] = {value_of(input), value_of(dim.list())};
   return call_view(ops::squeeze, args, 2);
 }
 
-Tensor unsqueeze(const Tensor& a, std::int64_t dim) {
-  bp_value args[] = {value_of(a), value_of(dim)};
+Tensor unsqueeze(const Tensor& input, std::int64_t dim) {
+  bp_value args[] = {value_of(input), value_of(dim)};
   return call_view(ops::unsqueeze, args, 2);
 }
 
-Tensor as_strided(const Tensor& a, IntList size, IntList stride,
+Tensor as_strided(const Tensor& input, IntList size, IntList stride,
                   std::optional<std::int64_t> storage_offset) {
-  bp_value args[] = {value_of(a), value_of(size), value_of(stride), value_of(storage_offset)};
+  bp_value args[] = {value_of(input), value_of(size), value_of(stride), value_of(storage_offset)};
   return call_view(ops::as_strided, args, 4);
 }
 
-Tensor unfold(const Tensor& a, std::int64_t dim, std::int64_t size, std::int64_t step) {
-  bp_value args[] = {value_of(a), value_of(dim), value_of(size), value_of(step)};
+Tensor unfold(const Tensor& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
+  bp_value args[] = {value_of(input), value_of(dimension), value_of(size), value_of(step)};
   return call_view(ops::unfold, args, 4);
 }
 
-Tensor diagonal(const Tensor& a, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
-  bp_value args[] = {value_of(a), value_of(offset), value_of(dim1), value_of(dim2)};
+Tensor diagonal(const Tensor& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  bp_value args[] = {value_of(input), value_of(offset), value_of(dim1), value_of(dim2)};
   return call_view(ops::diagonal, args, 4);
 }
 

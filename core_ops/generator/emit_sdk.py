@@ -1,8 +1,8 @@
 """Emits sdk/include/backplane/generated/ops.hpp, what plugin.hpp checks kernels against, and schemas.h, the same rows'
 hashes for kernels in C.
 
-emit_sdk(rows), emit_schemas(rows) -> str. A row has .name, .schema, .args (each .name, .type, .default, .kwonly, .scalar_ok)
-and .returns (names or types of the results, one each). Rows that never reach a kernel may be left out.
+emit_sdk(rows), emit_schemas(rows) -> str. A row has .name, .schema, .hash_of, .hashed, .args (each .name, .type, .default,
+.kwonly, .scalar_ok) and .returns (names or types of the results, one each). Rows that never reach a kernel may be left out.
 """
 PARAMETERS = {
     "Tensor": "In",
@@ -79,22 +79,30 @@ def emit_sdk(rows):
 
 def emit_schemas(rows):
     """The C header's text."""
-    lines = [f"#define BP_SCHEMA_HASH_{row.name} UINT64_C(0x{fnv1a(row.schema):016x}) /* {row.schema} */" for row in rows]
+    lines = [
+        f"#define BP_SCHEMA_HASH_{row.name} UINT64_C(0x{fnv1a(row.hashed):016x}) /* {row.schema}{under_first_names(row)} */"
+        for row in rows
+    ]
     return SCHEMAS_HEAD + "\n".join(lines) + SCHEMAS_FOOT
 
 
 def emit_row(row):
     parameters = ["Stream"] + [parameter(arg) for arg in row.args] + ["Out"] * len(row.returns)
     places = [cpp_name(arg.name) for arg in row.args] + output_places(row)
+    comment = f"  //{under_first_names(row)[1:]}" if row.hash_of else ""
     return f"""
 struct {cpp_name(row.name)} {{
   static constexpr const char* name = "{row.name}";
   static constexpr const char* schema = {quoted(row.schema)};
-  static constexpr uint64_t schema_hash = 0x{fnv1a(row.schema):016x}u;
+  static constexpr uint64_t schema_hash = 0x{fnv1a(row.hashed):016x}u;{comment}
   using signature = Status({", ".join(parameters)});
   enum class place : unsigned {{ {", ".join(places)} }};
 }};
 """
+
+
+def under_first_names(row):
+    return f", hashed as {row.hash_of}" if row.hash_of else ""
 
 
 def parameter(arg):

@@ -120,6 +120,8 @@ def emit_operator(row):
             text += cxx.set_field("widens", "true")
     if past:
         text += cxx.set_field("past_schemas", f"{row.name}_past")
+    if row.hash_of:
+        text += cxx.set_field("hash_of", cxx.string(row.hash_of, 15))
     if row.expr or row.combine:
         text += cxx.set_field("nodes", f"{row.name}_nodes")
         text += cxx.set_field("num_nodes", f"std::size({row.name}_nodes)")

@@ -22,7 +22,7 @@ FUNCTIONAL, IN_PLACE, OUT = Form("functional"), Form("in_place"), Form("out")
 
 def forms_of(row):
     forms = [FUNCTIONAL]
-    if row.kind == "pointwise" and row.promote != "compare" and row.args[0].name == "a":
+    if row.kind == "pointwise" and row.promote != "compare" and row.args[0].name == "input":
         forms.append(IN_PLACE)
     if row.has_kernel and row.kind not in ("factory", "random", "copy") and not row.shape_data:
         forms.append(OUT)

@@ -25,7 +25,7 @@ DTYPES = {
 }
 TYPES = """Tensor Tensor? Tensor[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?""".split()
 KEYS = set(
-    """op past doc kind expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
+    """op past hash_of doc kind expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
     samples tolerance since wide mutates draws recipes suite batch linear cast aten onnx""".split()
 )
 DRAWS = ("never", "always", "if_asked")
@@ -72,6 +72,7 @@ class Row:
     expr: str | None = None
     combine: str | None = None
     past: list = field(default_factory=list)
+    hash_of: str | None = None
     initial: float = 0
     decompose: str | None = None
     uses: list | None = None
@@ -103,6 +104,11 @@ class Row:
         return sum(1 << index for index, arg in enumerate(self.args) if arg.name in names)
 
     @property
+    def hashed(self):
+        """What the schema's hash is taken from: the schema under the names that it was first published with."""
+        return self.hash_of or self.schema
+
+    @property
     def has_kernel(self):
         return self.kind not in ("view", "composite")
 
@@ -115,10 +121,10 @@ class Row:
 
 
 def parse_schema(text):
-    """(name, args, results) of `name(Tensor a, *, Scalar alpha=1) -> Tensor`."""
+    """(name, args, results) of `name(Tensor input, *, Scalar alpha=1) -> Tensor`."""
     match = re.fullmatch(r"(\w+)\((.*)\) -> (.+)", text)
     if not match:
-        raise TableError(f"{text!r} is no schema; write it like 'name(Tensor a, *, Scalar alpha=1) -> Tensor'")
+        raise TableError(f"{text!r} is no schema; write it like 'name(Tensor input, *, Scalar alpha=1) -> Tensor'")
     name, inside, after = match.groups()
     args, kwonly = [], False
     for part in filter(None, (part.strip() for part in inside.split(","))):
@@ -138,6 +144,11 @@ def parse_schema(text):
     return name, args, results
 
 
+def without_names(schema):
+    name, args, results = parse_schema(schema)
+    return name, [(arg.type, arg.default, arg.kwonly) for arg in args], [result.type for result in results]
+
+
 def make_row(table, content, data):
     name, args, returns = parse_schema(data.get("op", ""))
     unknown = set(data) - KEYS
@@ -155,7 +166,7 @@ def make_row(table, content, data):
         table=table, title=content.get("title", table), name=name, schema=data["op"], args=args, returns=returns, doc=data.get("doc", ""), kind=kind,
         dtypes=data.get("dtypes", "all"), samples=data.get("samples", []), tolerance=data.get("tolerance", "exact"),
         since=data.get("since", content["since"]), expr=data.get("expr"), combine=data.get("combine"), past=data.get("past", []),
-        initial=float(data.get("initial", 0)), decompose=data.get("decompose"), uses=data.get("uses"),
+        hash_of=data.get("hash_of"), initial=float(data.get("initial", 0)), decompose=data.get("decompose"), uses=data.get("uses"),
         custom_function=data.get("function") == "custom", grad=data.get("grad", {}), promote=promote, promoted=promoted,
         numbers=data.get("numbers", "refused"),
         primitive=bool(data.get("primitive")), shape=data.get("shape") or ("pointwise" if kind == "pointwise" else None),
@@ -175,10 +186,16 @@ def check_row(row):
             raise TableError(f"{row.table}: {row.name}: {problem}")
 
     arg_names = {arg.name for arg in row.args}
+    require(row.hash_of != row.schema, "hash_of is the present schema; drop it")
+    require(
+        without_names(row.hashed) == without_names(row.schema),
+        f"hash_of {row.hash_of!r} differs from the present schema in more than names; write that schema with its first names",
+    )
+    first_names = [(arg.name, arg.type) for arg in parse_schema(row.hashed)[1]]
     for past in row.past:
         name, args, _ = parse_schema(past)
         older = [(arg.name, arg.type) for arg in args]
-        same = name == row.name and older == [(arg.name, arg.type) for arg in row.args[: len(args)]]
+        same = name == row.name and older == first_names[: len(args)]
         require(same, f"the past schema {past!r} is not the beginning of the present one; add arguments at the end")
         require(all(arg.default for arg in row.args[len(args) :]), f"what came after {past!r} has no default")
     require(row.doc and row.doc[-1] in ".)", "'doc' is a sentence that ends with a full stop")

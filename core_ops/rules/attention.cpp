@@ -17,13 +17,13 @@ void check_heads(const Call& call, const Places& at) {
   check_dtype(call.op, dtype_of(query));
   const IntList q = shape_of(query);
   for (const std::uint32_t place : {at.query, at.key, at.value}) {
-    const TensorImpl& a = impl_arg(call, place);
-    BP_CHECK(dtype_of(a) == dtype_of(query), "{}: query is {} and {} is {}; cast one of them",
+    const TensorImpl& input = impl_arg(call, place);
+    BP_CHECK(dtype_of(input) == dtype_of(query), "{}: query is {} and {} is {}; cast one of them",
              call.op.name(), name(dtype_of(query)), call.op.schema->arguments[place].name,
-             name(dtype_of(a)));
-    BP_CHECK(a.abi.dl.ndim == 4, "{}: {} has shape {}, which are {} dimensions; give 4",
-             call.op.name(), call.op.schema->arguments[place].name, bp::to_string(shape_of(a)),
-             a.abi.dl.ndim);
+             name(dtype_of(input)));
+    BP_CHECK(input.abi.dl.ndim == 4, "{}: {} has shape {}, which are {} dimensions; give 4",
+             call.op.name(), call.op.schema->arguments[place].name, bp::to_string(shape_of(input)),
+             input.abi.dl.ndim);
   }
   const IntList k = shape_of(impl_arg(call, at.key)), v = shape_of(impl_arg(call, at.value));
   BP_CHECK(q[3] == k[3],
@@ -77,23 +77,23 @@ void attention_backward(const Call& call, Inferred& out) {
   const IntList q = shape_of(impl_arg(call, at.query)), v = shape_of(impl_arg(call, at.value));
   const Dims result{q[0], q[1], q[2], v[3]};
   for (const std::uint32_t place : {0u, 6u}) {
-    const TensorImpl& a = impl_arg(call, place);
+    const TensorImpl& input = impl_arg(call, place);
     BP_CHECK(
-        dtype_of(a) == dtype && shape_of(a) == IntList(result),
+        dtype_of(input) == dtype && shape_of(input) == IntList(result),
         "{}: {} is {} of shape {}, where {} of shape {} is expected; give what native_attention "
         "returned",
-        call.op.name(), call.op.schema->arguments[place].name, name(dtype_of(a)),
-        bp::to_string(shape_of(a)), name(dtype), bp::to_string(result));
+        call.op.name(), call.op.schema->arguments[place].name, name(dtype_of(input)),
+        bp::to_string(shape_of(input)), name(dtype), bp::to_string(result));
   }
   const Dtype sums_dtype = dtype == f64 ? f64 : f32;
   for (const std::uint32_t place : {1u, 7u}) {
     if (is_none(call, place)) continue;
-    const TensorImpl& a = impl_arg(call, place);
-    BP_CHECK(dtype_of(a) == sums_dtype && shape_of(a) == IntList(result.data(), 3),
+    const TensorImpl& input = impl_arg(call, place);
+    BP_CHECK(dtype_of(input) == sums_dtype && shape_of(input) == IntList(result.data(), 3),
              "{}: {} is {} of shape {}, where {} of shape {} is expected; give that of "
              "native_attention's logsumexp",
-             call.op.name(), call.op.schema->arguments[place].name, name(dtype_of(a)),
-             bp::to_string(shape_of(a)), name(sums_dtype), bp::to_string({result.data(), 3}));
+             call.op.name(), call.op.schema->arguments[place].name, name(dtype_of(input)),
+             bp::to_string(shape_of(input)), name(sums_dtype), bp::to_string({result.data(), 3}));
   }
   out.compute_dtype = dtype;
   for (std::uint32_t i = 0; i < 3; ++i)

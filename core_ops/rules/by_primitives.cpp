@@ -36,47 +36,48 @@ constexpr double far_below[] = {1,
                                 3.43936767414372164e3,
                                 1.23033935480374942e3};
 
-Tensor erf_of_wide(const Tensor& a) {
-  const Tensor size = minimum(abs(a), 6.0);  // erf(6) is 1, and the powers stay finite
+Tensor erf_of_wide(const Tensor& input) {
+  const Tensor size = minimum(abs(input), 6.0);  // erf(6) is 1, and the powers stay finite
   const Tensor squared = mul(size, size);
   const Tensor is_near = lt(size, 0.46875);
   const Tensor near = div(polynomial(squared, near_above), polynomial(squared, near_below));
   const Tensor ratio = div(polynomial(size, far_above), polynomial(size, far_below));
   const Tensor far = sub(1, mul(exp(neg(squared)), ratio));
-  return where(is_near, mul(a, near), where(lt(a, 0), neg(far), far));
+  return where(is_near, mul(input, near), where(lt(input, 0), neg(far), far));
 }
 
 }  // namespace
 
 // a - floor(a) is exact but for a in (-1, 0), where both of the nearest are 0 or what is lost decides nothing.
-Tensor round_by_floor(const Tensor& a) {
-  const Tensor below = floor(a);
-  const Tensor rest = sub(a, below);
+Tensor round_by_floor(const Tensor& input) {
+  const Tensor below = floor(input);
+  const Tensor rest = sub(input, below);
   const Tensor half = mul(below, 0.5);
   const Tensor is_odd = ne(half, floor(half));
   const Tensor goes_up = logical_or(gt(rest, 0.5), logical_and(eq(rest, 0.5), is_odd));
   const Tensor rounded = where(goes_up, add(below, 1), below);
-  return where(eq(rounded, 0), mul(a, 0), rounded);  // the sign of 0
+  return where(eq(rounded, 0), mul(input, 0), rounded);  // the sign of 0
 }
 
 // W. Kahan's way: what rounding took from e^a, log finds again.
-Tensor expm1_by_exp(const Tensor& a) {
-  const Tensor power = exp(a);
+Tensor expm1_by_exp(const Tensor& input) {
+  const Tensor power = exp(input);
   const Tensor less_one = sub(power, 1);
-  const Tensor corrected = where(eq(power, 1), a, mul(less_one, div(a, log(power))));
-  return where(gt(abs(a), 1), less_one, corrected);
+  const Tensor corrected = where(eq(power, 1), input, mul(less_one, div(input, log(power))));
+  return where(gt(abs(input), 1), less_one, corrected);
 }
 
-Tensor log1p_by_log(const Tensor& a) {
-  const Tensor more_one = add(a, 1);
+Tensor log1p_by_log(const Tensor& input) {
+  const Tensor more_one = add(input, 1);
   const Tensor logarithm = log(more_one);
-  const Tensor corrected = where(eq(more_one, 1), a, mul(logarithm, div(a, sub(more_one, 1))));
+  const Tensor corrected =
+      where(eq(more_one, 1), input, mul(logarithm, div(input, sub(more_one, 1))));
   return where(eq(more_one, std::numeric_limits<double>::infinity()), logarithm, corrected);
 }
 
-Tensor erf_by_exp(const Tensor& a) {
+Tensor erf_by_exp(const Tensor& input) {
   // The polynomials' terms reach beyond what f16 holds.
-  return in_dtype(erf_of_wide(widened(a)), a.dtype());
+  return in_dtype(erf_of_wide(widened(input)), input.dtype());
 }
 
 }  // namespace bp

@@ -21,14 +21,14 @@ void check_windows(const Call& call, const WindowArguments& windows, std::size_t
 }
 
 // The number of dimensions behind batch and channels.
-std::size_t spatial_rank(const Call& call, IntList a, IntList weight) {
-  BP_CHECK(a.size() >= 3 && a.size() <= 5,
+std::size_t spatial_rank(const Call& call, IntList input, IntList weight) {
+  BP_CHECK(input.size() >= 3 && input.size() <= 5,
            "{}: the input has shape {}; it needs a batch, channels and one to three dimensions",
-           call.op.name(), bp::to_string(a));
-  BP_CHECK(weight.size() == a.size(),
+           call.op.name(), bp::to_string(input));
+  BP_CHECK(weight.size() == input.size(),
            "{}: the weight has shape {} and the input {}; both need the same rank", call.op.name(),
-           bp::to_string(weight), bp::to_string(a));
-  return a.size() - 2;
+           bp::to_string(weight), bp::to_string(input));
+  return input.size() - 2;
 }
 
 void check_dtypes(const Call& call, std::string_view what, const TensorImpl& first,
@@ -71,52 +71,53 @@ std::int64_t size_before(const Call& call, const WindowArguments& windows, IntLi
   return result;
 }
 
-void check_channels(const Call& call, IntList a, IntList weight, std::int64_t groups) {
-  BP_CHECK(a[1] == weight[1] * groups,
+void check_channels(const Call& call, IntList input, IntList weight, std::int64_t groups) {
+  BP_CHECK(input[1] == weight[1] * groups,
            "{}: the input has {} channels and the weight, of shape {}, takes {} in {} groups; make "
            "them equal",
-           call.op.name(), a[1], bp::to_string(weight), weight[1] * groups, groups);
+           call.op.name(), input[1], bp::to_string(weight), weight[1] * groups, groups);
   BP_CHECK(weight[0] % groups == 0,
            "{}: the weight has {} kernels for {} groups; make it a multiple", call.op.name(),
            weight[0], groups);
 }
 
-void check_transposed_channels(const Call& call, IntList a, IntList weight, std::int64_t groups) {
-  BP_CHECK(a[1] == weight[0],
+void check_transposed_channels(const Call& call, IntList input, IntList weight,
+                               std::int64_t groups) {
+  BP_CHECK(input[1] == weight[0],
            "{}: the input has {} channels and the weight, of shape {}, takes {}; make them equal",
-           call.op.name(), a[1], bp::to_string(weight), weight[0]);
+           call.op.name(), input[1], bp::to_string(weight), weight[0]);
   BP_CHECK(weight[0] % groups == 0,
            "{}: the input has {} channels for {} groups; make it a multiple", call.op.name(),
            weight[0], groups);
 }
 
-void check_bias(const Call& call, const TensorImpl& a, std::int64_t channels) {
+void check_bias(const Call& call, const TensorImpl& input, std::int64_t channels) {
   const TensorImpl& bias = impl_arg(call, 2);
-  check_dtypes(call, "bias", a, bias);
+  check_dtypes(call, "bias", input, bias);
   BP_CHECK(shape_of(bias) == IntList({channels}),
            "{}: the bias has shape {} and the result {} channels; give it one element for each",
            call.op.name(), bp::to_string(shape_of(bias)), channels);
 }
 
 // A sum of nothing is 0.
-void fill_if_empty(Inferred& out, const TensorImpl& a, const TensorImpl& b) {
-  out.fills = a.abi.numel == 0 || b.abi.numel == 0;
+void fill_if_empty(Inferred& out, const TensorImpl& input, const TensorImpl& other) {
+  out.fills = input.abi.numel == 0 || other.abi.numel == 0;
   out.fill_value = 0;
 }
 
 }  // namespace
 
 void convolution(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
+  const TensorImpl& input = impl_arg(call, 0);
   const TensorImpl& weight = impl_arg(call, 1);
   const WindowArguments windows{list_arg(call, 3), list_arg(call, 4), list_arg(call, 5),
                                 int_arg(call, 8)};
   const bool transposed = bool_arg(call, 6);
   const IntList output_padding = list_arg(call, 7);
-  const IntList size = shape_of(a), kernel = shape_of(weight);
+  const IntList size = shape_of(input), kernel = shape_of(weight);
   const std::size_t rank = spatial_rank(call, size, kernel);
-  check_dtype(call.op, dtype_of(a));
-  check_dtypes(call, "weight", a, weight);
+  check_dtype(call.op, dtype_of(input));
+  check_dtypes(call, "weight", input, weight);
   check_windows(call, windows, rank);
   if (transposed) {
     check_per_dim(call, "output_padding", output_padding, rank, 0);
@@ -133,21 +134,21 @@ void convolution(const Call& call, Inferred& out) {
                    : num_windows(call, windows, dim, size[dim + 2], kernel[dim + 2]));
   checked_numel(call.op.name(), shape);
   const bool has_bias = !is_none(call, 2);
-  if (has_bias) check_bias(call, a, channels);
-  out.compute_dtype = out.outputs[0].dtype = dtype_of(a);
-  if (!has_bias) fill_if_empty(out, a, weight);
+  if (has_bias) check_bias(call, input, channels);
+  out.compute_dtype = out.outputs[0].dtype = dtype_of(input);
+  if (!has_bias) fill_if_empty(out, input, weight);
 }
 
 void convolution_backward_weight(const Call& call, Inferred& out) {
   const TensorImpl& grad = impl_arg(call, 0);
-  const TensorImpl& a = impl_arg(call, 1);
+  const TensorImpl& input = impl_arg(call, 1);
   const IntList weight = list_arg(call, 2);
   const WindowArguments windows{list_arg(call, 3), list_arg(call, 4), list_arg(call, 5),
                                 int_arg(call, 6)};
-  const IntList size = shape_of(a);
+  const IntList size = shape_of(input);
   const std::size_t rank = spatial_rank(call, size, weight);
-  check_dtype(call.op, dtype_of(a));
-  check_dtypes(call, "gradient", a, grad);
+  check_dtype(call.op, dtype_of(input));
+  check_dtypes(call, "gradient", input, grad);
   check_windows(call, windows, rank);
   check_channels(call, size, weight, windows.groups);
   Dims expected{size[0], weight[0]};
@@ -156,10 +157,10 @@ void convolution_backward_weight(const Call& call, Inferred& out) {
   BP_CHECK(shape_of(grad) == expected,
            "{}: the gradient has shape {} and the convolution's result {}; they must be equal",
            call.op.name(), bp::to_string(shape_of(grad)), bp::to_string(expected));
-  out.compute_dtype = out.outputs[0].dtype = dtype_of(a);
+  out.compute_dtype = out.outputs[0].dtype = dtype_of(input);
   out.outputs[0].shape = weight;
   checked_numel(call.op.name(), weight);
-  fill_if_empty(out, grad, a);
+  fill_if_empty(out, grad, input);
 }
 
 }  // namespace bp::rules

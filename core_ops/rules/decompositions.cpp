@@ -8,15 +8,15 @@ namespace bp {
 namespace {
 
 // [batch..., n, m] as one batch of matrices, with the batch that the other factor asks for.
-Tensor as_one_batch(const Tensor& a, IntList batch) {
+Tensor as_one_batch(const Tensor& input, IntList batch) {
   Dims shape(batch);
-  shape.push_back(a.size(-2));
-  shape.push_back(a.size(-1));
-  return reshape(expand(a, shape), {-1, a.size(-2), a.size(-1)});
+  shape.push_back(input.size(-2));
+  shape.push_back(input.size(-1));
+  return reshape(expand(input, shape), {-1, input.size(-2), input.size(-1)});
 }
 
-IntList batch_of(const Tensor& a) {
-  return {a.shape().data(), a.shape().size() - 2};
+IntList batch_of(const Tensor& input) {
+  return {input.shape().data(), input.shape().size() - 2};
 }
 
 }  // namespace
@@ -30,12 +30,12 @@ void finish(const Call& call, std::span<Tensor> values) {
   }
 }
 
-Tensor widened(const Tensor& a) {
-  return a.dtype() == f16 || a.dtype() == bf16 ? cast(a, f32) : a;
+Tensor widened(const Tensor& input) {
+  return input.dtype() == f16 || input.dtype() == bf16 ? cast(input, f32) : input;
 }
 
-Tensor in_dtype(const Tensor& a, Dtype dtype) {
-  return a.dtype() == dtype ? a : cast(a, dtype);
+Tensor in_dtype(const Tensor& input, Dtype dtype) {
+  return input.dtype() == dtype ? input : cast(input, dtype);
 }
 
 Tensor operand_arg(const Call& call, std::uint32_t place) {
@@ -48,38 +48,38 @@ Tensor operand_arg(const Call& call, std::uint32_t place) {
   throw_error(ErrorClass::internal, "a decomposition without a tensor");
 }
 
-std::int64_t num_reduced(const Tensor& a, const DimList& dim) {
+std::int64_t num_reduced(const Tensor& input, const DimList& dim) {
   const std::optional<IntList> dims = dim.list();
-  if (!dims) return a.numel();
+  if (!dims) return input.numel();
   std::int64_t count = 1;
-  for (std::int64_t d : *dims) count *= a.shape()[d];
+  for (std::int64_t d : *dims) count *= input.shape()[d];
   return count;
 }
 
-Tensor matmul_by_bmm(const Tensor& a, const Tensor& b) {
-  const Dims batch = broadcast_shapes("matmul", batch_of(a), batch_of(b));
+Tensor matmul_by_bmm(const Tensor& input, const Tensor& other) {
+  const Dims batch = broadcast_shapes("matmul", batch_of(input), batch_of(other));
   Dims shape = batch;
-  shape.push_back(a.size(-2));
-  shape.push_back(b.size(-1));
-  return reshape(bmm(as_one_batch(a, batch), as_one_batch(b, batch)), shape);
+  shape.push_back(input.size(-2));
+  shape.push_back(other.size(-1));
+  return reshape(bmm(as_one_batch(input, batch), as_one_batch(other, batch)), shape);
 }
 
-Tensor index_select_by_gather(const Tensor& a, std::int64_t dim, const Tensor& index) {
-  if (a.ndim() == 0) return gather(a, 0, reshape(index, {}));
-  Dims line(static_cast<std::uint32_t>(a.ndim()), 1);
+Tensor index_select_by_gather(const Tensor& input, std::int64_t dim, const Tensor& index) {
+  if (input.ndim() == 0) return gather(input, 0, reshape(index, {}));
+  Dims line(static_cast<std::uint32_t>(input.ndim()), 1);
   line[dim] = index.numel();
-  Dims shape(a.shape());
+  Dims shape(input.shape());
   shape[dim] = index.numel();
-  return gather(a, dim, expand(reshape(index, line), shape));
+  return gather(input, dim, expand(reshape(index, line), shape));
 }
 
 // Not by comparing with a range: a class outside of it would be zeros instead of an error.
-Tensor one_hot_by_scatter(const Tensor& a, std::int64_t num_classes) {
-  Dims shape(a.shape());
+Tensor one_hot_by_scatter(const Tensor& input, std::int64_t num_classes) {
+  Dims shape(input.shape());
   shape.push_back(num_classes);
-  const Tensor classes = unsqueeze(a, -1);
-  return scatter_add(full(shape, 0, i64, a.device()), -1, classes,
-                     full(classes.shape(), 1, i64, a.device()));
+  const Tensor classes = unsqueeze(input, -1);
+  return scatter_add(full(shape, 0, i64, input.device()), -1, classes,
+                     full(classes.shape(), 1, i64, input.device()));
 }
 
 }  // namespace bp

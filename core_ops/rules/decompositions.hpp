@@ -34,26 +34,26 @@ inline void finish(const Call& call, Tensor value) {
 Tensor operand_arg(const Call& call, std::uint32_t place);
 
 // 16-bit floats as float32, in which what follows rounds once; all else as it is.
-Tensor widened(const Tensor& a);
+Tensor widened(const Tensor& input);
 // No cast where the dtype is that one already.
-Tensor in_dtype(const Tensor& a, Dtype dtype);
+Tensor in_dtype(const Tensor& input, Dtype dtype);
 
 inline Device device_or_default(std::optional<Device> device) {
   return device ? *device : default_device();
 }
 
 // How many elements go into one result.
-std::int64_t num_reduced(const Tensor& a, const DimList& dim);
+std::int64_t num_reduced(const Tensor& input, const DimList& dim);
 
-Tensor matmul_by_bmm(const Tensor& a, const Tensor& b);
-Tensor index_select_by_gather(const Tensor& a, std::int64_t dim, const Tensor& index);
-Tensor one_hot_by_scatter(const Tensor& a, std::int64_t num_classes);
+Tensor matmul_by_bmm(const Tensor& input, const Tensor& other);
+Tensor index_select_by_gather(const Tensor& input, std::int64_t dim, const Tensor& index);
+Tensor one_hot_by_scatter(const Tensor& input, std::int64_t num_classes);
 
 // Functions of one tensor from the primitives' own, each within its row's tolerance: by_primitives.cpp.
-Tensor round_by_floor(const Tensor& a);
-Tensor expm1_by_exp(const Tensor& a);
-Tensor log1p_by_log(const Tensor& a);
-Tensor erf_by_exp(const Tensor& a);
+Tensor round_by_floor(const Tensor& input);
+Tensor expm1_by_exp(const Tensor& input);
+Tensor log1p_by_log(const Tensor& input);
+Tensor erf_by_exp(const Tensor& input);
 
 // Where a draw begins. The counters are reserved before a kernel is chosen, so that all devices give
 // the same numbers.
@@ -71,6 +71,6 @@ Tensor integers_by_words(std::int64_t low, std::int64_t high, IntList size,
                          std::optional<Dtype> dtype, std::optional<Device> device);
 Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,
                            std::optional<Device> device);
-Tensor dropout_by_mask(const Tensor& a, double p, bool training);
+Tensor dropout_by_mask(const Tensor& input, double p, bool training);
 
 }  // namespace bp

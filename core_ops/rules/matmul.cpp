@@ -7,34 +7,35 @@
 namespace bp::rules {
 namespace {
 
-void check_factors(const Call& call, const TensorImpl& a, const TensorImpl& b) {
-  BP_CHECK(dtype_of(a) == dtype_of(b), "{}: a is {} and b is {}; cast one of them", call.op.name(),
-           name(dtype_of(a)), name(dtype_of(b)));
-  check_dtype(call.op, dtype_of(a));
+void check_factors(const Call& call, const TensorImpl& input, const TensorImpl& other) {
+  BP_CHECK(dtype_of(input) == dtype_of(other), "{}: {} is {} and {} is {}; cast one of them",
+           call.op.name(), call.op.schema->arguments[0].name, name(dtype_of(input)),
+           call.op.schema->arguments[1].name, name(dtype_of(other)));
+  check_dtype(call.op, dtype_of(input));
 }
 
-// a: [..., n, k], b: [..., k, m].
-void check_inner(const Call& call, IntList a, IntList b) {
-  const std::int64_t columns = a[a.size() - 1];
-  const std::int64_t rows = b[b.size() - 2];
+// input: [..., n, k], other: [..., k, m].
+void check_inner(const Call& call, IntList input, IntList other) {
+  const std::int64_t columns = input[input.size() - 1];
+  const std::int64_t rows = other[other.size() - 2];
   BP_CHECK(
       columns == rows,
       "{}: shapes {} and {} do not fit ({} columns against {} rows); transpose one, or make the "
       "inner sizes equal",
-      call.op.name(), bp::to_string(a), bp::to_string(b), columns, rows);
+      call.op.name(), bp::to_string(input), bp::to_string(other), columns, rows);
 }
 
-Dims common_batch(IntList a, IntList b) {
-  const IntList left(a.data(), a.size() - 2);
-  const IntList right(b.data(), b.size() - 2);
+Dims common_batch(IntList input, IntList other) {
+  const IntList left(input.data(), input.size() - 2);
+  const IntList right(other.data(), other.size() - 2);
   for (std::size_t i = 1; i <= std::min(left.size(), right.size()); ++i) {
-    const std::int64_t one = left[left.size() - i];
-    const std::int64_t other = right[right.size() - i];
+    const std::int64_t left_size = left[left.size() - i];
+    const std::int64_t right_size = right[right.size() - i];
     BP_CHECK(
-        one == other || one == 1 || other == 1,
+        left_size == right_size || left_size == 1 || right_size == 1,
         "matmul: shapes {} and {} have batches {} and {}, which do not broadcast; make the sizes "
         "equal, or one of them 1",
-        bp::to_string(a), bp::to_string(b), bp::to_string(left), bp::to_string(right));
+        bp::to_string(input), bp::to_string(other), bp::to_string(left), bp::to_string(right));
   }
   return broadcast_shapes("matmul", left, right);
 }
@@ -50,11 +51,11 @@ void set_result(Inferred& out, Dtype dtype, std::int64_t inner) {
 }  // namespace
 
 void matmul(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  const TensorImpl& b = impl_arg(call, 1);
-  const IntList left = shape_of(a);
-  const IntList right = shape_of(b);
-  check_factors(call, a, b);
+  const TensorImpl& input = impl_arg(call, 0);
+  const TensorImpl& other = impl_arg(call, 1);
+  const IntList left = shape_of(input);
+  const IntList right = shape_of(other);
+  check_factors(call, input, other);
   BP_CHECK(
       left.size() >= 2 && right.size() >= 2,
       "matmul: shapes {} and {}; a kernel takes matrices: call bp::matmul, which makes them of "
@@ -65,15 +66,15 @@ void matmul(const Call& call, Inferred& out) {
   shape = common_batch(left, right);
   shape.push_back(left[left.size() - 2]);
   shape.push_back(right.back());
-  set_result(out, dtype_of(a), left.back());
+  set_result(out, dtype_of(input), left.back());
 }
 
 void bmm(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  const TensorImpl& b = impl_arg(call, 1);
-  const IntList left = shape_of(a);
-  const IntList right = shape_of(b);
-  check_factors(call, a, b);
+  const TensorImpl& input = impl_arg(call, 0);
+  const TensorImpl& other = impl_arg(call, 1);
+  const IntList left = shape_of(input);
+  const IntList right = shape_of(other);
+  check_factors(call, input, other);
   BP_CHECK(left.size() == 3 && right.size() == 3,
            "bmm: shapes {} and {}; both need rank 3: matmul takes others", bp::to_string(left),
            bp::to_string(right));
@@ -82,7 +83,7 @@ void bmm(const Call& call, Inferred& out) {
            bp::to_string(left), bp::to_string(right), left[0], right[0]);
   check_inner(call, left, right);
   out.outputs[0].shape = {left[0], left[1], right[2]};
-  set_result(out, dtype_of(a), left[2]);
+  set_result(out, dtype_of(input), left[2]);
 }
 
 }  // namespace bp::rules

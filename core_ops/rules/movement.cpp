@@ -55,15 +55,15 @@ void join_shapes(const Call& call, const Elements& all, std::uint32_t first, std
 }  // namespace
 
 void copy(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  out.compute_dtype = dtype_of(a);
-  out.outputs[0] = {dtype_of(a), shape_of(a)};
+  const TensorImpl& input = impl_arg(call, 0);
+  out.compute_dtype = dtype_of(input);
+  out.outputs[0] = {dtype_of(input), shape_of(input)};
 }
 
 void cast(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  out.compute_dtype = dtype_of(a);
-  out.outputs[0] = {dtype_arg(call, 1), shape_of(a)};
+  const TensorImpl& input = impl_arg(call, 0);
+  out.compute_dtype = dtype_of(input);
+  out.outputs[0] = {dtype_arg(call, 1), shape_of(input)};
 }
 
 void cat(const Call& call, Inferred& out) {

@@ -14,11 +14,11 @@ struct PoolArguments {
   }
 };
 
-std::size_t pooled_rank(const Call& call, IntList a) {
-  BP_CHECK(a.size() >= 3 && a.size() <= 5,
+std::size_t pooled_rank(const Call& call, IntList input) {
+  BP_CHECK(input.size() >= 3 && input.size() <= 5,
            "{}: the input has shape {}; it needs a batch, channels and one to three dimensions",
-           call.op.name(), bp::to_string(a));
-  return a.size() - 2;
+           call.op.name(), bp::to_string(input));
+  return input.size() - 2;
 }
 
 void check_pool(const Call& call, const PoolArguments& pool, std::size_t rank) {
@@ -48,12 +48,12 @@ std::int64_t num_pooled(const Call& call, const PoolArguments& pool, std::size_t
   return count;
 }
 
-Dims pooled_shape(const Call& call, const PoolArguments& pool, IntList a) {
-  const std::size_t rank = pooled_rank(call, a);
+Dims pooled_shape(const Call& call, const PoolArguments& pool, IntList input) {
+  const std::size_t rank = pooled_rank(call, input);
   check_pool(call, pool, rank);
-  Dims shape{a[0], a[1]};
+  Dims shape{input[0], input[1]};
   for (std::size_t dim = 0; dim < rank; ++dim)
-    shape.push_back(num_pooled(call, pool, dim, a[dim + 2]));
+    shape.push_back(num_pooled(call, pool, dim, input[dim + 2]));
   return shape;
 }
 
@@ -79,19 +79,20 @@ void set_values_and_indices(Inferred& out, Dtype dtype, const Dims& shape) {
 }  // namespace
 
 void max_pool(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  check_dtype(call.op, dtype_of(a));
+  const TensorImpl& input = impl_arg(call, 0);
+  check_dtype(call.op, dtype_of(input));
   const PoolArguments pool{list_arg(call, 1), list_arg(call, 2), list_arg(call, 3),
                            list_arg(call, 4), bool_arg(call, 5)};
-  set_values_and_indices(out, dtype_of(a), pooled_shape(call, pool, shape_of(a)));
+  set_values_and_indices(out, dtype_of(input), pooled_shape(call, pool, shape_of(input)));
 }
 
 void avg_pool(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  check_dtype(call.op, dtype_of(a));
+  const TensorImpl& input = impl_arg(call, 0);
+  check_dtype(call.op, dtype_of(input));
   check_divisor(call, 6);
-  out.compute_dtype = dtype_of(a);
-  out.outputs[0] = {dtype_of(a), pooled_shape(call, average_arguments(call, 1), shape_of(a))};
+  out.compute_dtype = dtype_of(input);
+  out.outputs[0] = {dtype_of(input),
+                    pooled_shape(call, average_arguments(call, 1), shape_of(input))};
 }
 
 void avg_pool_backward(const Call& call, Inferred& out) {
@@ -108,9 +109,9 @@ void avg_pool_backward(const Call& call, Inferred& out) {
 }
 
 void adaptive_pool(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  const IntList output_size = list_arg(call, 1), size = shape_of(a);
-  check_dtype(call.op, dtype_of(a));
+  const TensorImpl& input = impl_arg(call, 0);
+  const IntList output_size = list_arg(call, 1), size = shape_of(input);
+  check_dtype(call.op, dtype_of(input));
   const std::size_t rank = pooled_rank(call, size);
   check_per_dim(call, "output_size", output_size, rank, 0);
   Dims shape{size[0], size[1]};
@@ -120,7 +121,7 @@ void adaptive_pool(const Call& call, Inferred& out) {
              call.op.name(), bp::to_string(size), dim);
     shape.push_back(of_dim(output_size, dim));
   }
-  set_values_and_indices(out, dtype_of(a), shape);
+  set_values_and_indices(out, dtype_of(input), shape);
 }
 
 }  // namespace bp::rules

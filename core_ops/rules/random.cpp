@@ -136,12 +136,12 @@ Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,
   return cast(sort(keys).indices, dtype.value_or(i64));
 }
 
-Tensor dropout_by_mask(const Tensor& a, double p, bool training) {
+Tensor dropout_by_mask(const Tensor& input, double p, bool training) {
   BP_CHECK(p >= 0 && p <= 1, "dropout: p is {}; pass a probability from 0 to 1", p);
-  if (!training || p == 0) return a;
-  if (p == 1) return mul(a, 0);
-  const Tensor mask = cast(ge(rand(a.shape(), f32, a.device()), p), a.dtype());
-  return mul(mul(a, mask), 1 / (1 - p));
+  if (!training || p == 0) return input;
+  if (p == 1) return mul(input, 0);
+  const Tensor mask = cast(ge(rand(input.shape(), f32, input.device()), p), input.dtype());
+  return mul(mul(input, mask), 1 / (1 - p));
 }
 
 }  // namespace bp

@@ -9,7 +9,7 @@
 namespace bp::rules {
 namespace {
 
-// sum(Tensor a, int[]? dim, bool keepdim, ...) and its like.
+// sum(Tensor input, int[]? dim, bool keepdim, ...) and its like.
 constexpr std::uint32_t dim_place = 1;
 constexpr std::uint32_t keepdim_place = 2;
 constexpr std::uint32_t dtype_place = 3;
@@ -95,24 +95,25 @@ void mean(const Call& call, Inferred& out) {
 }
 
 void extremum(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  compute_in(call, out, dtype_of(a));
-  out.outputs[0].dtype = dtype_of(a);
+  const TensorImpl& input = impl_arg(call, 0);
+  compute_in(call, out, dtype_of(input));
+  out.outputs[0].dtype = dtype_of(input);
   const bool is_empty = reduce_shape(call, out);
   BP_CHECK(!is_empty || !has_elements(out.outputs[0].shape),
            "{}: no elements along dimensions {} of shape {}; the {} of nothing is not defined",
-           call.op.name(), bp::to_string(out.lists[0]), bp::to_string(shape_of(a)), call.op.name());
+           call.op.name(), bp::to_string(out.lists[0]), bp::to_string(shape_of(input)),
+           call.op.name());
 }
 
 void argmax(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  check_dtype(call.op, dtype_of(a));
-  out.compute_dtype = dtype_of(a);
+  const TensorImpl& input = impl_arg(call, 0);
+  check_dtype(call.op, dtype_of(input));
+  out.compute_dtype = dtype_of(input);
   out.outputs[0].dtype = i64;
-  const IntList shape = shape_of(a);
+  const IntList shape = shape_of(input);
   const bool keepdim = bool_arg(call, keepdim_place);
   Dims& result = out.outputs[0].shape;
-  std::int64_t count = a.abi.numel;
+  std::int64_t count = input.abi.numel;
   if (is_none(call, dim_place)) {
     if (keepdim) result = Dims(static_cast<std::uint32_t>(shape.size()), 1);
   } else {
@@ -135,20 +136,20 @@ void argmax(const Call& call, Inferred& out) {
 }
 
 void softmax(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  const Dtype dtype = dtype_or(call, 2, dtype_of(a));
+  const TensorImpl& input = impl_arg(call, 0);
+  const Dtype dtype = dtype_or(call, 2, dtype_of(input));
   check_floating(call, dtype);
   compute_in(call, out, dtype);
-  wrap_dim_arg(call, 1, a.abi.dl.ndim);
-  out.outputs[0] = {dtype, shape_of(a)};
+  wrap_dim_arg(call, 1, input.abi.dl.ndim);
+  out.outputs[0] = {dtype, shape_of(input)};
 }
 
 void scan(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
+  const TensorImpl& input = impl_arg(call, 0);
   const Dtype dtype = dtype_or(call, 2, i64);
   compute_in(call, out, dtype);
-  wrap_dim_arg(call, 1, a.abi.dl.ndim);
-  out.outputs[0] = {dtype, shape_of(a)};
+  wrap_dim_arg(call, 1, input.abi.dl.ndim);
+  out.outputs[0] = {dtype, shape_of(input)};
 }
 
 }  // namespace bp::rules

@@ -5,7 +5,7 @@
 
 namespace bp::rules {
 
-// Where a schema has its dimensions: sum(Tensor a, int[]? dim, bool keepdim, ...).
+// Where a schema has its dimensions: sum(Tensor input, int[]? dim, bool keepdim, ...).
 struct ReductionPlaces {
   std::uint32_t dim = 1;
   std::uint32_t keepdim = 2;

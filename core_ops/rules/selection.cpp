@@ -22,15 +22,15 @@ void embedding(const Call& call, Inferred& out) {
 }
 
 void topk(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  check_dtype(call.op, dtype_of(a));
-  const std::int64_t k = int_arg(call, 1), dim = wrap_dim_arg(call, 2, a.abi.dl.ndim);
-  const IntList shape = shape_of(a);
+  const TensorImpl& input = impl_arg(call, 0);
+  check_dtype(call.op, dtype_of(input));
+  const std::int64_t k = int_arg(call, 1), dim = wrap_dim_arg(call, 2, input.abi.dl.ndim);
+  const IntList shape = shape_of(input);
   const std::int64_t size = shape.empty() ? 1 : shape[dim], least = shape.empty() ? 1 : 0;
   BP_CHECK(k >= least && k <= size, "topk: k is {} and dimension {} has {} elements; pass {} to {}",
            k, dim, size, least, size);
-  out.compute_dtype = dtype_of(a);
-  out.outputs[0] = {dtype_of(a), shape};
+  out.compute_dtype = dtype_of(input);
+  out.outputs[0] = {dtype_of(input), shape};
   out.outputs[1] = {i64, shape};
   if (shape.empty()) return;
   out.outputs[0].shape[dim] = out.outputs[1].shape[dim] = k;

@@ -7,16 +7,16 @@
 namespace bp::rules {
 
 void constant_pad_nd(const Call& call, Inferred& out) {
-  const TensorImpl& a = impl_arg(call, 0);
-  const IntList shape = shape_of(a), pad = list_arg(call, 1);
-  check_dtype(call.op, dtype_of(a));
+  const TensorImpl& input = impl_arg(call, 0);
+  const IntList shape = shape_of(input), pad = list_arg(call, 1);
+  check_dtype(call.op, dtype_of(input));
   BP_CHECK(pad.size() % 2 == 0 && pad.size() <= 2 * shape.size(),
            "{}: {} numbers for rank {}; pass two for each padded dimension", call.op.name(),
            pad.size(), shape.size());
-  check_holds(call.op.name(), "'value'", dtype_of(a), scalar_arg(call, 2));
-  out.compute_dtype = dtype_of(a);
-  out.outputs[0] = {dtype_of(a), shape};
-  bool is_all_new = a.abi.numel == 0;
+  check_holds(call.op.name(), "'value'", dtype_of(input), scalar_arg(call, 2));
+  out.compute_dtype = dtype_of(input);
+  out.outputs[0] = {dtype_of(input), shape};
+  bool is_all_new = input.abi.numel == 0;
   for (std::size_t i = 0; i < pad.size() / 2; ++i) {
     const std::size_t dim = shape.size() - 1 - i;
     const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1];

@@ -8,8 +8,8 @@
 namespace bp::rules {
 namespace {
 
-Tensor shown_copy(const Tensor& a, IntList shape) {
-  Tensor result = views::view(make_contiguous(a), shape);
+Tensor shown_copy(const Tensor& input, IntList shape) {
+  Tensor result = views::view(make_contiguous(input), shape);
   forget_lone_base(*result.impl());
   return result;
 }
@@ -21,17 +21,18 @@ Tensor view_view(const Call& call) {
 }
 
 Tensor reshape_view(const Call& call) {
-  const BorrowedTensor a = tensor_arg(call, 0);
-  std::optional<Tensor> view = views::reshape(a, list_arg(call, 1));
+  const BorrowedTensor input = tensor_arg(call, 0);
+  std::optional<Tensor> view = views::reshape(input, list_arg(call, 1));
   if (view) return std::move(*view);
-  return shown_copy(a, list_arg(call, 1));
+  return shown_copy(input, list_arg(call, 1));
 }
 
 Tensor flatten_view(const Call& call) {
-  const BorrowedTensor a = tensor_arg(call, 0);
-  std::optional<Tensor> view = views::flatten(a, int_arg(call, 1), int_arg(call, 2));
+  const BorrowedTensor input = tensor_arg(call, 0);
+  std::optional<Tensor> view = views::flatten(input, int_arg(call, 1), int_arg(call, 2));
   if (view) return std::move(*view);
-  return shown_copy(a, views::flattened_shape(a->shape(), int_arg(call, 1), int_arg(call, 2)));
+  return shown_copy(input,
+                    views::flattened_shape(input->shape(), int_arg(call, 1), int_arg(call, 2)));
 }
 
 Tensor transpose_view(const Call& call) {

@@ -144,10 +144,10 @@ TEST(Detach, shares_the_values_and_not_the_record) {
 TEST(Detach, writes_are_seen_by_the_check_of_saved_tensors) {
   const Tensor x = leaf({1, 2}), y = x * 2, z = y * y;
   mul_(detach(y), 2);
-  EXPECT_EQ(
-      sentence_of([&] { backward(sum(z)); }),
-      "backward through mul: argument 'b', shape [2], was written in place after the call: it is "
-      "at version 1, and version 0 is needed; write to a copy of it");
+  EXPECT_EQ(sentence_of([&] { backward(sum(z)); }),
+            "backward through mul: argument 'other', shape [2], was written in place after the "
+            "call: it is "
+            "at version 1, and version 0 is needed; write to a copy of it");
 }
 
 TEST(Grad, is_found_for_chosen_inputs_alone) {

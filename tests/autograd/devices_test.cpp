@@ -28,7 +28,7 @@ TEST(Devices, have_derivatives_of_derivatives_through_moves) {
 TEST(Devices, are_told_apart_in_one_call) {
   const Tensor x = leaf({1}), far = to(x, device("reference"));
   EXPECT_EQ(sentence_of([&] { mul(x, far); }),
-            "mul: 'a' is on cpu:0 and 'b' is on reference:0; move one with to()");
+            "mul: 'input' is on cpu:0 and 'other' is on reference:0; move one with to()");
   EXPECT_EQ(sentence_of([&] { backward(far * 2, ones({1}, f64)); }),
             "backward: the gradient is float64[1] on cpu:0, and its tensor float64[1] on "
             "reference:0; give "

@@ -29,10 +29,10 @@ TEST(InPlace, rules_read_the_result_that_was_written) {
 TEST(InPlace, on_a_saved_tensor_is_an_error_that_names_both_versions) {
   const Tensor x = leaf({1, 2}), y = x * 1, z = y * y;
   add_(y, 1);
-  EXPECT_EQ(
-      sentence_of([&] { backward(sum(z)); }),
-      "backward through mul: argument 'b', shape [2], was written in place after the call: it is "
-      "at version 1, and version 0 is needed; write to a copy of it");
+  EXPECT_EQ(sentence_of([&] { backward(sum(z)); }),
+            "backward through mul: argument 'other', shape [2], was written in place after the "
+            "call: it is "
+            "at version 1, and version 0 is needed; write to a copy of it");
 }
 
 TEST(InPlace, on_a_saved_result_is_an_error) {
@@ -278,9 +278,10 @@ TEST(Views, made_under_no_grad_are_not_read_in_a_record_after_a_write) {
   }
   EXPECT_THAT(values_of(derivative(sum(y) * view, x)), ElementsAre(4, 4));
   mul_(y, x);
-  EXPECT_EQ(sentence_of([&] { mul(view, 3); }),
-            "mul: 'a', shape [], is a view that was made under NoGrad, and its base was written "
-            "since; make the view afterwards, or outside of NoGrad, or detach() it");
+  EXPECT_EQ(
+      sentence_of([&] { mul(view, 3); }),
+      "mul: 'input', shape [], is a view that was made under NoGrad, and its base was written "
+      "since; make the view afterwards, or outside of NoGrad, or detach() it");
   EXPECT_THAT(values_of(detach(view) * 3), ElementsAre(6));
   {
     const NoGrad not_recorded;

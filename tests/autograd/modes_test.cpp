@@ -55,10 +55,10 @@ TEST(InferenceMode, keeps_its_tensors_out_of_every_record) {
     const InferenceMode inference;
     inside = x * 2;
   }
-  EXPECT_EQ(
-      sentence_of([&] { mul(x, inside); }),
-      "mul: 'b', shape [2], was made in inference mode, and the call is recorded for derivatives; "
-      "clone() it outside of inference mode, or call under NoGrad");
+  EXPECT_EQ(sentence_of([&] { mul(x, inside); }),
+            "mul: 'other', shape [2], was made in inference mode, and the call is recorded for "
+            "derivatives; "
+            "clone() it outside of inference mode, or call under NoGrad");
   EXPECT_EQ(
       sentence_of([&] { copy_(inside, x); }),
       "copy_: recorded values are written in place into a tensor, shape [2], that was made in "
@@ -93,11 +93,12 @@ TEST(AnomalyMode, names_the_forward_call_in_errors) {
   const DetectAnomaly detecting;
   const Tensor y = x * 1, z = add(y * y, 1, 2);
   add_(y, 1);
-  EXPECT_EQ(sentence_of([&] { backward(sum(z)); }),
-            "backward through mul: argument 'b', shape [2], was written in place after the call: "
-            "it is at "
-            "version 1, and version 0 is needed; write to a copy of it; the forward call was "
-            "mul(float64[2] on cpu:0, float64[2] on cpu:0)");
+  EXPECT_EQ(
+      sentence_of([&] { backward(sum(z)); }),
+      "backward through mul: argument 'other', shape [2], was written in place after the call: "
+      "it is at "
+      "version 1, and version 0 is needed; write to a copy of it; the forward call was "
+      "mul(float64[2] on cpu:0, float64[2] on cpu:0)");
 }
 
 TEST(AnomalyMode, lets_good_gradients_pass) {

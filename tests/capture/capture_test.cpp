@@ -153,7 +153,7 @@ TEST(Capture, random_numbers_are_those_reserved_at_the_capture) {
 TEST(Capture, an_applications_kernel_runs_at_each_replay) {
   static int runs;
   runs = 0;
-  bp::Operator& op = bp::register_custom_operator("test::counts_runs(Tensor a) -> Tensor");
+  bp::Operator& op = bp::register_custom_operator("test::counts_runs(Tensor input) -> Tensor");
   bp::register_application_kernel(
       op, *bp::find_backend("cpu"),
       [](const bp::Call& call) {

@@ -50,7 +50,7 @@ class Measured : public testing::Test {
   Measured() {
     static int number = 0;
     name_ = "test::twice" + std::to_string(++number);
-    op = &bp::register_custom_operator(name_ + "(Tensor a) -> Tensor");
+    op = &bp::register_custom_operator(name_ + "(Tensor input) -> Tensor");
     arg_.layouts = BP_LAYOUT_CONTIGUOUS;
   }
 

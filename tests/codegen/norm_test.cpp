@@ -265,7 +265,7 @@ void Norm::expect_backward(const Tensor& a, const Parts& parts, double room) {
   expect_near(norm_backward(there(grad), there(a), {count}, mean, rstd, there(weight)), by.a, what,
               room * largest);
   const auto all = norm_gradients(there(grad), there(a), {count}, mean, rstd, there(weight));
-  expect_near(all.grad_a, by.a, what + ": all", room * largest);
+  expect_near(all.grad_input, by.a, what + ": all", room * largest);
   // Errors grow with the sum.
   const double of_sums = room * std::sqrt(static_cast<double>(a.size(0)));
   expect_near(norm_weight_backward(there(grad), there(a), {count}, mean, rstd), by.weight, what,

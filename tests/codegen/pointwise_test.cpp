@@ -43,7 +43,7 @@ constexpr bp_expr_node chain[] = {
 Operator& chain_operator() {
   static Operator* made = [] {
     auto* op = new Operator;
-    op->schema_text = "test::clamped_gate(Tensor a, Tensor b, Tensor c) -> Tensor";
+    op->schema_text = "test::clamped_gate(Tensor input, Tensor other, Tensor bound) -> Tensor";
     op->kind = BP_KIND_POINTWISE;
     op->dtypes = dtypes::floating;
     op->promotion = Promotion::common;

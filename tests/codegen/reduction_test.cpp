@@ -129,7 +129,7 @@ Operator& prod() {
   static constexpr bp_expr_node steps[] = {
       {BP_X_ACC, 0, 0, 0, 0}, {BP_X_ARG, 0, 0, 0, 0}, {BP_X_MUL, 0, 1, 0, 0}};
   static Operator row{
-      .schema_text = "test::prod(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor",
+      .schema_text = "test::prod(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
       .kind = BP_KIND_REDUCTION,
       .dtypes = dtypes::numeric,
       .promoted = 0b1,

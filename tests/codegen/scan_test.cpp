@@ -54,7 +54,7 @@ Operator& running_product() {
   static constexpr bp_expr_node steps[] = {
       {BP_X_ACC, 0, 0, 0, 0}, {BP_X_ARG, 0, 0, 0, 0}, {BP_X_MUL, 0, 1, 0, 0}};
   static Operator row{
-      .schema_text = "test::cumprod(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor",
+      .schema_text = "test::cumprod(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
       .kind = BP_KIND_SCAN,
       .dtypes = dtypes::numeric,
       .promoted = 0b1,

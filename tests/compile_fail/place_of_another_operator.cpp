@@ -4,5 +4,5 @@
 bp::Status relu(bp::Stream, bp::In a, bp::Out out);
 
 BP_KERNELS(acme) {
-  k.add<bp::op::relu>(relu).dtypes(bp::op::sub::place::a, bp::f32);
+  k.add<bp::op::relu>(relu).dtypes(bp::op::sub::place::input, bp::f32);
 }

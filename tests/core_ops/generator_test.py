@@ -1,5 +1,6 @@
 """The generator's own tests: what it makes of a row, and what it says to a wrong one."""
 
+import re
 import sys
 import tempfile
 import unittest
@@ -10,6 +11,7 @@ sys.path.insert(0, str(ROOT / "core_ops/generator"))
 sys.dont_write_bytecode = True
 
 import cxx
+import emit_sdk
 import expression
 import generate
 import rows
@@ -117,6 +119,34 @@ class Rows(unittest.TestCase):
                 op="double(Tensor a, Tensor b) -> Tensor", more="primitive: true\n    past: ['double(Tensor a) -> Tensor']"
             )
 
+    def test_a_renamed_argument_leaves_the_hash_as_it_was(self):
+        first, past = "double(Tensor a, *, Scalar alpha=1) -> Tensor", "double(Tensor a) -> Tensor"
+        now = "double(Tensor input, *, Scalar alpha=1) -> Tensor"
+
+        def renamed(hash_of, more=""):
+            return table(op=now, expr="input + input", more=f"primitive: true\n    hash_of: '{hash_of}'{more}")[0]
+
+        (old,), new = table(op=first), renamed(first, f"\n    past: ['{past}']")
+        for emit in (emit_sdk.emit_sdk, emit_sdk.emit_schemas):
+            digits = re.search("0x([0-9a-f]{16})", emit([old]))[0]
+            self.assertIn(digits, emit([new]))
+            self.assertIn(now, emit([new]))
+        self.assertIn(f'.hash_of = "{first}"', " ".join(emit_source("test", [new]).split()))
+        self.assertNotIn("hash_of", emit_source("test", [old]))
+        for hash_of, problem in [
+            (now, "is the present schema; drop it"),
+            ("twice(Tensor a, *, Scalar alpha=1) -> Tensor", "in more than names"),
+            ("double(Tensor a) -> Tensor", "in more than names"),
+            ("double(Tensor a, *, Scalar alpha=2) -> Tensor", "in more than names"),
+            ("double(Tensor a, Scalar alpha=1) -> Tensor", "in more than names"),
+            ("double(Tensor a, *, Scalar alpha=1) -> (Tensor x, Tensor y)", "in more than names"),
+            ("double", "is no schema"),
+        ]:
+            with self.subTest(hash_of), self.assertRaisesRegex(TableError, problem):
+                renamed(hash_of)
+        with self.assertRaisesRegex(TableError, "not the beginning"):
+            renamed(first, "\n    past: ['double(Tensor input) -> Tensor']")
+
     def test_what_accumulates_says_how(self):
         text = emit_source("test", table(expr="a", more="primitive: true"))
         self.assertNotIn("BP_X_ACC", text)
@@ -201,10 +231,15 @@ class Output(unittest.TestCase):
         self.assertEqual(generate.check(files, ROOT), 0)
 
     def test_numbers_get_overloads_where_the_row_allows_them(self):
-        text = emit_source("test", table(op="f(Tensor a, Tensor b) -> Tensor", expr="a * b", more="primitive: true\n    scalar_ok: [b]"))
-        self.assertIn("Tensor f(const Tensor& a, const Scalar& b) {", text)
-        self.assertIn("const Tensor& f_(const Tensor& a, const Scalar& b) {", text)
-        self.assertNotIn("const Scalar& a", text)
+        rows = table(
+            op="f(Tensor input, Tensor other) -> Tensor",
+            expr="input * other",
+            more="primitive: true\n    scalar_ok: [other]",
+        )
+        text = emit_source("test", rows)
+        self.assertIn("Tensor f(const Tensor& input, const Scalar& other) {", text)
+        self.assertIn("const Tensor& f_(const Tensor& input, const Scalar& other) {", text)
+        self.assertNotIn("const Scalar& input", text)
 
     def test_lines_are_broken_at_commas(self):
         text = cxx.joined("f(", ["const Tensor& argument"] * 8, ");")

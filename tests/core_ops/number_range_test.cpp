@@ -107,9 +107,10 @@ TEST(NumberRange, an_element_is_refused_that_the_dtype_does_not_hold) {
   EXPECT_EQ(misfit_of([&] { full({2}, -256, u8); }),
             "full: 'fill_value' is -256, which uint8 does not hold (from 0 to 255); pass another "
             "number, or take another dtype");
-  EXPECT_EQ(misfit_of([&] { where(yes, a, 300); }),
-            "where: 'b' is 300, which uint8 does not hold (from 0 to 255); pass another number, or "
-            "take another dtype");
+  EXPECT_EQ(
+      misfit_of([&] { where(yes, a, 300); }),
+      "where: 'other' is 300, which uint8 does not hold (from 0 to 255); pass another number, or "
+      "take another dtype");
   const char* const about_300 = "300, which uint8 does not hold";
   const std::pair<const char*, std::function<void()>> calls[] = {
       {"full_like: ", [&] { full_like(a, 300); }},

@@ -302,11 +302,11 @@ TEST(Chain, what_is_no_expression_is_refused_with_the_step) {
   EXPECT_EQ(error_of([] {
               join({{&ops::exp, {r(0)}}});
             }),
-            "join: step 0 (exp): 'a' is the result of step 0, which does not come before it");
+            "join: step 0 (exp): 'input' is the result of step 0, which does not come before it");
   EXPECT_EQ(error_of([] {
               join({{&ops::gt, {a(0), a(1)}}, {&ops::mul, {r(0), a(0)}}});
             }),
-            "join: step 1 (mul): 'a' takes values of the chain's dtype, and step 0 (gt) gives "
+            "join: step 1 (mul): 'input' takes values of the chain's dtype, and step 0 (gt) gives "
             "bools; a chain computes in "
             "one dtype: cast between two chains");
   EXPECT_EQ(error_of([] {
@@ -316,7 +316,7 @@ TEST(Chain, what_is_no_expression_is_refused_with_the_step) {
   EXPECT_EQ(error_of([] {
               join({{&ops::exp, {a(8)}}});
             }),
-            "join: step 0 (exp): 'a' is argument 8; a chain has at most 8 arguments");
+            "join: step 0 (exp): 'input' is argument 8; a chain has at most 8 arguments");
   EXPECT_EQ(
       error_of([] {
         join({{&ops::add, {a(0), n(std::complex<double>(0, 1))}}});
@@ -331,13 +331,14 @@ TEST(Chain, what_is_no_expression_is_refused_with_the_step) {
   EXPECT_EQ(error_of([] {
               join({{&ops::mul, {a(0)}}});
             }),
-            "join: step 0: 'mul' lacks the argument 'b'; give it");
-  EXPECT_EQ(error_of([] {
-              join({{&ops::where, {a(0), a(0), a(1)}}});
-            }),
-            "join: step 0 (where): 'a' takes values of the chain's dtype, and argument 0 is bools "
-            "elsewhere; give them "
-            "different arguments");
+            "join: step 0: 'mul' lacks the argument 'other'; give it");
+  EXPECT_EQ(
+      error_of([] {
+        join({{&ops::where, {a(0), a(0), a(1)}}});
+      }),
+      "join: step 0 (where): 'input' takes values of the chain's dtype, and argument 0 is bools "
+      "elsewhere; give them "
+      "different arguments");
   EXPECT_EQ(error_of([] {
               join({{&ops::mul, {n(2), n(3)}}});
             }),

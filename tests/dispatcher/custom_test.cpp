@@ -34,7 +34,7 @@ void decompose_double(const bp::Call& call) {
 
 TEST(CustomOperators, run_an_applications_kernel_with_its_shape_rule) {
   bp::Operator& op =
-      bp::register_custom_operator("test::halve(Tensor a) -> Tensor", {infer_halves, nullptr});
+      bp::register_custom_operator("test::halve(Tensor input) -> Tensor", {infer_halves, nullptr});
   bp::device("cpu");
   bp::register_application_kernel(op, *bp::find_backend("cpu"), run_halves, bp::set_of(bp::f32),
                                   BP_LAYOUT_CONTIGUOUS);
@@ -47,14 +47,14 @@ TEST(CustomOperators, run_an_applications_kernel_with_its_shape_rule) {
 }
 
 TEST(CustomOperators, decompose_into_others) {
-  bp::register_custom_operator("test::double(Tensor a) -> Tensor", {nullptr, decompose_double});
+  bp::register_custom_operator("test::double(Tensor input) -> Tensor", {nullptr, decompose_double});
   const bp::Tensor twice = bp::call_boxed("test::double", {bp::value_of(bp::ones({3}))})[0];
   EXPECT_EQ(twice.data<float>()[2], 2.0f);
 }
 
 TEST(CustomOperators, refuse_a_name_that_is_taken) {
   try {
-    bp::register_custom_operator("add(Tensor a) -> Tensor");
+    bp::register_custom_operator("add(Tensor input) -> Tensor");
     FAIL();
   } catch (const bp::Error& error) {
     EXPECT_NE(std::string(error.what()).find("add: an operator of this name is registered already"),
@@ -73,11 +73,12 @@ TEST(BoxedCalls, fill_in_defaults_and_check_types) {
     }
     return "no error";
   };
-  EXPECT_EQ(error_of([&] { bp::call_boxed("add", {bp::value_of(a)}); }),
-            "add: argument 'b' is missing; the schema is add(Tensor a, Tensor b, *, Scalar "
-            "alpha=1) -> Tensor");
+  EXPECT_EQ(
+      error_of([&] { bp::call_boxed("add", {bp::value_of(a)}); }),
+      "add: argument 'other' is missing; the schema is add(Tensor input, Tensor other, *, Scalar "
+      "alpha=1) -> Tensor");
   EXPECT_EQ(error_of([&] { bp::call_boxed("sum", {bp::value_of(std::int64_t{1})}); }).substr(0, 43),
-            "sum: argument 'a' takes Tensor, got int; th");
+            "sum: argument 'input' takes Tensor, got int; th");
   EXPECT_EQ(error_of([&] { bp::call_boxed("nothing", {}); }),
             "nothing: there is no operator of this name; 'backplane ops' lists them");
 }

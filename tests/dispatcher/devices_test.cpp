@@ -15,9 +15,9 @@ using bp::Tensor;
 TEST(Devices, two_in_one_call_are_an_error_that_names_both) {
   const Tensor here = counted({2}), there = counted({2}, bp::device("reference"));
   EXPECT_EQ(error_of([&] { add(here, there); }),
-            "add: 'a' is on cpu:0 and 'b' is on reference:0; move one with to()");
+            "add: 'input' is on cpu:0 and 'other' is on reference:0; move one with to()");
   EXPECT_EQ(error_of([&] { bp::add_(there, here); }),
-            "add: 'a' is on reference:0 and 'b' is on cpu:0; move one with to()");
+            "add: 'input' is on reference:0 and 'other' is on cpu:0; move one with to()");
   EXPECT_EQ(error_of([&] {
               bp::cat({here, there});
             }),
@@ -29,7 +29,7 @@ TEST(Devices, two_in_one_call_are_an_error_that_names_both) {
 TEST(Devices, a_number_in_a_tensor_of_the_host_is_no_exception) {
   const Tensor there = counted({2}, bp::device("reference"));
   EXPECT_EQ(error_of([&] { mul(there, counted({})); }),
-            "mul: 'a' is on reference:0 and 'b' is on cpu:0; move one with to()");
+            "mul: 'input' is on reference:0 and 'other' is on cpu:0; move one with to()");
   EXPECT_EQ(values(mul(there, 3)), (std::vector<float>{0, 3}));
 }
 
@@ -64,7 +64,7 @@ TEST(Devices, meta_has_shapes_and_no_values) {
             std::string::npos);
   EXPECT_NE(error_of([&] {
               add(a, counted({2, 3}));
-            }).find("'a' is on meta and 'b' is on cpu:0"),
+            }).find("'input' is on meta and 'other' is on cpu:0"),
             std::string::npos);
   EXPECT_NE(error_of([&] { values(a); }), "no error");
   EXPECT_NE(error_of([&] { nonzero(a); }), "no error");  // its shape depends on data

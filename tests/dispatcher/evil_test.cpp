@@ -159,7 +159,7 @@ const Kind refused[] = {
     {"kernel_null_run", "bp_kernel.run of add is NULL"},
     {"kernel_null_args", "bp_kernel.args of add is NULL"},
     {"kernel_too_many_args", "declares 4294967295 arguments"},
-    {"operator_bad_schema", "evil::twice(Tensor a, -> "},
+    {"operator_bad_schema", "evil::twice(Tensor input, -> "},
     {"operator_null_schema", "bp_custom_operator.schema is missing"},
     {"operator_without_prefix", "a plugin's operator needs its prefix: evil::twice"},
     {"operator_of_the_core", "the operator 'add' is there already"},

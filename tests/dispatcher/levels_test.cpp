@@ -290,7 +290,7 @@ TEST_F(Levels, that_ended_leave_no_tensor_to_compute_with_by_mistake) {
   }
   const Level other(wrapping, &outer_work), tags(tagging, &outer_work);
   EXPECT_THAT(sentence_of([&] { add(b, wrapped); }),
-              HasSubstr("add: 'b' belongs to a level of layer 50 that is not active here"));
+              HasSubstr("add: 'other' belongs to a level of layer 50 that is not active here"));
   EXPECT_THAT(sentence_of([&] { add_out(wrapped, a, b); }), HasSubstr("the output belongs to"));
   EXPECT_THAT(sentence_of([&] { to(wrapped, device("reference:0")); }),
               HasSubstr("to: the tensor"));

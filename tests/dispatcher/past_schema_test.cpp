@@ -11,8 +11,9 @@ namespace {
 
 using namespace bp::test;
 
-constexpr const char* past = "past::shift(Tensor a, float by=1.0) -> Tensor";
-constexpr const char* present = "past::shift(Tensor a, float by=1.0, float times=1.0) -> Tensor";
+constexpr const char* past = "past::shift(Tensor input, float by=1.0) -> Tensor";
+constexpr const char* present =
+    "past::shift(Tensor input, float by=1.0, float times=1.0) -> Tensor";
 constexpr const char* past_schemas[] = {past, nullptr};
 
 void like_first(const bp::Call& call, bp::Inferred& out) {
@@ -105,7 +106,7 @@ TEST_F(PastSchema, a_kernel_of_it_is_not_asked_for_what_it_does_not_know) {
 }
 
 TEST_F(PastSchema, a_schema_that_the_row_never_had_is_left_out) {
-  offer("past::shift(Tensor a, int by=1) -> Tensor");
+  offer("past::shift(Tensor input, int by=1) -> Tensor");
   const bp_value args[] = {bp::value_of(x), bp::value_of(2.0)};
   EXPECT_THROW(bp::call_boxed(shift(), args), bp::Error);
 }

@@ -41,7 +41,8 @@ TEST_F(Plugins, a_second_one_of_the_same_name_gets_its_makers_name_in_front) {
   EXPECT_EQ(bp::device("Backplane tests:memonly:0"), first(two));
   EXPECT_EQ(bp::device("memonly"), first(one));
   EXPECT_EQ(error_of([&] { add(counted({2}, first(one)), counted({2}, first(two))); }),
-            "add: 'a' is on memonly:0 and 'b' is on Backplane tests:memonly:0; move one with to()");
+            "add: 'input' is on memonly:0 and 'other' is on Backplane tests:memonly:0; move one "
+            "with to()");
   EXPECT_EQ(values(add(counted({2}, first(two)), 1)), (std::vector<float>{1, 2}));
   bp::unload_plugin(one);
   EXPECT_EQ(values(add(counted({2}, first(two)), 1)), (std::vector<float>{1, 2}));
@@ -168,7 +169,7 @@ TEST_F(Plugins, its_operator_on_another_device_is_an_error_that_names_the_maker)
 TEST_F(Plugins, an_operator_registered_after_the_first_call_is_there_for_the_next) {
   expect_cpu_works();
   EXPECT_NE(error_of([] { bp::call_boxed("late::three_times", {}); }), "no error");
-  bp::register_custom_operator("late::three_times(Tensor a) -> Tensor",
+  bp::register_custom_operator("late::three_times(Tensor input) -> Tensor",
                                {nullptr, [](const bp::Call& call) {
                                   const Tensor a =
                                       Tensor::share(bp::TensorImpl::of(call.args[0].u.tensor));

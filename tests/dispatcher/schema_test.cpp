@@ -17,10 +17,10 @@ std::string error_in(std::string_view text) {
 
 TEST(Schema, reads_names_types_and_defaults) {
   bp::Schema schema;
-  bp::parse_schema("add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor", schema);
+  bp::parse_schema("add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor", schema);
   EXPECT_EQ(schema.name, "add");
   ASSERT_EQ(schema.arguments.size(), 3u);
-  EXPECT_EQ(schema.arguments[1].name, "b");
+  EXPECT_EQ(schema.arguments[1].name, "other");
   EXPECT_FALSE(schema.arguments[1].keyword_only);
   EXPECT_TRUE(schema.arguments[2].keyword_only);
   EXPECT_EQ(schema.arguments[2].type, bp::ArgumentType::scalar);
@@ -68,8 +68,8 @@ TEST(Schema, hashes_as_fnv_1a) {
 
 TEST(Schema, quotes_text_and_column_of_a_mistake) {
   EXPECT_EQ(error_in("add(Tensor a"),
-            "schema 'add(Tensor a': expected ')' at column 13; write it like 'name(Tensor a, *, "
-            "Scalar alpha=1) -> Tensor'");
+            "schema 'add(Tensor a': expected ')' at column 13; write it like 'name(Tensor "
+            "input, *, Scalar alpha=1) -> Tensor'");
   for (const char* bad :
        {"", "add", "add(", "add()", "add() ->", "add() -> int", "add(Tensr a) -> Tensor",
         "add(Tensor a, Tensor a) -> Tensor", "add(Tensor a=) -> Tensor", "add(int a=x) -> Tensor",

@@ -208,7 +208,7 @@ std::vector<Way> other_ways() {
       {"an operator of the application's",
        [](Tensors& t) {
          static Operator& op = register_custom_operator(
-             "side_streams::twice(Tensor a) -> Tensor",
+             "side_streams::twice(Tensor input) -> Tensor",
              {nullptr, [](const Call& call) {
                 const Tensor a = Tensor::share(TensorImpl::of(call.args[0].u.tensor));
                 call.results[0] = add(a, a);
@@ -218,7 +218,8 @@ std::vector<Way> other_ways() {
       {"a kernel of the application's",
        [](Tensors& t) {
          static Operator& op = [&]() -> Operator& {
-           Operator& made = register_custom_operator("side_streams::copied(Tensor a) -> Tensor");
+           Operator& made =
+               register_custom_operator("side_streams::copied(Tensor input) -> Tensor");
            register_application_kernel(
                made, *find_backend("reference_primitives"),
                [](const Call& call) {

@@ -84,7 +84,7 @@ TEST_F(Threads, eight_call_register_load_and_unload_at_once) {
         bp::unload_plugin(mine);
       } else if (thread < 5) {  // registering operators and kernels
         const std::string op_name = "threads::op" + std::to_string(registered++);
-        bp::Operator& op = bp::register_custom_operator(op_name + "(Tensor a) -> Tensor");
+        bp::Operator& op = bp::register_custom_operator(op_name + "(Tensor input) -> Tensor");
         bp::register_application_kernel(
             op, reference, [](const bp::Call&) {}, bp::dtypes::all, BP_LAYOUT_CONTIGUOUS);
         bp::call_boxed(op,

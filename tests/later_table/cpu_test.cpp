@@ -1,6 +1,7 @@
 // needs: cpu
-// A host whose rows have grown an argument since cpu was compiled: cpu's kernels serve the calls in which that is at
-// its default, and no other. A program of its own, since rows are changed here before the core registers them.
+// A host whose rows have changed since cpu was compiled. Where they have grown an argument, cpu's kernels serve the calls
+// in which that is at its default, and no other; where one was renamed, they serve as before. A program of its own, since rows are changed here before the core registers them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -28,11 +29,25 @@ struct GrownRow {
   GrownRow(const GrownRow&) = delete;
 };
 
+// A row whose argument got another name.
+struct RenamedRow {
+  bp::Operator* op;
+  std::string past = op->schema_text;
+  std::string present = std::string(past).replace(past.find("src"), 3, "source");
+
+  explicit RenamedRow(bp::Operator& row) : op(&row) {
+    op->schema_text = present.c_str();
+    op->hash_of = past.c_str();
+  }
+  RenamedRow(const RenamedRow&) = delete;
+};
+
 class LaterTable : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     static GrownRow cumsum(bp::ops::cumsum), sort(bp::ops::sort), gather(bp::ops::gather),
         cat(bp::ops::cat), max(bp::ops::max), argmax(bp::ops::argmax), bmm(bp::ops::bmm);
+    static RenamedRow scatter_add(bp::ops::scatter_add);
   }
 
   // The call with everything at its default, spelled out or not, and with the new argument set.
@@ -93,6 +108,18 @@ TEST_F(LaterTable, a_product_is_not_asked_for_what_it_does_not_know) {
   const bp::Tensor row = given<float>({3, 1, 2}, {1, 1, 3}),
                    column = given<float>({3, 1, 2}, {1, 3, 1});
   expect_defaults_only(bp::ops::bmm, {bp::value_of(row), bp::value_of(column)}, {14});
+}
+
+TEST_F(LaterTable, a_kernel_serves_a_row_whose_argument_was_renamed) {
+  bp::Operator& row = bp::ops::scatter_add;
+  const Served served(row.name(), "cpu");
+  std::vector<bp_value> args{bp::value_of(x_), bp::value_of(std::int64_t{0}), bp::value_of(places_),
+                             bp::value_of(x_)};
+  EXPECT_EQ(first_of(row, args), (Values{6, 1, 5}));
+  EXPECT_EQ(served.since(), "native 1");
+  args.pop_back();
+  EXPECT_THAT(error_of([&] { bp::call_boxed(row, args); }),
+              testing::HasSubstr("argument 'source' is missing"));
 }
 
 }  // namespace

@@ -47,46 +47,47 @@ KNOWN = [
 
 # What of the results says the same on both sides: of equal elements, each may choose another.
 RESULTS = {
-    "topk": lambda call, values: [values[0], call.named["a"].detach().gather(call.named.get("dim", -1), values[1]), *values[2:]]
+    "topk": lambda call, values: [
+        values[0], call.named["input"].detach().gather(call.named.get("dim", -1), values[1]), *values[2:]]
     if values[1].dim() else values,
 }
 
 
-def all_dims(a, dim):
-    return list(range(a.dim())) if dim is None else dim
+def all_dims(input, dim):
+    return list(range(input.dim())) if dim is None else dim
 
 
 def over_dims(function):
     """For functions that take no dim=None."""
-    return lambda a, dim=None, keepdim=False: function(a, all_dims(a, dim), keepdim)
+    return lambda input, dim=None, keepdim=False: function(input, all_dims(input, dim), keepdim)
 
 
-def slice_(a, dim=0, start=None, end=None, step=1):
-    if a.dim() == 0:
+def slice_(input, dim=0, start=None, end=None, step=1):
+    if input.dim() == 0:
         raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
-    places = [slice(None)] * a.dim()
+    places = [slice(None)] * input.dim()
     places[dim] = slice(start, end, step)
-    return a[tuple(places)]
+    return input[tuple(places)]
 
 
-def prod(a, dim=None, keepdim=False, dtype=None):
+def prod(input, dim=None, keepdim=False, dtype=None):
     if dim is None:
-        result = torch.prod(a, dtype=dtype)
-        return result.reshape([1] * a.dim()) if keepdim else result
-    for d in sorted((d % max(a.dim(), 1) for d in dim), reverse=True):
-        a = torch.prod(a, d, keepdim, dtype=dtype)
-    return a
+        result = torch.prod(input, dtype=dtype)
+        return result.reshape([1] * input.dim()) if keepdim else result
+    for d in sorted((d % max(input.dim(), 1) for d in dim), reverse=True):
+        input = torch.prod(input, d, keepdim, dtype=dtype)
+    return input
 
 
 def arg_reduction(function):
-    return lambda a, dim=None, keepdim=False: function(a, dim, keepdim)
+    return lambda input, dim=None, keepdim=False: function(input, dim, keepdim)
 
 
-def convolution(a, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    rank = a.dim() - 2
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    rank = input.dim() - 2
     full = [values * rank if len(values) == 1 else values for values in (stride, padding, dilation, output_padding)]
     stride, padding, dilation, output_padding = full
-    return torch.convolution(a, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    return torch.convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
 def dot_product(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
@@ -107,52 +108,55 @@ def native_attention(query, key, value, attn_mask, is_causal, scale):
 
 def by_rank(name):
     """F.name1d to 3d, by the rank of the input; one size stands for all."""
-    def call(a, *args, output_size=None, **more):
-        rank = a.dim() - 2
+    def call(input, *args, output_size=None, **more):
+        rank = input.dim() - 2
         if output_size is not None:
             args = (output_size * rank if len(output_size) == 1 else output_size, *args)
         if more.get("stride") == []:
             more["stride"] = None
         if rank == 1 and more.pop("divisor_override", None) is not None:
             raise ValueError("avg_pool1d takes no divisor_override")
-        return getattr(F, f"{name}{rank}d")(a, *args, **more)
+        return getattr(F, f"{name}{rank}d")(input, *args, **more)
     return call
 
 
 def adaptive(name, rank):
-    return lambda a, output_size: getattr(F, name)(a, output_size * rank if len(output_size) == 1 else output_size)
+    return lambda input, output_size: getattr(F, name)(
+        input, output_size * rank if len(output_size) == 1 else output_size)
 
 
-def statistics_of_norm(a, normalized_shape):
-    dims = list(range(a.dim() - len(normalized_shape), a.dim()))
-    return a.mean(dims, True), a.var(dims, correction=0, keepdim=True), (a * a).mean(dims, True)
+def statistics_of_norm(input, normalized_shape):
+    dims = list(range(input.dim() - len(normalized_shape), input.dim()))
+    return input.mean(dims, True), input.var(dims, correction=0, keepdim=True), (input * input).mean(dims, True)
 
 
-def native_layer_norm(a, normalized_shape, weight=None, bias=None, eps=1e-5):
-    mean, variance, _ = statistics_of_norm(a, normalized_shape)
-    return F.layer_norm(a, normalized_shape, weight, bias, eps), mean, (variance + eps).rsqrt()
+def native_layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    mean, variance, _ = statistics_of_norm(input, normalized_shape)
+    return F.layer_norm(input, normalized_shape, weight, bias, eps), mean, (variance + eps).rsqrt()
 
 
-def native_rms_norm(a, normalized_shape, weight, eps):
-    square = statistics_of_norm(a, normalized_shape)[2]
-    return F.rms_norm(a, normalized_shape, weight, eps), (square + eps).rsqrt()
+def native_rms_norm(input, normalized_shape, weight, eps):
+    square = statistics_of_norm(input, normalized_shape)[2]
+    return F.rms_norm(input, normalized_shape, weight, eps), (square + eps).rsqrt()
 
 
-def native_batch_norm(a, weight, bias, eps):
-    dims = [d for d in range(a.dim()) if d != 1]
-    return F.batch_norm(a, None, None, weight, bias, True, 0.1, eps), a.mean(dims), a.var(dims, correction=0)
+def native_batch_norm(input, weight, bias, eps):
+    dims = [d for d in range(input.dim()) if d != 1]
+    return F.batch_norm(input, None, None, weight, bias, True, 0.1, eps), input.mean(dims), input.var(dims, correction=0)
 
 
-def batch_norm(a, weight, bias, running_mean, running_var, training, momentum, eps):
-    return F.batch_norm(a, running_mean, running_var, weight, bias, training, momentum, eps)
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-def instance_norm(a, weight=None, bias=None, running_mean=None, running_var=None, use_input_stats=True, momentum=0.1, eps=1e-5):
-    return F.instance_norm(a, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+def instance_norm(input, weight=None, bias=None, running_mean=None, running_var=None, use_input_stats=True, momentum=0.1,
+                  eps=1e-5):
+    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 def variance(function):
-    return lambda a, dim=None, correction=1, keepdim=False: function(a, dim, correction=correction, keepdim=keepdim)
+    return lambda input, dim=None, correction=1, keepdim=False: function(
+        input, dim, correction=correction, keepdim=keepdim)
 
 
 def made(function):
@@ -166,14 +170,15 @@ FUNCTIONS = {
     "adaptive_max_pool_with_indices": lambda **given: by_rank("adaptive_max_pool")(return_indices=True, **given),
     **{f"adaptive_{kind}_pool{rank}d": adaptive(f"adaptive_{kind}_pool{rank}d", rank)
        for kind in ("max", "avg") for rank in (1, 2, 3)},
-    "view": lambda a, size: a.reshape(size),
-    "copy": lambda a: a.clone(),
-    "cast": lambda a, dtype: a.to(dtype),
+    "view": lambda input, size: input.reshape(size),
+    "copy": lambda input: input.clone(),
+    "cast": lambda input, dtype: input.to(dtype),
     "slice": slice_,
-    "expand": lambda a, size: a.expand(size),
-    "unfold": lambda a, dim, size, step: a.unfold(dim, size, step),
-    "as_strided": lambda a, size, stride, storage_offset=None: torch.as_strided(a, size, stride, storage_offset or 0),
-    "squeeze": lambda a, dim=None: a.squeeze() if dim is None else a.squeeze(dim),
+    "expand": lambda input, size: input.expand(size),
+    "unfold": lambda input, dimension, size, step: input.unfold(dimension, size, step),
+    "as_strided": lambda input, size, stride, storage_offset=None: torch.as_strided(
+        input, size, stride, storage_offset or 0),
+    "squeeze": lambda input, dim=None: input.squeeze() if dim is None else input.squeeze(dim),
     "max": over_dims(torch.amax),
     "min": over_dims(torch.amin),
     "any": over_dims(torch.any),
@@ -182,34 +187,36 @@ FUNCTIONS = {
     "prod": prod,
     "var": variance(torch.var),
     "std": variance(torch.std),
-    "norm": lambda a, p=2, dim=None, keepdim=False: torch.linalg.vector_norm(a, p, dim, keepdim),
+    "norm": lambda input, p=2, dim=None, keepdim=False: torch.linalg.vector_norm(input, p, dim, keepdim),
     "argmax": arg_reduction(torch.argmax),
     "argmin": arg_reduction(torch.argmin),
-    "one_hot": lambda a, num_classes=-1: F.one_hot(a.long(), num_classes),
-    "add": lambda a, b, alpha=1: torch.add(torch.as_tensor(a), b, alpha=alpha),
-    "sub": lambda a, b, alpha=1: torch.sub(torch.as_tensor(a), b, alpha=alpha),
-    "maximum": lambda a, b: torch.maximum(a, torch.as_tensor(b)),
-    "minimum": lambda a, b: torch.minimum(a, torch.as_tensor(b)),
-    "gelu_tanh": lambda a: F.gelu(a, approximate="tanh"),
+    "one_hot": lambda input, num_classes=-1: F.one_hot(input.long(), num_classes),
+    "add": lambda input, other, alpha=1: torch.add(torch.as_tensor(input), other, alpha=alpha),
+    "sub": lambda input, other, alpha=1: torch.sub(torch.as_tensor(input), other, alpha=alpha),
+    "maximum": lambda input, other: torch.maximum(input, torch.as_tensor(other)),
+    "minimum": lambda input, other: torch.minimum(input, torch.as_tensor(other)),
+    "gelu_tanh": lambda input: F.gelu(input, approximate="tanh"),
     "full": made(torch.full),
     "arange": made(torch.arange),
     "zeros": made(torch.zeros),
     "ones": made(torch.ones),
-    "sort": lambda a, dim=-1, descending=False, stable=True: torch.sort(a, dim=dim, descending=descending, stable=True),
+    "sort": lambda input, dim=-1, descending=False, stable=True: torch.sort(
+        input, dim=dim, descending=descending, stable=True),
     "embedding": lambda weight, indices, padding_idx=-1: F.embedding(
         indices, weight, None if padding_idx < 0 else padding_idx),
-    "index_put": lambda a, indices, values, accumulate=False: torch.index_put(a, tuple(indices), values, accumulate),
+    "index_put": lambda input, indices, values, accumulate=False: torch.index_put(
+        input, tuple(indices), values, accumulate),
     "einsum": lambda equation, operands: torch.einsum(equation, *operands),
-    "repeat": lambda a, repeats: a.repeat(repeats),
-    "pad": lambda a, pad, mode="constant", value=None: F.pad(a, pad, mode, value),
-    "addmm": lambda a, mat1, mat2, beta=1, alpha=1: torch.addmm(a, mat1, mat2, beta=beta, alpha=alpha),
-    "baddbmm": lambda a, batch1, batch2, beta=1, alpha=1: torch.baddbmm(a, batch1, batch2, beta=beta, alpha=alpha),
-    "linear": lambda a, weight, bias=None: F.linear(a, weight, bias),
+    "repeat": lambda input, repeats: input.repeat(repeats),
+    "pad": lambda input, pad, mode="constant", value=None: F.pad(input, pad, mode, value),
+    "addmm": lambda input, mat1, mat2, beta=1, alpha=1: torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha),
+    "baddbmm": lambda input, batch1, batch2, beta=1, alpha=1: torch.baddbmm(input, batch1, batch2, beta=beta, alpha=alpha),
+    "linear": lambda input, weight, bias=None: F.linear(input, weight, bias),
     "convolution": convolution,
     "scaled_dot_product_attention": dot_product,
     "native_attention": native_attention,
-    "layer_norm": lambda a, normalized_shape, weight=None, bias=None, eps=1e-5: F.layer_norm(
-        a, normalized_shape, weight, bias, eps),
+    "layer_norm": lambda input, normalized_shape, weight=None, bias=None, eps=1e-5: F.layer_norm(
+        input, normalized_shape, weight, bias, eps),
     "native_layer_norm": native_layer_norm,
     "native_rms_norm": native_rms_norm,
     "native_batch_norm": native_batch_norm,

@@ -88,12 +88,13 @@ bp::Status sum(bp::Stream, bp::In, std::optional<bp::Ints> dim, bool keepdim,
 struct swish {
   static constexpr const char* name = "test::swish";
   static constexpr const char* schema =
-      "test::swish(Tensor a, int[] dims=[1, 2], *, float beta=1.0, str? mode=None) -> (Tensor x, "
+      "test::swish(Tensor input, int[] dims=[1, 2], *, float beta=1.0, str? mode=None) -> (Tensor "
+      "x, "
       "Tensor y)";
   static constexpr uint64_t schema_hash = bp::schema_hash(schema);
   using signature = bp::Status(bp::Stream, bp::In, bp::Ints, double,
                                std::optional<std::string_view>, bp::Out, bp::Out);
-  enum class place : unsigned { a, dims, beta, mode, x, y };
+  enum class place : unsigned { input, dims, beta, mode, x, y };
 };
 
 bp::Status infer_swish(bp::In a, bp::Ints dims, double, std::optional<std::string_view>,

@@ -148,7 +148,7 @@ void add_batch_norm_kernels(Kernels& k) {
   using backward = op::batch_norm_backward::place;
   k.add<op::batch_norm_backward>(batch_norm_backward)
       .dtypes(values)
-      .dtypes(backward::grad_a, values)
+      .dtypes(backward::grad_input, values)
       .dtypes(backward::grad_weight, values)
       .dtypes(backward::grad_bias, values)
       .deterministic()

@@ -38,8 +38,8 @@ tile::Primitive identity_for(uint32_t dtype) {
 }
 
 // Where both rows have what is copied.
-constexpr auto copied_place = static_cast<uint8_t>(op::copy::place::a);
-static_assert(copied_place == static_cast<uint8_t>(op::cast::place::a));
+constexpr auto copied_place = static_cast<uint8_t>(op::copy::place::input);
+static_assert(copied_place == static_cast<uint8_t>(op::cast::place::input));
 
 // One tensor's elements into the other's, with a conversion on the way if the dtypes differ.
 Program copy_program(uint32_t from, uint32_t to, const Convert& convert) {

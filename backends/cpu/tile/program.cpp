@@ -62,7 +62,7 @@ bool is_well_formed(const bp_operator& op, const Signature& signature) {
   return true;
 }
 
-// "Tensor a, Tensor b, *, Scalar alpha=1".
+// "Tensor input, Tensor other, *, Scalar alpha=1".
 bool read_arguments(std::string_view schema, Signature& signature) {
   const size_t open = schema.find('('), close = schema.find(") ->");
   if (open == schema.npos || close == schema.npos) return false;

@@ -99,8 +99,8 @@ BP_KERNELS(level_zero_matmul) {
   using place = bp::op::matmul::place;
   k.add<bp::op::matmul>(level_zero::matmul)
       .dtypes(bp::f32)
-      .rank(place::a, 2, 2)
-      .rank(place::b, 2, 2)
+      .rank(place::input, 2, 2)
+      .rank(place::other, 2, 2)
       .deterministic()
       .capturable()
       .measured()

@@ -80,8 +80,8 @@ BP_KERNELS(opencl_matmul) {
   k.add<bp::op::matmul>(opencl::matmul)
       .dtypes(bp::f32, bp::f64)
       .layouts(bp::strided)
-      .rank(bp::op::matmul::place::a, 2, 2)
-      .rank(bp::op::matmul::place::b, 2, 2)
+      .rank(bp::op::matmul::place::input, 2, 2)
+      .rank(bp::op::matmul::place::other, 2, 2)
       .capturable()
       .measured()
       .supports(opencl::takes);

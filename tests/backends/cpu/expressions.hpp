@@ -42,7 +42,9 @@ class ExpressionOperators {
       const uint16_t a = e.arg(0), b = facts.num_operands == 2 ? e.arg(1) : a;
       e.step(code, a, b);
       add(facts.row,
-          facts.num_operands == 2 ? "(Tensor a, Tensor b) -> Tensor" : "(Tensor a) -> Tensor", e);
+          facts.num_operands == 2 ? "(Tensor input, Tensor other) -> Tensor"
+                                  : "(Tensor input) -> Tensor",
+          e);
     }
     add_combined();
   }
@@ -56,30 +58,30 @@ class ExpressionOperators {
       Expression e;
       const uint16_t a = e.arg(0), alpha = e.arg(2), b = e.arg(1);
       e.step(code, a, e.step(BP_X_MUL, alpha, b));
-      add(name, "(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor", e);
+      add(name, "(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor", e);
     }
     Expression relu;
     const uint16_t x = relu.arg(0);
     relu.step(BP_X_MAX, x, relu.constant(0));
-    add("relu", "(Tensor a) -> Tensor", relu);
+    add("relu", "(Tensor input) -> Tensor", relu);
     Expression where;
     const uint16_t condition = where.arg(0), yes = where.arg(1), no = where.arg(2);
     where.step(BP_X_SELECT, condition, yes, no);
-    add("where", "(Tensor condition, Tensor a, Tensor b) -> Tensor", where);
+    add("where", "(Tensor condition, Tensor input, Tensor other) -> Tensor", where);
     // x / (1 + e^-x), four steps and a constant.
     Expression silu;
     const uint16_t y = silu.arg(0);
     silu.step(BP_X_DIV, y,
               silu.step(BP_X_ADD, silu.constant(1), silu.step(BP_X_EXP, silu.step(BP_X_NEG, y))));
-    add("silu", "(Tensor a) -> Tensor", silu);
+    add("silu", "(Tensor input) -> Tensor", silu);
     // b * (a > 0): a mask becomes a number.
     Expression relu_grad;
     const uint16_t a = relu_grad.arg(0), b = relu_grad.arg(1);
     relu_grad.step(BP_X_MUL, b, relu_grad.step(BP_X_GT, a, relu_grad.constant(0)));
-    add("relu_grad", "(Tensor a, Tensor b) -> Tensor", relu_grad);
+    add("relu_grad", "(Tensor input, Tensor other) -> Tensor", relu_grad);
     Expression same;
     same.arg(0);
-    add("same", "(Tensor a) -> Tensor", same);
+    add("same", "(Tensor input) -> Tensor", same);
   }
 
   void add(const std::string& name, const std::string& arguments, const Expression& expression) {

@@ -58,7 +58,7 @@ class StructSizes : public testing::TestWithParam<std::uint32_t> {
     kernel_.schema_hash = find_operator("neg")->schema->hash;
     kernel_.run = [](void*, const bp_call*) { return ++num_runs, BP_OK; };
     custom_.h = {sizeof custom_, BP_TYPE_CUSTOM_OPERATOR, nullptr};
-    custom_.schema = "acme::twice(Tensor a) -> Tensor";
+    custom_.schema = "acme::twice(Tensor input) -> Tensor";
     interop_.h = {sizeof interop_, BP_TYPE_EXTENSION, nullptr};
     static const char* const kinds[] = {"acme.context", nullptr};
     interop_.device_kinds = kinds;

@@ -112,7 +112,7 @@ static bp_code infer_scale(void* self, const bp_call* call, bp_output_spec* outp
 
 #define F32 \
   { .dtypes = 1u << BP_F32, .layouts = BP_LAYOUT_CONTIGUOUS }
-#define SCALE "c11::scale(Tensor a, float factor) -> Tensor"
+#define SCALE "c11::scale(Tensor input, float factor) -> Tensor"
 
 static const bp_arg add_args[] = {F32, F32, {0}, F32};
 static const bp_arg scale_args[] = {F32, {0}, F32};
@@ -150,7 +150,7 @@ static uint64_t fnv1a(const char* text) {
 
 static bp_code init(void* self) {
   (void)self;
-  add_kernel.schema_hash = fnv1a("add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor");
+  add_kernel.schema_hash = fnv1a("add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor");
   scale_kernel.schema_hash = fnv1a(SCALE);
   return BP_OK;
 }

@@ -275,8 +275,8 @@ static bp_code infer_twice(void* self, const bp_call* call, bp_output_spec* outp
 
 /* ---- Tables, made anew for each load ---- */
 
-#define ADD "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor"
-#define TWICE "evil::twice(Tensor a) -> Tensor"
+#define ADD "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor"
+#define TWICE "evil::twice(Tensor input) -> Tensor"
 #define F32 \
   { .dtypes = 1u << BP_F32, .layouts = BP_LAYOUT_CONTIGUOUS }
 
@@ -346,9 +346,9 @@ static void make_operators(void) {
   twice_operator = (bp_custom_operator){.h = {sizeof twice_operator, BP_TYPE_CUSTOM_OPERATOR, NULL},
                                         .schema = TWICE,
                                         .infer = infer_twice};
-  if (is("operator_bad_schema")) twice_operator.schema = "evil::twice(Tensor a, -> ";
+  if (is("operator_bad_schema")) twice_operator.schema = "evil::twice(Tensor input, -> ";
   if (is("operator_null_schema")) twice_operator.schema = NULL;
-  if (is("operator_without_prefix")) twice_operator.schema = "twice(Tensor a) -> Tensor";
+  if (is("operator_without_prefix")) twice_operator.schema = "twice(Tensor input) -> Tensor";
   if (is("operator_of_the_core")) twice_operator.schema = ADD;
   if (is("operator_unknown_backward")) twice_operator.backward = "evil::nowhere";
   if (is("operator_saves_too_much")) twice_operator.saved_args = UINT64_MAX;

@@ -102,18 +102,19 @@ bp::Status max(bp::Stream, bp::In a, std::optional<bp::Ints> dim, bool, bp::Out 
 
 struct square {
   static constexpr const char* name = "partial::square";
-  static constexpr const char* schema = "partial::square(Tensor a) -> Tensor";
+  static constexpr const char* schema = "partial::square(Tensor input) -> Tensor";
   static constexpr uint64_t schema_hash = bp::schema_hash(schema);
   using signature = bp::Status(bp::Stream, bp::In, bp::Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct square_backward {
   static constexpr const char* name = "partial::square_backward";
-  static constexpr const char* schema = "partial::square_backward(Tensor grad, Tensor a) -> Tensor";
+  static constexpr const char* schema =
+      "partial::square_backward(Tensor grad, Tensor input) -> Tensor";
   static constexpr uint64_t schema_hash = bp::schema_hash(schema);
   using signature = bp::Status(bp::Stream, bp::In, bp::In, bp::Out);
-  enum class place : unsigned { grad, a, out };
+  enum class place : unsigned { grad, input, out };
 };
 
 bp::Status run_square(bp::Stream, bp::In a, bp::Out out) {
@@ -139,7 +140,7 @@ BP_KERNELS(partial) {
   k.add<bp::op::sum>(partial::sum).dtypes(bp::f32);
   k.add<bp::op::max>(partial::max).dtypes(bp::f32);
 
-  k.define<partial::square>().backward("partial::square_backward", {partial::square::place::a});
+  k.define<partial::square>().backward("partial::square_backward", {partial::square::place::input});
   k.define<partial::square_backward>().infer(
       [](bp::In, bp::In a, bp::OutputSpec out) { return out.like(a); });
   k.add<partial::square>(partial::run_square).dtypes(bp::f32);

@@ -99,10 +99,10 @@ BP_API Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype 
 
 // The value of the only element. Waits for the device. Throws bad_argument for any other number of
 // elements, and on meta.
-BP_API Scalar item(const Tensor& a);
+BP_API Scalar item(const Tensor& input);
 template <class T>
-requires std::is_arithmetic_v<T> T item(const Tensor& a) {
-  const Scalar value = item(a);
+requires std::is_arithmetic_v<T> T item(const Tensor& input) {
+  const Scalar value = item(input);
   if constexpr (std::is_same_v<T, bool>)
     return value.to_bool();
   else if constexpr (std::integral<T>)
@@ -112,28 +112,28 @@ requires std::is_arithmetic_v<T> T item(const Tensor& a) {
 }
 
 namespace detail {
-BP_API void values_of(const Tensor& a, Dtype dtype, void* out);
+BP_API void values_of(const Tensor& input, Dtype dtype, void* out);
 }
 // All elements, row-major. Waits for the device. Throws bad_argument unless T is the dtype.
-template <class T> std::vector<T> to_vector(const Tensor& a) {
-  check_data_dtype(a, DtypeOf<T>::value);
-  std::vector<T> values(static_cast<std::size_t>(a.numel()));
-  detail::values_of(a, DtypeOf<T>::value, values.data());
+template <class T> std::vector<T> to_vector(const Tensor& input) {
+  check_data_dtype(input, DtypeOf<T>::value);
+  std::vector<T> values(static_cast<std::size_t>(input.numel()));
+  detail::values_of(input, DtypeOf<T>::value, values.data());
   return values;
 }
 
 // The tensor elsewhere, or as another dtype; itself if it is so already.
-BP_API Tensor to(const Tensor& a, Device device);
-BP_API Tensor to(const Tensor& a, Dtype dtype);
-BP_API Tensor to(const Tensor& a, Device device, Dtype dtype);
+BP_API Tensor to(const Tensor& input, Device device);
+BP_API Tensor to(const Tensor& input, Dtype dtype);
+BP_API Tensor to(const Tensor& input, Device device, Dtype dtype);
 // On the host's device, whose elements data<T>() reads.
-BP_API Tensor cpu(const Tensor& a);
+BP_API Tensor cpu(const Tensor& input);
 
 // The same values without gaps in this order of memory; itself if it lies so. Channels-last throws
 // bad_argument unless the rank is 4.
-BP_API Tensor contiguous(const Tensor& a, MemoryFormat format = MemoryFormat::contiguous);
+BP_API Tensor contiguous(const Tensor& input, MemoryFormat format = MemoryFormat::contiguous);
 // The same values in memory of their own.
-BP_API Tensor clone(const Tensor& a);
+BP_API Tensor clone(const Tensor& input);
 
 // Writes values over a tensor, which is returned: those of `source`, broadcast, cast and from any
 // device; one number.

@@ -13,18 +13,19 @@ namespace bp {
 
 // The parts of a tensor along `dim`, as views: of these sizes, which add up to the whole, or of one size,
 // the last one smaller where it does not fit.
-BP_API std::vector<Tensor> split(const Tensor& a, IntList sizes, std::int64_t dim = 0);
-BP_API std::vector<Tensor> split(const Tensor& a, std::int64_t size, std::int64_t dim = 0);
-inline std::vector<Tensor> split(const Tensor& a, std::initializer_list<std::int64_t> sizes,
+BP_API std::vector<Tensor> split(const Tensor& input, IntList sizes, std::int64_t dim = 0);
+BP_API std::vector<Tensor> split(const Tensor& input, std::int64_t size, std::int64_t dim = 0);
+inline std::vector<Tensor> split(const Tensor& input, std::initializer_list<std::int64_t> sizes,
                                  std::int64_t dim = 0) {
-  return split(a, IntList(sizes), dim);
+  return split(input, IntList(sizes), dim);
 }
 
 // At most this many equal parts along `dim`, as views; the last one may be smaller.
-BP_API std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, std::int64_t dim = 0);
+BP_API std::vector<Tensor> chunk(const Tensor& input, std::int64_t chunks, std::int64_t dim = 0);
 
-// A copy of a with one number at `index` along `dim`.
-BP_API Tensor scatter(const Tensor& a, std::int64_t dim, const Tensor& index, const Scalar& value);
+// A copy of `input` with one number at `index` along `dim`.
+BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index,
+                      const Scalar& value);
 
 // Normal numbers from the device's generator. Without `dtype`, of the default dtype.
 BP_API Tensor normal(double mean, double std, IntList size,

@@ -113,6 +113,8 @@ struct Operator {
   // Schemas that this row had before, then null: newer arguments were added at the end, and a kernel
   // written against one of these serves the calls in which they are at their default. May be null.
   const char* const* past_schemas = nullptr;
+  // The schema under its first names, if arguments were renamed since: what kernels' hashes are taken from.
+  const char* hash_of = nullptr;
   const bp_expr_node* nodes = nullptr;
   std::uint32_t num_nodes = 0;
   double initial = 0;         // of what accumulates; see bp_operator

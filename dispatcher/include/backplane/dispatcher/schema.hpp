@@ -1,6 +1,6 @@
 // Schemas: the one line of text that says what an operator takes and gives.
-//   add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor
-//   sort(Tensor a, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
+//   add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor
+//   sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ struct SchemaReturn {
 };
 
 struct Schema {
-  std::string text;  // as written; its hash is what kernels are compared by
-  std::uint64_t hash = 0;
+  std::string text;        // as written
+  std::uint64_t hash = 0;  // what kernels are compared by: of `text`, or of an operator's `hash_of`
   std::string name;
   std::vector<SchemaArgument> arguments;
   std::vector<SchemaReturn> returns;

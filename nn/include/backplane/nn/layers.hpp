@@ -19,7 +19,7 @@ class BP_API Linear : public Module {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options = {});
   void list_parts(Parts& parts) override;
-  Tensor forward(const Tensor& a) const override;
+  Tensor forward(const Tensor& input) const override;
 
   Parameter weight;  // [out_features, in_features]
   Parameter bias;    // [out_features], or absent
@@ -42,7 +42,7 @@ class BP_API Conv2d : public Module {
   Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
          const Conv2dOptions& options = {});
   void list_parts(Parts& parts) override;
-  Tensor forward(const Tensor& a) const override;
+  Tensor forward(const Tensor& input) const override;
 
   Parameter weight;  // [out_channels, in_channels / groups, kernel_size, kernel_size]
   Parameter bias;    // [out_channels], or absent

@@ -20,138 +20,138 @@ struct native_attention {
 
 struct attention_backward {
   static constexpr const char* name = "attention_backward";
-  static constexpr const char* schema = "attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp, bool is_causal, float scale) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)";
-  static constexpr uint64_t schema_hash = 0xae65d0a3c359df90u;
+  static constexpr const char* schema = "attention_backward(Tensor grad_out, Tensor? grad_logsumexp, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp, bool is_causal, float scale) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)";
+  static constexpr uint64_t schema_hash = 0xe0f7554e146a7875u;
   using signature = Status(Stream, In, std::optional<In>, In, In, In, std::optional<In>, In, In, bool, double, Out, Out, Out);
-  enum class place : unsigned { grad, grad_logsumexp, query, key, value, attn_mask, result, logsumexp, is_causal, scale, grad_query, grad_key, grad_value };
+  enum class place : unsigned { grad_out, grad_logsumexp, query, key, value, attn_mask, result, logsumexp, is_causal, scale, grad_query, grad_key, grad_value };
 };
 
 struct bitwise_and {
   static constexpr const char* name = "bitwise_and";
-  static constexpr const char* schema = "bitwise_and(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x3b503c4dbbc09036u;
+  static constexpr const char* schema = "bitwise_and(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x97cc39b5c0ab8d97u;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct bitwise_or {
   static constexpr const char* name = "bitwise_or";
-  static constexpr const char* schema = "bitwise_or(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x129f4be3b3251b6cu;
+  static constexpr const char* schema = "bitwise_or(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xa4f1e58e794575b5u;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct bitwise_xor {
   static constexpr const char* name = "bitwise_xor";
-  static constexpr const char* schema = "bitwise_xor(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x672f8786e684bd2eu;
+  static constexpr const char* schema = "bitwise_xor(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xc1a5f2d83689afcfu;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct bitwise_not {
   static constexpr const char* name = "bitwise_not";
-  static constexpr const char* schema = "bitwise_not(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x8f8498966dd3ac47u;
+  static constexpr const char* schema = "bitwise_not(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x6d7aeb537df017d2u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct eq {
   static constexpr const char* name = "eq";
-  static constexpr const char* schema = "eq(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xbb86eccba2d1ab3bu;
+  static constexpr const char* schema = "eq(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf9c16799439ee3aeu;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct ne {
   static constexpr const char* name = "ne";
-  static constexpr const char* schema = "ne(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xcc1afc32a0f00b3cu;
+  static constexpr const char* schema = "ne(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x3a8955136b958765u;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct lt {
   static constexpr const char* name = "lt";
-  static constexpr const char* schema = "lt(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x28812257ee046b7du;
+  static constexpr const char* schema = "lt(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x6497daf27054a560u;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct le {
   static constexpr const char* name = "le";
-  static constexpr const char* schema = "le(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xd0684b9c72b1e66au;
+  static constexpr const char* schema = "le(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x307b929a179af17bu;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct gt {
   static constexpr const char* name = "gt";
-  static constexpr const char* schema = "gt(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x1f137db127e1b29eu;
+  static constexpr const char* schema = "gt(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x8ce01b7a16b2e75fu;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct ge {
   static constexpr const char* name = "ge";
-  static constexpr const char* schema = "ge(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x3020fe87f0a84191u;
+  static constexpr const char* schema = "ge(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xba47e0add0ffd764u;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct logical_and {
   static constexpr const char* name = "logical_and";
-  static constexpr const char* schema = "logical_and(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x185170c8a5820a5au;
+  static constexpr const char* schema = "logical_and(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xee9262808f1c760bu;
   using signature = Status(Stream, In, In, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct logical_or {
   static constexpr const char* name = "logical_or";
-  static constexpr const char* schema = "logical_or(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x9f9bb22b2c4cbe40u;
+  static constexpr const char* schema = "logical_or(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x5e1a1ad70b3a5789u;
   using signature = Status(Stream, In, In, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct logical_not {
   static constexpr const char* name = "logical_not";
-  static constexpr const char* schema = "logical_not(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x49654bdf11501c6bu;
+  static constexpr const char* schema = "logical_not(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xd84aabd3823e485eu;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct logical_xor {
   static constexpr const char* name = "logical_xor";
-  static constexpr const char* schema = "logical_xor(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xd8e19d1b462e6adau;
+  static constexpr const char* schema = "logical_xor(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xeb759ccc30b9e68bu;
   using signature = Status(Stream, In, In, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct convolution {
   static constexpr const char* name = "convolution";
-  static constexpr const char* schema = "convolution(Tensor a, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x5559f496b21d2ca7u;
+  static constexpr const char* schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x0d6bb80d9f45745cu;
   using signature = Status(Stream, In, In, std::optional<In>, Ints, Ints, Ints, bool, Ints, int64_t, Out);
-  enum class place : unsigned { a, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out };
+  enum class place : unsigned { input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out };
 };
 
 struct convolution_backward_weight {
   static constexpr const char* name = "convolution_backward_weight";
-  static constexpr const char* schema = "convolution_backward_weight(Tensor grad_output, Tensor a, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x24bc0916e7bb4a4fu;
+  static constexpr const char* schema = "convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x9f46d85873cb945au;
   using signature = Status(Stream, In, In, Ints, Ints, Ints, Ints, int64_t, Out);
-  enum class place : unsigned { grad_output, a, weight_size, stride, padding, dilation, groups, out };
+  enum class place : unsigned { grad_output, input, weight_size, stride, padding, dilation, groups, out };
 };
 
 struct full {
@@ -172,90 +172,90 @@ struct arange {
 
 struct gather {
   static constexpr const char* name = "gather";
-  static constexpr const char* schema = "gather(Tensor a, int dim, Tensor index) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xdc8876792b4ddce1u;
+  static constexpr const char* schema = "gather(Tensor input, int dim, Tensor index) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x0a431d367bc462f6u;
   using signature = Status(Stream, In, int64_t, In, Out);
-  enum class place : unsigned { a, dim, index, out };
+  enum class place : unsigned { input, dim, index, out };
 };
 
 struct index_select {
   static constexpr const char* name = "index_select";
-  static constexpr const char* schema = "index_select(Tensor a, int dim, Tensor index) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x5f86ec1cc109481bu;
+  static constexpr const char* schema = "index_select(Tensor input, int dim, Tensor index) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf08859607f4901f4u;
   using signature = Status(Stream, In, int64_t, In, Out);
-  enum class place : unsigned { a, dim, index, out };
+  enum class place : unsigned { input, dim, index, out };
 };
 
 struct scatter_add {
   static constexpr const char* name = "scatter_add";
-  static constexpr const char* schema = "scatter_add(Tensor a, int dim, Tensor index, Tensor src) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x35c4418656d8bc29u;
+  static constexpr const char* schema = "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xc81a792d1381ca9au;
   using signature = Status(Stream, In, int64_t, In, In, Out);
-  enum class place : unsigned { a, dim, index, src, out };
+  enum class place : unsigned { input, dim, index, src, out };
 };
 
 struct one_hot {
   static constexpr const char* name = "one_hot";
-  static constexpr const char* schema = "one_hot(Tensor a, int num_classes=-1) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x0e0d1311830290cbu;
+  static constexpr const char* schema = "one_hot(Tensor input, int num_classes=-1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x36fd6c59589a69cau;
   using signature = Status(Stream, In, int64_t, Out);
-  enum class place : unsigned { a, num_classes, out };
+  enum class place : unsigned { input, num_classes, out };
 };
 
 struct nonzero {
   static constexpr const char* name = "nonzero";
-  static constexpr const char* schema = "nonzero(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xf668b5dcff9c7693u;
+  static constexpr const char* schema = "nonzero(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x2b80d8afc9fba026u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct cumsum {
   static constexpr const char* name = "cumsum";
-  static constexpr const char* schema = "cumsum(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2dfe8a3eebbf4c01u;
+  static constexpr const char* schema = "cumsum(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x5ff8eb12582898aau;
   using signature = Status(Stream, In, int64_t, std::optional<Dtype>, Out);
-  enum class place : unsigned { a, dim, dtype, out };
+  enum class place : unsigned { input, dim, dtype, out };
 };
 
 struct sort {
   static constexpr const char* name = "sort";
-  static constexpr const char* schema = "sort(Tensor a, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor values, Tensor indices)";
-  static constexpr uint64_t schema_hash = 0x06f80887f2ad05ebu;
+  static constexpr const char* schema = "sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor values, Tensor indices)";
+  static constexpr uint64_t schema_hash = 0xcbd53480994271acu;
   using signature = Status(Stream, In, int64_t, bool, bool, Out, Out);
-  enum class place : unsigned { a, dim, descending, stable, values, indices };
+  enum class place : unsigned { input, dim, descending, stable, values, indices };
 };
 
 struct matmul {
   static constexpr const char* name = "matmul";
-  static constexpr const char* schema = "matmul(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xda987afecc68e0a1u;
+  static constexpr const char* schema = "matmul(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x319010e153596454u;
   using signature = Status(Stream, In, In, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct bmm {
   static constexpr const char* name = "bmm";
-  static constexpr const char* schema = "bmm(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x8827ffc33b97d68fu;
+  static constexpr const char* schema = "bmm(Tensor input, Tensor mat2) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x5bf4e10078c1252au;
   using signature = Status(Stream, In, In, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, mat2, out };
 };
 
 struct copy {
   static constexpr const char* name = "copy";
-  static constexpr const char* schema = "copy(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x60cfaec97bfc307du;
+  static constexpr const char* schema = "copy(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x8b9c7761858370b4u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct cast {
   static constexpr const char* name = "cast";
-  static constexpr const char* schema = "cast(Tensor a, Dtype dtype) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x591736d77d6fe43fu;
+  static constexpr const char* schema = "cast(Tensor input, Dtype dtype) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x854038d6468a8e58u;
   using signature = Status(Stream, In, Dtype, Out);
-  enum class place : unsigned { a, dtype, out };
+  enum class place : unsigned { input, dtype, out };
 };
 
 struct cat {
@@ -268,402 +268,402 @@ struct cat {
 
 struct native_layer_norm {
   static constexpr const char* name = "native_layer_norm";
-  static constexpr const char* schema = "native_layer_norm(Tensor a, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> (Tensor result, Tensor mean, Tensor rstd)";
-  static constexpr uint64_t schema_hash = 0xc8800fa81e642254u;
+  static constexpr const char* schema = "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> (Tensor result, Tensor mean, Tensor rstd)";
+  static constexpr uint64_t schema_hash = 0x7fa5e6aa4c8f1211u;
   using signature = Status(Stream, In, Ints, std::optional<In>, std::optional<In>, double, Out, Out, Out);
-  enum class place : unsigned { a, normalized_shape, weight, bias, eps, result, mean, rstd };
+  enum class place : unsigned { input, normalized_shape, weight, bias, eps, result, mean, rstd };
 };
 
 struct native_rms_norm {
   static constexpr const char* name = "native_rms_norm";
-  static constexpr const char* schema = "native_rms_norm(Tensor a, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor rstd)";
-  static constexpr uint64_t schema_hash = 0xe4203fdfbc377999u;
+  static constexpr const char* schema = "native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor rstd)";
+  static constexpr uint64_t schema_hash = 0x354dc90a841902aau;
   using signature = Status(Stream, In, Ints, std::optional<In>, double, Out, Out);
-  enum class place : unsigned { a, normalized_shape, weight, eps, result, rstd };
+  enum class place : unsigned { input, normalized_shape, weight, eps, result, rstd };
 };
 
 struct norm_backward {
   static constexpr const char* name = "norm_backward";
-  static constexpr const char* schema = "norm_backward(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x5fd025831d0869bbu;
+  static constexpr const char* schema = "norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x889b4775befc805fu;
   using signature = Status(Stream, In, In, Ints, std::optional<In>, In, std::optional<In>, Out);
-  enum class place : unsigned { grad, a, normalized_shape, mean, rstd, weight, out };
+  enum class place : unsigned { grad_out, input, normalized_shape, mean, rstd, weight, out };
 };
 
 struct norm_weight_backward {
   static constexpr const char* name = "norm_weight_backward";
-  static constexpr const char* schema = "norm_weight_backward(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2238b0afbbc4a485u;
+  static constexpr const char* schema = "norm_weight_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xde1daacc0c0925d9u;
   using signature = Status(Stream, In, In, Ints, std::optional<In>, In, Out);
-  enum class place : unsigned { grad, a, normalized_shape, mean, rstd, out };
+  enum class place : unsigned { grad_out, input, normalized_shape, mean, rstd, out };
 };
 
 struct norm_gradients {
   static constexpr const char* name = "norm_gradients";
-  static constexpr const char* schema = "norm_gradients(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> (Tensor grad_a, Tensor grad_weight, Tensor grad_bias)";
-  static constexpr uint64_t schema_hash = 0x07a23af9be96ed3fu;
+  static constexpr const char* schema = "norm_gradients(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)";
+  static constexpr uint64_t schema_hash = 0x2324a3ec31c9947au;
   using signature = Status(Stream, In, In, Ints, std::optional<In>, In, std::optional<In>, Out, Out, Out);
-  enum class place : unsigned { grad, a, normalized_shape, mean, rstd, weight, grad_a, grad_weight, grad_bias };
+  enum class place : unsigned { grad_out, input, normalized_shape, mean, rstd, weight, grad_input, grad_weight, grad_bias };
 };
 
 struct native_batch_norm {
   static constexpr const char* name = "native_batch_norm";
-  static constexpr const char* schema = "native_batch_norm(Tensor a, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean, Tensor variance)";
-  static constexpr uint64_t schema_hash = 0xd8fa1dac7e45f484u;
+  static constexpr const char* schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean, Tensor variance)";
+  static constexpr uint64_t schema_hash = 0xbde590ed85c427cdu;
   using signature = Status(Stream, In, std::optional<In>, std::optional<In>, double, Out, Out, Out);
-  enum class place : unsigned { a, weight, bias, eps, result, mean, variance };
+  enum class place : unsigned { input, weight, bias, eps, result, mean, variance };
 };
 
 struct batch_norm_backward {
   static constexpr const char* name = "batch_norm_backward";
-  static constexpr const char* schema = "batch_norm_backward(Tensor grad, Tensor a, Tensor? weight, Tensor mean, Tensor variance, float eps) -> (Tensor grad_a, Tensor grad_weight, Tensor grad_bias)";
-  static constexpr uint64_t schema_hash = 0x13f78501f2a2a142u;
+  static constexpr const char* schema = "batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, Tensor variance, float eps) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)";
+  static constexpr uint64_t schema_hash = 0x9d2a0aaa7a262f83u;
   using signature = Status(Stream, In, In, std::optional<In>, In, In, double, Out, Out, Out);
-  enum class place : unsigned { grad, a, weight, mean, variance, eps, grad_a, grad_weight, grad_bias };
+  enum class place : unsigned { grad_out, input, weight, mean, variance, eps, grad_input, grad_weight, grad_bias };
 };
 
 struct softmax {
   static constexpr const char* name = "softmax";
-  static constexpr const char* schema = "softmax(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2eb188d412c0019fu;
+  static constexpr const char* schema = "softmax(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7c7944f9e8a24f1cu;
   using signature = Status(Stream, In, int64_t, std::optional<Dtype>, Out);
-  enum class place : unsigned { a, dim, dtype, out };
+  enum class place : unsigned { input, dim, dtype, out };
 };
 
 struct log_softmax {
   static constexpr const char* name = "log_softmax";
-  static constexpr const char* schema = "log_softmax(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xa86753a2713699c8u;
+  static constexpr const char* schema = "log_softmax(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf34f384218ccfb9bu;
   using signature = Status(Stream, In, int64_t, std::optional<Dtype>, Out);
-  enum class place : unsigned { a, dim, dtype, out };
+  enum class place : unsigned { input, dim, dtype, out };
 };
 
 struct add {
   static constexpr const char* name = "add";
-  static constexpr const char* schema = "add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xf9227203d4d9e816u;
+  static constexpr const char* schema = "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb46d94ba93c63745u;
   using signature = Status(Stream, InOrNumber, InOrNumber, Scalar, Out);
-  enum class place : unsigned { a, b, alpha, out };
+  enum class place : unsigned { input, other, alpha, out };
 };
 
 struct sub {
   static constexpr const char* name = "sub";
-  static constexpr const char* schema = "sub(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x1e6e5a21e099212du;
+  static constexpr const char* schema = "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x8513a7df4383d86au;
   using signature = Status(Stream, InOrNumber, InOrNumber, Scalar, Out);
-  enum class place : unsigned { a, b, alpha, out };
+  enum class place : unsigned { input, other, alpha, out };
 };
 
 struct mul {
   static constexpr const char* name = "mul";
-  static constexpr const char* schema = "mul(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xfe51cc62972d0849u;
+  static constexpr const char* schema = "mul(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x5b5c0fa1d853ae7cu;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct div {
   static constexpr const char* name = "div";
-  static constexpr const char* schema = "div(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x273fc8d0b62afb10u;
+  static constexpr const char* schema = "div(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x71d967cb14e719f9u;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct maximum {
   static constexpr const char* name = "maximum";
-  static constexpr const char* schema = "maximum(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x6dbab6e76b64a709u;
+  static constexpr const char* schema = "maximum(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4ac0de58eb306d3cu;
   using signature = Status(Stream, In, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct minimum {
   static constexpr const char* name = "minimum";
-  static constexpr const char* schema = "minimum(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xf7b5dbd90c3b28e7u;
+  static constexpr const char* schema = "minimum(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x39712b465e9757cau;
   using signature = Status(Stream, In, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, other, out };
 };
 
 struct where {
   static constexpr const char* name = "where";
-  static constexpr const char* schema = "where(Tensor condition, Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x7f4b15c97cf68870u;
+  static constexpr const char* schema = "where(Tensor condition, Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7dcb741abf9cac59u;
   using signature = Status(Stream, In, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { condition, a, b, out };
+  enum class place : unsigned { condition, input, other, out };
 };
 
 struct neg {
   static constexpr const char* name = "neg";
-  static constexpr const char* schema = "neg(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x52081f9f3c302d94u;
+  static constexpr const char* schema = "neg(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf3ced7bb25d3e945u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct abs {
   static constexpr const char* name = "abs";
-  static constexpr const char* schema = "abs(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x607d69f53b8ea802u;
+  static constexpr const char* schema = "abs(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x698e328544014597u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct exp {
   static constexpr const char* name = "exp";
-  static constexpr const char* schema = "exp(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2b0d315f6a8f9ee1u;
+  static constexpr const char* schema = "exp(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xfadc0cf566974750u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct log {
   static constexpr const char* name = "log";
-  static constexpr const char* schema = "log(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xd76e31074dd14344u;
+  static constexpr const char* schema = "log(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x05c891b5e5839c95u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct sqrt {
   static constexpr const char* name = "sqrt";
-  static constexpr const char* schema = "sqrt(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x92e19f5e512c9a66u;
+  static constexpr const char* schema = "sqrt(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xd5f7a48932364df3u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct sin {
   static constexpr const char* name = "sin";
-  static constexpr const char* schema = "sin(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xc8fc3016a16e6140u;
+  static constexpr const char* schema = "sin(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf0d373fa8a029359u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct cos {
   static constexpr const char* name = "cos";
-  static constexpr const char* schema = "cos(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x3ad864f7e14d45b5u;
+  static constexpr const char* schema = "cos(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x773101853945e5ccu;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct tanh {
   static constexpr const char* name = "tanh";
-  static constexpr const char* schema = "tanh(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x6d7429afeda922c9u;
+  static constexpr const char* schema = "tanh(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x8de07e0ced377458u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct sigmoid {
   static constexpr const char* name = "sigmoid";
-  static constexpr const char* schema = "sigmoid(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xe08c627a624e5312u;
+  static constexpr const char* schema = "sigmoid(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1e29334d27aaa787u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct relu {
   static constexpr const char* name = "relu";
-  static constexpr const char* schema = "relu(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xcd5dc1795c62885au;
+  static constexpr const char* schema = "relu(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x09d950f7e95456cfu;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct floor {
   static constexpr const char* name = "floor";
-  static constexpr const char* schema = "floor(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x8a5077049e1aad30u;
+  static constexpr const char* schema = "floor(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7279e7d3919c1969u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct ceil {
   static constexpr const char* name = "ceil";
-  static constexpr const char* schema = "ceil(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2076f7044a386161u;
+  static constexpr const char* schema = "ceil(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xc82326df488371d0u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct trunc {
   static constexpr const char* name = "trunc";
-  static constexpr const char* schema = "trunc(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xb569476f89a56ed8u;
+  static constexpr const char* schema = "trunc(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x0ee268f4152d3051u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct round {
   static constexpr const char* name = "round";
-  static constexpr const char* schema = "round(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x8e0f7d5ee7fc7822u;
+  static constexpr const char* schema = "round(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x5bc3862daf04c637u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct reciprocal {
   static constexpr const char* name = "reciprocal";
-  static constexpr const char* schema = "reciprocal(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x7d58281d6f0d6b48u;
+  static constexpr const char* schema = "reciprocal(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1fb6ed9b2d7e7261u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct rsqrt {
   static constexpr const char* name = "rsqrt";
-  static constexpr const char* schema = "rsqrt(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2dac1768967896f6u;
+  static constexpr const char* schema = "rsqrt(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x0173e9a7af1bece3u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct square {
   static constexpr const char* name = "square";
-  static constexpr const char* schema = "square(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xa25684e6031b561bu;
+  static constexpr const char* schema = "square(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4f057007ca1b4e6eu;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct pow {
   static constexpr const char* name = "pow";
-  static constexpr const char* schema = "pow(Tensor a, Tensor b) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x26b744d467b58ad5u;
+  static constexpr const char* schema = "pow(Tensor input, Tensor exponent) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x370c20bed68ecb0du;
   using signature = Status(Stream, InOrNumber, InOrNumber, Out);
-  enum class place : unsigned { a, b, out };
+  enum class place : unsigned { input, exponent, out };
 };
 
 struct clamp {
   static constexpr const char* name = "clamp";
-  static constexpr const char* schema = "clamp(Tensor a, Scalar min, Scalar max) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xdd78833615d7b22bu;
+  static constexpr const char* schema = "clamp(Tensor input, Scalar min, Scalar max) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1903475aca34733au;
   using signature = Status(Stream, In, Scalar, Scalar, Out);
-  enum class place : unsigned { a, min, max, out };
+  enum class place : unsigned { input, min, max, out };
 };
 
 struct clamp_min {
   static constexpr const char* name = "clamp_min";
-  static constexpr const char* schema = "clamp_min(Tensor a, Scalar min) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x926884f6028c9302u;
+  static constexpr const char* schema = "clamp_min(Tensor input, Scalar min) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xaadadebd398f1203u;
   using signature = Status(Stream, In, Scalar, Out);
-  enum class place : unsigned { a, min, out };
+  enum class place : unsigned { input, min, out };
 };
 
 struct clamp_max {
   static constexpr const char* name = "clamp_max";
-  static constexpr const char* schema = "clamp_max(Tensor a, Scalar max) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x717da1730c1c99f6u;
+  static constexpr const char* schema = "clamp_max(Tensor input, Scalar max) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x97febe4db96ab383u;
   using signature = Status(Stream, In, Scalar, Out);
-  enum class place : unsigned { a, max, out };
+  enum class place : unsigned { input, max, out };
 };
 
 struct erf {
   static constexpr const char* name = "erf";
-  static constexpr const char* schema = "erf(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xddcb7bf3345b2069u;
+  static constexpr const char* schema = "erf(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xbfd1022938c0bb78u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct expm1 {
   static constexpr const char* name = "expm1";
-  static constexpr const char* schema = "expm1(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x7ddd845ae862bf1fu;
+  static constexpr const char* schema = "expm1(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x20c21cf2325f8acau;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct log1p {
   static constexpr const char* name = "log1p";
-  static constexpr const char* schema = "log1p(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x531e5eb475978f89u;
+  static constexpr const char* schema = "log1p(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1508b21ecdbf7618u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct silu {
   static constexpr const char* name = "silu";
-  static constexpr const char* schema = "silu(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x0801948aeb40802bu;
+  static constexpr const char* schema = "silu(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x94762e0a14cf281eu;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct gelu {
   static constexpr const char* name = "gelu";
-  static constexpr const char* schema = "gelu(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xf23951cc963406a3u;
+  static constexpr const char* schema = "gelu(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x9858253c8dae6096u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct gelu_tanh {
   static constexpr const char* name = "gelu_tanh";
-  static constexpr const char* schema = "gelu_tanh(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x956496c9667c6b0fu;
+  static constexpr const char* schema = "gelu_tanh(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x9c772ce72282aadau;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct elu {
   static constexpr const char* name = "elu";
-  static constexpr const char* schema = "elu(Tensor a, Scalar alpha=1) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2f71c658ae3d6d3cu;
+  static constexpr const char* schema = "elu(Tensor input, Scalar alpha=1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xc4f0b6305876e9fdu;
   using signature = Status(Stream, In, Scalar, Out);
-  enum class place : unsigned { a, alpha, out };
+  enum class place : unsigned { input, alpha, out };
 };
 
 struct leaky_relu {
   static constexpr const char* name = "leaky_relu";
-  static constexpr const char* schema = "leaky_relu(Tensor a, Scalar negative_slope=0.01) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x280525ea547c7334u;
+  static constexpr const char* schema = "leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7dc871f9d3c90511u;
   using signature = Status(Stream, In, Scalar, Out);
-  enum class place : unsigned { a, negative_slope, out };
+  enum class place : unsigned { input, negative_slope, out };
 };
 
 struct softplus {
   static constexpr const char* name = "softplus";
-  static constexpr const char* schema = "softplus(Tensor a, Scalar beta=1, Scalar threshold=20) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xa8f8546395366728u;
+  static constexpr const char* schema = "softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xda2585b749f404d9u;
   using signature = Status(Stream, In, Scalar, Scalar, Out);
-  enum class place : unsigned { a, beta, threshold, out };
+  enum class place : unsigned { input, beta, threshold, out };
 };
 
 struct hardswish {
   static constexpr const char* name = "hardswish";
-  static constexpr const char* schema = "hardswish(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xd6844d9e6845d503u;
+  static constexpr const char* schema = "hardswish(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x87edcf08ae771576u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct hardsigmoid {
   static constexpr const char* name = "hardsigmoid";
-  static constexpr const char* schema = "hardsigmoid(Tensor a) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xdf2c476c266f623du;
+  static constexpr const char* schema = "hardsigmoid(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x602d3a6681d5e974u;
   using signature = Status(Stream, In, Out);
-  enum class place : unsigned { a, out };
+  enum class place : unsigned { input, out };
 };
 
 struct max_pool_with_indices {
   static constexpr const char* name = "max_pool_with_indices";
-  static constexpr const char* schema = "max_pool_with_indices(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor values, Tensor indices)";
-  static constexpr uint64_t schema_hash = 0x35772ea1299226edu;
+  static constexpr const char* schema = "max_pool_with_indices(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor values, Tensor indices)";
+  static constexpr uint64_t schema_hash = 0xc0cfe5038486ee34u;
   using signature = Status(Stream, In, Ints, Ints, Ints, Ints, bool, Out, Out);
-  enum class place : unsigned { a, kernel_size, stride, padding, dilation, ceil_mode, values, indices };
+  enum class place : unsigned { input, kernel_size, stride, padding, dilation, ceil_mode, values, indices };
 };
 
 struct avg_pool {
   static constexpr const char* name = "avg_pool";
-  static constexpr const char* schema = "avg_pool(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xe9871e04ba1e1d27u;
+  static constexpr const char* schema = "avg_pool(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb2b74276eec91bbeu;
   using signature = Status(Stream, In, Ints, Ints, Ints, bool, bool, std::optional<int64_t>, Out);
-  enum class place : unsigned { a, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out };
+  enum class place : unsigned { input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out };
 };
 
 struct avg_pool_backward {
@@ -676,10 +676,10 @@ struct avg_pool_backward {
 
 struct adaptive_max_pool_with_indices {
   static constexpr const char* name = "adaptive_max_pool_with_indices";
-  static constexpr const char* schema = "adaptive_max_pool_with_indices(Tensor a, int[] output_size) -> (Tensor values, Tensor indices)";
-  static constexpr uint64_t schema_hash = 0xd490a2c3b13dc76eu;
+  static constexpr const char* schema = "adaptive_max_pool_with_indices(Tensor input, int[] output_size) -> (Tensor values, Tensor indices)";
+  static constexpr uint64_t schema_hash = 0x5f757a2671b0d153u;
   using signature = Status(Stream, In, Ints, Out, Out);
-  enum class place : unsigned { a, output_size, values, indices };
+  enum class place : unsigned { input, output_size, values, indices };
 };
 
 struct philox {
@@ -708,50 +708,50 @@ struct randn_philox {
 
 struct sum {
   static constexpr const char* name = "sum";
-  static constexpr const char* schema = "sum(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xd726e25c21c4bbe3u;
+  static constexpr const char* schema = "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf79ef489eb720d74u;
   using signature = Status(Stream, In, std::optional<Ints>, bool, std::optional<Dtype>, Out);
-  enum class place : unsigned { a, dim, keepdim, dtype, out };
+  enum class place : unsigned { input, dim, keepdim, dtype, out };
 };
 
 struct mean {
   static constexpr const char* name = "mean";
-  static constexpr const char* schema = "mean(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x0b2a4bf1556925b7u;
+  static constexpr const char* schema = "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4913eb738a474e10u;
   using signature = Status(Stream, In, std::optional<Ints>, bool, std::optional<Dtype>, Out);
-  enum class place : unsigned { a, dim, keepdim, dtype, out };
+  enum class place : unsigned { input, dim, keepdim, dtype, out };
 };
 
 struct max {
   static constexpr const char* name = "max";
-  static constexpr const char* schema = "max(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x9948e059a3604164u;
+  static constexpr const char* schema = "max(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x50da7ceed2e1f763u;
   using signature = Status(Stream, In, std::optional<Ints>, bool, Out);
-  enum class place : unsigned { a, dim, keepdim, out };
+  enum class place : unsigned { input, dim, keepdim, out };
 };
 
 struct min {
   static constexpr const char* name = "min";
-  static constexpr const char* schema = "min(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xd4e4b4961da9eda2u;
+  static constexpr const char* schema = "min(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x9b98ab21045dd7adu;
   using signature = Status(Stream, In, std::optional<Ints>, bool, Out);
-  enum class place : unsigned { a, dim, keepdim, out };
+  enum class place : unsigned { input, dim, keepdim, out };
 };
 
 struct argmax {
   static constexpr const char* name = "argmax";
-  static constexpr const char* schema = "argmax(Tensor a, int? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2df8ba0b2a1f5536u;
+  static constexpr const char* schema = "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xbee8ec256216e5a5u;
   using signature = Status(Stream, In, std::optional<int64_t>, bool, Out);
-  enum class place : unsigned { a, dim, keepdim, out };
+  enum class place : unsigned { input, dim, keepdim, out };
 };
 
 struct scatter {
   static constexpr const char* name = "scatter";
-  static constexpr const char* schema = "scatter(Tensor a, int dim, Tensor index, Tensor src) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x256bdf0fb1aceb89u;
+  static constexpr const char* schema = "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x0288aaa8e6fea8fau;
   using signature = Status(Stream, In, int64_t, In, In, Out);
-  enum class place : unsigned { a, dim, index, src, out };
+  enum class place : unsigned { input, dim, index, src, out };
 };
 
 struct embedding {
@@ -764,82 +764,82 @@ struct embedding {
 
 struct topk {
   static constexpr const char* name = "topk";
-  static constexpr const char* schema = "topk(Tensor a, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)";
-  static constexpr uint64_t schema_hash = 0xc71261c7209f0b58u;
+  static constexpr const char* schema = "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)";
+  static constexpr uint64_t schema_hash = 0xa11e0c7acfbd6813u;
   using signature = Status(Stream, In, int64_t, int64_t, bool, bool, Out, Out);
-  enum class place : unsigned { a, k, dim, largest, sorted, values, indices };
+  enum class place : unsigned { input, k, dim, largest, sorted, values, indices };
 };
 
 struct constant_pad_nd {
   static constexpr const char* name = "constant_pad_nd";
-  static constexpr const char* schema = "constant_pad_nd(Tensor a, int[] pad, Scalar value=0) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x8e6ee4ce0a0d814bu;
+  static constexpr const char* schema = "constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7d41504ba00895f8u;
   using signature = Status(Stream, In, Ints, Scalar, Out);
-  enum class place : unsigned { a, pad, value, out };
+  enum class place : unsigned { input, pad, value, out };
 };
 
 struct prod {
   static constexpr const char* name = "prod";
-  static constexpr const char* schema = "prod(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x4250ff9ec3ab3d37u;
+  static constexpr const char* schema = "prod(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb4bfd13b64789d90u;
   using signature = Status(Stream, In, std::optional<Ints>, bool, std::optional<Dtype>, Out);
-  enum class place : unsigned { a, dim, keepdim, dtype, out };
+  enum class place : unsigned { input, dim, keepdim, dtype, out };
 };
 
 struct var {
   static constexpr const char* name = "var";
-  static constexpr const char* schema = "var(Tensor a, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x25e6a78bcd5b028eu;
+  static constexpr const char* schema = "var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x165e8dcde1f4f293u;
   using signature = Status(Stream, In, std::optional<Ints>, int64_t, bool, Out);
-  enum class place : unsigned { a, dim, correction, keepdim, out };
+  enum class place : unsigned { input, dim, correction, keepdim, out };
 };
 
 struct std_ {
   static constexpr const char* name = "std";
-  static constexpr const char* schema = "std(Tensor a, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x1f91ffcb98700332u;
+  static constexpr const char* schema = "std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x722f42621f45714fu;
   using signature = Status(Stream, In, std::optional<Ints>, int64_t, bool, Out);
-  enum class place : unsigned { a, dim, correction, keepdim, out };
+  enum class place : unsigned { input, dim, correction, keepdim, out };
 };
 
 struct argmin {
   static constexpr const char* name = "argmin";
-  static constexpr const char* schema = "argmin(Tensor a, int? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x2fe2dc7e94ff997cu;
+  static constexpr const char* schema = "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x616193c87803179fu;
   using signature = Status(Stream, In, std::optional<int64_t>, bool, Out);
-  enum class place : unsigned { a, dim, keepdim, out };
+  enum class place : unsigned { input, dim, keepdim, out };
 };
 
 struct any {
   static constexpr const char* name = "any";
-  static constexpr const char* schema = "any(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x664229d7459293a0u;
+  static constexpr const char* schema = "any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4c4a334f17d130f7u;
   using signature = Status(Stream, In, std::optional<Ints>, bool, Out);
-  enum class place : unsigned { a, dim, keepdim, out };
+  enum class place : unsigned { input, dim, keepdim, out };
 };
 
 struct all {
   static constexpr const char* name = "all";
-  static constexpr const char* schema = "all(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xfa9d6277612cdd03u;
+  static constexpr const char* schema = "all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xc0ead4b22ed4ea8cu;
   using signature = Status(Stream, In, std::optional<Ints>, bool, Out);
-  enum class place : unsigned { a, dim, keepdim, out };
+  enum class place : unsigned { input, dim, keepdim, out };
 };
 
 struct logsumexp {
   static constexpr const char* name = "logsumexp";
-  static constexpr const char* schema = "logsumexp(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xc740c789acefdb3eu;
+  static constexpr const char* schema = "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4541292ef33bb731u;
   using signature = Status(Stream, In, std::optional<Ints>, bool, Out);
-  enum class place : unsigned { a, dim, keepdim, out };
+  enum class place : unsigned { input, dim, keepdim, out };
 };
 
 struct norm {
   static constexpr const char* name = "norm";
-  static constexpr const char* schema = "norm(Tensor a, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0xa4e8364b8db658f1u;
+  static constexpr const char* schema = "norm(Tensor input, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x09b38f46cd34e9b8u;
   using signature = Status(Stream, In, double, std::optional<Ints>, bool, Out);
-  enum class place : unsigned { a, p, dim, keepdim, out };
+  enum class place : unsigned { input, p, dim, keepdim, out };
 };
 
 }  // namespace op

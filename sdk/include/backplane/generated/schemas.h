@@ -7,109 +7,109 @@
 
 /* clang-format off */
 #define BP_SCHEMA_HASH_native_attention UINT64_C(0x946a1f5bafee7104) /* native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale) -> (Tensor result, Tensor logsumexp) */
-#define BP_SCHEMA_HASH_attention_backward UINT64_C(0xae65d0a3c359df90) /* attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp, bool is_causal, float scale) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value) */
-#define BP_SCHEMA_HASH_bitwise_and UINT64_C(0x3b503c4dbbc09036) /* bitwise_and(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_bitwise_or UINT64_C(0x129f4be3b3251b6c) /* bitwise_or(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_bitwise_xor UINT64_C(0x672f8786e684bd2e) /* bitwise_xor(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_bitwise_not UINT64_C(0x8f8498966dd3ac47) /* bitwise_not(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_eq UINT64_C(0xbb86eccba2d1ab3b) /* eq(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_ne UINT64_C(0xcc1afc32a0f00b3c) /* ne(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_lt UINT64_C(0x28812257ee046b7d) /* lt(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_le UINT64_C(0xd0684b9c72b1e66a) /* le(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_gt UINT64_C(0x1f137db127e1b29e) /* gt(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_ge UINT64_C(0x3020fe87f0a84191) /* ge(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_logical_and UINT64_C(0x185170c8a5820a5a) /* logical_and(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_logical_or UINT64_C(0x9f9bb22b2c4cbe40) /* logical_or(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_logical_not UINT64_C(0x49654bdf11501c6b) /* logical_not(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_logical_xor UINT64_C(0xd8e19d1b462e6ada) /* logical_xor(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_convolution UINT64_C(0x5559f496b21d2ca7) /* convolution(Tensor a, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor */
-#define BP_SCHEMA_HASH_convolution_backward_weight UINT64_C(0x24bc0916e7bb4a4f) /* convolution_backward_weight(Tensor grad_output, Tensor a, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor */
+#define BP_SCHEMA_HASH_attention_backward UINT64_C(0xe0f7554e146a7875) /* attention_backward(Tensor grad_out, Tensor? grad_logsumexp, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp, bool is_causal, float scale) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value) */
+#define BP_SCHEMA_HASH_bitwise_and UINT64_C(0x97cc39b5c0ab8d97) /* bitwise_and(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_bitwise_or UINT64_C(0xa4f1e58e794575b5) /* bitwise_or(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_bitwise_xor UINT64_C(0xc1a5f2d83689afcf) /* bitwise_xor(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_bitwise_not UINT64_C(0x6d7aeb537df017d2) /* bitwise_not(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_eq UINT64_C(0xf9c16799439ee3ae) /* eq(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_ne UINT64_C(0x3a8955136b958765) /* ne(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_lt UINT64_C(0x6497daf27054a560) /* lt(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_le UINT64_C(0x307b929a179af17b) /* le(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_gt UINT64_C(0x8ce01b7a16b2e75f) /* gt(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_ge UINT64_C(0xba47e0add0ffd764) /* ge(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_logical_and UINT64_C(0xee9262808f1c760b) /* logical_and(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_logical_or UINT64_C(0x5e1a1ad70b3a5789) /* logical_or(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_logical_not UINT64_C(0xd84aabd3823e485e) /* logical_not(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_logical_xor UINT64_C(0xeb759ccc30b9e68b) /* logical_xor(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_convolution UINT64_C(0x0d6bb80d9f45745c) /* convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor */
+#define BP_SCHEMA_HASH_convolution_backward_weight UINT64_C(0x9f46d85873cb945a) /* convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor */
 #define BP_SCHEMA_HASH_full UINT64_C(0x2a557139574941de) /* full(int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_arange UINT64_C(0x122f4bde4be275f5) /* arange(Scalar start, Scalar end, Scalar step=1, *, Dtype? dtype=None, Device? device=None) -> Tensor */
-#define BP_SCHEMA_HASH_gather UINT64_C(0xdc8876792b4ddce1) /* gather(Tensor a, int dim, Tensor index) -> Tensor */
-#define BP_SCHEMA_HASH_index_select UINT64_C(0x5f86ec1cc109481b) /* index_select(Tensor a, int dim, Tensor index) -> Tensor */
-#define BP_SCHEMA_HASH_scatter_add UINT64_C(0x35c4418656d8bc29) /* scatter_add(Tensor a, int dim, Tensor index, Tensor src) -> Tensor */
-#define BP_SCHEMA_HASH_one_hot UINT64_C(0x0e0d1311830290cb) /* one_hot(Tensor a, int num_classes=-1) -> Tensor */
-#define BP_SCHEMA_HASH_nonzero UINT64_C(0xf668b5dcff9c7693) /* nonzero(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_cumsum UINT64_C(0x2dfe8a3eebbf4c01) /* cumsum(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor */
-#define BP_SCHEMA_HASH_sort UINT64_C(0x06f80887f2ad05eb) /* sort(Tensor a, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor values, Tensor indices) */
-#define BP_SCHEMA_HASH_matmul UINT64_C(0xda987afecc68e0a1) /* matmul(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_bmm UINT64_C(0x8827ffc33b97d68f) /* bmm(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_copy UINT64_C(0x60cfaec97bfc307d) /* copy(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_cast UINT64_C(0x591736d77d6fe43f) /* cast(Tensor a, Dtype dtype) -> Tensor */
+#define BP_SCHEMA_HASH_gather UINT64_C(0x0a431d367bc462f6) /* gather(Tensor input, int dim, Tensor index) -> Tensor */
+#define BP_SCHEMA_HASH_index_select UINT64_C(0xf08859607f4901f4) /* index_select(Tensor input, int dim, Tensor index) -> Tensor */
+#define BP_SCHEMA_HASH_scatter_add UINT64_C(0xc81a792d1381ca9a) /* scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor */
+#define BP_SCHEMA_HASH_one_hot UINT64_C(0x36fd6c59589a69ca) /* one_hot(Tensor input, int num_classes=-1) -> Tensor */
+#define BP_SCHEMA_HASH_nonzero UINT64_C(0x2b80d8afc9fba026) /* nonzero(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_cumsum UINT64_C(0x5ff8eb12582898aa) /* cumsum(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor */
+#define BP_SCHEMA_HASH_sort UINT64_C(0xcbd53480994271ac) /* sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor values, Tensor indices) */
+#define BP_SCHEMA_HASH_matmul UINT64_C(0x319010e153596454) /* matmul(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_bmm UINT64_C(0x5bf4e10078c1252a) /* bmm(Tensor input, Tensor mat2) -> Tensor */
+#define BP_SCHEMA_HASH_copy UINT64_C(0x8b9c7761858370b4) /* copy(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_cast UINT64_C(0x854038d6468a8e58) /* cast(Tensor input, Dtype dtype) -> Tensor */
 #define BP_SCHEMA_HASH_cat UINT64_C(0x808ad81881862fab) /* cat(Tensor[] tensors, int dim=0) -> Tensor */
-#define BP_SCHEMA_HASH_native_layer_norm UINT64_C(0xc8800fa81e642254) /* native_layer_norm(Tensor a, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> (Tensor result, Tensor mean, Tensor rstd) */
-#define BP_SCHEMA_HASH_native_rms_norm UINT64_C(0xe4203fdfbc377999) /* native_rms_norm(Tensor a, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor rstd) */
-#define BP_SCHEMA_HASH_norm_backward UINT64_C(0x5fd025831d0869bb) /* norm_backward(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> Tensor */
-#define BP_SCHEMA_HASH_norm_weight_backward UINT64_C(0x2238b0afbbc4a485) /* norm_weight_backward(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd) -> Tensor */
-#define BP_SCHEMA_HASH_norm_gradients UINT64_C(0x07a23af9be96ed3f) /* norm_gradients(Tensor grad, Tensor a, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> (Tensor grad_a, Tensor grad_weight, Tensor grad_bias) */
-#define BP_SCHEMA_HASH_native_batch_norm UINT64_C(0xd8fa1dac7e45f484) /* native_batch_norm(Tensor a, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean, Tensor variance) */
-#define BP_SCHEMA_HASH_batch_norm_backward UINT64_C(0x13f78501f2a2a142) /* batch_norm_backward(Tensor grad, Tensor a, Tensor? weight, Tensor mean, Tensor variance, float eps) -> (Tensor grad_a, Tensor grad_weight, Tensor grad_bias) */
-#define BP_SCHEMA_HASH_softmax UINT64_C(0x2eb188d412c0019f) /* softmax(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor */
-#define BP_SCHEMA_HASH_log_softmax UINT64_C(0xa86753a2713699c8) /* log_softmax(Tensor a, int dim, *, Dtype? dtype=None) -> Tensor */
-#define BP_SCHEMA_HASH_add UINT64_C(0xf9227203d4d9e816) /* add(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor */
-#define BP_SCHEMA_HASH_sub UINT64_C(0x1e6e5a21e099212d) /* sub(Tensor a, Tensor b, *, Scalar alpha=1) -> Tensor */
-#define BP_SCHEMA_HASH_mul UINT64_C(0xfe51cc62972d0849) /* mul(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_div UINT64_C(0x273fc8d0b62afb10) /* div(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_maximum UINT64_C(0x6dbab6e76b64a709) /* maximum(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_minimum UINT64_C(0xf7b5dbd90c3b28e7) /* minimum(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_where UINT64_C(0x7f4b15c97cf68870) /* where(Tensor condition, Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_neg UINT64_C(0x52081f9f3c302d94) /* neg(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_abs UINT64_C(0x607d69f53b8ea802) /* abs(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_exp UINT64_C(0x2b0d315f6a8f9ee1) /* exp(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_log UINT64_C(0xd76e31074dd14344) /* log(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_sqrt UINT64_C(0x92e19f5e512c9a66) /* sqrt(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_sin UINT64_C(0xc8fc3016a16e6140) /* sin(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_cos UINT64_C(0x3ad864f7e14d45b5) /* cos(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_tanh UINT64_C(0x6d7429afeda922c9) /* tanh(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_sigmoid UINT64_C(0xe08c627a624e5312) /* sigmoid(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_relu UINT64_C(0xcd5dc1795c62885a) /* relu(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_floor UINT64_C(0x8a5077049e1aad30) /* floor(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_ceil UINT64_C(0x2076f7044a386161) /* ceil(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_trunc UINT64_C(0xb569476f89a56ed8) /* trunc(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_round UINT64_C(0x8e0f7d5ee7fc7822) /* round(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_reciprocal UINT64_C(0x7d58281d6f0d6b48) /* reciprocal(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_rsqrt UINT64_C(0x2dac1768967896f6) /* rsqrt(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_square UINT64_C(0xa25684e6031b561b) /* square(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_pow UINT64_C(0x26b744d467b58ad5) /* pow(Tensor a, Tensor b) -> Tensor */
-#define BP_SCHEMA_HASH_clamp UINT64_C(0xdd78833615d7b22b) /* clamp(Tensor a, Scalar min, Scalar max) -> Tensor */
-#define BP_SCHEMA_HASH_clamp_min UINT64_C(0x926884f6028c9302) /* clamp_min(Tensor a, Scalar min) -> Tensor */
-#define BP_SCHEMA_HASH_clamp_max UINT64_C(0x717da1730c1c99f6) /* clamp_max(Tensor a, Scalar max) -> Tensor */
-#define BP_SCHEMA_HASH_erf UINT64_C(0xddcb7bf3345b2069) /* erf(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_expm1 UINT64_C(0x7ddd845ae862bf1f) /* expm1(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_log1p UINT64_C(0x531e5eb475978f89) /* log1p(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_silu UINT64_C(0x0801948aeb40802b) /* silu(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_gelu UINT64_C(0xf23951cc963406a3) /* gelu(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_gelu_tanh UINT64_C(0x956496c9667c6b0f) /* gelu_tanh(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_elu UINT64_C(0x2f71c658ae3d6d3c) /* elu(Tensor a, Scalar alpha=1) -> Tensor */
-#define BP_SCHEMA_HASH_leaky_relu UINT64_C(0x280525ea547c7334) /* leaky_relu(Tensor a, Scalar negative_slope=0.01) -> Tensor */
-#define BP_SCHEMA_HASH_softplus UINT64_C(0xa8f8546395366728) /* softplus(Tensor a, Scalar beta=1, Scalar threshold=20) -> Tensor */
-#define BP_SCHEMA_HASH_hardswish UINT64_C(0xd6844d9e6845d503) /* hardswish(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_hardsigmoid UINT64_C(0xdf2c476c266f623d) /* hardsigmoid(Tensor a) -> Tensor */
-#define BP_SCHEMA_HASH_max_pool_with_indices UINT64_C(0x35772ea1299226ed) /* max_pool_with_indices(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor values, Tensor indices) */
-#define BP_SCHEMA_HASH_avg_pool UINT64_C(0xe9871e04ba1e1d27) /* avg_pool(Tensor a, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor */
+#define BP_SCHEMA_HASH_native_layer_norm UINT64_C(0x7fa5e6aa4c8f1211) /* native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> (Tensor result, Tensor mean, Tensor rstd) */
+#define BP_SCHEMA_HASH_native_rms_norm UINT64_C(0x354dc90a841902aa) /* native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor rstd) */
+#define BP_SCHEMA_HASH_norm_backward UINT64_C(0x889b4775befc805f) /* norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> Tensor */
+#define BP_SCHEMA_HASH_norm_weight_backward UINT64_C(0xde1daacc0c0925d9) /* norm_weight_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd) -> Tensor */
+#define BP_SCHEMA_HASH_norm_gradients UINT64_C(0x2324a3ec31c9947a) /* norm_gradients(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias) */
+#define BP_SCHEMA_HASH_native_batch_norm UINT64_C(0xbde590ed85c427cd) /* native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean, Tensor variance) */
+#define BP_SCHEMA_HASH_batch_norm_backward UINT64_C(0x9d2a0aaa7a262f83) /* batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, Tensor variance, float eps) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias) */
+#define BP_SCHEMA_HASH_softmax UINT64_C(0x7c7944f9e8a24f1c) /* softmax(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor */
+#define BP_SCHEMA_HASH_log_softmax UINT64_C(0xf34f384218ccfb9b) /* log_softmax(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor */
+#define BP_SCHEMA_HASH_add UINT64_C(0xb46d94ba93c63745) /* add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor */
+#define BP_SCHEMA_HASH_sub UINT64_C(0x8513a7df4383d86a) /* sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor */
+#define BP_SCHEMA_HASH_mul UINT64_C(0x5b5c0fa1d853ae7c) /* mul(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_div UINT64_C(0x71d967cb14e719f9) /* div(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_maximum UINT64_C(0x4ac0de58eb306d3c) /* maximum(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_minimum UINT64_C(0x39712b465e9757ca) /* minimum(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_where UINT64_C(0x7dcb741abf9cac59) /* where(Tensor condition, Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_neg UINT64_C(0xf3ced7bb25d3e945) /* neg(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_abs UINT64_C(0x698e328544014597) /* abs(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_exp UINT64_C(0xfadc0cf566974750) /* exp(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_log UINT64_C(0x05c891b5e5839c95) /* log(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_sqrt UINT64_C(0xd5f7a48932364df3) /* sqrt(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_sin UINT64_C(0xf0d373fa8a029359) /* sin(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_cos UINT64_C(0x773101853945e5cc) /* cos(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_tanh UINT64_C(0x8de07e0ced377458) /* tanh(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_sigmoid UINT64_C(0x1e29334d27aaa787) /* sigmoid(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_relu UINT64_C(0x09d950f7e95456cf) /* relu(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_floor UINT64_C(0x7279e7d3919c1969) /* floor(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_ceil UINT64_C(0xc82326df488371d0) /* ceil(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_trunc UINT64_C(0x0ee268f4152d3051) /* trunc(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_round UINT64_C(0x5bc3862daf04c637) /* round(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_reciprocal UINT64_C(0x1fb6ed9b2d7e7261) /* reciprocal(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_rsqrt UINT64_C(0x0173e9a7af1bece3) /* rsqrt(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_square UINT64_C(0x4f057007ca1b4e6e) /* square(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_pow UINT64_C(0x370c20bed68ecb0d) /* pow(Tensor input, Tensor exponent) -> Tensor */
+#define BP_SCHEMA_HASH_clamp UINT64_C(0x1903475aca34733a) /* clamp(Tensor input, Scalar min, Scalar max) -> Tensor */
+#define BP_SCHEMA_HASH_clamp_min UINT64_C(0xaadadebd398f1203) /* clamp_min(Tensor input, Scalar min) -> Tensor */
+#define BP_SCHEMA_HASH_clamp_max UINT64_C(0x97febe4db96ab383) /* clamp_max(Tensor input, Scalar max) -> Tensor */
+#define BP_SCHEMA_HASH_erf UINT64_C(0xbfd1022938c0bb78) /* erf(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_expm1 UINT64_C(0x20c21cf2325f8aca) /* expm1(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_log1p UINT64_C(0x1508b21ecdbf7618) /* log1p(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_silu UINT64_C(0x94762e0a14cf281e) /* silu(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_gelu UINT64_C(0x9858253c8dae6096) /* gelu(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_gelu_tanh UINT64_C(0x9c772ce72282aada) /* gelu_tanh(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_elu UINT64_C(0xc4f0b6305876e9fd) /* elu(Tensor input, Scalar alpha=1) -> Tensor */
+#define BP_SCHEMA_HASH_leaky_relu UINT64_C(0x7dc871f9d3c90511) /* leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor */
+#define BP_SCHEMA_HASH_softplus UINT64_C(0xda2585b749f404d9) /* softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor */
+#define BP_SCHEMA_HASH_hardswish UINT64_C(0x87edcf08ae771576) /* hardswish(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_hardsigmoid UINT64_C(0x602d3a6681d5e974) /* hardsigmoid(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_max_pool_with_indices UINT64_C(0xc0cfe5038486ee34) /* max_pool_with_indices(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor values, Tensor indices) */
+#define BP_SCHEMA_HASH_avg_pool UINT64_C(0xb2b74276eec91bbe) /* avg_pool(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor */
 #define BP_SCHEMA_HASH_avg_pool_backward UINT64_C(0x4ba27d27f342ceec) /* avg_pool_backward(Tensor grad_output, int[] size, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor */
-#define BP_SCHEMA_HASH_adaptive_max_pool_with_indices UINT64_C(0xd490a2c3b13dc76e) /* adaptive_max_pool_with_indices(Tensor a, int[] output_size) -> (Tensor values, Tensor indices) */
+#define BP_SCHEMA_HASH_adaptive_max_pool_with_indices UINT64_C(0x5f757a2671b0d153) /* adaptive_max_pool_with_indices(Tensor input, int[] output_size) -> (Tensor values, Tensor indices) */
 #define BP_SCHEMA_HASH_philox UINT64_C(0x3d634d0a1940e0f2) /* philox(int[] size, int seed, int offset, *, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_rand_philox UINT64_C(0x489155db064e8d1c) /* rand_philox(int[] size, int seed, int offset, *, Dtype? dtype=None, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_randn_philox UINT64_C(0x0b7989d6209111f2) /* randn_philox(int[] size, int seed, int offset, *, Dtype? dtype=None, Device? device=None) -> Tensor */
-#define BP_SCHEMA_HASH_sum UINT64_C(0xd726e25c21c4bbe3) /* sum(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
-#define BP_SCHEMA_HASH_mean UINT64_C(0x0b2a4bf1556925b7) /* mean(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
-#define BP_SCHEMA_HASH_max UINT64_C(0x9948e059a3604164) /* max(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_min UINT64_C(0xd4e4b4961da9eda2) /* min(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_argmax UINT64_C(0x2df8ba0b2a1f5536) /* argmax(Tensor a, int? dim=None, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_scatter UINT64_C(0x256bdf0fb1aceb89) /* scatter(Tensor a, int dim, Tensor index, Tensor src) -> Tensor */
+#define BP_SCHEMA_HASH_sum UINT64_C(0xf79ef489eb720d74) /* sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
+#define BP_SCHEMA_HASH_mean UINT64_C(0x4913eb738a474e10) /* mean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
+#define BP_SCHEMA_HASH_max UINT64_C(0x50da7ceed2e1f763) /* max(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_min UINT64_C(0x9b98ab21045dd7ad) /* min(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_argmax UINT64_C(0xbee8ec256216e5a5) /* argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_scatter UINT64_C(0x0288aaa8e6fea8fa) /* scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor */
 #define BP_SCHEMA_HASH_embedding UINT64_C(0xe7b1e0123652acf7) /* embedding(Tensor weight, Tensor indices, int padding_idx=-1) -> Tensor */
-#define BP_SCHEMA_HASH_topk UINT64_C(0xc71261c7209f0b58) /* topk(Tensor a, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) */
-#define BP_SCHEMA_HASH_constant_pad_nd UINT64_C(0x8e6ee4ce0a0d814b) /* constant_pad_nd(Tensor a, int[] pad, Scalar value=0) -> Tensor */
-#define BP_SCHEMA_HASH_prod UINT64_C(0x4250ff9ec3ab3d37) /* prod(Tensor a, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
-#define BP_SCHEMA_HASH_var UINT64_C(0x25e6a78bcd5b028e) /* var(Tensor a, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_std UINT64_C(0x1f91ffcb98700332) /* std(Tensor a, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_argmin UINT64_C(0x2fe2dc7e94ff997c) /* argmin(Tensor a, int? dim=None, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_any UINT64_C(0x664229d7459293a0) /* any(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_all UINT64_C(0xfa9d6277612cdd03) /* all(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_logsumexp UINT64_C(0xc740c789acefdb3e) /* logsumexp(Tensor a, int[]? dim=None, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_norm UINT64_C(0xa4e8364b8db658f1) /* norm(Tensor a, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_topk UINT64_C(0xa11e0c7acfbd6813) /* topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) */
+#define BP_SCHEMA_HASH_constant_pad_nd UINT64_C(0x7d41504ba00895f8) /* constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor */
+#define BP_SCHEMA_HASH_prod UINT64_C(0xb4bfd13b64789d90) /* prod(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
+#define BP_SCHEMA_HASH_var UINT64_C(0x165e8dcde1f4f293) /* var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_std UINT64_C(0x722f42621f45714f) /* std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_argmin UINT64_C(0x616193c87803179f) /* argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_any UINT64_C(0x4c4a334f17d130f7) /* any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_all UINT64_C(0xc0ead4b22ed4ea8c) /* all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_logsumexp UINT64_C(0x4541292ef33bb731) /* logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_norm UINT64_C(0x09b38f46cd34e9b8) /* norm(Tensor input, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor */
 /* clang-format on */
 
 #endif /* BACKPLANE_GENERATED_SCHEMAS_H */

@@ -44,20 +44,21 @@ struct AttentionBackwardResult {
 };
 
 // The gradients of native_attention. The shapes of query, key and value.
-BP_API AttentionBackwardResult attention_backward(const Tensor& grad, const Tensor& grad_logsumexp,
-                                                  const Tensor& query, const Tensor& key,
-                                                  const Tensor& value, const Tensor& attn_mask,
-                                                  const Tensor& result, const Tensor& logsumexp,
-                                                  bool is_causal, double scale);
+BP_API AttentionBackwardResult attention_backward(const Tensor& grad_out,
+                                                  const Tensor& grad_logsumexp, const Tensor& query,
+                                                  const Tensor& key, const Tensor& value,
+                                                  const Tensor& attn_mask, const Tensor& result,
+                                                  const Tensor& logsumexp, bool is_causal,
+                                                  double scale);
 BP_API void attention_backward_out(const Tensor& grad_query, const Tensor& grad_key,
-                                   const Tensor& grad_value, const Tensor& grad,
+                                   const Tensor& grad_value, const Tensor& grad_out,
                                    const Tensor& grad_logsumexp, const Tensor& query,
                                    const Tensor& key, const Tensor& value, const Tensor& attn_mask,
                                    const Tensor& result, const Tensor& logsumexp, bool is_causal,
                                    double scale);
 
 // The gradient of native_attention by an additive mask.
-BP_API Tensor attention_mask_backward(const Tensor& grad, const Tensor& grad_logsumexp,
+BP_API Tensor attention_mask_backward(const Tensor& grad_out, const Tensor& grad_logsumexp,
                                       const Tensor& query, const Tensor& key, const Tensor& value,
                                       const Tensor& attn_mask, const Tensor& result,
                                       const Tensor& logsumexp, bool is_causal, double scale);

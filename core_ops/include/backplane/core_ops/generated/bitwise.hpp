@@ -10,43 +10,44 @@
 
 namespace bp {
 
-// The bits that both a and b have, elementwise; of bools, their conjunction. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
-BP_API Tensor bitwise_and(const Tensor& a, const Tensor& b);
-BP_API Tensor bitwise_and(const Scalar& a, const Tensor& b);
-BP_API Tensor bitwise_and(const Tensor& a, const Scalar& b);
-BP_API const Tensor& bitwise_and_(const Tensor& a, const Tensor& b);
-BP_API const Tensor& bitwise_and_(const Tensor& a, const Scalar& b);
-BP_API const Tensor& bitwise_and_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& bitwise_and_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& bitwise_and_out(const Tensor& out, const Tensor& a, const Scalar& b);
-
-// The bits that a or b have, elementwise; of bools, their disjunction. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
-BP_API Tensor bitwise_or(const Tensor& a, const Tensor& b);
-BP_API Tensor bitwise_or(const Scalar& a, const Tensor& b);
-BP_API Tensor bitwise_or(const Tensor& a, const Scalar& b);
-BP_API const Tensor& bitwise_or_(const Tensor& a, const Tensor& b);
-BP_API const Tensor& bitwise_or_(const Tensor& a, const Scalar& b);
-BP_API const Tensor& bitwise_or_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& bitwise_or_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& bitwise_or_out(const Tensor& out, const Tensor& a, const Scalar& b);
-
-// The bits that one of a and b has and the other has not, elementwise; of bools, whether they
-// differ. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
-BP_API Tensor bitwise_xor(const Tensor& a, const Tensor& b);
-BP_API Tensor bitwise_xor(const Scalar& a, const Tensor& b);
-BP_API Tensor bitwise_xor(const Tensor& a, const Scalar& b);
-BP_API const Tensor& bitwise_xor_(const Tensor& a, const Tensor& b);
-BP_API const Tensor& bitwise_xor_(const Tensor& a, const Scalar& b);
-BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& a, const Scalar& b);
-
-// The bits that a has not, which makes -1 - a, elementwise; of bools, the opposite. Shapes
+// The bits that both `input` and `other` have, elementwise; of bools, their conjunction. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
-BP_API Tensor bitwise_not(const Tensor& a);
-BP_API const Tensor& bitwise_not_(const Tensor& a);
-BP_API const Tensor& bitwise_not_out(const Tensor& out, const Tensor& a);
+BP_API Tensor bitwise_and(const Tensor& input, const Tensor& other);
+BP_API Tensor bitwise_and(const Scalar& input, const Tensor& other);
+BP_API Tensor bitwise_and(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_and_(const Tensor& input, const Tensor& other);
+BP_API const Tensor& bitwise_and_(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_and_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& bitwise_and_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& bitwise_and_out(const Tensor& out, const Tensor& input, const Scalar& other);
+
+// The bits that `input` or `other` have, elementwise; of bools, their disjunction. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor bitwise_or(const Tensor& input, const Tensor& other);
+BP_API Tensor bitwise_or(const Scalar& input, const Tensor& other);
+BP_API Tensor bitwise_or(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_or_(const Tensor& input, const Tensor& other);
+BP_API const Tensor& bitwise_or_(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_or_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& bitwise_or_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& bitwise_or_out(const Tensor& out, const Tensor& input, const Scalar& other);
+
+// The bits that one of `input` and `other` has and the other has not, elementwise; of bools,
+// whether they differ. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot
+// be.
+BP_API Tensor bitwise_xor(const Tensor& input, const Tensor& other);
+BP_API Tensor bitwise_xor(const Scalar& input, const Tensor& other);
+BP_API Tensor bitwise_xor(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_xor_(const Tensor& input, const Tensor& other);
+BP_API const Tensor& bitwise_xor_(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& input, const Scalar& other);
+
+// The bits that `input` has not, which makes -1 - input, elementwise; of bools, the opposite.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor bitwise_not(const Tensor& input);
+BP_API const Tensor& bitwise_not_(const Tensor& input);
+BP_API const Tensor& bitwise_not_out(const Tensor& out, const Tensor& input);
 
 }  // namespace bp

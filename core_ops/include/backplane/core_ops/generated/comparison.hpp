@@ -10,78 +10,78 @@
 
 namespace bp {
 
-// a == b, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
-BP_API Tensor eq(const Tensor& a, const Tensor& b);
-BP_API Tensor eq(const Scalar& a, const Tensor& b);
-BP_API Tensor eq(const Tensor& a, const Scalar& b);
-BP_API const Tensor& eq_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& eq_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& eq_out(const Tensor& out, const Tensor& a, const Scalar& b);
+// input == other, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
+BP_API Tensor eq(const Tensor& input, const Tensor& other);
+BP_API Tensor eq(const Scalar& input, const Tensor& other);
+BP_API Tensor eq(const Tensor& input, const Scalar& other);
+BP_API const Tensor& eq_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& eq_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& eq_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// a != b, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
-BP_API Tensor ne(const Tensor& a, const Tensor& b);
-BP_API Tensor ne(const Scalar& a, const Tensor& b);
-BP_API Tensor ne(const Tensor& a, const Scalar& b);
-BP_API const Tensor& ne_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& ne_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& ne_out(const Tensor& out, const Tensor& a, const Scalar& b);
+// input != other, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
+BP_API Tensor ne(const Tensor& input, const Tensor& other);
+BP_API Tensor ne(const Scalar& input, const Tensor& other);
+BP_API Tensor ne(const Tensor& input, const Scalar& other);
+BP_API const Tensor& ne_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& ne_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& ne_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// a < b, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
-BP_API Tensor lt(const Tensor& a, const Tensor& b);
-BP_API Tensor lt(const Scalar& a, const Tensor& b);
-BP_API Tensor lt(const Tensor& a, const Scalar& b);
-BP_API const Tensor& lt_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& lt_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& lt_out(const Tensor& out, const Tensor& a, const Scalar& b);
+// input < other, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
+BP_API Tensor lt(const Tensor& input, const Tensor& other);
+BP_API Tensor lt(const Scalar& input, const Tensor& other);
+BP_API Tensor lt(const Tensor& input, const Scalar& other);
+BP_API const Tensor& lt_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& lt_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& lt_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// a <= b, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
-BP_API Tensor le(const Tensor& a, const Tensor& b);
-BP_API Tensor le(const Scalar& a, const Tensor& b);
-BP_API Tensor le(const Tensor& a, const Scalar& b);
-BP_API const Tensor& le_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& le_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& le_out(const Tensor& out, const Tensor& a, const Scalar& b);
+// input <= other, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
+BP_API Tensor le(const Tensor& input, const Tensor& other);
+BP_API Tensor le(const Scalar& input, const Tensor& other);
+BP_API Tensor le(const Tensor& input, const Scalar& other);
+BP_API const Tensor& le_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& le_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& le_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// a > b, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
-BP_API Tensor gt(const Tensor& a, const Tensor& b);
-BP_API Tensor gt(const Scalar& a, const Tensor& b);
-BP_API Tensor gt(const Tensor& a, const Scalar& b);
-BP_API const Tensor& gt_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& gt_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& gt_out(const Tensor& out, const Tensor& a, const Scalar& b);
+// input > other, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
+BP_API Tensor gt(const Tensor& input, const Tensor& other);
+BP_API Tensor gt(const Scalar& input, const Tensor& other);
+BP_API Tensor gt(const Tensor& input, const Scalar& other);
+BP_API const Tensor& gt_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& gt_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& gt_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// a >= b, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
-BP_API Tensor ge(const Tensor& a, const Tensor& b);
-BP_API Tensor ge(const Scalar& a, const Tensor& b);
-BP_API Tensor ge(const Tensor& a, const Scalar& b);
-BP_API const Tensor& ge_out(const Tensor& out, const Tensor& a, const Tensor& b);
-BP_API const Tensor& ge_out(const Tensor& out, const Scalar& a, const Tensor& b);
-BP_API const Tensor& ge_out(const Tensor& out, const Tensor& a, const Scalar& b);
+// input >= other, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
+BP_API Tensor ge(const Tensor& input, const Tensor& other);
+BP_API Tensor ge(const Scalar& input, const Tensor& other);
+BP_API Tensor ge(const Tensor& input, const Scalar& other);
+BP_API const Tensor& ge_out(const Tensor& out, const Tensor& input, const Tensor& other);
+BP_API const Tensor& ge_out(const Tensor& out, const Scalar& input, const Tensor& other);
+BP_API const Tensor& ge_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
 // True where both are nonzero. Shapes broadcast, dtypes are promoted; throws bad_argument where
 // they cannot be.
-BP_API Tensor logical_and(const Tensor& a, const Tensor& b);
-BP_API const Tensor& logical_and_out(const Tensor& out, const Tensor& a, const Tensor& b);
+BP_API Tensor logical_and(const Tensor& input, const Tensor& other);
+BP_API const Tensor& logical_and_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
 // True where either is nonzero. Shapes broadcast, dtypes are promoted; throws bad_argument where
 // they cannot be.
-BP_API Tensor logical_or(const Tensor& a, const Tensor& b);
-BP_API const Tensor& logical_or_out(const Tensor& out, const Tensor& a, const Tensor& b);
+BP_API Tensor logical_or(const Tensor& input, const Tensor& other);
+BP_API const Tensor& logical_or_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// True where a is zero. Shapes broadcast, dtypes are promoted; throws bad_argument where they
+// True where `input` is zero. Shapes broadcast, dtypes are promoted; throws bad_argument where they
 // cannot be.
-BP_API Tensor logical_not(const Tensor& a);
-BP_API const Tensor& logical_not_out(const Tensor& out, const Tensor& a);
+BP_API Tensor logical_not(const Tensor& input);
+BP_API const Tensor& logical_not_out(const Tensor& out, const Tensor& input);
 
 // True where one of both is nonzero and the other is zero. Shapes broadcast, dtypes are promoted;
 // throws bad_argument where they cannot be.
-BP_API Tensor logical_xor(const Tensor& a, const Tensor& b);
-BP_API const Tensor& logical_xor_out(const Tensor& out, const Tensor& a, const Tensor& b);
+BP_API Tensor logical_xor(const Tensor& input, const Tensor& other);
+BP_API const Tensor& logical_xor_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
 }  // namespace bp

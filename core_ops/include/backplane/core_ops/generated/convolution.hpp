@@ -10,65 +10,67 @@
 
 namespace bp {
 
-// a, [batch, channels, size...], with the kernels of `weight`, [to, channels / groups, size...],
-// over one to three dimensions. `transposed` is the gradient of a convolution by its input: then
-// weight is [channels, to / groups, size...]. A list has one element for each dimension, or one for
-// all. Throws bad_argument where channels do not fit groups, or a kernel the padded input.
-BP_API Tensor convolution(const Tensor& a, const Tensor& weight, const Tensor& bias, IntList stride,
-                          IntList padding, IntList dilation, bool transposed,
+// `input`, [batch, channels, size...], with the kernels of `weight`, [to, channels / groups,
+// size...], over one to three dimensions. `transposed` is the gradient of a convolution by its
+// input: then weight is [channels, to / groups, size...]. A list has one element for each
+// dimension, or one for all. Throws bad_argument where channels do not fit groups, or a kernel the
+// padded input.
+BP_API Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                          IntList stride, IntList padding, IntList dilation, bool transposed,
                           IntList output_padding, std::int64_t groups);
-BP_API const Tensor& convolution_out(const Tensor& out, const Tensor& a, const Tensor& weight,
+BP_API const Tensor& convolution_out(const Tensor& out, const Tensor& input, const Tensor& weight,
                                      const Tensor& bias, IntList stride, IntList padding,
                                      IntList dilation, bool transposed, IntList output_padding,
                                      std::int64_t groups);
 
 // The gradient of a convolution by its weight, from that of its result and its input. Throws
 // bad_argument where the shapes are not those of one convolution.
-BP_API Tensor convolution_backward_weight(const Tensor& grad_output, const Tensor& a,
+BP_API Tensor convolution_backward_weight(const Tensor& grad_output, const Tensor& input,
                                           IntList weight_size, IntList stride, IntList padding,
                                           IntList dilation, std::int64_t groups);
 BP_API const Tensor& convolution_backward_weight_out(const Tensor& out, const Tensor& grad_output,
-                                                     const Tensor& a, IntList weight_size,
+                                                     const Tensor& input, IntList weight_size,
                                                      IntList stride, IntList padding,
                                                      IntList dilation, std::int64_t groups);
 
-// a, [batch, channels, length] or without the batch, with the kernels of `weight`, [to, channels /
-// groups, length], plus `bias`, [to].
-BP_API Tensor conv1d(const Tensor& a, const Tensor& weight, const Tensor& bias = {},
+// `input`, [batch, channels, length] or without the batch, with the kernels of `weight`, [to,
+// channels / groups, length], plus `bias`, [to].
+BP_API Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      IntList stride = {1}, IntList padding = {0}, IntList dilation = {1},
                      std::int64_t groups = 1);
 
-// a, [batch, channels, height, width] or without the batch, with the kernels of `weight`, [to,
-// channels / groups, height, width], plus `bias`, [to].
-BP_API Tensor conv2d(const Tensor& a, const Tensor& weight, const Tensor& bias = {},
+// `input`, [batch, channels, height, width] or without the batch, with the kernels of `weight`,
+// [to, channels / groups, height, width], plus `bias`, [to].
+BP_API Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      IntList stride = {1}, IntList padding = {0}, IntList dilation = {1},
                      std::int64_t groups = 1);
 
-// a, [batch, channels, depth, height, width] or without the batch, with the kernels of `weight`,
-// [to, channels / groups, depth, height, width], plus `bias`, [to].
-BP_API Tensor conv3d(const Tensor& a, const Tensor& weight, const Tensor& bias = {},
+// `input`, [batch, channels, depth, height, width] or without the batch, with the kernels of
+// `weight`, [to, channels / groups, depth, height, width], plus `bias`, [to].
+BP_API Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      IntList stride = {1}, IntList padding = {0}, IntList dilation = {1},
                      std::int64_t groups = 1);
 
-// The transposed convolution of a, [batch, channels, length] or without the batch, with `weight`,
-// [channels, to / groups, length], plus `bias`, [to]. `output_padding` adds to the result's end.
-BP_API Tensor conv_transpose1d(const Tensor& a, const Tensor& weight, const Tensor& bias = {},
-                               IntList stride = {1}, IntList padding = {0},
-                               IntList output_padding = {0}, std::int64_t groups = 1,
-                               IntList dilation = {1});
-
-// The transposed convolution of a, [batch, channels, height, width] or without the batch, with
-// `weight`, [channels, to / groups, height, width], plus `bias`, [to]. `output_padding` adds to the
+// The transposed convolution of `input`, [batch, channels, length] or without the batch, with
+// `weight`, [channels, to / groups, length], plus `bias`, [to]. `output_padding` adds to the
 // result's end.
-BP_API Tensor conv_transpose2d(const Tensor& a, const Tensor& weight, const Tensor& bias = {},
+BP_API Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                IntList stride = {1}, IntList padding = {0},
                                IntList output_padding = {0}, std::int64_t groups = 1,
                                IntList dilation = {1});
 
-// The transposed convolution of a, [batch, channels, depth, height, width] or without the batch,
-// with `weight`, [channels, to / groups, depth, height, width], plus `bias`, [to]. `output_padding`
-// adds to the result's end.
-BP_API Tensor conv_transpose3d(const Tensor& a, const Tensor& weight, const Tensor& bias = {},
+// The transposed convolution of `input`, [batch, channels, height, width] or without the batch,
+// with `weight`, [channels, to / groups, height, width], plus `bias`, [to]. `output_padding` adds
+// to the result's end.
+BP_API Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+                               IntList stride = {1}, IntList padding = {0},
+                               IntList output_padding = {0}, std::int64_t groups = 1,
+                               IntList dilation = {1});
+
+// The transposed convolution of `input`, [batch, channels, depth, height, width] or without the
+// batch, with `weight`, [channels, to / groups, depth, height, width], plus `bias`, [to].
+// `output_padding` adds to the result's end.
+BP_API Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                IntList stride = {1}, IntList padding = {0},
                                IntList output_padding = {0}, std::int64_t groups = 1,
                                IntList dilation = {1});

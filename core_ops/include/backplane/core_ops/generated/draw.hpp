@@ -10,15 +10,16 @@
 
 namespace bp {
 
-// 1 with the probability that the element of a says, else 0. With `p`, that is everyone's
-// probability and a says the shape alone. Probabilities are numbers from 0 to 1; to look at those
-// of a it waits for the device, but not while a graph is captured. No gradient goes through.
-BP_API Tensor bernoulli(const Tensor& a, std::optional<double> p = std::nullopt);
+// 1 with the probability that the element of `input` says, else 0. With `p`, that is everyone's
+// probability and `input` says the shape alone. Probabilities are numbers from 0 to 1; to look at
+// those of `input` it waits for the device, but not while a graph is captured. No gradient goes
+// through.
+BP_API Tensor bernoulli(const Tensor& input, std::optional<double> p = std::nullopt);
 
-// int64 indices into the last dimension of a, a vector or a matrix, drawn with probabilities in
-// proportion to its elements, which are at least 0, finite, and not all 0. Without `replacement` no
-// index comes twice in a row. Waits for the device.
-BP_API Tensor multinomial(const Tensor& a, std::int64_t num_samples, bool replacement = false);
+// int64 indices into the last dimension of `input`, a vector or a matrix, drawn with probabilities
+// in proportion to its elements, which are at least 0, finite, and not all 0. Without `replacement`
+// no index comes twice in a row. Waits for the device.
+BP_API Tensor multinomial(const Tensor& input, std::int64_t num_samples, bool replacement = false);
 
 // Normal numbers of these means and standard deviations, which broadcast. No gradient goes through.
 BP_API Tensor normal(const Tensor& mean, const Tensor& std);

@@ -33,20 +33,21 @@ BP_API Tensor zeros(IntList size, std::optional<Dtype> dtype = std::nullopt,
 BP_API Tensor ones(IntList size, std::optional<Dtype> dtype = std::nullopt,
                    std::optional<Device> device = std::nullopt);
 
-// A tensor of a's shape whose values are not set. Dtype and device are those of a unless given.
-BP_API Tensor empty_like(const Tensor& a, std::optional<Dtype> dtype = std::nullopt,
+// A tensor of `input`'s shape whose values are not set. Dtype and device are those of `input`
+// unless given.
+BP_API Tensor empty_like(const Tensor& input, std::optional<Dtype> dtype = std::nullopt,
                          std::optional<Device> device = std::nullopt);
 
-// Zeros of a's shape. Dtype and device are those of a unless given.
-BP_API Tensor zeros_like(const Tensor& a, std::optional<Dtype> dtype = std::nullopt,
+// Zeros of `input`'s shape. Dtype and device are those of `input` unless given.
+BP_API Tensor zeros_like(const Tensor& input, std::optional<Dtype> dtype = std::nullopt,
                          std::optional<Device> device = std::nullopt);
 
-// Ones of a's shape. Dtype and device are those of a unless given.
-BP_API Tensor ones_like(const Tensor& a, std::optional<Dtype> dtype = std::nullopt,
+// Ones of `input`'s shape. Dtype and device are those of `input` unless given.
+BP_API Tensor ones_like(const Tensor& input, std::optional<Dtype> dtype = std::nullopt,
                         std::optional<Device> device = std::nullopt);
 
-// One value in a's shape. Dtype and device are those of a unless given.
-BP_API Tensor full_like(const Tensor& a, const Scalar& fill_value,
+// One value in `input`'s shape. Dtype and device are those of `input` unless given.
+BP_API Tensor full_like(const Tensor& input, const Scalar& fill_value,
                         std::optional<Dtype> dtype = std::nullopt,
                         std::optional<Device> device = std::nullopt);
 

@@ -11,42 +11,44 @@
 
 namespace bp {
 
-// The elements of a at `index` along `dim`; the result has index's shape. An index outside of a is
-// an error, at the latest when its stream is synchronized. `index` has a's rank and, but along
-// `dim`, at most its sizes; throws bad_argument otherwise.
-BP_API Tensor gather(const Tensor& a, std::int64_t dim, const Tensor& index);
-BP_API const Tensor& gather_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+// The elements of `input` at `index` along `dim`; the result has index's shape. An index outside of
+// `input` is an error, at the latest when its stream is synchronized. `index` has `input`'s rank
+// and, but along `dim`, at most its sizes; throws bad_argument otherwise.
+BP_API Tensor gather(const Tensor& input, std::int64_t dim, const Tensor& index);
+BP_API const Tensor& gather_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                 const Tensor& index);
 
-// The slices of a along `dim` that `index`, a vector, names. An index outside of a is an error, at
-// the latest when its stream is synchronized. The shape of a with the length of `index` along
-// `dim`.
-BP_API Tensor index_select(const Tensor& a, std::int64_t dim, const Tensor& index);
-BP_API const Tensor& index_select_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+// The slices of `input` along `dim` that `index`, a vector, names. An index outside of `input` is
+// an error, at the latest when its stream is synchronized. The shape of `input` with the length of
+// `index` along `dim`.
+BP_API Tensor index_select(const Tensor& input, std::int64_t dim, const Tensor& index);
+BP_API const Tensor& index_select_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                       const Tensor& index);
 
-// A copy of a to which the elements of `src` are added at `index` along `dim`. An index outside of
-// a is an error, at the latest when its stream is synchronized. The shape of a; `index` fits within
-// `src` and, but along `dim`, within a.
-BP_API Tensor scatter_add(const Tensor& a, std::int64_t dim, const Tensor& index,
+// A copy of `input` to which the elements of `src` are added at `index` along `dim`. An index
+// outside of `input` is an error, at the latest when its stream is synchronized. The shape of
+// `input`; `index` fits within `src` and, but along `dim`, within `input`.
+BP_API Tensor scatter_add(const Tensor& input, std::int64_t dim, const Tensor& index,
                           const Tensor& src);
-BP_API const Tensor& scatter_add_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+BP_API const Tensor& scatter_add_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                      const Tensor& index, const Tensor& src);
 
-// int64 zeros with a 1 at the class that a, a tensor of int64 or int32, names, along a new last
-// dimension of size `num_classes` (-1, the largest class plus 1). The shape of a and a last
-// dimension; -1 waits for the device.
-BP_API Tensor one_hot(const Tensor& a, std::int64_t num_classes = -1);
-BP_API const Tensor& one_hot_out(const Tensor& out, const Tensor& a, std::int64_t num_classes = -1);
+// int64 zeros with a 1 at the class that `input`, a tensor of int64 or int32, names, along a new
+// last dimension of size `num_classes` (-1, the largest class plus 1). The shape of `input` and a
+// last dimension; -1 waits for the device.
+BP_API Tensor one_hot(const Tensor& input, std::int64_t num_classes = -1);
+BP_API const Tensor& one_hot_out(const Tensor& out, const Tensor& input,
+                                 std::int64_t num_classes = -1);
 
 // The int64 indices of the nonzero elements in row-major order, [count, rank]. NaN is not zero.
 // Waits for the device, since the count decides the shape; throws bad_argument on meta.
-BP_API Tensor nonzero(const Tensor& a);
+BP_API Tensor nonzero(const Tensor& input);
 
 // The running sum along `dim`, computed in `dtype`. Integers and bools are summed as int64. The
-// shape of a.
-BP_API Tensor cumsum(const Tensor& a, std::int64_t dim, std::optional<Dtype> dtype = std::nullopt);
-BP_API const Tensor& cumsum_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+// shape of `input`.
+BP_API Tensor cumsum(const Tensor& input, std::int64_t dim,
+                     std::optional<Dtype> dtype = std::nullopt);
+BP_API const Tensor& cumsum_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                 std::optional<Dtype> dtype = std::nullopt);
 
 struct SortResult {
@@ -55,10 +57,10 @@ struct SortResult {
 };
 
 // The elements in order along `dim`, and the int64 indices that they had. NaN is the largest; -0
-// equals 0. Both have the shape of a. Always stable.
-BP_API SortResult sort(const Tensor& a, std::int64_t dim = -1, bool descending = false,
+// equals 0. Both have the shape of `input`. Always stable.
+BP_API SortResult sort(const Tensor& input, std::int64_t dim = -1, bool descending = false,
                        bool stable = true);
-BP_API void sort_out(const Tensor& values, const Tensor& indices, const Tensor& a,
+BP_API void sort_out(const Tensor& values, const Tensor& indices, const Tensor& input,
                      std::int64_t dim = -1, bool descending = false, bool stable = true);
 
 }  // namespace bp

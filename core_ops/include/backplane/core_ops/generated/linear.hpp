@@ -11,19 +11,19 @@
 
 namespace bp {
 
-// beta * a + alpha * (mat1 by mat2), of matrices; a broadcasts to the product's shape, and is not
-// looked at if `beta` is 0.
-BP_API Tensor addmm(const Tensor& a, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
-                    const Scalar& alpha = 1);
+// beta * input + alpha * (mat1 by mat2), of matrices; `input` broadcasts to the product's shape,
+// and is not looked at if `beta` is 0.
+BP_API Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
+                    const Scalar& beta = 1, const Scalar& alpha = 1);
 
-// beta * a + alpha * (batch1 by batch2), of batches of matrices; a broadcasts to the product's
-// shape, and is not looked at if `beta` is 0.
-BP_API Tensor baddbmm(const Tensor& a, const Tensor& batch1, const Tensor& batch2,
+// beta * input + alpha * (batch1 by batch2), of batches of matrices; `input` broadcasts to the
+// product's shape, and is not looked at if `beta` is 0.
+BP_API Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
                       const Scalar& beta = 1, const Scalar& alpha = 1);
 
-// a by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., out], by a vector
-// of `in` gives [...].
-BP_API Tensor linear(const Tensor& a, const Tensor& weight, const Tensor& bias = {});
+// `input` by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., out], by a
+// vector of `in` gives [...].
+BP_API Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 
 // The sum of products that `equation` writes with a letter for each dimension, as in
 // 'bij,bjk->bik'. Letters that are not behind the arrow are summed over; without an arrow, the

@@ -13,11 +13,11 @@ namespace bp {
 // The matrix product over the last two dimensions; the others broadcast. A vector is a row on the
 // left, a column on the right. [..., n, k] by [..., k, m] gives [..., n, m]; throws bad_argument
 // for other sizes or mixed dtypes.
-BP_API Tensor matmul(const Tensor& a, const Tensor& b);
+BP_API Tensor matmul(const Tensor& input, const Tensor& other);
 
 // The matrix products of a batch, [batch, n, k] by [batch, k, m]. Throws bad_argument for other
 // ranks, sizes that do not fit, or mixed dtypes.
-BP_API Tensor bmm(const Tensor& a, const Tensor& b);
-BP_API const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b);
+BP_API Tensor bmm(const Tensor& input, const Tensor& mat2);
+BP_API const Tensor& bmm_out(const Tensor& out, const Tensor& input, const Tensor& mat2);
 
 }  // namespace bp

@@ -10,11 +10,11 @@
 
 namespace bp {
 
-// The same values in memory of their own, in the order of a if it is dense, else row-major.
-BP_API Tensor copy(const Tensor& a);
+// The same values in memory of their own, in the order of `input` if it is dense, else row-major.
+BP_API Tensor copy(const Tensor& input);
 
 // The values as `dtype`. Floating to integral truncates toward zero; nonzero (NaN too) is true.
-BP_API Tensor cast(const Tensor& a, Dtype dtype);
+BP_API Tensor cast(const Tensor& input, Dtype dtype);
 
 // The tensors one after the other along `dim`; their other sizes agree. Dtypes are promoted. Throws
 // bad_argument for an empty list, or sizes that differ in another dimension.

@@ -10,9 +10,9 @@
 
 namespace bp {
 
-// (a - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the last
+// (input - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the last
 // dimensions, whose sizes are `normalized_shape`, as are those of `weight` and `bias`.
-BP_API Tensor layer_norm(const Tensor& a, IntList normalized_shape, const Tensor& weight = {},
+BP_API Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight = {},
                          const Tensor& bias = {}, double eps = 1e-05);
 
 struct NativeLayerNormResult {
@@ -22,19 +22,19 @@ struct NativeLayerNormResult {
 };
 
 // layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized dimensions have
-// size 1. Throws bad_argument where a does not end with `normalized_shape`, or dtypes differ.
-BP_API NativeLayerNormResult native_layer_norm(const Tensor& a, IntList normalized_shape,
+// size 1. Throws bad_argument where `input` does not end with `normalized_shape`, or dtypes differ.
+BP_API NativeLayerNormResult native_layer_norm(const Tensor& input, IntList normalized_shape,
                                                const Tensor& weight = {}, const Tensor& bias = {},
                                                double eps = 1e-05);
 BP_API void native_layer_norm_out(const Tensor& result, const Tensor& mean, const Tensor& rstd,
-                                  const Tensor& a, IntList normalized_shape,
+                                  const Tensor& input, IntList normalized_shape,
                                   const Tensor& weight = {}, const Tensor& bias = {},
                                   double eps = 1e-05);
 
-// a / sqrt(mean of a * a + eps) * weight, with the mean over the last dimensions, whose sizes are
-// `normalized_shape`, as are those of `weight`. Without `eps`, the distance from 1 to the next
-// number.
-BP_API Tensor rms_norm(const Tensor& a, IntList normalized_shape, const Tensor& weight = {},
+// input / sqrt(mean of input * input + eps) * weight, with the mean over the last dimensions, whose
+// sizes are `normalized_shape`, as are those of `weight`. Without `eps`, the distance from 1 to the
+// next number.
+BP_API Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight = {},
                        std::optional<double> eps = std::nullopt);
 
 struct NativeRmsNormResult {
@@ -42,57 +42,59 @@ struct NativeRmsNormResult {
   Tensor rstd;
 };
 
-// rms_norm, and with it 1 / sqrt(mean of a * a + eps), whose normalized dimensions have size 1.
-// Throws bad_argument where a does not end with `normalized_shape`, or dtypes differ.
-BP_API NativeRmsNormResult native_rms_norm(const Tensor& a, IntList normalized_shape,
+// rms_norm, and with it 1 / sqrt(mean of input * input + eps), whose normalized dimensions have
+// size 1. Throws bad_argument where `input` does not end with `normalized_shape`, or dtypes differ.
+BP_API NativeRmsNormResult native_rms_norm(const Tensor& input, IntList normalized_shape,
                                            const Tensor& weight, double eps);
-BP_API void native_rms_norm_out(const Tensor& result, const Tensor& rstd, const Tensor& a,
+BP_API void native_rms_norm_out(const Tensor& result, const Tensor& rstd, const Tensor& input,
                                 IntList normalized_shape, const Tensor& weight, double eps);
 
-// The gradient of native_layer_norm by a, or without `mean`, that of native_rms_norm. The shape of
-// a.
-BP_API Tensor norm_backward(const Tensor& grad, const Tensor& a, IntList normalized_shape,
+// The gradient of native_layer_norm by `input`, or without `mean`, that of native_rms_norm. The
+// shape of `input`.
+BP_API Tensor norm_backward(const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
                             const Tensor& mean, const Tensor& rstd, const Tensor& weight = {});
-BP_API const Tensor& norm_backward_out(const Tensor& out, const Tensor& grad, const Tensor& a,
-                                       IntList normalized_shape, const Tensor& mean,
-                                       const Tensor& rstd, const Tensor& weight = {});
+BP_API const Tensor& norm_backward_out(const Tensor& out, const Tensor& grad_out,
+                                       const Tensor& input, IntList normalized_shape,
+                                       const Tensor& mean, const Tensor& rstd,
+                                       const Tensor& weight = {});
 
 // The gradient of native_layer_norm by its weight, or without `mean`, that of native_rms_norm. The
 // shape is `normalized_shape`.
-BP_API Tensor norm_weight_backward(const Tensor& grad, const Tensor& a, IntList normalized_shape,
-                                   const Tensor& mean, const Tensor& rstd);
-BP_API const Tensor& norm_weight_backward_out(const Tensor& out, const Tensor& grad,
-                                              const Tensor& a, IntList normalized_shape,
+BP_API Tensor norm_weight_backward(const Tensor& grad_out, const Tensor& input,
+                                   IntList normalized_shape, const Tensor& mean,
+                                   const Tensor& rstd);
+BP_API const Tensor& norm_weight_backward_out(const Tensor& out, const Tensor& grad_out,
+                                              const Tensor& input, IntList normalized_shape,
                                               const Tensor& mean, const Tensor& rstd);
 
 struct NormGradientsResult {
-  Tensor grad_a;
+  Tensor grad_input;
   Tensor grad_weight;
   Tensor grad_bias;
 };
 
 // The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, where
-// `grad_bias` is empty. A device can find all of them while it reads `grad` and `a` once. The
-// shapes of a, weight and bias.
-BP_API NormGradientsResult norm_gradients(const Tensor& grad, const Tensor& a,
+// `grad_bias` is empty. A device can find all of them while it reads `grad_out` and `input` once.
+// The shapes of `input`, `weight` and `bias`.
+BP_API NormGradientsResult norm_gradients(const Tensor& grad_out, const Tensor& input,
                                           IntList normalized_shape, const Tensor& mean,
                                           const Tensor& rstd, const Tensor& weight = {});
-BP_API void norm_gradients_out(const Tensor& grad_a, const Tensor& grad_weight,
-                               const Tensor& grad_bias, const Tensor& grad, const Tensor& a,
+BP_API void norm_gradients_out(const Tensor& grad_input, const Tensor& grad_weight,
+                               const Tensor& grad_bias, const Tensor& grad_out, const Tensor& input,
                                IntList normalized_shape, const Tensor& mean, const Tensor& rstd,
                                const Tensor& weight = {});
 
-// (a - mean) / sqrt(variance + eps) of a, [n, channels, ...], with mean and variance over each
-// group of neighbouring channels; then times `weight` and plus `bias`, which have a number for each
-// channel.
-BP_API Tensor group_norm(const Tensor& a, std::int64_t num_groups, const Tensor& weight = {},
+// (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and variance over
+// each group of neighbouring channels; then times `weight` and plus `bias`, which have a number for
+// each channel.
+BP_API Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight = {},
                          const Tensor& bias = {}, double eps = 1e-05);
 
-// (a - mean) / sqrt(variance + eps) of a, [n, channels, ...], for each channel; then times `weight`
-// and plus `bias`. In training with the batch's own mean and variance, of which the running ones
-// take over the part `momentum`, in place (the variance as an unbiased one); otherwise with the
-// running ones.
-BP_API Tensor batch_norm(const Tensor& a, const Tensor& weight, const Tensor& bias,
+// (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each channel; then
+// times `weight` and plus `bias`. In training with the batch's own mean and variance, of which the
+// running ones take over the part `momentum`, in place (the variance as an unbiased one); otherwise
+// with the running ones.
+BP_API Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                          const Tensor& running_mean, const Tensor& running_var, bool training,
                          double momentum, double eps);
 
@@ -104,30 +106,30 @@ struct NativeBatchNormResult {
 
 // batch_norm by the batch's own mean and biased variance of each channel, which it returns as well.
 // Throws bad_argument for a vector, or parts that do not have a number for each channel.
-BP_API NativeBatchNormResult native_batch_norm(const Tensor& a, const Tensor& weight,
+BP_API NativeBatchNormResult native_batch_norm(const Tensor& input, const Tensor& weight,
                                                const Tensor& bias, double eps);
 BP_API void native_batch_norm_out(const Tensor& result, const Tensor& mean, const Tensor& variance,
-                                  const Tensor& a, const Tensor& weight, const Tensor& bias,
+                                  const Tensor& input, const Tensor& weight, const Tensor& bias,
                                   double eps);
 
 struct BatchNormBackwardResult {
-  Tensor grad_a;
+  Tensor grad_input;
   Tensor grad_weight;
   Tensor grad_bias;
 };
 
-// The gradients of native_batch_norm. The shapes of a, weight and bias.
-BP_API BatchNormBackwardResult batch_norm_backward(const Tensor& grad, const Tensor& a,
+// The gradients of native_batch_norm. The shapes of `input`, `weight` and `bias`.
+BP_API BatchNormBackwardResult batch_norm_backward(const Tensor& grad_out, const Tensor& input,
                                                    const Tensor& weight, const Tensor& mean,
                                                    const Tensor& variance, double eps);
-BP_API void batch_norm_backward_out(const Tensor& grad_a, const Tensor& grad_weight,
-                                    const Tensor& grad_bias, const Tensor& grad, const Tensor& a,
-                                    const Tensor& weight, const Tensor& mean,
+BP_API void batch_norm_backward_out(const Tensor& grad_input, const Tensor& grad_weight,
+                                    const Tensor& grad_bias, const Tensor& grad_out,
+                                    const Tensor& input, const Tensor& weight, const Tensor& mean,
                                     const Tensor& variance, double eps);
 
 // batch_norm of each image on its own. The running mean and variance, if there are any, take over
 // the part `momentum` of the images' mean ones, in place, and serve without `use_input_stats`.
-BP_API Tensor instance_norm(const Tensor& a, const Tensor& weight = {}, const Tensor& bias = {},
+BP_API Tensor instance_norm(const Tensor& input, const Tensor& weight = {}, const Tensor& bias = {},
                             const Tensor& running_mean = {}, const Tensor& running_var = {},
                             bool use_input_stats = true, double momentum = 0.1, double eps = 1e-05);
 

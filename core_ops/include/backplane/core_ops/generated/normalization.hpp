@@ -11,17 +11,18 @@
 
 namespace bp {
 
-// exp(a) / sum(exp(a)) along `dim`, computed in `dtype`, which must be floating. The shape of a;
-// throws bad_argument for integers without `dtype`.
-BP_API Tensor softmax(const Tensor& a, std::int64_t dim, std::optional<Dtype> dtype = std::nullopt);
-BP_API const Tensor& softmax_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+// exp(input) / sum(exp(input)) along `dim`, computed in `dtype`, which must be floating. The shape
+// of `input`; throws bad_argument for integers without `dtype`.
+BP_API Tensor softmax(const Tensor& input, std::int64_t dim,
+                      std::optional<Dtype> dtype = std::nullopt);
+BP_API const Tensor& softmax_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                  std::optional<Dtype> dtype = std::nullopt);
 
 // The logarithm of softmax along `dim`, computed in `dtype`, which must be floating. The shape of
-// a; throws bad_argument for integers without `dtype`.
-BP_API Tensor log_softmax(const Tensor& a, std::int64_t dim,
+// `input`; throws bad_argument for integers without `dtype`.
+BP_API Tensor log_softmax(const Tensor& input, std::int64_t dim,
                           std::optional<Dtype> dtype = std::nullopt);
-BP_API const Tensor& log_softmax_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+BP_API const Tensor& log_softmax_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                      std::optional<Dtype> dtype = std::nullopt);
 
 }  // namespace bp

@@ -15,27 +15,27 @@ struct MaxPoolWithIndicesResult {
   Tensor indices;
 };
 
-// The largest element of each window of a, [batch, channels, size...], over one to three
+// The largest element of each window of `input`, [batch, channels, size...], over one to three
 // dimensions, and its int64 place in its plane, row-major. NaN is the largest. No `stride` means
 // the kernel's size; `ceil_mode` also takes windows that begin inside and end outside. Throws
 // bad_argument where padding is beyond half of the kernel, or the kernel beyond the padded input.
-BP_API MaxPoolWithIndicesResult max_pool_with_indices(const Tensor& a, IntList kernel_size,
+BP_API MaxPoolWithIndicesResult max_pool_with_indices(const Tensor& input, IntList kernel_size,
                                                       IntList stride = {}, IntList padding = {0},
                                                       IntList dilation = {1},
                                                       bool ceil_mode = false);
-BP_API void max_pool_with_indices_out(const Tensor& values, const Tensor& indices, const Tensor& a,
-                                      IntList kernel_size, IntList stride = {},
+BP_API void max_pool_with_indices_out(const Tensor& values, const Tensor& indices,
+                                      const Tensor& input, IntList kernel_size, IntList stride = {},
                                       IntList padding = {0}, IntList dilation = {1},
                                       bool ceil_mode = false);
 
-// The mean of each window of a, [batch, channels, size...], over one to three dimensions. Padding
-// counts as zeros, or not at all without `count_include_pad`; `divisor_override` divides in place
-// of the number of elements. Throws bad_argument where padding is beyond half of the kernel, or the
-// kernel beyond the padded input.
-BP_API Tensor avg_pool(const Tensor& a, IntList kernel_size, IntList stride = {},
+// The mean of each window of `input`, [batch, channels, size...], over one to three dimensions.
+// Padding counts as zeros, or not at all without `count_include_pad`; `divisor_override` divides in
+// place of the number of elements. Throws bad_argument where padding is beyond half of the kernel,
+// or the kernel beyond the padded input.
+BP_API Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride = {},
                        IntList padding = {0}, bool ceil_mode = false, bool count_include_pad = true,
                        std::optional<std::int64_t> divisor_override = std::nullopt);
-BP_API const Tensor& avg_pool_out(const Tensor& out, const Tensor& a, IntList kernel_size,
+BP_API const Tensor& avg_pool_out(const Tensor& out, const Tensor& input, IntList kernel_size,
                                   IntList stride = {}, IntList padding = {0},
                                   bool ceil_mode = false, bool count_include_pad = true,
                                   std::optional<std::int64_t> divisor_override = std::nullopt);
@@ -57,71 +57,72 @@ struct AdaptiveMaxPoolWithIndicesResult {
   Tensor indices;
 };
 
-// The largest element of each of `output_size` windows that cover a, [batch, channels, size...],
-// and its int64 place in its plane, row-major. Window i of n begins at floor(i * size / n) and ends
-// before ceil((i + 1) * size / n). Throws bad_argument where there is nothing to choose from.
-BP_API AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_with_indices(const Tensor& a,
+// The largest element of each of `output_size` windows that cover `input`, [batch, channels,
+// size...], and its int64 place in its plane, row-major. Window i of n begins at floor(i * size /
+// n) and ends before ceil((i + 1) * size / n). Throws bad_argument where there is nothing to choose
+// from.
+BP_API AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_with_indices(const Tensor& input,
                                                                        IntList output_size);
 BP_API void adaptive_max_pool_with_indices_out(const Tensor& values, const Tensor& indices,
-                                               const Tensor& a, IntList output_size);
+                                               const Tensor& input, IntList output_size);
 
-// The largest element of each window of a, [batch, channels, length] or without the batch. No
+// The largest element of each window of `input`, [batch, channels, length] or without the batch. No
 // `stride` means the kernel's size.
-BP_API Tensor max_pool1d(const Tensor& a, IntList kernel_size, IntList stride = {},
+BP_API Tensor max_pool1d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
 
-// The largest element of each window of a, [batch, channels, height, width] or without the batch.
-// No `stride` means the kernel's size.
-BP_API Tensor max_pool2d(const Tensor& a, IntList kernel_size, IntList stride = {},
-                         IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
-
-// The largest element of each window of a, [batch, channels, depth, height, width] or without the
+// The largest element of each window of `input`, [batch, channels, height, width] or without the
 // batch. No `stride` means the kernel's size.
-BP_API Tensor max_pool3d(const Tensor& a, IntList kernel_size, IntList stride = {},
+BP_API Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
 
-// The mean of each window of a, [batch, channels, length] or without the batch. No `stride` means
-// the kernel's size.
-BP_API Tensor avg_pool1d(const Tensor& a, IntList kernel_size, IntList stride = {},
+// The largest element of each window of `input`, [batch, channels, depth, height, width] or without
+// the batch. No `stride` means the kernel's size.
+BP_API Tensor max_pool3d(const Tensor& input, IntList kernel_size, IntList stride = {},
+                         IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
+
+// The mean of each window of `input`, [batch, channels, length] or without the batch. No `stride`
+// means the kernel's size.
+BP_API Tensor avg_pool1d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, bool ceil_mode = false,
                          bool count_include_pad = true);
 
-// The mean of each window of a, [batch, channels, height, width] or without the batch. No `stride`
-// means the kernel's size.
-BP_API Tensor avg_pool2d(const Tensor& a, IntList kernel_size, IntList stride = {},
-                         IntList padding = {0}, bool ceil_mode = false,
-                         bool count_include_pad = true,
-                         std::optional<std::int64_t> divisor_override = std::nullopt);
-
-// The mean of each window of a, [batch, channels, depth, height, width] or without the batch. No
+// The mean of each window of `input`, [batch, channels, height, width] or without the batch. No
 // `stride` means the kernel's size.
-BP_API Tensor avg_pool3d(const Tensor& a, IntList kernel_size, IntList stride = {},
+BP_API Tensor avg_pool2d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, bool ceil_mode = false,
                          bool count_include_pad = true,
                          std::optional<std::int64_t> divisor_override = std::nullopt);
 
-// The largest element of each of `output_size` windows that cover a, [batch, channels, length] or
-// without the batch.
-BP_API Tensor adaptive_max_pool1d(const Tensor& a, IntList output_size);
+// The mean of each window of `input`, [batch, channels, depth, height, width] or without the batch.
+// No `stride` means the kernel's size.
+BP_API Tensor avg_pool3d(const Tensor& input, IntList kernel_size, IntList stride = {},
+                         IntList padding = {0}, bool ceil_mode = false,
+                         bool count_include_pad = true,
+                         std::optional<std::int64_t> divisor_override = std::nullopt);
 
-// The largest element of each of `output_size` windows that cover a, [batch, channels, height,
-// width] or without the batch.
-BP_API Tensor adaptive_max_pool2d(const Tensor& a, IntList output_size);
+// The largest element of each of `output_size` windows that cover `input`, [batch, channels,
+// length] or without the batch.
+BP_API Tensor adaptive_max_pool1d(const Tensor& input, IntList output_size);
 
-// The largest element of each of `output_size` windows that cover a, [batch, channels, depth,
+// The largest element of each of `output_size` windows that cover `input`, [batch, channels,
 // height, width] or without the batch.
-BP_API Tensor adaptive_max_pool3d(const Tensor& a, IntList output_size);
+BP_API Tensor adaptive_max_pool2d(const Tensor& input, IntList output_size);
 
-// The mean of each of `output_size` windows that cover a, [batch, channels, length] or without the
-// batch.
-BP_API Tensor adaptive_avg_pool1d(const Tensor& a, IntList output_size);
+// The largest element of each of `output_size` windows that cover `input`, [batch, channels, depth,
+// height, width] or without the batch.
+BP_API Tensor adaptive_max_pool3d(const Tensor& input, IntList output_size);
 
-// The mean of each of `output_size` windows that cover a, [batch, channels, height, width] or
+// The mean of each of `output_size` windows that cover `input`, [batch, channels, length] or
 // without the batch.
-BP_API Tensor adaptive_avg_pool2d(const Tensor& a, IntList output_size);
+BP_API Tensor adaptive_avg_pool1d(const Tensor& input, IntList output_size);
 
-// The mean of each of `output_size` windows that cover a, [batch, channels, depth, height, width]
-// or without the batch.
-BP_API Tensor adaptive_avg_pool3d(const Tensor& a, IntList output_size);
+// The mean of each of `output_size` windows that cover `input`, [batch, channels, height, width] or
+// without the batch.
+BP_API Tensor adaptive_avg_pool2d(const Tensor& input, IntList output_size);
+
+// The mean of each of `output_size` windows that cover `input`, [batch, channels, depth, height,
+// width] or without the batch.
+BP_API Tensor adaptive_avg_pool3d(const Tensor& input, IntList output_size);
 
 }  // namespace bp

@@ -50,7 +50,7 @@ BP_API Tensor randperm(std::int64_t n, std::optional<Dtype> dtype = std::nullopt
                        std::optional<Device> device = std::nullopt);
 
 // In training, zeroes each element with probability `p` and divides the others by 1 - p; otherwise
-// a itself.
-BP_API Tensor dropout(const Tensor& a, double p = 0.5, bool training = true);
+// `input` itself.
+BP_API Tensor dropout(const Tensor& input, double p = 0.5, bool training = true);
 
 }  // namespace bp

@@ -11,19 +11,21 @@
 
 namespace bp {
 
-// A copy of a in which the elements at `index` along `dim` are those of `src`; of several for one
-// place it is the last. An index outside of a is an error, at the latest when its stream is
-// synchronized. The shape of a; `index` fits within `src` and, but along `dim`, within a.
-BP_API Tensor scatter(const Tensor& a, std::int64_t dim, const Tensor& index, const Tensor& src);
-BP_API const Tensor& scatter_out(const Tensor& out, const Tensor& a, std::int64_t dim,
+// A copy of `input` in which the elements at `index` along `dim` are those of `src`; of several for
+// one place it is the last. An index outside of `input` is an error, at the latest when its stream
+// is synchronized. The shape of `input`; `index` fits within `src` and, but along `dim`, within
+// `input`.
+BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index,
+                      const Tensor& src);
+BP_API const Tensor& scatter_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                  const Tensor& index, const Tensor& src);
 
-// A copy of a in which the elements that `indices` name are `values`, or have them added
-// (`accumulate`). The indices belong to a's first dimensions and broadcast to one shape; negative
-// ones count from the end; a bool tensor names the places where it holds. Of several values for one
-// place it is the last. An index outside of a is an error, at the latest when its stream is
-// synchronized.
-BP_API Tensor index_put(const Tensor& a, TensorList indices, const Tensor& values,
+// A copy of `input` in which the elements that `indices` name are `values`, or have them added
+// (`accumulate`). The indices belong to `input`'s first dimensions and broadcast to one shape;
+// negative ones count from the end; a bool tensor names the places where it holds. Of several
+// values for one place it is the last. An index outside of `input` is an error, at the latest when
+// its stream is synchronized.
+BP_API Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values,
                         bool accumulate = false);
 
 // The rows of `weight`, a matrix, that `indices` names. The row `padding_idx` gets no gradient; -1
@@ -40,11 +42,12 @@ struct TopkResult {
 
 // The `k` largest elements along `dim`, or the smallest, in order, and the int64 indices that they
 // had. NaN is the largest; of equal ones it is the first. They come in order even where `sorted`
-// does not ask for it. The shape of a with `k` along `dim`; throws bad_argument where there are
-// fewer elements.
-BP_API TopkResult topk(const Tensor& a, std::int64_t k, std::int64_t dim = -1, bool largest = true,
-                       bool sorted = true);
-BP_API void topk_out(const Tensor& values, const Tensor& indices, const Tensor& a, std::int64_t k,
-                     std::int64_t dim = -1, bool largest = true, bool sorted = true);
+// does not ask for it. The shape of `input` with `k` along `dim`; throws bad_argument where there
+// are fewer elements.
+BP_API TopkResult topk(const Tensor& input, std::int64_t k, std::int64_t dim = -1,
+                       bool largest = true, bool sorted = true);
+BP_API void topk_out(const Tensor& values, const Tensor& indices, const Tensor& input,
+                     std::int64_t k, std::int64_t dim = -1, bool largest = true,
+                     bool sorted = true);
 
 }  // namespace bp

@@ -15,36 +15,37 @@ namespace bp {
 // promoted.
 BP_API Tensor stack(TensorList tensors, std::int64_t dim = 0);
 
-// a with `value` around it. `pad` has two numbers for each padded dimension, how many elements
-// before and behind, and begins with the last dimension; negative numbers cut away. Throws
+// `input` with `value` around it. `pad` has two numbers for each padded dimension, how many
+// elements before and behind, and begins with the last dimension; negative numbers cut away. Throws
 // bad_argument for an odd count of numbers, or where less than nothing would stay.
-BP_API Tensor constant_pad_nd(const Tensor& a, IntList pad, const Scalar& value = 0);
-BP_API const Tensor& constant_pad_nd_out(const Tensor& out, const Tensor& a, IntList pad,
+BP_API Tensor constant_pad_nd(const Tensor& input, IntList pad, const Scalar& value = 0);
+BP_API const Tensor& constant_pad_nd_out(const Tensor& out, const Tensor& input, IntList pad,
                                          const Scalar& value = 0);
 
-// a with `pad` elements before and behind each of its last dimensions, two numbers for each, the
-// last dimension first; negative numbers cut away. They are `value`, by default 0 (mode
-// 'constant'), or those of a - mirrored at its edge without repeating it ('reflect'), its edge
-// ('replicate'), or from its other end ('circular').
-BP_API Tensor pad(const Tensor& a, IntList pad, std::string_view mode = "constant",
+// `input` with `pad` elements before and behind each of its last dimensions, two numbers for each,
+// the last dimension first; negative numbers cut away. They are `value`, by default 0 (mode
+// 'constant'), or those of `input` - mirrored at its edge without repeating it ('reflect'), its
+// edge ('replicate'), or from its other end ('circular').
+BP_API Tensor pad(const Tensor& input, IntList pad, std::string_view mode = "constant",
                   const std::optional<Scalar>& value = std::nullopt);
 
-// a, `repeats` times along each dimension; numbers in front of a's rank make new dimensions.
-BP_API Tensor repeat(const Tensor& a, IntList repeats);
+// `input`, `repeats` times along each dimension; numbers in front of `input`'s rank make new
+// dimensions.
+BP_API Tensor repeat(const Tensor& input, IntList repeats);
 
 // The elements along each of `dims` in reverse order.
-BP_API Tensor flip(const Tensor& a, IntList dims);
+BP_API Tensor flip(const Tensor& input, IntList dims);
 
 // The elements moved by `shifts` places along `dims`, those that leave an end entering at the
 // other; without `dims`, in row-major order.
-BP_API Tensor roll(const Tensor& a, IntList shifts, IntList dims = {});
+BP_API Tensor roll(const Tensor& input, IntList shifts, IntList dims = {});
 
-// The matrices of a with zeros above the given diagonal; a positive one lies above the main
+// The matrices of `input` with zeros above the given diagonal; a positive one lies above the main
 // diagonal.
-BP_API Tensor tril(const Tensor& a, std::int64_t diagonal = 0);
+BP_API Tensor tril(const Tensor& input, std::int64_t diagonal = 0);
 
-// The matrices of a with zeros below the given diagonal; a positive one lies above the main
+// The matrices of `input` with zeros below the given diagonal; a positive one lies above the main
 // diagonal.
-BP_API Tensor triu(const Tensor& a, std::int64_t diagonal = 0);
+BP_API Tensor triu(const Tensor& input, std::int64_t diagonal = 0);
 
 }  // namespace bp

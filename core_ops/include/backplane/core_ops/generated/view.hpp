@@ -11,55 +11,57 @@
 
 namespace bp {
 
-// a in another shape; one size may be -1. An error where that takes a copy.
-BP_API Tensor view(const Tensor& a, IntList size);
+// `input` in another shape; one size may be -1. An error where that takes a copy.
+BP_API Tensor view(const Tensor& input, IntList size);
 
-// a in another shape; one size may be -1. A view where possible, else a copy.
-BP_API Tensor reshape(const Tensor& a, IntList shape);
+// `input` in another shape; one size may be -1. A view where possible, else a copy.
+BP_API Tensor reshape(const Tensor& input, IntList shape);
 
 // The dimensions from `start_dim` to `end_dim`, both included, joined. A view where possible, else
 // a copy.
-BP_API Tensor flatten(const Tensor& a, std::int64_t start_dim = 0, std::int64_t end_dim = -1);
+BP_API Tensor flatten(const Tensor& input, std::int64_t start_dim = 0, std::int64_t end_dim = -1);
 
-// a with two dimensions swapped.
-BP_API Tensor transpose(const Tensor& a, std::int64_t dim0, std::int64_t dim1);
+// `input` with two dimensions swapped.
+BP_API Tensor transpose(const Tensor& input, std::int64_t dim0, std::int64_t dim1);
 
-// Dimension i of the result is dimension dims[i] of a.
-BP_API Tensor permute(const Tensor& a, IntList dims);
+// Dimension i of the result is dimension dims[i] of `input`.
+BP_API Tensor permute(const Tensor& input, IntList dims);
 
 // Every `step`-th from `start` up to, without, `end` along `dim`; both are clamped and may count
 // from the end.
-BP_API Tensor slice(const Tensor& a, std::int64_t dim = 0,
+BP_API Tensor slice(const Tensor& input, std::int64_t dim = 0,
                     std::optional<std::int64_t> start = std::nullopt,
                     std::optional<std::int64_t> end = std::nullopt, std::int64_t step = 1);
 
 // The slice at `index` along `dim`, which is dropped.
-BP_API Tensor select(const Tensor& a, std::int64_t dim, std::int64_t index);
+BP_API Tensor select(const Tensor& input, std::int64_t dim, std::int64_t index);
 
 // The `length` slices from `start` on along `dim`.
-BP_API Tensor narrow(const Tensor& a, std::int64_t dim, std::int64_t start, std::int64_t length);
+BP_API Tensor narrow(const Tensor& input, std::int64_t dim, std::int64_t start,
+                     std::int64_t length);
 
 // Dimensions of size 1, and new leading ones, repeated without a copy; -1 keeps a size.
-BP_API Tensor expand(const Tensor& a, IntList size);
+BP_API Tensor expand(const Tensor& input, IntList size);
 
-// a without its dimensions of size 1, or without those of `dim` that have it.
-BP_API Tensor squeeze(const Tensor& a, DimList dim = {});
+// `input` without its dimensions of size 1, or without those of `dim` that have it.
+BP_API Tensor squeeze(const Tensor& input, DimList dim = {});
 
 // A dimension of size 1 inserted before `dim`.
-BP_API Tensor unsqueeze(const Tensor& a, std::int64_t dim);
+BP_API Tensor unsqueeze(const Tensor& input, std::int64_t dim);
 
-// Any shape and strides, in elements, that stay inside a's storage; the offset counts from its
-// start.
-BP_API Tensor as_strided(const Tensor& a, IntList size, IntList stride,
+// Any shape and strides, in elements, that stay inside `input`'s storage; the offset counts from
+// its start.
+BP_API Tensor as_strided(const Tensor& input, IntList size, IntList stride,
                          std::optional<std::int64_t> storage_offset = std::nullopt);
 
-// Windows of `size` elements, `step` apart, along `dim`; a window's elements are a new last
+// Windows of `size` elements, `step` apart, along `dimension`; a window's elements are a new last
 // dimension.
-BP_API Tensor unfold(const Tensor& a, std::int64_t dim, std::int64_t size, std::int64_t step);
+BP_API Tensor unfold(const Tensor& input, std::int64_t dimension, std::int64_t size,
+                     std::int64_t step);
 
 // The diagonal of dimensions `dim1` and `dim2` as a new last dimension; a positive `offset` lies
 // above the main one.
-BP_API Tensor diagonal(const Tensor& a, std::int64_t offset = 0, std::int64_t dim1 = 0,
+BP_API Tensor diagonal(const Tensor& input, std::int64_t offset = 0, std::int64_t dim1 = 0,
                        std::int64_t dim2 = 1);
 
 }  // namespace bp
