@@ -4,6 +4,7 @@
 #   [NAME acme]            the backend's name; default: TARGET without "backplane_"
 #   [VENDOR text]          [DESCRIPTION text]      what a person reads in `backplane plugins`
 #   [ABI_MIN level]        the oldest host that it can serve; default 1
+#   [OFFERS extension...]  for which it is loaded without being asked for a device
 #   [LINK library...])     the maker's libraries
 #
 # Makes libTARGET.so and, beside it, the manifest NAME.json by which it is found. The library exports bp_get_plugin_v1 and
@@ -11,7 +12,7 @@
 # BACKPLANE_PLUGIN_OUTPUT_DIRECTORY, if that is set, and is installed where Backplane looks, unless
 # BACKPLANE_PLUGIN_INSTALL is OFF.
 function(backplane_add_plugin target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;VENDOR;DESCRIPTION;ABI_MIN" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;VENDOR;DESCRIPTION;ABI_MIN" "SOURCES;LINK;OFFERS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "backplane_add_plugin(${target}): needs SOURCES and does not know \"${arg_UNPARSED_ARGUMENTS}\"")
   endif()
@@ -66,11 +67,13 @@ macro(_backplane_write_manifest)
     string(REPLACE "\\" "\\\\" arg_${text} "${arg_${text}}")
     string(REPLACE "\"" "\\\"" arg_${text} "${arg_${text}}")
   endforeach()
+  list(JOIN arg_OFFERS " " offers)
   set(manifest "${folder}/${arg_NAME}.json")
   file(GENERATE OUTPUT "${manifest}" CONTENT "{
   \"name\": \"${arg_NAME}\",
   \"vendor\": \"${arg_VENDOR}\",
   \"description\": \"${arg_DESCRIPTION}\",
+  \"offers\": \"${offers}\",
   \"library\": \"$<TARGET_FILE_NAME:${target}>\",
   \"abi_min\": ${arg_ABI_MIN},
   \"abi_max\": ${BACKPLANE_ABI_LEVEL},

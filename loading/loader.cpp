@@ -177,6 +177,12 @@ bool try_candidate(const loading::Candidate& candidate, const loading::Environme
   }
 }
 
+bool may_offer_extension(const loading::Candidate& candidate, const std::string& extension) {
+  if (!candidate.manifest) return true;
+  const std::vector<std::string>& offers = candidate.manifest->offers;
+  return std::find(offers.begin(), offers.end(), extension) != offers.end();
+}
+
 void load_for(std::string_view device_name) {
   Loader& l = loader();
   std::lock_guard lock(l.mutex);
@@ -328,6 +334,25 @@ CertifiedLevel certified_level(Device device) {
   const auto known = (*plugin)->levels.find(record->name);
   if (known != (*plugin)->levels.end()) return known->second;
   return (*plugin)->levels[record->name] = look_for_level(*record);
+}
+
+std::vector<Backend*> backends_offering(const std::string& extension, std::uint32_t min_version) {
+  Loader& l = loader();
+  std::lock_guard lock(l.mutex);
+  const loading::Environment environment = loading::Environment::current();
+  for (const loading::Candidate& candidate : loading::discover(environment))
+    if (candidate.usable() && may_offer_extension(candidate, extension))
+      try_candidate(candidate, environment);
+  std::vector<Backend*> offering;
+  for (const auto& plugin : l.plugins)
+    if (extension_of(*plugin->backend, extension, min_version)) offering.push_back(plugin->backend);
+  return offering;
+}
+
+const bp_header* extension_of(const Backend& backend, const std::string& extension,
+                              std::uint32_t min_version) {
+  clear_plugin_error();
+  return find_extension(backend, extension.c_str(), min_version, sizeof(bp_header));
 }
 
 void load_all_plugins() {

@@ -1,8 +1,10 @@
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include <backplane/loading/elf_lint.hpp>
 #include <backplane/loading/manifest.hpp>
@@ -135,6 +137,12 @@ bool is_sha256(std::string& text) {
   return text.size() == 64;
 }
 
+// "bp.collective acme.x", by spaces.
+std::vector<std::string> split_names(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
 fs::path resolve_library(const fs::path& library, const fs::path& manifest, Fields& fields) {
   if (library.is_absolute()) return library.lexically_normal();
   for (const fs::path& part : library)
@@ -180,6 +188,7 @@ ManifestResult parse_manifest(std::string_view text, const fs::path& path) {
   manifest.sha256 = fields.text("sha256", false, 64);
   if (!manifest.sha256.empty() && !is_sha256(manifest.sha256))
     fields.note("sha256", "is not 64 hexadecimal digits");
+  manifest.offers = split_names(fields.text("offers", false, 4096));
   if (!fields.problem.empty()) result.problem = fail(fields.problem);
   return result;
 }

@@ -77,6 +77,14 @@ std::string check_required(std::initializer_list<Function> functions) {
   return {};
 }
 
+// It is there for its extensions.
+std::string check_without_devices(const bp_plugin& p) {
+  if (BP_HAS(&p, bp_plugin, extension) && p.extension != nullptr) return {};
+  return "devices, open, close, memory and queue are NULL, and so is bp_plugin.extension; fill in "
+         "what "
+         "a device needs, or offer an extension";
+}
+
 std::string check_all_or_none(const char* family, std::initializer_list<Function> functions) {
   const Function* there = nullptr;
   const Function* missing = nullptr;
@@ -120,6 +128,7 @@ std::string check_plugin(const bp_plugin* plugin, uint32_t level) {
   fault = check_name(p.name);
   if (fault.empty()) fault = check_text(p.vendor, "bp_plugin.vendor", true);
   if (fault.empty()) fault = check_text(p.version, "bp_plugin.version", true);
+  if (fault.empty() && !has_devices(p)) return check_without_devices(p);
   if (fault.empty()) fault = check_tables(p);
   if (fault.empty())
     fault = check_required({{"bp_plugin.devices", p.devices != nullptr},
@@ -154,6 +163,11 @@ std::string check_operator(const bp_custom_operator* op) {
 }
 
 }  // namespace
+
+bool has_devices(const bp_plugin& p) {
+  return p.devices != nullptr || p.open != nullptr || p.close != nullptr || p.memory != nullptr ||
+         p.queue != nullptr;
+}
 
 bp_code negotiate(bp_get_plugin_fn get_plugin, const bp_host& host, std::string_view who,
                   std::string_view (*said)(const bp_host& host), const bp_plugin** plugin,
@@ -196,6 +210,9 @@ std::string find_fault_in_tables(const bp_plugin& plugin) {
   if (plugin.num_operators != 0 && plugin.operators == nullptr)
     return name + "bp_plugin.operators is NULL, but num_operators is " +
            number(plugin.num_operators);
+  if (plugin.num_kernels != 0 && !has_devices(plugin))
+    return name + "bp_plugin.num_kernels is " + number(plugin.num_kernels) +
+           ", but it has no devices that could run them";
   for (uint32_t i = 0; i < plugin.num_kernels; i++)
     if (const std::string fault = check_kernel(plugin.kernels[i]); !fault.empty())
       return name + "kernel " + number(i).append(": ").append(fault);

@@ -34,8 +34,10 @@ struct Examination {
   bool no_device = false;  // it stopped there, and that is no fault
   std::vector<std::string> warnings;
   std::vector<DeviceFinding> devices;
+  std::string offers;  // of a plugin without devices: its extensions, as its manifest says
 
-  bool usable() const {
+  bool usable() const { return has_device() || !offers.empty(); }
+  bool has_device() const {
     for (const DeviceFinding& device : devices)
       if (device.problem.empty()) return true;
     return false;
@@ -94,10 +96,15 @@ std::string step_of(const std::string& function) {
   return function.starts_with(prefix) ? function.substr(prefix.size()) : "load";
 }
 
+std::string offers_of(const Candidate& candidate) {
+  if (!candidate.manifest || candidate.manifest->offers.empty()) return "extensions";
+  return fmt::format("{}", fmt::join(candidate.manifest->offers, ", "));
+}
+
 Examination examine(const Tried& tried, const Environment& environment) {
   const Candidate& candidate = tried.candidate;
   const Verdict& verdict = tried.verdict;
-  Examination result{candidate, "", "", false, {}, {}};
+  Examination result{candidate, "", "", false, {}, {}, {}};
   result.warnings = verdict.warnings;
   result.warnings.insert(result.warnings.end(), tried.trial.warnings.begin(),
                          tried.trial.warnings.end());
@@ -113,7 +120,9 @@ Examination examine(const Tried& tried, const Environment& environment) {
     return result;
   }
   try {
-    add_devices(load_plugin(candidate.library), tried.trial, result);
+    const Backend& backend = load_plugin(candidate.library);
+    if (backend.devices.empty()) result.offers = offers_of(candidate);
+    add_devices(backend, tried.trial, result);
   } catch (const Error& error) {
     result.stopped_at = "load";
     result.reason = error.what();
@@ -136,6 +145,7 @@ nlohmann::ordered_json describe(const Examination& examined) {
           {"found_in", candidate.found_in},
           {"usable", examined.usable()},
           {"no_device", examined.no_device},
+          {"offers", examined.offers},
           {"stopped_at", examined.stopped_at},
           {"reason", examined.reason},
           {"warnings", examined.warnings},
@@ -156,7 +166,10 @@ void print_for_person(const Examination& examined) {
                  device.level.empty() ? "" : ", level " + device.level);
     else
       fmt::print("  {} {}: {}\n", paint("not used:", Color::bad), device.name, device.problem);
-  if (!examined.devices.empty()) return;
+  if (!examined.offers.empty())
+    fmt::print("  {} has no devices, and offers {}\n", paint("used:", Color::good),
+               examined.offers);
+  if (!examined.devices.empty() || !examined.offers.empty()) return;
   fmt::print("  {} {} (step: {})\n",
              paint("not used:", examined.no_device ? Color::faint : Color::bad), examined.reason,
              examined.stopped_at);
@@ -189,13 +202,17 @@ int doctor(const Options& options) {
   for (const Tried& tried : try_candidates(environment, options))
     all.push_back(examine(tried, environment));
   std::size_t num_usable = 0;
-  for (const Examination& examined : all) num_usable += examined.usable();
+  bool has_device = false;
+  for (const Examination& examined : all) {
+    num_usable += examined.usable();
+    has_device |= examined.has_device();
+  }
   const std::vector<std::string> advice = advise(environment, all);
 
   if (options.json) {
     auto list = nlohmann::ordered_json::array();
     for (const Examination& examined : all) list.push_back(describe(examined));
-    print_json({{"usable", num_usable != 0}, {"advice", advice}, {"plugins", std::move(list)}});
+    print_json({{"usable", has_device}, {"advice", advice}, {"plugins", std::move(list)}});
   } else {
     for (const Examination& examined : all) print_for_person(examined);
     fmt::print("{}{} of {} usable.\n", all.empty() ? "" : "\n", num_usable,
@@ -203,7 +220,7 @@ int doctor(const Options& options) {
     for (const std::string& sentence : advice)
       fmt::print("{} {}\n", paint("note:", Color::warning), sentence);
   }
-  return num_usable != 0 ? 0 : 1;
+  return has_device ? 0 : 1;
 }
 
 }  // namespace bp::tools

@@ -38,6 +38,7 @@ void print_for_program(const std::vector<Place>& searched, const std::vector<Can
       row["maker"] = candidate.manifest->vendor;
       row["description"] = candidate.manifest->description;
       row["abi"] = {candidate.manifest->abi_min, candidate.manifest->abi_max};
+      row["offers"] = candidate.manifest->offers;
       row["architecture"] = candidate.manifest->architecture;
     }
     row["problem"] = candidate.problem;

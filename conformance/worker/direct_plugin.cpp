@@ -126,6 +126,10 @@ void DirectPlugin::start() {
 
 // "acme", "acme:1", "vendor:acme:1".
 void DirectPlugin::open(const std::string& wanted) {
+  if (!plugin->devices)
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("{} has no devices, only extensions; the suite examines devices",
+                            plugin->name));
   require(plugin->devices(plugin->self, &num_devices, nullptr), "devices");
   const std::size_t colon = wanted.rfind(':');
   const bool numbered = colon != std::string::npos &&

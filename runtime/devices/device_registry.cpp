@@ -130,6 +130,7 @@ std::unique_ptr<BackendState> make_backend(const bp_plugin& plugin, const bp_hos
   backend->path = std::move(path);
   backend->plugin = &plugin;
   backend->host = &host;
+  if (!has_devices(plugin)) return backend;
   backend->memory_table = complete_table(*plugin.memory);
   backend->queue_table = complete_table(*plugin.queue);
   const std::vector<bp_device_info> infos = ask_for_devices(plugin);
@@ -281,7 +282,8 @@ const DeviceRecord* find_device(std::string_view name) {
   Registry& all = registry();
   if (name == "meta" || name == "meta:0") return &all.meta;
   const std::lock_guard lock(all.mutex);
-  if (const BackendState* whole = find_locked(all, name)) return whole->devices.front();
+  if (const BackendState* whole = find_locked(all, name))
+    return whole->devices.empty() ? nullptr : whole->devices.front();
   const std::size_t colon = name.rfind(':');
   if (colon == std::string_view::npos || !all_digits(name.substr(colon + 1))) return nullptr;
   const BackendState* backend = find_locked(all, name.substr(0, colon));

@@ -108,12 +108,17 @@ bp_interop complete_table(const bp_interop& table) {
   return complete(table);
 }
 
+bool has_devices(const bp_plugin& plugin) {
+  return plugin.devices || plugin.open || plugin.close || plugin.memory || plugin.queue;
+}
+
 void check_plugin(const bp_plugin& plugin) {
   if (!plugin.name) throw_fault("without a name", "bp_plugin.name is NULL");
   const std::string_view name(plugin.name, strnlen(plugin.name, max_name + 1));
   if (name.size() > max_name || !is_name(name))
     throw_fault(name.substr(0, max_name),
                 "bp_plugin.name must have 1 to 64 letters, digits, '_', '-' or '.'");
+  if (!has_devices(plugin)) return;
   if (!plugin.devices || !plugin.open || !plugin.close)
     throw_fault(name, "bp_plugin needs devices, open and close");
   if (!plugin.memory || !plugin.queue) throw_fault(name, "bp_plugin needs memory and queue");

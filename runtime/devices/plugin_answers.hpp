@@ -16,6 +16,9 @@ inline constexpr std::uint32_t max_devices_of_plugin = 64;
 // more; this is what an application that registers a plugin itself gets.
 void check_plugin(const bp_plugin& plugin);
 
+// False for a plugin that offers extensions alone.
+bool has_devices(const bp_plugin& plugin);
+
 // Asks for the devices. Throws unsupported when there is none, internal for an absurd answer, and
 // what the plugin said when it fails.
 std::vector<bp_device_info> ask_for_devices(const bp_plugin& plugin);

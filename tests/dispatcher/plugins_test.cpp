@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "dispatcher/calls.hpp"
+#include "plugins/adder/adder.hpp"
 #include "tools/run_program.hpp"
 
 namespace {
@@ -53,6 +54,28 @@ TEST_F(Plugins, a_missing_file_is_a_sentence) {
   EXPECT_EQ(
       error_of([] { bp::load_plugin("/nowhere/libacme.so"); }),
       "/nowhere/libacme.so: there is no such file; give the path of a plugin's shared library");
+}
+
+// ---- Without devices ----
+
+TEST_F(Plugins, one_without_devices_is_loaded_for_what_it_offers) {
+  setenv("BACKPLANE_PLUGIN_PATH", BP_TEST_PLUGIN_DIR "/adder.json", 1);
+  EXPECT_TRUE(bp::backends_offering("acme.third").empty());
+  EXPECT_EQ(bp::find_backend("adder"), nullptr) << "its manifest does not name that";
+  const std::vector<bp::Backend*> found = bp::backends_offering(ACME_ADDER);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]->name, "adder");
+  EXPECT_TRUE(found[0]->devices.empty());
+  const bp_header* table = bp::extension_of(*found[0], ACME_ADDER);
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(reinterpret_cast<const acme_adder*>(table)->add(2, 3), 5);
+  EXPECT_TRUE(bp::backends_offering(ACME_ADDER, 2).empty()) << "it has version 1";
+  EXPECT_EQ(bp::extension_of(*found[0], "acme.second"), nullptr) << "promised alone";
+  EXPECT_NE(error_of([] { bp::device("adder"); }).find("there is no device 'adder'"),
+            std::string::npos);
+  bp::unload_plugin(*found[0]);
+  EXPECT_EQ(bp::find_backend("adder"), nullptr);
+  unsetenv("BACKPLANE_PLUGIN_PATH");
 }
 
 // ---- Going ----

@@ -33,6 +33,19 @@ TEST(Manifest, is_read_as_it_was_written) {
   EXPECT_EQ(result.manifest.abi_min, 1u);
   EXPECT_EQ(result.manifest.abi_max, 1u);
   EXPECT_EQ(result.manifest.sha256, std::string(64, 'a'));
+  EXPECT_TRUE(result.manifest.offers.empty());
+}
+
+TEST(Manifest, names_the_extensions_that_are_offered) {
+  const auto offers = [](const std::string& text) {
+    return parse_manifest(manifest_text("l.so", ", \"offers\": \"" + text + "\""), file)
+        .manifest.offers;
+  };
+  EXPECT_TRUE(offers("").empty());
+  EXPECT_THAT(offers("bp.collective"), testing::ElementsAre("bp.collective"));
+  EXPECT_THAT(offers(" bp.collective  acme.x "), testing::ElementsAre("bp.collective", "acme.x"));
+  EXPECT_THAT(problem_of(manifest_text("l.so", R"(, "offers": ["bp.collective"])")),
+              testing::HasSubstr("\"offers\" must be a string, not a list"));
 }
 
 TEST(Manifest, takes_an_absolute_library) {

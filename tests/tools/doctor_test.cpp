@@ -60,6 +60,15 @@ TEST(Doctor, names_the_step_that_stopped_a_plugin) {
   EXPECT_EQ(step_of(manifest), "checksum");
 }
 
+TEST(Doctor, says_what_a_plugin_without_devices_is_for) {
+  const auto examined = run_backplane({"doctor", "--plugin", BP_TEST_PLUGIN_DIR "/adder.json"});
+  EXPECT_THAT(examined.out, HasSubstr("has no devices, and offers acme.adder, acme.second"));
+  const json found = examine(BP_TEST_PLUGIN_DIR "/adder.json");
+  EXPECT_TRUE(found["usable"]);
+  EXPECT_EQ(found["stopped_at"], "");
+  EXPECT_TRUE(found["devices"].empty());
+}
+
 TEST(Doctor, does_not_blame_a_plugin_without_a_driver) {
   const json found = examine(BP_TEST_PLUGIN_DIR "/broken/libno_driver.so");
   EXPECT_FALSE(found["usable"]);

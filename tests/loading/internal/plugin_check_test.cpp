@@ -84,6 +84,24 @@ TEST_F(PluginCheck, names_each_missing_function) {
   expect_named(queue_.synchronize, "bp_plugin.queue->synchronize");
 }
 
+TEST_F(PluginCheck, takes_a_plugin_without_devices_that_offers_something) {
+  plugin_.devices = nullptr;
+  plugin_.open = nullptr;
+  plugin_.close = nullptr;
+  plugin_.memory = nullptr;
+  EXPECT_THAT(fault(), HasSubstr("bp_plugin.memory is NULL")) << "some of a device";
+  plugin_.queue = nullptr;
+  EXPECT_FALSE(has_devices(plugin_));
+  EXPECT_THAT(fault(), HasSubstr("and so is bp_plugin.extension"));
+  plugin_.extension = [](void*, const char*, uint32_t) -> const bp_header* { return nullptr; };
+  EXPECT_EQ(fault(), "");
+  const bp_kernel* kernels[] = {nullptr};
+  plugin_.kernels = kernels;
+  plugin_.num_kernels = 1;
+  EXPECT_EQ(find_fault_in_tables(plugin_),
+            "acme: bp_plugin.num_kernels is 1, but it has no devices that could run them");
+}
+
 TEST_F(PluginCheck, checks_names) {
   plugin_.name = nullptr;
   EXPECT_THAT(fault(), HasSubstr("bp_plugin.name is NULL"));

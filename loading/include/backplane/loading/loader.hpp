@@ -21,6 +21,15 @@ BP_API void unload_plugin(Backend& backend);
 // bad_argument with the names that exist and why others could not be loaded.
 BP_API Device device(std::string_view name);
 
+// The plugins that offer an extension ("bp.collective", "acme.x"), of this version or a later one: those in use, after
+// loading those whose manifests say so in "offers" and those that have no manifest. In the order of loading.
+BP_API std::vector<Backend*> backends_offering(const std::string& extension,
+                                               std::uint32_t min_version = 1);
+
+// The extension's table, which lives until the backend is unloaded; null where it is not offered.
+BP_API const bp_header* extension_of(const Backend& backend, const std::string& extension,
+                                     std::uint32_t min_version = 1);
+
 // Loads everything that can be found; problems go to the log and to doctor.
 BP_API void load_all_plugins();
 

@@ -1,6 +1,6 @@
 // The small JSON file by which a plugin is found, and read without opening its library:
 //   {"name": "acme", "vendor": "Acme Inc.", "description": "...", "library": "libacme.so",
-//    "abi_min": 1, "abi_max": 1, "architecture": "x86_64", "sha256": "..."}
+//    "abi_min": 1, "abi_max": 1, "architecture": "x86_64", "sha256": "...", "offers": "bp.collective acme.x"}
 // Required are name, library, abi_min, abi_max and architecture. Unknown keys are ignored.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <backplane/tensor/api.hpp>
 
@@ -26,6 +27,9 @@ struct Manifest {
   uint32_t abi_max = 0;
   std::string architecture;
   std::string sha256;  // lower case; empty: not given
+  // Extensions for applications and for other parts of Backplane, as bp_plugin.extension knows them: a plugin without
+  // devices is loaded for one of these.
+  std::vector<std::string> offers;
 };
 
 struct ManifestResult {

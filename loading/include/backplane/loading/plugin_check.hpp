@@ -28,4 +28,7 @@ BP_API std::string find_fault(const bp_plugin* plugin, uint32_t level, std::stri
 // The same for kernels and operators, which are read after init.
 BP_API std::string find_fault_in_tables(const bp_plugin& plugin);
 
+// False for a plugin that offers extensions alone: devices, open, close, memory and queue are all NULL.
+BP_API bool has_devices(const bp_plugin& plugin);
+
 }  // namespace bp::loading

@@ -54,6 +54,10 @@ struct Backend {
   Status synchronize(Stream) { return ok; }
 };
 
+// What a plugin derives from that has no device, and is there for its extension(): collectives, a compiler. It may have
+// probe, init and shutdown as well.
+struct WithoutDevices {};
+
 namespace detail {
 
 #define BP_DETECT(member)                                                      \
@@ -295,6 +299,8 @@ template <class B> struct PluginOf {
     return B::extension(name, min_version);
   }
 
+  static constexpr bool has_devices = !std::is_base_of_v<WithoutDevices, B>;
+
   static constexpr bp_plugin make() {
     bp_plugin made{};
     made.h = {sizeof made, BP_TYPE_PLUGIN, nullptr};
@@ -306,11 +312,16 @@ template <class B> struct PluginOf {
     if constexpr (has_extension<B>) made.extension = extension;
     made.init = init;
     made.shutdown = shutdown;
-    made.devices = devices;
-    made.open = open;
-    made.close = close;
-    made.memory = &memory;
-    made.queue = &queue;
+    static_assert(has_devices || has_extension<B>,
+                  "a plugin without devices needs static const bp_header* extension(const char* "
+                  "name, uint32_t min_version): it is there for what that offers");
+    if constexpr (has_devices) {
+      made.devices = devices;
+      made.open = open;
+      made.close = close;
+      made.memory = &memory;
+      made.queue = &queue;
+    }
     return made;
   }
 
