@@ -7,6 +7,7 @@
 #include <backplane/dispatcher/rung_policy.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/call_number.hpp>
+#include <backplane/runtime/quiet.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/number_range.hpp>
 
@@ -120,6 +121,7 @@ inline void note_uses(const bp_value* args, std::uint32_t num_args, const Tensor
   call.plan = nullptr;
   call.workspace = {};
   if (!common.record->synchronous) {
+    note_run(*common.record, *common.entry->ran_on);
     call.number = next_call_number(stream, op.id);
     stream.last_operator.store(op.name(), std::memory_order_relaxed);
     note_uses(args, num_args, out, stream);

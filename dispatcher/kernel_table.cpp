@@ -76,6 +76,7 @@ void fill_entries(Operator& op, std::uint32_t backend, OwnedTable& table) {
         KernelEntry& entry = table.entries[d];
         entry.run = candidate->declared.run;
         entry.self = candidate->declared.self;
+        entry.ran_on = &candidate->ran_on;
         entry.counter = counter_slot(op, backend) + static_cast<std::uint32_t>(candidate->rung);
         entry.generated = candidate->rung == Rung::generated;
         entry.in_place_safe = (candidate->declared.flags & BP_KERNEL_IN_PLACE_SAFE) != 0;

@@ -5,6 +5,7 @@
 #include <backplane/extensions/peer.h>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generated/abi_sizes.hpp>
+#include <backplane/runtime/quiet.hpp>
 
 #include "number_bytes.hpp"
 
@@ -50,6 +51,7 @@ bool submit::takes(const Candidate& candidate) {
 }
 
 bp_code submit::kernel(const Candidate& candidate, Frame& frame, Launch& launch, bp_call& call) {
+  if (!frame.record.synchronous) note_run(frame.record, candidate.ran_on);
   const bool faults = reports_faults(candidate);
   if (Recorder* recorded = recorder()) [[unlikely]]
     return recorded->kernel(candidate, frame, launch, call, faults);

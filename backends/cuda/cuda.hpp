@@ -33,7 +33,14 @@ namespace cuda_backend {
   X(cuMemGetInfo)                      \
   X(cuMemAlloc)                        \
   X(cuMemFree)                         \
-  X(cuMemGetAddressRange)              \
+  X(cuMemGetAllocationGranularity)     \
+  X(cuMemAddressReserve)               \
+  X(cuMemAddressFree)                  \
+  X(cuMemCreate)                       \
+  X(cuMemRelease)                      \
+  X(cuMemMap)                          \
+  X(cuMemUnmap)                        \
+  X(cuMemSetAccess)                    \
   X(cuMemHostAlloc)                    \
   X(cuMemFreeHost)                     \
   X(cuPointerGetAttribute)             \

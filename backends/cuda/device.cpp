@@ -47,6 +47,8 @@ bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   info.dl_device_type = dlpack_cuda;
   info.dl_device_id = found.ordinal;
   info.flags = BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_CAN_SUBALLOCATE;
+  // Not the whole promise: the driver loads and unloads modules when the card is idle.
+  if (maps_memory(found.id)) info.flags |= BP_DEVICE_NO_MEMORY_WAITS;
   info.total_memory = found.memory;
   info.max_allocation = found.memory;
   // As cudaMalloc's own: libraries choose slower algorithms for less.

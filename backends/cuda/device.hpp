@@ -36,6 +36,7 @@ class Device : public bp::StreamBackend<Device, Queue, Event> {
 
   // For the extensions and the kernels.
   Queue& default_queue() { return *default_queue_; }
+  Memory& memory() { return memory_; }
   const Compiler& compiler() const { return compiler_; }
   CUcontext context() const { return context_; }
   const FoundDevice& found() const { return found_; }

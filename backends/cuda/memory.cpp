@@ -5,6 +5,7 @@
 #include <backplane/plugin/fills.hpp>
 
 #include "device.hpp"
+#include "discovery.hpp"
 #include "staging.hpp"
 
 namespace cuda_backend {
@@ -59,43 +60,110 @@ CUresult fill_with(CUdeviceptr at, uint64_t bytes, const unsigned char* pattern,
 
 }  // namespace
 
+bool maps_memory(CUdevice id) {
+  return attribute_of(id, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) != 0;
+}
+
+Memory::Memory(Device& device) : device_(device) {
+  const CUdevice id = device.found().id;
+  if (!maps_memory(id)) return;
+  kind_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  kind_.location = {CU_MEM_LOCATION_TYPE_DEVICE, id};
+  kind_.allocFlags.gpuDirectRDMACapable =
+      attribute_of(id, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED) != 0;
+  size_t granularity = 0;
+  if (driver.cuMemGetAllocationGranularity(&granularity, &kind_,
+                                           CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS)
+    granularity_ = granularity;
+  readers_.push_back({kind_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+}
+
 bp::Result<bp::Handle> Memory::allocate(uint64_t bytes, uint64_t alignment) {
   const Current current(device_.context());
   const OutsideCapture outside;
   constexpr uint64_t drivers_alignment = 256;
-  const uint64_t slack = alignment > drivers_alignment ? alignment - drivers_alignment : 0;
-  if (bytes > UINT64_MAX - slack) return explain_exhaustion(bytes);
-  bytes += slack;
-  CUdeviceptr made = 0;
-  const CUresult error = driver.cuMemAlloc(&made, bytes);
+  const uint64_t granularity = std::max(granularity_, uint64_t{1});
+  const uint64_t slack =
+      granularity_ == 0 && alignment > drivers_alignment ? alignment - drivers_alignment : 0;
+  const std::lock_guard lock(mutex_);
+  if (bytes > UINT64_MAX - slack - granularity) return explain_exhaustion(bytes);
+  Block block{0, (bytes + slack + granularity - 1) / granularity * granularity, 0};
+  const CUresult error = make(block.bytes, alignment, block);
   if (error == CUDA_ERROR_OUT_OF_MEMORY) return explain_exhaustion(bytes);
   if (error != CUDA_SUCCESS) return failed("allocating", error);
-  held_.fetch_add(bytes, std::memory_order_relaxed);
-  // `release` finds the begin again.
   const uint64_t below = std::max<uint64_t>(alignment, 1) - 1;
-  return static_cast<bp::Handle>((made + slack) & ~below);
+  const auto handle = static_cast<bp::Handle>((block.base + slack) & ~below);
+  blocks_[handle] = block;
+  held_ += block.bytes;
+  return handle;
+}
+
+CUresult Memory::make(uint64_t bytes, uint64_t alignment, Block& block) const {
+  if (granularity_ == 0) return driver.cuMemAlloc(&block.base, bytes);
+  CUresult error = driver.cuMemCreate(&block.memory, bytes, &kind_, 0);
+  if (error != CUDA_SUCCESS) return error;
+  error = driver.cuMemAddressReserve(&block.base, bytes, std::max(alignment, granularity_), 0, 0);
+  if (error != CUDA_SUCCESS) {
+    driver.cuMemRelease(block.memory);
+    return error;
+  }
+  error = map(block);
+  if (error == CUDA_SUCCESS) return error;
+  driver.cuMemAddressFree(block.base, block.bytes);
+  driver.cuMemRelease(block.memory);
+  return error;
+}
+
+CUresult Memory::map(const Block& block) const {
+  CUresult error = driver.cuMemMap(block.base, block.bytes, 0, block.memory, 0);
+  if (error != CUDA_SUCCESS) return error;
+  error = driver.cuMemSetAccess(block.base, block.bytes, readers_.data(), readers_.size());
+  if (error != CUDA_SUCCESS) driver.cuMemUnmap(block.base, block.bytes);
+  return error;
+}
+
+CUresult Memory::give_back(const Block& block) const {
+  if (granularity_ == 0) return driver.cuMemFree(block.base);
+  const CUresult unmapped = driver.cuMemUnmap(block.base, block.bytes);
+  const CUresult freed = driver.cuMemAddressFree(block.base, block.bytes);
+  const CUresult released = driver.cuMemRelease(block.memory);
+  return unmapped != CUDA_SUCCESS ? unmapped : freed != CUDA_SUCCESS ? freed : released;
+}
+
+CUresult Memory::open_to(CUdevice other) {
+  const std::lock_guard lock(mutex_);
+  if (granularity_ == 0) return CUDA_SUCCESS;
+  const CUmemAccessDesc reader{{CU_MEM_LOCATION_TYPE_DEVICE, other},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  for (const CUmemAccessDesc& known : readers_)
+    if (known.location.id == other) return CUDA_SUCCESS;
+  for (const auto& [handle, block] : blocks_) {
+    const CUresult error = driver.cuMemSetAccess(block.base, block.bytes, &reader, 1);
+    if (error != CUDA_SUCCESS) return error;
+  }
+  readers_.push_back(reader);
+  return CUDA_SUCCESS;
 }
 
 // The core says what it holds itself; that other processes hold the rest is known here alone.
-bp::Status Memory::explain_exhaustion(uint64_t bytes) const {
+bp::Status Memory::explain_exhaustion(uint64_t bytes) {
   size_t free = 0, total = 0;
   driver.cuMemGetInfo(&free, &total);
-  const uint64_t held = held_.load(std::memory_order_relaxed);
-  const uint64_t others = total - std::min<uint64_t>(total, free + held);
+  const uint64_t others = total - std::min<uint64_t>(total, free + held_);
   return bp::out_of_memory(
       "%llu bytes asked for; of the card's %llu bytes %llu are free, %llu are allocated here, and "
       "%llu are held by other processes, libraries and the driver",
-      number(bytes), number(total), number(free), number(held), number(others));
+      number(bytes), number(total), number(free), number(held_), number(others));
 }
 
 void Memory::release(bp::Handle handle) {
   const Current current(device_.context());
   const OutsideCapture outside;
-  CUdeviceptr base = 0;
-  size_t bytes = 0;
-  if (driver.cuMemGetAddressRange(&base, &bytes, handle) != CUDA_SUCCESS) base = handle, bytes = 0;
-  if (driver.cuMemFree(base) == CUDA_SUCCESS)
-    held_.fetch_sub(std::min<uint64_t>(bytes, held_.load()), std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(handle);
+  if (found == blocks_.end()) return;
+  if (give_back(found->second) == CUDA_SUCCESS) held_ -= found->second.bytes;
+  blocks_.erase(found);
 }
 
 bp::Status Memory::copy(const bp::Region& to, const bp::Region& from, bp::Direction direction,

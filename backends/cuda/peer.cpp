@@ -14,7 +14,8 @@ void open_path(Device& from, Device& to) {
   driver.cuDeviceCanAccessPeer(&possible, from.found().id, to.found().id);
   if (possible == 0) return;
   const Current current(from.context());
-  const CUresult error = driver.cuCtxEnablePeerAccess(to.context(), 0);
+  CUresult error = to.memory().open_to(from.found().id);
+  if (error == CUDA_SUCCESS) error = driver.cuCtxEnablePeerAccess(to.context(), 0);
   if (error == CUDA_SUCCESS || error == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return;
   bp::log(bp::LogLevel::info, "cuda: cards %d and %d copy through the host: %s",
           from.found().ordinal, to.found().ordinal, name_of(error).c_str());

@@ -20,7 +20,7 @@ uint64_t own_limit() {
 
 bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   std::snprintf(info.name, sizeof info.name, "software device %u", index);
-  info.flags = BP_DEVICE_CAN_SUBALLOCATE;
+  info.flags = BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_NO_HIDDEN_WAITS;
   info.total_memory = own_limit();
   info.offset_alignment = 64;
   return bp::ok;

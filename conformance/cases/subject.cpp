@@ -23,6 +23,7 @@ template <class Visit> void each_field(auto& subject, Visit visit) {
   visit("events", subject.has_events);
   visit("fill", subject.has_fill);
   visit("compiles", subject.compiles);
+  visit("can_hold", subject.can_hold);
 }
 template <class Visit> void each_numeric(auto& numerics, Visit visit) {
   visit("flushes_denormals", numerics.flushes_denormals);
@@ -93,7 +94,10 @@ nlohmann::json to_json(const Subject& subject) {
 
 Subject read_subject(const nlohmann::json& json) {
   Subject subject;
-  each_field(subject, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+  each_field(subject, [&](const char* key, auto& value) {
+    // Journals of older suites do not have it.
+    if (key != std::string_view("can_hold") || json.contains(key)) json.at(key).get_to(value);
+  });
   each_numeric(subject.numerics, [&, &from = json.at("numerics")](const char* key, bool& value) {
     // Journals of older suites do not have it.
     if (key != std::string_view("flushes_bf16_products") || from.contains(key))

@@ -38,6 +38,7 @@ struct Subject {
   std::uint32_t device_flags = 0;  // BP_DEVICE_*
   std::uint64_t total_memory = 0, offset_alignment = 64;
   bool has_streams = false, has_events = false, has_fill = false, compiles = false;
+  bool can_hold = false;  // a stream, by a function of the host's
   std::vector<DeclaredKernel> kernels;
   Numerics numerics;
 

@@ -47,6 +47,7 @@ const std::vector<Probe>& load_probes();
 const std::vector<Probe>& memory_probes();
 const std::vector<Probe>& stream_probes();
 const std::vector<Probe>& async_probes();
+const std::vector<Probe>& wait_probes();
 const std::vector<Probe>& negative_probes();
 const std::vector<Probe>& counter_probes();
 const std::vector<Probe>& stress_probes();

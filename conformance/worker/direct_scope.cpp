@@ -215,6 +215,8 @@ Json DirectScope::queue_step(const std::string& what, const Json& step) {
     if (found == events_.end()) throw_error(ErrorClass::bad_argument, "script: no such event");
     return found->second;
   };
+  if (what == "hold") return answer(held_.hold(plugin_, number, stream, step.at("ms").get<int>()));
+  if (what == "let_go") return {{"code", BP_OK}, {"over", held_.let_go(number)}};
   if (what == "synchronize") {
     const bp_code code = queue.synchronize(plugin_.device, stream);
     busy_.erase(number);
@@ -350,6 +352,7 @@ void DirectScope::check_targets() {
 
 void DirectScope::finish() {
   if (std::exchange(finished_, true)) return;
+  held_.let_all_go();
   settle();
   if (!watch.lost()) look_at_all();
   // Work may come late that was said to be done: it shall find its memory, and be seen.

@@ -3,6 +3,7 @@
 
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/extensions/compiler.h>
+#include <backplane/extensions/host_calls.h>
 #include <backplane/extensions/numerics.h>
 #include <backplane/loading/loader.hpp>
 #include <backplane/loading/sha256.hpp>
@@ -46,6 +47,7 @@ Subject subject_of(const DirectPlugin& plugin) {
   subject.has_events = plugin.queue.create_event != nullptr;
   subject.has_fill = plugin.memory.fill != nullptr;
   subject.compiles = plugin.extension(BP_COMPILER, 1) != nullptr;
+  subject.can_hold = plugin.extension(BP_HOST_CALLS, 1) != nullptr;
   subject.numerics = numerics_of(plugin);
   // In the plugin's order: a script's "kernel" is a place in it.
   subject.kernels.resize(plugin.kernels.size());

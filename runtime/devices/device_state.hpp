@@ -83,6 +83,8 @@ bool is_reached_quietly(DeviceState& state, bp_event* event, StreamState& stream
 
 // Makes the default stream of a device that is being opened; throws what the plugin says.
 void make_default_stream(DeviceState& state);
+// All that were ever made; they live as long as the device is open.
+std::vector<StreamState*> all_streams(DeviceState& state);
 // Waits for every stream of the device, without throwing.
 void wait_for_streams_quietly(DeviceState& state) noexcept;
 

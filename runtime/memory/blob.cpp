@@ -6,6 +6,7 @@
 
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/capturing.hpp>
+#include <backplane/runtime/quiet.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -30,8 +31,10 @@ StreamImpl& own_stream(const Blob& blob) {
 }
 
 void forget(Blob& blob) {
-  const DeviceState& device = state_of(*own_stream(blob).record);
-  if (blob.forget && !device.is_left_behind()) blob.forget(device.handle, blob.handle);
+  DeviceState& device = state_of(*own_stream(blob).record);
+  if (!blob.forget || device.is_left_behind()) return;
+  wait_until_quiet(device, MayWait::memory);
+  blob.forget(device.handle, blob.handle);
 }
 
 void delete_blob(void* pointer) {
@@ -86,6 +89,7 @@ void adopt(const char* op, Blob& blob, DeviceRecord& record, const NativeHandle&
                              : listed_kind(op, record, "memory",
                                            can_adopt ? interop.memory_kinds : nullptr, memory.kind),
                          memory.value};
+  wait_until_quiet(record, MayWait::memory);
   clear_plugin_error();
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): without it there is no kind, and listed_kind has thrown
   const bp_code code =

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include <backplane/runtime/quiet.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace bp {
@@ -235,6 +236,7 @@ bp_handle CachingAllocator::ask_backend(Request& request, std::uint64_t bytes,
   }
   source = custom.allocate ? MemorySource{custom.context, custom.release}
                            : MemorySource{&device_, release_to_plugin};
+  if (!custom.allocate) wait_until_quiet(device_, MayWait::memory);
   if (!turn_.take())
     throw_error(ErrorClass::internal,
                 fmt::format("allocate: the plugin asked for memory of {} while allocating it",
@@ -289,6 +291,7 @@ void CachingAllocator::give_back_segments(const std::vector<std::unique_ptr<Segm
       if (segment->stream != std::exchange(waited, segment->stream))
         wait_quietly(state_of(*waited));
   }
+  wait_until_quiet(device_, MayWait::memory);
   const bool my_turn = turn_.take();  // else the plugin itself has asked, from within a call
   std::uint64_t bytes = 0;
   for (const auto& segment : segments) {

@@ -167,14 +167,14 @@ StreamImpl* retain(StreamImpl& stream) {
   return &stream;
 }
 
+}  // namespace
+
 std::vector<StreamState*> all_streams(DeviceState& state) {
   const std::lock_guard lock(state.mutex);
   std::vector<StreamState*> streams;
   for (const auto& stream : state.streams) streams.push_back(stream.get());
   return streams;
 }
-
-}  // namespace
 
 bool try_retain(StreamImpl& stream) noexcept {
   std::uint32_t refs = stream.refs.load(std::memory_order_relaxed);

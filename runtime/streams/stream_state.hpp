@@ -34,6 +34,8 @@ struct StreamState : StreamImpl {
   bp_native native{};
   void (*forget)(bp_device* device, bp_stream* stream) = nullptr;
 
+  std::atomic<std::uint32_t> num_foreign{
+      0};  // works that wait for another process (runtime/quiet.hpp)
   // The backend has lost it and gave no other: nothing of it runs, and it takes nothing more.
   std::atomic<bool> is_lost{false};
 

@@ -71,9 +71,9 @@ class Probes : public testing::TestWithParam<const char*> {};
 TEST_P(Probes, pass_on_a_device_that_is_right) {
   const char* only = std::getenv("BP_PROBE_FAMILY");
   ProbeRunner runner(GetParam());
-  for (const char* family :
-       {"load", "memory", "stream", "async", "negative", "counters", "stress", "together"}) {
-    if (only && std::string(only) != family) continue;
+  for (const ProbeFamily& each : probe_families()) {
+    const std::string family = each.name;
+    if (only && only != family) continue;
     for (const std::string& failure : runner.run(family, 0)) ADD_FAILURE() << failure;
   }
 }
@@ -87,9 +87,9 @@ TEST(ProbesByHand, pass_on_the_device_that_was_named) {
   if (!device) GTEST_SKIP() << "BP_PROBE_DEVICE is not set";
   const char *plugin = std::getenv("BP_PROBE_PLUGIN"), *only = std::getenv("BP_PROBE_FAMILY");
   ProbeRunner runner(device, plugin ? plugin : "");
-  for (const char* family :
-       {"load", "memory", "stream", "async", "negative", "counters", "stress", "together"}) {
-    if (only && std::string(only) != family) continue;
+  for (const ProbeFamily& each : probe_families()) {
+    const std::string family = each.name;
+    if (only && only != family) continue;
     for (const std::string& failure : runner.run(family, 1)) ADD_FAILURE() << failure;
   }
 }

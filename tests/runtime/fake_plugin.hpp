@@ -55,7 +55,7 @@ struct FakePlugin {
   std::atomic<bp_code> allocation_code{BP_OUT_OF_MEMORY};
   std::atomic<bp_code> open_code{BP_OK}, copy_code{BP_OK}, synchronize_code{BP_OK};
   std::atomic<bool> say_nothing{false}, null_handles{false}, null_device{false}, odd_handles{false};
-  std::function<void()> in_open, in_allocate;
+  std::function<void()> in_open, in_allocate, in_release;
   // What happened.
   std::atomic<int> num_waits_for_lost{0};
   std::atomic<bool> is_gone{false};  // the device said that it is lost
@@ -187,6 +187,7 @@ struct FakePlugin {
   }
   static void release(bp_device* device, bp_handle handle) {
     FakePlugin& me = of(device);
+    if (me.in_release) me.in_release();
     const std::lock_guard lock(me.mutex);
     const auto found = me.held.find(handle);
     ASSERT_TRUE(found != me.held.end()) << "released twice, or never allocated";

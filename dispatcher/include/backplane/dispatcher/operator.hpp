@@ -144,7 +144,8 @@ struct Operator {
 struct KernelEntry {
   bp_code (*run)(void* self, const bp_call* call) = nullptr;
   void* self = nullptr;
-  std::uint32_t counter = 0;  // slot of the rung that the kernel is of
+  std::uint64_t* ran_on = nullptr;  // the candidate's
+  std::uint32_t counter = 0;        // slot of the rung that the kernel is of
   bool in_place_safe = false;
   bool generated = false;  // which a policy may forbid
   Dtype result_dtype = Dtype::f32;

@@ -13,10 +13,11 @@ namespace bp {
 // A kernel that a backend offered, checked and copied from the plugin's declaration.
 struct Candidate {
   const bp_kernel* kernel = nullptr;
-  bp_kernel declared{};         // as far as the plugin's size reached; the rest is 0
-  std::vector<bp_arg> args;     // num_known of them for arguments, then outputs
-  std::uint32_t num_known = 0;  // arguments of the schema that it was written against
-  Rung rung = Rung::native;     // or generated: tried after all that the backend brings itself
+  bp_kernel declared{};              // as far as the plugin's size reached; the rest is 0
+  std::vector<bp_arg> args;          // num_known of them for arguments, then outputs
+  std::uint32_t num_known = 0;       // arguments of the schema that it was written against
+  Rung rung = Rung::native;          // or generated: tried after all that the backend brings itself
+  mutable std::uint64_t ran_on = 0;  // a bit for each device of the backend (runtime/quiet.hpp)
 };
 
 // Adds an operator: parses its schema, gives it a number. Throws bad_argument for a bad schema or a

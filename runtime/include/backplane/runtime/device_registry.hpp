@@ -28,6 +28,7 @@ struct Backend {
   const bp_plugin* plugin = nullptr;
   const bp_host* host = nullptr;
   std::vector<DeviceRecord*> devices;
+  std::atomic<std::uint32_t> num_foreign{0};  // works out that wait for another process (quiet.hpp)
   // Called once when nothing lives any more and the devices are about to be closed: what others keep on
   // them (compiled kernels) goes first. May be null.
   void (*closing)(Backend& backend) = nullptr;
@@ -75,7 +76,8 @@ inline DeviceRecord& device_record(Device device) {
 }
 
 // Registers a plugin's backend and its devices (not opened yet). Checks every answer of the plugin;
-// throws unsupported when it has no device, and what the plugin said when it fails. The caller has
+// throws unsupported when it says that it has no device here, and what the plugin said when it fails. One without
+// `devices` and all that belongs to them is a backend with extensions alone. The caller has
 // called `init` before, and calls `shutdown` after unregister_backend.
 // Threads: any.
 BP_API Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path);

@@ -553,6 +553,9 @@ struct bp_host {
  * long as another process takes, and everything else goes on. Without it the host gives the device nothing that may
  * wait (allocations, releases, new kernels) while such work is under way. */
 #define BP_DEVICE_NO_HIDDEN_WAITS 16u
+/* The half of it that most drivers can keep: allocate and release wait for no other work; kernels that are new to the device
+ * may. */
+#define BP_DEVICE_NO_MEMORY_WAITS 32u
 
 typedef struct bp_device_info {
   bp_header h;
