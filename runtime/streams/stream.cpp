@@ -66,8 +66,8 @@ Error stream_error(StreamState& stream, bp_stream* used, bp_code code, std::stri
   if (code != BP_STREAM_LOST) return error;
   const std::uint64_t passed = last_release(stream);
   // A device's only stream cannot be replaced: the backend is asked again, and says itself whether it works.
-  if (!replace_lost(stream, used) && (used || stream.is_adopted))
-    stream.is_lost.store(true, std::memory_order_relaxed);
+  const bool has_another = replace_lost(stream, used);
+  stream.is_lost.store(!has_another && (used || stream.is_adopted), std::memory_order_relaxed);
   stream.fault_armed.store(false, std::memory_order_relaxed);
   run_releases(stream, passed);  // nothing of it runs any more
   return error;
