@@ -43,14 +43,12 @@ HEAD = """\
 #include <backplane/plugin/values.hpp>
 
 // clang-format off
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 namespace op {
 """
 FOOT = """
 }  // namespace op
 }  // namespace BP_HIDDEN
-}  // namespace bp
 // clang-format on
 
 #endif  // BACKPLANE_GENERATED_OPS_HPP

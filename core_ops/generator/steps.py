@@ -98,6 +98,8 @@ TEXT = """\
 
 #ifdef __cplusplus
 #include <cmath>
+
+#include <backplane/plugin/namespace.hpp>
 #endif
 
 /* clang-format off */
@@ -119,7 +121,7 @@ static const bp_step_facts bp_steps[BP_NUM_X] = {
 };
 
 #ifdef __cplusplus
-namespace bp {
+namespace BP_SDK BP_HIDDEN {
 
 /* A function or a rounding of one operand, in T itself; NaN for other steps. */
 template <class T> T function_step(uint16_t code, T a) {
@@ -129,7 +131,7 @@ template <class T> T function_step(uint16_t code, T a) {
   }
 }
 
-} /* namespace bp */
+} /* namespace BP_HIDDEN */
 #endif
 /* clang-format on */
 

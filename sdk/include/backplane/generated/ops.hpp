@@ -6,8 +6,7 @@
 #include <backplane/plugin/values.hpp>
 
 // clang-format off
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 namespace op {
 
 struct native_attention {
@@ -844,7 +843,6 @@ struct norm {
 
 }  // namespace op
 }  // namespace BP_HIDDEN
-}  // namespace bp
 // clang-format on
 
 #endif  // BACKPLANE_GENERATED_OPS_HPP

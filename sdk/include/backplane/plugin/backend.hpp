@@ -6,8 +6,7 @@
 
 #include <backplane/plugin/kernels.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // Who makes the plugin; `name` is that of its devices: "acme:0".
 struct Identity {
@@ -335,7 +334,6 @@ template <class B> struct PluginOf {
 
 }  // namespace detail
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 // BP_PLUGIN(Acme), or BP_PLUGIN(Acme, pointwise, reductions) with the names that BP_KERNELS gave to at most
 // eight groups. Once in a library, outside namespaces.
@@ -367,15 +365,15 @@ template <class B> struct PluginOf {
 #define BP_EACH_6(m, a, ...) m(a) BP_EACH_5(m, __VA_ARGS__)
 #define BP_EACH_7(m, a, ...) m(a) BP_EACH_6(m, __VA_ARGS__)
 #define BP_EACH_8(m, a, ...) m(a) BP_EACH_7(m, __VA_ARGS__)
-#define BP_DECLARE(group) BP_HIDDEN void bp_kernels_##group(bp::Kernels&);
+#define BP_DECLARE(group) BP_HIDDEN void bp_kernels_##group(bp::plugin::Kernels&);
 #define BP_FILL(group) bp_kernels_##group(k);
-#define BP_PLUGIN_MAKE(B, fill)                                                     \
-  extern "C" BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi, \
-                                                const bp_plugin** out) {            \
-    return bp::detail::PluginOf<B>::get(host, abi, out, [](bp::Kernels& k) {        \
-      (void)k;                                                                      \
-      fill                                                                          \
-    });                                                                             \
+#define BP_PLUGIN_MAKE(B, fill)                                                              \
+  extern "C" BP_EXPORT bp_code BP_ENTRY(const bp_host* host, uint32_t* abi,                  \
+                                        const bp_plugin** out) {                             \
+    return bp::plugin::detail::PluginOf<B>::get(host, abi, out, [](bp::plugin::Kernels& k) { \
+      (void)k;                                                                               \
+      fill                                                                                   \
+    });                                                                                      \
   }
 
 #endif  // BACKPLANE_PLUGIN_BACKEND_HPP

@@ -7,8 +7,7 @@
 
 #include <backplane/plugin/values.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // Of out = a @ b, all of rank 2 or more, batches broadcast; neighbouring dimensions that can be walked as one are
 // joined.
@@ -68,6 +67,5 @@ class Batches {
 };
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_BATCHES_HPP

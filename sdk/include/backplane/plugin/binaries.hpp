@@ -10,8 +10,7 @@
 
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 namespace detail {
 
@@ -109,6 +108,5 @@ template <class T> Status fill_struct(T& out, const T& made, const char* what) {
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_BINARIES_HPP

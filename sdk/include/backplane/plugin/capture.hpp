@@ -8,8 +8,7 @@
 #include <backplane/extensions/capture.h>
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // BP_UNSUPPORTED where `records` says that the stream records and `what`, for the message, is nothing that a recording
 // can hold: waiting, host memory, events.
@@ -59,6 +58,5 @@ template <class Device, class Graph> constexpr bp_capture capture_of() {
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_CAPTURE_HPP

@@ -10,8 +10,7 @@
 #include <backplane/extensions/compiler.h>
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 namespace detail {
 
@@ -89,6 +88,5 @@ template <class Device, class Module, class Function> constexpr bp_compiler comp
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_COMPILER_HPP

@@ -8,8 +8,7 @@
 
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // `Device` is the backend's: what it knows of a device that it has not opened.
 template <class Device> struct FoundDevices {
@@ -38,6 +37,5 @@ template <auto look> const auto& found_once() {
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_DISCOVERY_HPP

@@ -8,8 +8,7 @@
 
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // BP_BAD_ARGUMENT for a pattern that bp_memory.fill does not have.
 inline Status check_pattern(uint32_t pattern_bytes) {
@@ -37,6 +36,5 @@ Status fill_by_copies(uint64_t bytes, const void* pattern, uint32_t pattern_byte
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_FILLS_HPP

@@ -9,8 +9,7 @@
 #include <backplane/extensions/interop.h>
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // Whether a kind is that one; a host may give none.
 inline bool is_kind(const char* kind, const char* expected) {
@@ -64,6 +63,5 @@ constexpr void let_adopt(bp_interop& table) {
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_INTEROP_HPP

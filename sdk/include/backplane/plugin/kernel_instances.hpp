@@ -15,8 +15,7 @@
 #include <backplane/extensions/compiler.h>
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // One object of a kernel. `Kernel` is the backend's, and ends the driver's object with itself.
 template <class Kernel> struct KernelInstance {
@@ -124,6 +123,5 @@ template <class Instance> class KernelInstances {
 };
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_KERNEL_INSTANCES_HPP

@@ -8,8 +8,7 @@
 
 #include <backplane/plugin/signature.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // What a custom operator's infer() fills in, for one output.
 class OutputSpec {
@@ -136,8 +135,9 @@ template <class Op, class F> struct KernelEntry {
   static Status invoke(void* self, const bp_call& call, std::index_sequence<P...>,
                        std::index_sequence<A...>) {
     using Wanted = Places<Op>;
-    if (!(true & ... &
-          number_fits<Parameter<F, A + 1>, typename Wanted::template type<A>>(call.args[A]))) {
+    if ((1 & ... &
+         int{number_fits<Parameter<F, A + 1>, typename Wanted::template type<A>>(call.args[A])}) ==
+        0) {
       return unsupported("%s: this kernel cannot take the given number exactly", Op::name);
     }
     auto* function = reinterpret_cast<F*>(static_cast<KernelRecord*>(self)->run);
@@ -398,12 +398,11 @@ class Kernels {
 };
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 // BP_KERNELS(pointwise) { k.add<bp::op::gelu>(gelu).dtypes(bp::floating); }
 // At file scope, outside namespaces; BP_PLUGIN lists the names.
-#define BP_KERNELS(group)                            \
-  BP_HIDDEN void bp_kernels_##group(bp::Kernels& k); \
-  void bp_kernels_##group(bp::Kernels& k)
+#define BP_KERNELS(group)                                    \
+  BP_HIDDEN void bp_kernels_##group(bp::plugin::Kernels& k); \
+  void bp_kernels_##group(bp::plugin::Kernels& k)
 
 #endif  // BACKPLANE_PLUGIN_KERNELS_HPP

@@ -8,8 +8,7 @@
 #include <backplane/extensions/compiler.h>
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // A kernel's own are the device's, or fewer items.
 struct LaunchLimits {
@@ -77,6 +76,5 @@ struct LaunchLimits {
 };
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_LAUNCH_LIMITS_HPP

@@ -6,8 +6,7 @@
 #include <backplane/extensions/peer.h>
 #include <backplane/plugin/values.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // `copy(const Region& to, Queue& target, const Region& from, Queue& source) -> Status` gives both streams their part
 // of the copy; what it throws becomes a code. Device: static of(bp_device*) -> Device&; queue_of(bp_stream*) ->
@@ -26,6 +25,5 @@ template <class Device, auto copy> constexpr bp_peer peer_of() {
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_PEER_HPP

@@ -8,8 +8,7 @@
 
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 namespace detail {
 inline std::atomic<uint32_t> forks{0};
@@ -32,6 +31,5 @@ inline Status check_process(uint32_t born) {
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_PROCESS_HPP

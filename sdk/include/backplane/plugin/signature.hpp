@@ -8,8 +8,7 @@
 
 #include <backplane/plugin/values.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // FNV-1a, 64 bits.
 constexpr uint64_t schema_hash(std::string_view schema) {
@@ -61,8 +60,9 @@ constexpr bool parameter_fits() {
 }
 
 template <class Op, class F, size_t... I> constexpr bool parameters_fit(std::index_sequence<I...>) {
-  return (true & ... &
-          parameter_fits<Op, I + 1, Parameter<F, I + 1>, typename Places<Op>::template type<I>>());
+  return (1 & ... &  // all of them, so that each wrong one is named
+          int{parameter_fits<Op, I + 1, Parameter<F, I + 1>,
+                             typename Places<Op>::template type<I>>()}) != 0;
 }
 
 // F: what was written; R: what it must return.
@@ -148,6 +148,5 @@ template <class Op> constexpr bool agrees_with_its_schema() {
 
 }  // namespace detail
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_SIGNATURE_HPP

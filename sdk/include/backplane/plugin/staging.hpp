@@ -11,8 +11,7 @@
 
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // Of one queue. `Piece` is the backend's: `char* address`, of at least piece_bytes that the driver has pinned, and
 // what says when the device is done with it. Threads: any; the functions wait for each other.
@@ -72,6 +71,5 @@ template <class Piece> class StagedCopies {
 };
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_STAGING_HPP

@@ -10,9 +10,8 @@
 
 #include <backplane/abi.h>
 #include <backplane/extensions/settings.h>
+#include <backplane/plugin/namespace.hpp>
 
-// Hidden even where a build forgot to say so: else two plugins would share these inline variables.
-#define BP_HIDDEN __attribute__((visibility("hidden")))
 #define BP_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
 #if defined(__cpp_exceptions)
@@ -23,8 +22,7 @@
 #  define BP_CATCH_ALL else
 #endif
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 namespace detail {
 inline const bp_host* the_host = nullptr;
@@ -193,6 +191,5 @@ inline void log(LogLevel level, const char* format, ...) {
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_STATUS_HPP

@@ -5,8 +5,7 @@
 
 #include <backplane/plugin/backend.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // A base of the class that is one device: class Device : public bp::StreamBackend<Device, Queue, Event>. What must do
 // more hides the function here. What a backend must have:
@@ -37,6 +36,5 @@ template <class Device, class Queue, class Event> class StreamBackend : public B
 };
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_STREAMS_HPP

@@ -9,8 +9,7 @@
 
 #include <backplane/plugin/status.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // ---- Element types and layouts -------------------------------------------------------------------
 
@@ -270,6 +269,5 @@ class Call : public Stream {
 };
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_VALUES_HPP
