@@ -55,6 +55,37 @@ function(backplane_add_plugin target)
   endif()
 endfunction()
 
+# backplane_add_linked_plugin(TARGET SOURCES FILE...
+#   [NAME acme]            the backend's name, an identifier; default: TARGET without "backplane_"
+#   [LINK library...])     the maker's libraries
+#
+# Makes libTARGET.a of the same sources, for programs that have the plugin linked in. They register it by its entry:
+#   extern "C" bp_code bp_get_plugin_v1_acme(const bp_host*, uint32_t*, const bp_plugin**);
+#   bp::register_plugin(bp_get_plugin_v1_acme, "acme");
+# Any number fit into one program, if each keeps its own names in a namespace of its own.
+function(backplane_add_linked_plugin target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES;LINK")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "backplane_add_linked_plugin(${target}): needs SOURCES and does not know \"${arg_UNPARSED_ARGUMENTS}\"")
+  endif()
+  if(NOT arg_NAME)
+    string(REGEX REPLACE "^backplane_" "" arg_NAME "${target}")
+  endif()
+  if(NOT arg_NAME MATCHES "^[A-Za-z0-9_]+$")
+    message(FATAL_ERROR "backplane_add_linked_plugin(${target}): NAME \"${arg_NAME}\" becomes part of a symbol's name, and may \
+have letters, digits and '_' only")
+  endif()
+  if(TARGET bp_warnings) # in Backplane's own tree
+    list(APPEND arg_LINK bp_warnings)
+  endif()
+  add_library(${target} STATIC ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE Backplane::sdk ${arg_LINK})
+  # The second is for entries that are written out, as in C.
+  target_compile_definitions(${target} PRIVATE BP_LINKED_AS=${arg_NAME} bp_get_plugin_v1=bp_get_plugin_v1_${arg_NAME})
+  set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
 # Writes the manifest from the caller's arg_... and leaves its path in `manifest`.
 macro(_backplane_write_manifest)
   if(NOT arg_NAME)

@@ -16,7 +16,7 @@ struct HostContext {
   std::atomic<Backend*> backend{nullptr};  // once registered
 };
 
-// Fills in the table; `context` does not move afterwards.
+// Fills in the table; `context` does not move afterwards. `plugin_path`: the file that holds the plugin.
 void fill_host_table(HostContext& context, std::string plugin_path);
 
 // What the plugin told set_error last on this thread.

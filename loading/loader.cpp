@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <dlfcn.h>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,7 +32,8 @@ namespace {
 struct LoadedPlugin {
   HostContext context;
   loading::PluginLibrary library;
-  std::string path;
+  std::string path;                   // its file; of a linked one, what messages call it
+  bp_get_plugin_fn linked = nullptr;  // its entry, if it is linked into the program
   Backend* backend = nullptr;
   std::map<std::string, CertifiedLevel> levels;  // of those devices that were asked about
 };
@@ -110,14 +112,8 @@ void register_backend_of(LoadedPlugin& plugin) {
   }
 }
 
-// Opens, starts and registers; on failure nothing of the plugin is left.
-std::unique_ptr<LoadedPlugin> open_plugin(const std::string& path) {
-  ensure_operators();
-  auto plugin = std::make_unique<LoadedPlugin>();
-  plugin->path = path;
-  fill_host_table(plugin->context, path);
-  const loading::Outcome opened = loading::PluginLibrary::open(
-      path, plugin->context.host, last_plugin_message, &plugin->library);
+// Starts and registers a plugin whose answer was `opened`; on failure nothing of it is left.
+Backend& start_plugin(std::unique_ptr<LoadedPlugin> plugin, const loading::Outcome& opened) {
   if (!opened.ok()) throw_error(class_of(opened.code), opened.message);
   const bp_plugin& api = *plugin->library.plugin();
   plugin->context.plugin_name = api.name;
@@ -132,7 +128,7 @@ std::unique_ptr<LoadedPlugin> open_plugin(const std::string& path) {
     shut_down(*plugin);
     throw;
   }
-  return plugin;
+  return *loader().plugins.emplace_back(std::move(plugin))->backend;
 }
 
 Backend& load_checked(const std::string& path) {
@@ -140,9 +136,24 @@ Backend& load_checked(const std::string& path) {
   std::lock_guard lock(l.mutex);
   for (const auto& plugin : l.plugins)
     if (plugin->path == path) return *plugin->backend;
-  l.plugins.push_back(open_plugin(path));
+  ensure_operators();
+  auto plugin = std::make_unique<LoadedPlugin>();
+  plugin->path = path;
+  fill_host_table(plugin->context, path);
+  const loading::Outcome opened = loading::PluginLibrary::open(
+      path, plugin->context.host, last_plugin_message, &plugin->library);
+  Backend& backend = start_plugin(std::move(plugin), opened);
   l.failures.erase(path);
-  return *l.plugins.back()->backend;
+  return backend;
+}
+
+// The program, or a library of it: what bp_host.plugin_path is to a plugin that is linked into it.
+std::string file_that_holds(bp_get_plugin_fn entry) {
+  Dl_info found{};
+  if (dladdr(reinterpret_cast<void*>(entry), &found) == 0 || !found.dli_fname) return {};
+  std::error_code error;  // the program's own name may be relative to where it was started
+  const std::filesystem::path file = std::filesystem::canonical(found.dli_fname, error);
+  return error ? found.dli_fname : file.string();
 }
 
 // The part of a device name that may be a plugin's: "acme" of "acme:0" and of "vendor:acme:0".
@@ -216,7 +227,9 @@ std::string known_devices() {
                           name, known_devices(), reasons));
 }
 
-CertifiedLevel look_for_level(const DeviceRecord& record) {
+// A certificate is of a plugin's file: one that is linked into a program has none.
+CertifiedLevel look_for_level(const DeviceRecord& record, const LoadedPlugin& plugin) {
+  if (plugin.linked) return {};
   const Backend& backend = *record.backend;
   loading::CertificateSearch found = loading::find_certificate(
       {backend.path, backend.plugin->name, backend.vendor, backend.version, record.info.name},
@@ -253,6 +266,29 @@ Backend& load_plugin(const std::string& path) {
   for (const std::string& warning : verdict.warnings) log_line(BP_LOG_INFO, warning);
   if (!verdict.usable && !verdict.no_device) throw_error(ErrorClass::bad_argument, verdict.reason);
   return load_checked(real.string());
+}
+
+Backend& register_plugin(bp_get_plugin_fn get_plugin, const std::string& name) {
+  BP_CHECK(get_plugin, "register_plugin: the entry of '{}' is null", name);
+  Loader& l = loader();
+  std::lock_guard lock(l.mutex);
+  for (const auto& plugin : l.plugins)
+    if (plugin->linked == get_plugin) return *plugin->backend;
+  ensure_operators();
+  auto plugin = std::make_unique<LoadedPlugin>();
+  const std::string file = file_that_holds(get_plugin);
+  plugin->path = fmt::format("{}, linked into {}", name, file.empty() ? "the program" : file);
+  plugin->linked = get_plugin;
+  fill_host_table(plugin->context, file);
+  thread_state().error_message.clear();
+  const loading::Outcome opened = loading::PluginLibrary::take_linked(
+      get_plugin, plugin->path, plugin->context.host, last_plugin_message, &plugin->library);
+  if (opened.ok()) {
+    const std::string_view own = plugin->library.plugin()->name;
+    BP_CHECK(own == name, "{}: the plugin calls itself '{}'; register it by that name",
+             plugin->path, own);
+  }
+  return start_plugin(std::move(plugin), opened);
 }
 
 void unload_plugin(Backend& backend) {
@@ -333,7 +369,7 @@ CertifiedLevel certified_level(Device device) {
   if (plugin == l.plugins.end()) return {};  // meta, and what did not come from a file
   const auto known = (*plugin)->levels.find(record->name);
   if (known != (*plugin)->levels.end()) return known->second;
-  return (*plugin)->levels[record->name] = look_for_level(*record);
+  return (*plugin)->levels[record->name] = look_for_level(*record, **plugin);
 }
 
 std::vector<Backend*> backends_offering(const std::string& extension, std::uint32_t min_version) {

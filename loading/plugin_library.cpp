@@ -80,6 +80,18 @@ Outcome PluginLibrary::open(const fs::path& file, const bp_host& host,
   return outcome;
 }
 
+Outcome PluginLibrary::take_linked(bp_get_plugin_fn get_plugin, std::string_view who,
+                                   const bp_host& host,
+                                   std::string_view (*said)(const bp_host& host),
+                                   PluginLibrary* out) {
+  out->close();
+  PluginLibrary library;
+  Outcome outcome;
+  outcome.code = negotiate(get_plugin, host, who, said, &library.plugin_, &outcome.message);
+  if (outcome.ok()) *out = std::move(library);
+  return outcome;
+}
+
 bool PluginLibrary::is_mapped() const {
   if (is_open()) return true;
   if (file_.empty()) return false;
@@ -90,8 +102,8 @@ bool PluginLibrary::is_mapped() const {
 }
 
 void PluginLibrary::close() {
-  if (handle_ == nullptr) return;
   plugin_ = nullptr;
+  if (handle_ == nullptr) return;
   at_plugin_step("its destructors");
   dlclose(std::exchange(handle_, nullptr));
 }

@@ -1,10 +1,11 @@
-// From a file to devices: the one place where plugins come into the process and leave it.
+// From a file, or a part of the program, to devices: the one place where plugins come into the process and leave it.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <backplane/abi.h>
 #include <backplane/dispatcher/host_device.hpp>
 
 namespace bp {
@@ -13,8 +14,14 @@ namespace bp {
 // path and reason; the process is as before then. The same file twice gives the same backend.
 BP_API Backend& load_plugin(const std::string& path);
 
+// Registers the backend of a plugin that is linked into this program: `get_plugin` is its entry, `name` the one that it
+// gives its devices. It has to pass every check that a loaded plugin does, except those of files: owner, lint, manifest,
+// and the trial start in another process; if it crashes at its start, so does the program. Throws with name and reason;
+// the process is as before then. The same entry twice gives the same backend.
+BP_API Backend& register_plugin(bp_get_plugin_fn get_plugin, const std::string& name);
+
 // Unloads a backend: throws retry with what still lives on it (tensors, streams, events). The
-// library may stay mapped when it holds threads.
+// library may stay mapped when it holds threads. A linked plugin is shut down, and can be registered again.
 BP_API void unload_plugin(Backend& backend);
 
 // A device by name ("acme:0", "acme", "meta"); loads the plugin that offers it when needed. Throws

@@ -1,4 +1,5 @@
-// An opened plugin: its library in this process and its checked answer to bp_get_plugin_v1.
+// An opened plugin: its library in this process, unless it is linked into the program, and its checked answer to
+// bp_get_plugin_v1.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +37,18 @@ class PluginLibrary {
   BP_API static Outcome open(const std::filesystem::path& file, const bp_host& host,
                              std::string_view (*said)(const bp_host& host), PluginLibrary* out);
 
-  bool is_open() const { return handle_ != nullptr; }
-  const bp_plugin* plugin() const { return plugin_; }
-  const std::filesystem::path& file() const { return file_; }
+  // The same for a plugin that is linked into this program: asks `get_plugin` and checks as above. There is no file to
+  // open or to close. `who` names the plugin in messages.
+  BP_API static Outcome take_linked(bp_get_plugin_fn get_plugin, std::string_view who,
+                                    const bp_host& host,
+                                    std::string_view (*said)(const bp_host& host),
+                                    PluginLibrary* out);
 
-  // Whether the library stayed mapped after `close`, as one linked with -z nodelete does.
+  bool is_open() const { return plugin_ != nullptr; }
+  const bp_plugin* plugin() const { return plugin_; }
+  const std::filesystem::path& file() const { return file_; }  // empty if linked
+
+  // Whether the library stayed mapped after `close`, as one linked with -z nodelete does. Not for linked ones.
   BP_API bool is_mapped() const;
 
   // Unmaps the library, unless it must stay. Nothing of the plugin may be used afterwards.
