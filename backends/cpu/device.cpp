@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <sched.h>
 #include <unistd.h>
 
 #include "host.hpp"
@@ -42,7 +43,46 @@ uint64_t total_memory() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
+// Those that the process may run on: what the device stands for.
+uint32_t num_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 0;
+  return static_cast<uint32_t>(CPU_COUNT(&allowed));
+}
+
+// The first number of a line that begins with `key`; 0 if there is none.
+uint64_t number_in(const char* path, const char* key) {
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return 0;
+  const size_t length = std::strlen(key);
+  unsigned long long number = 0;
+  char line[256];
+  while (number == 0 && std::fgets(line, sizeof line, file) != nullptr)
+    if (std::strncmp(line, key, length) == 0) std::sscanf(line + length, "%llu", &number);
+  std::fclose(file);
+  return number;
+}
+
+// Virtual machines often do not say.
+uint32_t clock_mhz() {
+  constexpr const char* path = "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
+  return static_cast<uint32_t>(number_in(path, "") / 1000);
+}
+
 }  // namespace
+
+bp_code describe_space(bp_device*, uint32_t space, bp_space_info* out) noexcept {
+  if (space != 0) return fail(BP_BAD_ARGUMENT, "cpu: there is one memory, space 0");
+  bp_space_info info{};
+  info.h = out->h;
+  std::snprintf(info.name, sizeof info.name, "host");
+  info.total_bytes = total_memory();
+  // With what the system would give up of its caches.
+  info.free_bytes = number_in("/proc/meminfo", "MemAvailable:") * 1024;
+  std::memcpy(out, &info, std::min<size_t>(info.h.size, sizeof info));
+  return BP_OK;
+}
 
 bp_code devices(void*, uint32_t* count, bp_device_info* infos) noexcept {
   if (infos != nullptr && *count > 0) {
@@ -56,6 +96,9 @@ bp_code devices(void*, uint32_t* count, bp_device_info* infos) noexcept {
     info.num_spaces = 1;
     info.total_memory = total_memory();
     info.offset_alignment = 64;
+    info.numa_node = -1;  // all of them
+    info.num_cores = num_cores();
+    info.clock_mhz = clock_mhz();
     std::memcpy(infos, &info, std::min<size_t>(info.h.size, sizeof info));
   }
   *count = 1;

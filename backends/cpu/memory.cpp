@@ -235,6 +235,7 @@ constinit const bp_memory memory_functions = [] {
   memory.release = release;
   memory.copy = copy;
   memory.fill = fill;
+  memory.describe_space = describe_space;
   return memory;
 }();
 

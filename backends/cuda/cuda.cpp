@@ -5,10 +5,6 @@
 namespace cuda_backend {
 namespace {
 
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 template <class Function> bool find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   return function != nullptr;
@@ -65,6 +61,10 @@ const std::string& load_driver() {
   // Never destroyed: threads outlive static objects.
   static const std::string* const why = new std::string(load());
   return *why;
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
 std::string name_of(int error) {

@@ -20,9 +20,11 @@ namespace cuda_backend {
   X(cuDeviceGetCount)                  \
   X(cuDeviceGet)                       \
   X(cuDeviceGetName)                   \
+  X(cuDeviceGetUuid)                   \
   X(cuDeviceGetAttribute)              \
   X(cuDeviceTotalMem)                  \
   X(cuDeviceCanAccessPeer)             \
+  X(cuDeviceGetP2PAttribute)           \
   X(cuDevicePrimaryCtxRetain)          \
   X(cuDevicePrimaryCtxRelease)         \
   X(cuCtxGetCurrent)                   \
@@ -90,6 +92,9 @@ extern Driver driver;
 
 // Opens libcuda and initializes it, once in a process. Empty, or why there is none, for a person. Threads: any.
 const std::string& load_driver();
+
+// "13.0" for 13000, as the interface counts its versions.
+std::string version_text(int version);
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS (700: an illegal memory access was encountered)". Takes CUresult and the runtime
 // library's cudaError_t, whose numbers are the same.

@@ -4,6 +4,7 @@ namespace cuda_backend {
 namespace {
 
 constexpr int32_t dlpack_cuda = 2;  // kDLCUDA
+constexpr int32_t greatest_priority = -5;
 
 const FoundDevice& found_at(uint32_t index) {
   return all_found().at(Device::identity.name, index);
@@ -31,6 +32,26 @@ CUcontext adopt_context(const FoundDevice& found, uint32_t born, CUcontext conte
       bp::bad_argument("interop: the context is of card %d, not of card %d", id, found.id)};
 }
 
+// Without a context, which would cost hundreds of megabytes for each card that is only listed.
+void set_facts(CUdevice id, bp::DeviceInfo& info) {
+  const auto attribute = [id](CUdevice_attribute which) {
+    return static_cast<uint32_t>(attribute_of(id, which));
+  };
+  CUuuid uuid{};
+  if (driver.cuDeviceGetUuid(&uuid, id) == CUDA_SUCCESS) info.set_uuid(uuid.bytes);
+  info.set_pci(attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID),
+               attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID),
+               attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID), 0);
+  int version = 0;
+  if (driver.cuDriverGetVersion(&version) == CUDA_SUCCESS)
+    info.set_driver(("CUDA " + version_text(version)).c_str());
+  info.num_cores = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  info.clock_mhz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
+  // cuCtxGetStreamPriorityRange needs a context; its answer is the same for all cards that know priorities.
+  if (attribute(CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED) != 0)
+    info.set_priorities(0, greatest_priority);
+}
+
 }  // namespace
 
 bp::Status Device::probe() {
@@ -53,6 +74,7 @@ bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   info.max_allocation = found.memory;
   // As cudaMalloc's own: libraries choose slower algorithms for less.
   info.offset_alignment = 256;
+  set_facts(found.id, info);
   return bp::ok;
 }
 
@@ -78,6 +100,20 @@ bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction,
 bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue) {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
   return memory_.fill(to, pattern, pattern_bytes, queue_of(queue));
+}
+
+bp::Status Device::describe_space(uint32_t space, bp::SpaceInfo& info) {
+  if (space != 0) return bp::bad_argument("there is one memory, space 0; %u was asked for", space);
+  if (bp::Status status = check_process(); !status.is_ok()) return status;
+  const Current current(context_);
+  size_t free = 0, total = 0;
+  if (bp::Status status = check("asking for free memory", driver.cuMemGetInfo(&free, &total));
+      !status.is_ok())
+    return status;
+  info.set_name("card");
+  info.total_bytes = total;
+  info.free_bytes = free;
+  return bp::ok;
 }
 
 bp::Result<Queue*> Device::create_stream(int32_t priority) {

@@ -31,6 +31,8 @@ class Device : public bp::StreamBackend<Device, Queue, Event> {
   bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
 
+  bp::Status describe_space(uint32_t space, bp::SpaceInfo& info);
+
   bp::Result<Queue*> create_stream(int32_t priority);
   bp::Result<Event*> create_event();
 

@@ -48,8 +48,28 @@ bp::Status copy(const bp::Region& to, Queue& target, const bp::Region& from, Que
   return join(target, source);
 }
 
+bool has(CUdevice_P2PAttribute attribute, const Device& target, const Device& source) {
+  int value = 0;
+  const CUresult error =
+      driver.cuDeviceGetP2PAttribute(&value, attribute, target.found().id, source.found().id);
+  return error == CUDA_SUCCESS && value != 0;
+}
+
+// The driver names no kind of link; but only NVLink carries atomics between cards.
+bp::Status link(Device& target, Device& source, bp_link& out) {
+  if (target.found().ordinal == source.found().ordinal)
+    out.kind = BP_LINK_SAME;
+  else if (!has(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, target, source))
+    out.kind = BP_LINK_HOST;
+  else if (has(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, target, source))
+    out.kind = BP_LINK_FABRIC;
+  else
+    out.kind = BP_LINK_PCI;
+  return bp::ok;
+}
+
 }  // namespace
 
-constexpr bp_peer peer_functions = bp::peer_of<Device, copy>();
+constexpr bp_peer peer_functions = bp::peer_of<Device, copy, link>();
 
 }  // namespace cuda_backend

@@ -25,6 +25,15 @@ bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   info.flags = Memory::flags();
   info.total_memory = found.memory;
   info.max_allocation = found.properties.maxMemAllocSize;
+  info.set_uuid(found.properties.uuid.id);
+  if (found.has_address)
+    info.set_pci(found.address.domain, found.address.bus, found.address.device,
+                 found.address.function);
+  info.set_driver(found.driver_text.c_str());
+  info.num_cores = found.properties.numSlices * found.properties.numSubslicesPerSlice *
+                   found.properties.numEUsPerSubslice;
+  info.clock_mhz = found.properties.coreClockRate;
+  info.set_priorities(1, -1);  // see describe_queue
   return bp::ok;
 }
 

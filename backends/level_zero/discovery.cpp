@@ -68,6 +68,14 @@ void find_driver_version(FoundDevice& found) {
   found.driver_text = text;
 }
 
+// Not every driver offers the extension, nor hangs every device on a bus.
+void find_address(FoundDevice& found) {
+  if (loader.zeDevicePciGetPropertiesExt == nullptr) return;
+  auto pci = describe<ze_pci_ext_properties_t>(ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES);
+  found.has_address = loader.zeDevicePciGetPropertiesExt(found.id, &pci) == ZE_RESULT_SUCCESS;
+  found.address = pci.address;
+}
+
 // False, with a line in the log, if the device does not answer or does not compute.
 bool describe_device(FoundDevice& found) {
   found.properties = describe<ze_device_properties_t>(ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2);
@@ -86,6 +94,7 @@ bool describe_device(FoundDevice& found) {
   }
   find_memory(found);
   find_driver_version(found);
+  find_address(found);
   if (find_queues(found)) return true;
   bp::log(bp::LogLevel::warning,
           "level_zero: the device '%s' is left out: it has no queue that "

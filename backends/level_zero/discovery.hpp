@@ -26,6 +26,8 @@ struct FoundDevice {
   uint64_t largest_pattern;  // that such a queue fills with
   bool keeps_order;          // the driver knows queue_in_order
   std::string driver_text;   // its versions
+  bool has_address;
+  ze_pci_address_ext_t address;  // if it has one
 };
 
 using Found = bp::FoundDevices<FoundDevice>;

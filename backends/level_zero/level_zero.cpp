@@ -17,6 +17,9 @@ const char* find_all(void* library) {
   if (!find(library, #name, loader.name)) return #name;
   BP_LEVEL_ZERO_FUNCTIONS(BP_LEVEL_ZERO_FIND)
 #undef BP_LEVEL_ZERO_FIND
+#define BP_LEVEL_ZERO_FIND(name) find(library, #name, loader.name);
+  BP_LEVEL_ZERO_NEWER_FUNCTIONS(BP_LEVEL_ZERO_FIND)
+#undef BP_LEVEL_ZERO_FIND
   return nullptr;
 }
 

@@ -70,10 +70,14 @@ namespace level_zero {
   X(zeKernelSetArgumentValue)               \
   X(zeKernelGetProperties)
 
+// Newer than the loaders of some systems, which then have null here.
+#define BP_LEVEL_ZERO_NEWER_FUNCTIONS(X) X(zeDevicePciGetPropertiesExt)
+
 // Filled by load_loader().
 struct Loader {
 #define BP_LEVEL_ZERO_MEMBER(name) decltype(&::name) name = nullptr;
   BP_LEVEL_ZERO_FUNCTIONS(BP_LEVEL_ZERO_MEMBER)
+  BP_LEVEL_ZERO_NEWER_FUNCTIONS(BP_LEVEL_ZERO_MEMBER)
 #undef BP_LEVEL_ZERO_MEMBER
 };
 extern Loader loader;

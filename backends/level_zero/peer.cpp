@@ -37,8 +37,17 @@ bp::Status copy(const bp::Region& to, Queue& target, const bp::Region& from, Que
   return status.is_ok() ? join(source, target) : status;
 }
 
+// Whether devices that reach each other do so over the maker's fabric or the bus, Level Zero does not say.
+bp::Status link(Device& target, Device& source, bp_link& out) {
+  if (target.found().id == source.found().id)
+    out.kind = BP_LINK_SAME;
+  else
+    out.kind = can_reach(target, source) ? BP_LINK_UNKNOWN : BP_LINK_HOST;
+  return bp::ok;
+}
+
 }  // namespace
 
-constexpr bp_peer peer_functions = bp::peer_of<Device, copy>();
+constexpr bp_peer peer_functions = bp::peer_of<Device, copy, link>();
 
 }  // namespace level_zero

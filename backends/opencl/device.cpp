@@ -1,5 +1,7 @@
 #include "device.hpp"
 
+#include <array>
+
 #include <backplane/plugin/fills.hpp>
 
 namespace opencl {
@@ -28,6 +30,20 @@ cl_context shared_context(cl_context adopted) {
   return adopted;
 }
 
+void set_facts(cl_device_id id, bp::DeviceInfo& info) {
+  using Uuid = std::array<cl_uchar, CL_UUID_SIZE_KHR>;
+  if (has_extension(id, "cl_khr_device_uuid"))
+    info.set_uuid(device_value<Uuid>(id, CL_DEVICE_UUID_KHR).data());
+  if (has_extension(id, "cl_khr_pci_bus_info")) {
+    const auto at = device_value<cl_device_pci_bus_info_khr>(id, CL_DEVICE_PCI_BUS_INFO_KHR);
+    info.set_pci(at.pci_domain, at.pci_bus, at.pci_device, at.pci_function);
+  }
+  info.set_driver(device_text(id, CL_DRIVER_VERSION).c_str());
+  info.num_cores = device_value<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+  info.clock_mhz = device_value<cl_uint>(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
+  if (takes_priorities(id)) info.set_priorities(0, -1);
+}
+
 }  // namespace
 
 bp::Status Device::probe() {
@@ -44,6 +60,7 @@ bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   info.flags = Memory::flags_of(id);
   info.total_memory = device_value<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   info.max_allocation = device_value<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  set_facts(id, info);
   return bp::ok;
 }
 

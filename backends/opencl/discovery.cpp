@@ -97,4 +97,8 @@ int device_version(cl_device_id device) {
   return 100 * major + 10 * minor;
 }
 
+bool takes_priorities(cl_device_id device) {
+  return device_version(device) >= 200 && has_extension(device, "cl_khr_priority_hints");
+}
+
 }  // namespace opencl

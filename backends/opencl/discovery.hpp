@@ -38,4 +38,7 @@ bool has_extension(cl_device_id device, std::string_view name);
 // 100 * major + 10 * minor of the OpenCL that the device speaks: 120, 300.
 int device_version(cl_device_id device);
 
+// Can a queue be more urgent than others?
+bool takes_priorities(cl_device_id device);
+
 }  // namespace opencl

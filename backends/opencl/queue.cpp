@@ -24,7 +24,7 @@ cl_command_queue make_queue(cl_context context, cl_device_id device, int32_t pri
     queue = clCreateCommandQueue(context, device, measures, &error);
   } else {
     cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, measures, 0, 0, 0};
-    if (priority < 0 && has_extension(device, "cl_khr_priority_hints")) {
+    if (priority < 0 && takes_priorities(device)) {
       properties[2] = CL_QUEUE_PRIORITY_KHR;
       properties[3] = CL_QUEUE_PRIORITY_HIGH_KHR;
     }

@@ -90,6 +90,12 @@ bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_byt
   });
 }
 
+bp::Status Device::describe_space(uint32_t space, bp::SpaceInfo& info) {
+  if (space != 0) return bp::bad_argument("there is one memory, space 0; %u was asked for", space);
+  context_.memory.describe(info);
+  return bp::ok;
+}
+
 bp::Result<Queue*> Device::create_stream() {
   auto queue = std::make_unique<Queue>();
   std::lock_guard lock(mutex_);

@@ -42,6 +42,7 @@ class Device : public bp::Backend {
   bp::Result<uint8_t*> bytes_of(const bp::Region& region, const char* what) {
     return context_.memory.find(region, what);
   }
+  bp::Status describe_space(uint32_t space, bp::SpaceInfo& info);
   bp::Status submit(Queue* queue, Work work, uint64_t call_number = 0);
 
   bp::Status synchronize(Queue* queue) { return queue_of(queue).synchronize(); }

@@ -1,5 +1,6 @@
 #include "memory.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
@@ -78,6 +79,13 @@ void Memory::usage(uint64_t* allocations, uint64_t* bytes) {
   std::lock_guard lock(mutex_);
   *allocations = slots_.size() - free_slots_.size();
   *bytes = used_;
+}
+
+void Memory::describe(bp::SpaceInfo& info) {
+  std::lock_guard lock(mutex_);
+  info.set_name("masked");
+  info.total_bytes = limit_;
+  info.free_bytes = limit_ - std::min(used_, limit_);  // a test may have lowered the limit
 }
 
 Memory::Slot* Memory::slot_of(bp::Handle handle) {

@@ -26,6 +26,7 @@ class Memory {
 
   void set_limit(uint64_t bytes);
   void usage(uint64_t* allocations, uint64_t* bytes);
+  void describe(bp::SpaceInfo& info);
 
  private:
   struct Slot {

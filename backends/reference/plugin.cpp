@@ -10,12 +10,14 @@
 #include "hooks.hpp"
 #include "interop.hpp"
 #include "native.hpp"
+#include "peer.hpp"
 
 const bp_header* reference::Device::extension(const char* name, uint32_t min_version) {
   if (min_version > 1) return nullptr;
   if (std::strcmp(name, "reference.hooks") == 0) return hooks();
   if (std::strcmp(name, BP_REFERENCE_NATIVE) == 0) return &native_functions.h;
   if (std::strcmp(name, BP_INTEROP) == 0) return &interop_functions.h;
+  if (std::strcmp(name, BP_PEER) == 0) return &peer_functions.h;
   return nullptr;
 }
 

@@ -50,9 +50,8 @@ void check_tables(const bp_plugin& plugin) {
   const bp_queue queue = complete_table(*plugin.queue);
   if (!memory.allocate || !memory.release || !memory.copy)
     throw_fault(plugin.name, "bp_memory needs allocate, release and copy");
-  if (!memory.describe_space != !memory.allocate_in)
-    throw_fault(plugin.name,
-                "bp_memory has one of describe_space and allocate_in; give both or none");
+  if (memory.allocate_in && !memory.describe_space)
+    throw_fault(plugin.name, "bp_memory has allocate_in, which needs describe_space");
   if (!queue.synchronize) throw_fault(plugin.name, "bp_queue needs synchronize");
   const int streams = !!queue.create_stream + !!queue.destroy_stream + !!queue.query_stream;
   if (streams != 0 && streams != 3)

@@ -78,6 +78,20 @@ ze_result_t ZE_APICALL device_get_none(ze_device_handle_t device, uint32_t* coun
   });
 }
 
+bool has_extension(const Device& device, const char* name) {
+  return device_text(device.id(), CL_DEVICE_EXTENSIONS).find(name) != std::string::npos;
+}
+
+// That of the unit, where OpenCL tells it. Level Zero has no word for "unknown".
+void write_uuid(const Device& device, const std::string& name, ze_device_uuid_t& to) {
+  to = {};
+  if (has_extension(device, "cl_khr_device_uuid") &&
+      clGetDeviceInfo(device.id(), CL_DEVICE_UUID_KHR, sizeof to, &to, nullptr) == CL_SUCCESS)
+    return;
+  std::memcpy(to.id, name.data(), std::min(name.size(), sizeof to - 1));
+  to.id[sizeof to - 1] = static_cast<uint8_t>(device.index());
+}
+
 ze_result_t ZE_APICALL device_properties(ze_device_handle_t handle, ze_device_properties_t* to) {
   return guarded([&] {
     const Device& device = *from<Device>(handle);
@@ -98,11 +112,23 @@ ze_result_t ZE_APICALL device_properties(ze_device_handle_t handle, ze_device_pr
     // Timestamps are nanoseconds; the newer structure asks for their number in a second.
     to->timerResolution = to->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 ? 1000000000 : 1;
     to->timestampValidBits = to->kernelTimestampValidBits = 64;
-    to->uuid = {};
     const std::string name = device_text(device.id(), CL_DEVICE_NAME);
-    std::memcpy(to->uuid.id, name.data(), std::min(name.size(), sizeof to->uuid - 1));
-    to->uuid.id[sizeof to->uuid - 1] = static_cast<uint8_t>(device.index());
+    write_uuid(device, name, to->uuid);
     std::snprintf(to->name, sizeof to->name, "%s", name.c_str());
+  });
+}
+
+ze_result_t ZE_APICALL device_pci_properties(ze_device_handle_t handle,
+                                             ze_pci_ext_properties_t* to) {
+  return guarded([&] {
+    const Device& device = *from<Device>(handle);
+    cl_device_pci_bus_info_khr at{};
+    check(has_extension(device, "cl_khr_pci_bus_info"), ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+    check(clGetDeviceInfo(device.id(), CL_DEVICE_PCI_BUS_INFO_KHR, sizeof at, &at, nullptr) ==
+              CL_SUCCESS,
+          ZE_RESULT_ERROR_UNKNOWN);
+    required(to).address = {at.pci_domain, at.pci_bus, at.pci_device, at.pci_function};
+    to->maxSpeed = {-1, -1, -1};  // nobody tells
   });
 }
 
@@ -261,6 +287,7 @@ void fill(ze_device_dditable_t& table) {
   table.pfnGet = device_get;
   table.pfnGetSubDevices = device_get_none;
   table.pfnGetProperties = device_properties;
+  table.pfnPciGetPropertiesExt = device_pci_properties;
   table.pfnGetComputeProperties = device_compute_properties;
   table.pfnGetModuleProperties = device_module_properties;
   table.pfnGetCommandQueueGroupProperties = device_queue_groups;

@@ -33,6 +33,13 @@ struct Counting : bp::Backend {
     return bp::Handle{bytes};
   }
   void release(bp::Handle handle) { released = handle; }
+  bp::Status describe_space(uint32_t space, bp::SpaceInfo& info) {
+    if (space != 0) return bp::bad_argument("space %u", space);
+    info.set_name("one");
+    info.total_bytes = 1000;
+    info.free_bytes = 10;
+    return bp::ok;
+  }
   bp::Status copy(bp::Region to, bp::Region, bp::Direction direction, bp::Stream stream) {
     if (direction == bp::Direction::within) throw std::runtime_error("no way");
     seen = stream.native<Line>();
@@ -221,6 +228,35 @@ TEST_F(InProcess, fills_device_infos_of_a_newer_and_an_older_host) {
   ASSERT_EQ(plugin->devices(plugin->self, &count, older), BP_OK);
   EXPECT_STREQ(older[0].name, "counting");
   EXPECT_EQ(older[0].max_allocation, 77u);
+}
+
+TEST_F(InProcess, says_that_what_a_backend_does_not_is_unknown) {
+  bp_device_info infos[3] = {};
+  infos[0].h.size = sizeof infos[0];
+  uint32_t count = 3;
+  ASSERT_EQ(plugin->devices(plugin->self, &count, infos), BP_OK);
+  EXPECT_EQ(infos[1].numa_node, -1);  // 0 would be a node
+  EXPECT_STREQ(infos[1].bus, "");
+}
+
+TEST_F(InProcess, describes_memory_to_a_newer_and_an_older_host) {
+  struct Newer {
+    bp_space_info info;
+    uint64_t more;
+  } newer{{}, 77};
+  newer.info.h.size = sizeof newer;
+  ASSERT_EQ(plugin->memory->describe_space(device, 0, &newer.info), BP_OK);
+  EXPECT_STREQ(newer.info.name, "one");
+  EXPECT_EQ(newer.info.free_bytes, 10u);
+  EXPECT_EQ(newer.info.h.size, sizeof newer);
+  EXPECT_EQ(newer.more, 77u);
+
+  bp_space_info older{};
+  older.h.size = offsetof(bp_space_info, free_bytes);
+  ASSERT_EQ(plugin->memory->describe_space(device, 0, &older), BP_OK);
+  EXPECT_EQ(older.total_bytes, 1000u);
+  EXPECT_EQ(older.free_bytes, 0u);
+  EXPECT_EQ(plugin->memory->describe_space(device, 1, &older), BP_BAD_ARGUMENT);
 }
 
 TEST_F(InProcess, refuses_a_host_that_it_cannot_serve) {

@@ -17,6 +17,7 @@
 
 #include <backplane/generated/ops.hpp>
 #include <backplane/plugin/backend.hpp>
+#include <backplane/plugin/device_info.hpp>
 #include <backplane/plugin/kernels.hpp>
 #include <backplane/plugin/signature.hpp>
 #include <backplane/plugin/status.hpp>

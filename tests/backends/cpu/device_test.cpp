@@ -1,6 +1,7 @@
 // needs: cpu
 // The device cpu:0: what it says of itself, its memory, its threads.
 #include <numeric>
+#include <sched.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -28,6 +29,37 @@ TEST(CpuDevice, says_what_it_is) {
   EXPECT_EQ(info.flags, BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE |
                             BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_SYNCHRONOUS);
   EXPECT_GT(info.total_memory, uint64_t{1} << 28);
+}
+
+TEST(CpuDevice, has_the_cores_that_the_process_may_use) {
+  const bp_plugin& plugin = CpuPlugin::get().plugin();
+  const auto num_cores = [&] {
+    uint32_t count = 1;
+    bp_device_info info{};
+    info.h = {sizeof info, BP_TYPE_DEVICE_INFO, nullptr};
+    EXPECT_EQ(plugin.devices(plugin.self, &count, &info), BP_OK);
+    EXPECT_EQ(info.numa_node, -1);
+    return info.num_cores;
+  };
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(num_cores(), static_cast<uint32_t>(CPU_COUNT(&before)));
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(num_cores(), 1u);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST(CpuDevice, tells_how_much_memory_is_free) {
+  bp_space_info info{};
+  info.h = {sizeof info, BP_TYPE_SPACE_INFO, nullptr};
+  const bp_memory& memory = *CpuPlugin::get().plugin().memory;
+  ASSERT_EQ(memory.describe_space(device().get(), 0, &info), BP_OK);
+  EXPECT_STREQ(info.name, "host");
+  EXPECT_GT(info.free_bytes, 0u);
+  EXPECT_LT(info.free_bytes, info.total_bytes);
+  EXPECT_EQ(memory.describe_space(device().get(), 1, &info), BP_BAD_ARGUMENT);
 }
 
 TEST(CpuDevice, fills_only_what_an_older_host_knows) {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include <backplane/plugin/device_info.hpp>
 #include <backplane/plugin/kernels.hpp>
 
 namespace BP_SDK BP_HIDDEN {
@@ -11,12 +12,6 @@ namespace BP_SDK BP_HIDDEN {
 // Who makes the plugin; `name` is that of its devices: "acme:0".
 struct Identity {
   const char *name, *vendor, *version;
-};
-
-// Filled in beforehand: name as the backend's, DLPack's kDLExtDev, offsets aligned to 64, synchronous if
-// the class has no synchronize of its own, all else 0.
-struct DeviceInfo : bp_device_info {
-  void set_name(const char* text) { std::snprintf(name, sizeof name, "%s", text); }
 };
 
 enum class Direction : uint32_t {
@@ -42,6 +37,7 @@ enum class Direction : uint32_t {
 //   static const bp_header* extension(const char* name, uint32_t min_version);
 //   bp::Status synchronize(bp::Stream stream);                            else synchronous
 //   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, bp::Stream stream);
+//   bp::Status describe_space(uint32_t space, bp::SpaceInfo& info);       of space 0: how much is free now
 //   bp::Result<S*> create_stream(int32_t priority);  void destroy_stream(S*);  bp::Status query_stream(S*);
 //   bp::Result<E*> create_event();  void destroy_event(E*);  bp::Status record_event(E*, S*),
 //   wait_event(S*, E*), query_event(E*), synchronize_event(E*);  bp::Result<double> elapsed(E*, E*);
@@ -67,6 +63,7 @@ BP_DETECT(allocate)
 BP_DETECT(release)
 BP_DETECT(copy)
 BP_DETECT(fill)
+BP_DETECT(describe_space)
 BP_DETECT(create_stream)
 BP_DETECT(destroy_stream)
 BP_DETECT(query_stream)
@@ -147,6 +144,23 @@ template <class B, auto Method, class... Raw> struct Entry {
 
 // ---- The tables ----------------------------------------------------------------------------------
 
+// The host may know a shorter struct than ours.
+template <class Info> void hand_out(const Info& info, void* to, uint32_t host_bytes) {
+  const size_t bytes = host_bytes < sizeof info ? host_bytes : sizeof info;
+  std::memcpy(static_cast<char*>(to) + sizeof(bp_header),
+              reinterpret_cast<const char*>(&info) + sizeof(bp_header), bytes - sizeof(bp_header));
+}
+
+template <class B>
+bp_code describe_space(bp_device* device, uint32_t space, bp_space_info* out) noexcept {
+  return guarded([=]() -> Status {
+    SpaceInfo info{};
+    Status status = reinterpret_cast<B*>(device)->describe_space(space, info);
+    if (status.is_ok()) hand_out<bp_space_info>(info, out, out->h.size);
+    return status;
+  });
+}
+
 template <class B> constexpr bp_memory memory_of() {
   static_assert(
       has_allocate<B>,
@@ -167,6 +181,7 @@ template <class B> constexpr bp_memory memory_of() {
   if constexpr (has_fill<B>) {
     table.fill = Entry<B, &B::fill, const bp_region*, const void*, uint32_t, bp_stream*>::status;
   }
+  if constexpr (has_describe_space<B>) table.describe_space = describe_space<B>;
   return table;
 }
 
@@ -255,9 +270,7 @@ template <class B> struct PluginOf {
         DeviceInfo info = default_info(i);
         if (Status status = B::describe(i, info); !status.is_ok()) return status;
         char* to = reinterpret_cast<char*>(infos) + size_t{i} * stride;
-        const size_t size = stride < sizeof(bp_device_info) ? stride : sizeof(bp_device_info);
-        std::memcpy(to + sizeof(bp_header), reinterpret_cast<char*>(&info) + sizeof(bp_header),
-                    size - sizeof(bp_header));
+        hand_out<bp_device_info>(info, to, stride);
       }
       return ok;
     });
@@ -269,6 +282,7 @@ template <class B> struct PluginOf {
     info.dl_device_type = BP_DL_EXT_DEV;
     info.dl_device_id = static_cast<int32_t>(index);
     info.offset_alignment = 64;
+    info.numa_node = -1;
     constexpr bool inherited =
         std::is_same_v<decltype(&B::synchronize), Status (Backend::*)(Stream)>;
     if (inherited) info.flags = BP_DEVICE_SYNCHRONOUS;

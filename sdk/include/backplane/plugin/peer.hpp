@@ -3,6 +3,8 @@
 #ifndef BACKPLANE_PLUGIN_PEER_HPP
 #define BACKPLANE_PLUGIN_PEER_HPP
 
+#include <type_traits>
+
 #include <backplane/extensions/peer.h>
 #include <backplane/plugin/values.hpp>
 
@@ -10,8 +12,8 @@ namespace BP_SDK BP_HIDDEN {
 
 // `copy(const Region& to, Queue& target, const Region& from, Queue& source) -> Status` gives both streams their part
 // of the copy; what it throws becomes a code. Device: static of(bp_device*) -> Device&; queue_of(bp_stream*) ->
-// Queue&.
-template <class Device, auto copy> constexpr bp_peer peer_of() {
+// Queue&. `link(Device& target, Device& source, bp_link& out) -> Status`, if given, says what lies between the two.
+template <class Device, auto copy, auto link = nullptr> constexpr bp_peer peer_of() {
   bp_peer table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.copy = [](bp_device* target, const bp_region* to, bp_stream* target_stream,
@@ -21,6 +23,11 @@ template <class Device, auto copy> constexpr bp_peer peer_of() {
                   Device::of(source).queue_of(source_stream));
     });
   };
+  if constexpr (!std::is_null_pointer_v<decltype(link)>) {
+    table.link = [](bp_device* target, bp_device* source, bp_link* out) {
+      return guarded([=] { return link(Device::of(target), Device::of(source), *out); });
+    };
+  }
   return table;
 }
 
