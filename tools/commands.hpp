@@ -13,7 +13,7 @@ struct Options {
   bool markdown = false;                       // ops
   bool every_sample = false;                   // ops
   std::vector<std::filesystem::path> plugins;  // devices, plugins, doctor, ops: looked at first
-  std::vector<std::string> devices;            // ops, repeat
+  std::vector<std::string> devices;            // devices, ops, repeat
   std::vector<std::filesystem::path> files;    // lint
   std::filesystem::path file;                  // repeat: a saved call; fallbacks: where to write
   bool clear = false;                          // cache
@@ -24,7 +24,7 @@ struct Options {
   bool c11 = false;                 // new-backend
 };
 
-// What can be computed on.
+// What can be computed on; of those that are named, all that is known.
 int devices(const Options& options);
 
 // The places that are searched and what is in them, in order. Opens no library.

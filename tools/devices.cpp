@@ -2,24 +2,21 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/loading/certified.hpp>
-#include <backplane/runtime/device_registry.hpp>
+#include <backplane/tensor/check.hpp>
 
 #include "commands.hpp"
+#include "device_facts.hpp"
 #include "load.hpp"
 #include "output.hpp"
 
 namespace bp::tools {
 namespace {
 
-std::string describe_memory(const DeviceRecord& record) {
-  if (record.info.total_memory == 0) return "unknown";
-  return fmt::format("{:.1f} GiB", static_cast<double>(record.info.total_memory) / (1u << 30));
-}
+using Records = std::vector<const DeviceRecord*>;
 
-// "L5:f32,f16,+8": whoever wants all of a long list takes --json.
+// "L5:f32,f16,+8": whoever wants all of a long list names the device, or takes --json.
 std::string describe_level(const DeviceRecord& record) {
-  std::string profile = certified_level(record.device).profile;
+  std::string profile = level_of(record);
   if (profile.empty()) return "-";
   std::size_t end = 0;
   for (int i = 0; i < 3 && end != std::string::npos; ++i) end = profile.find(',', end + (i != 0));
@@ -29,35 +26,13 @@ std::string describe_level(const DeviceRecord& record) {
       std::count(profile.begin() + static_cast<std::ptrdiff_t>(end), profile.end(), ','));
 }
 
-void print_for_program(const std::vector<const DeviceRecord*>& records) {
-  auto list = nlohmann::ordered_json::array();
-  for (const DeviceRecord* record : records) {
-    const Backend& backend = *record->backend;
-    const std::uint32_t flags = record->info.flags;
-    const CertifiedLevel level = certified_level(record->device);
-    auto certified = nlohmann::ordered_json();  // null: no level is known
-    if (!level.profile.empty())
-      certified = {{"profile", level.profile},
-                   {"extent", level.extent},
-                   {"on", level.device_name},
-                   {"issued", level.issued},
-                   {"certificate", level.certificate}};
-    list.push_back({{"name", record->name},
-                    {"backend", backend.name},
-                    {"index", record->index},
-                    {"description", record->info.name},
-                    {"maker", backend.vendor},
-                    {"version", backend.version},
-                    {"plugin", backend.path},
-                    {"memory_bytes", record->info.total_memory},
-                    {"synchronous", (flags & BP_DEVICE_SYNCHRONOUS) != 0},
-                    {"host_readable", (flags & BP_DEVICE_HOST_READABLE) != 0},
-                    {"certified", std::move(certified)}});
-  }
-  print_json(list);
+std::string what_it_is(const DeviceRecord& record) {
+  const std::string others = same_unit_text(record);
+  return others.empty() ? record.info.name
+                        : fmt::format("{} (same unit as {})", record.info.name, others);
 }
 
-void print_for_person(const std::vector<const DeviceRecord*>& records) {
+void print_table(const Records& records) {
   if (records.empty()) {
     fmt::print("No plugin offers a device; 'backplane doctor' says why.\n");
     return;
@@ -67,25 +42,75 @@ void print_for_person(const std::vector<const DeviceRecord*>& records) {
     table.add({{record->name, Color::strong},
                {record->backend->vendor},
                {record->backend->version},
-               {describe_memory(*record)},
+               {memory_text(record->info.total_memory)},
                {describe_level(*record)},
-               {record->info.name}});
+               {what_it_is(*record)}});
   table.print();
+}
+
+// Those that a person named, each once and in their order: "acme:1", or all of "acme". Throws for a name that nobody has.
+Records only_named(const Records& records, const std::vector<std::string>& names) {
+  Records chosen;
+  for (const std::string& name : names) {
+    bool is_known = false;
+    for (const DeviceRecord* record : records) {
+      if (record->name != name && record->backend->name != name) continue;
+      is_known = true;
+      if (std::find(chosen.begin(), chosen.end(), record) == chosen.end()) chosen.push_back(record);
+    }
+    if (is_known) continue;
+    std::string known;
+    for (const DeviceRecord* record : records) known += (known.empty() ? "" : ", ") + record->name;
+    throw_error(
+        ErrorClass::bad_argument,
+        fmt::format("there is no device '{}'; {} ('backplane doctor' says why others are not used)",
+                    name, known.empty() ? "no plugin offers one" : "there are " + known));
+  }
+  return chosen;
+}
+
+void print_for_program(const Records& records, bool opens) {
+  auto list = nlohmann::ordered_json::array();
+  for (const DeviceRecord* record : records) {
+    if (!opens) {
+      list.push_back(facts_json(*record, nullptr));
+      continue;
+    }
+    const OpenFacts open = ask_open_device(*record);
+    list.push_back(facts_json(*record, &open));
+  }
+  print_json(list);
+}
+
+void print_blocks(const Records& records) {
+  for (const DeviceRecord* record : records) {
+    if (record != records.front()) fmt::print("\n");
+    print_facts(*record, ask_open_device(*record));
+  }
 }
 
 }  // namespace
 
 int devices(const Options& options) {
   const std::vector<LoadProblem> problems = load_plugins(options);
-  std::vector<const DeviceRecord*> records = registered_devices();
+  Records records = registered_devices();
   for (const LoadProblem& problem : problems) std::erase(records, problem.device);
-  options.json ? print_for_program(records) : print_for_person(records);
+  const bool are_named = !options.devices.empty();
+  if (are_named) records = only_named(records, options.devices);
+  if (options.json)
+    print_for_program(records, are_named);
+  else if (are_named)
+    print_blocks(records);
+  else
+    print_table(records);
   // After what can be used, and where a program does not read.
   bool is_named = false;
   for (const LoadProblem& problem : problems) {
+    is_named |= problem.is_named;
+    // Who asks for one device is not told of another's plugin.
+    if (are_named && !problem.is_named) continue;
     fmt::print(options.json ? stderr : stdout, "{} {}\n", paint("not used:", Color::bad),
                problem.sentence);
-    is_named |= problem.is_named;
   }
   return is_named ? 1 : 0;
 }

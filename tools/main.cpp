@@ -24,7 +24,11 @@ struct CommandLine {
   CommandLine() {
     app.require_subcommand(1);
     app.set_version_flag("--version", BP_VERSION);
-    add("devices", "What can be computed on", bp::tools::devices);
+    CLI::App* devices = add("devices", "What can be computed on", bp::tools::devices);
+    devices
+        ->add_option("names", options.devices,
+                     "Devices or backends: show all that is known of them, which opens them")
+        ->type_name("NAME");
     add("plugins", "Where plugins are looked for, and what is there", bp::tools::plugins);
     add("doctor", "Why each plugin is or is not used; fails if no device is usable",
         bp::tools::doctor);
@@ -104,6 +108,7 @@ struct CommandLine {
       sub->add_option(
              "--plugin", options.plugins,
              "A library, a manifest or a folder of manifests to look at first (repeatable)")
+          ->allow_extra_args(false)  // what follows is a name
           ->type_name("PATH");
     sub->callback([this, command] { chosen = command; });
     return sub;

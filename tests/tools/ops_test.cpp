@@ -7,12 +7,12 @@
 namespace {
 
 using bp::test::memory_only;
+using bp::test::partial;
 using bp::test::run_backplane;
 using nlohmann::json;
 using testing::HasSubstr;
 
 const std::string evil = BP_TEST_PLUGIN_DIR "/libbackplane_evil.so";
-const std::string partial = BP_TEST_PLUGIN_DIR "/libbackplane_partial.so";
 
 // {operator: row}
 json served_on(const std::string& device, const std::vector<std::string>& options = {}) {

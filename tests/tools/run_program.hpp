@@ -16,6 +16,8 @@ namespace bp::test {
 
 // A backend with memory and no kernel: tests/plugins/memory_only.
 inline const std::string memory_only = BP_TEST_PLUGIN_DIR "/libbackplane_memonly.so";
+// A backend with few kernels, whose device is the same unit: tests/plugins/partial.
+inline const std::string partial = BP_TEST_PLUGIN_DIR "/libbackplane_partial.so";
 
 struct Finished {
   int exit_code = -1;

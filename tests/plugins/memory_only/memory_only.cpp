@@ -11,6 +11,11 @@ struct MemoryOnly : bp::Backend {
   static bp::Status describe(uint32_t, bp::DeviceInfo& info) {
     info.set_name("memory without kernels");
     info.flags |= BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_CAN_SUBALLOCATE;
+    info.set_uuid("one test device.");  // the device of `partial` is the same
+    info.set_driver("4.2");
+    info.num_cores = 3;
+    info.clock_mhz = 1500;
+    info.set_priorities(1, -2);
     return bp::ok;
   }
 

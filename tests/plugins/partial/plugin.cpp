@@ -10,6 +10,7 @@ struct Partial : bp::Backend {
   static bp::Status describe(uint32_t, bp::DeviceInfo& info) {
     info.set_name("a device with few kernels");
     info.flags |= BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_CAN_SUBALLOCATE;
+    info.set_uuid("one test device.");  // as that of `memonly` is
     return bp::ok;
   }
 
