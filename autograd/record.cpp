@@ -167,28 +167,28 @@ void record(const Call& call, const Level*) {
   }
 }
 
-// A tensor goes to another device, and its gradient comes back from there.
+// A tensor goes to another device or memory, and its gradient comes back from there.
 class TransferNode final : public Node, public Pooled {
  public:
   explicit TransferNode(const Tensor& tensor)
-      : Node(1), device_(tensor.device()), edge_(edge_of(tensor)) {
+      : Node(1), place_(place_of(tensor)), edge_(edge_of(tensor)) {
     take_order();
   }
   const char* name() const override { return "to"; }
   std::span<Edge> edges() override { return {&edge_, 1}; }
   void apply(std::span<Tensor> gradients, std::span<Tensor> out) override {
-    if (gradients[0].defined()) out[0] = to_device(gradients[0], device_);
+    if (gradients[0].defined()) out[0] = to_place(gradients[0], place_);
   }
 
  private:
   void destroy() override { delete this; }
-  Device device_;
+  MemoryPlace place_;
   Edge edge_;
 };
 
-Tensor record_transfer(const Tensor& tensor, Device device, const Level*) {
+Tensor record_transfer(const Tensor& tensor, MemoryPlace place, const Level*) {
   const ExcludeLayers excluded(~0ull << static_cast<unsigned>(Layer::autograd));
-  Tensor moved = to_device(tensor, device);
+  Tensor moved = to_place(tensor, place);
   if (edge_of(tensor).node) set_edge(*moved.impl(), {NodeRef::adopt(new TransferNode(tensor)), 0});
   return moved;
 }

@@ -52,7 +52,7 @@ Tensor readable(const Tensor& a) {
   if (a.device() == meta_device || a.numel() == 0) return a;
   DeviceRecord& record = device_record(a.device());
   StreamImpl& stream = current_stream_impl(record);
-  if (!record.host_readable) return image_of(a, record, stream);
+  if (!a.impl()->storage->host_readable) return image_of(a, record, stream);
   synchronize_stream(stream);
   return a;
 }

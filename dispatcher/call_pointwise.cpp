@@ -1,6 +1,7 @@
 // The common case of the call path, in one function that a reader can hold in mind: see
 // docs/performance.md for what each nanosecond goes to.
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include <backplane/dispatcher/call.hpp>
@@ -62,6 +63,18 @@ inline bool number_fits(const bp_value& value, std::uint32_t dtype) {
   return (fitting[tag] >> dtype & 1u) != 0 || narrow_fits(value, dtype);
 }
 
+// The open device of a tensor in its main memory, else null: kernels of the table take no other. The device and the space lie
+// side by side, so that one comparison looks at both.
+inline DeviceRecord* record_of_main_memory(const bp_tensor& tensor) {
+  static_assert(offsetof(bp_tensor, space) == offsetof(bp_tensor, device) + 4 &&
+                std::endian::native == std::endian::little);
+  std::uint64_t both;
+  std::memcpy(&both, &tensor.device, sizeof both);
+  if (both >= max_devices) [[unlikely]]
+    return nullptr;
+  return &device_record({static_cast<std::uint32_t>(both)});
+}
+
 // Finds the kernel if the call is a common one: no layer looks, all tensors are alike and
 // contiguous, and a kernel takes every such call.
 inline bool find_common(const Operator& op, const ThreadState& state, const bp_value* args,
@@ -89,8 +102,8 @@ inline bool find_common(const Operator& op, const ThreadState& state, const bp_v
   if (table->entries[dtype].generated && generated_is_restricted()) return false;
   common.first = first;
   common.entry = &table->entries[dtype];
-  common.record = &device_record({first->abi.device});
-  return true;
+  common.record = record_of_main_memory(first->abi);
+  return common.record != nullptr;
 }
 
 inline void note_uses(const bp_value* args, std::uint32_t num_args, const TensorImpl& out,

@@ -179,7 +179,8 @@ std::uint32_t place_for_result(const Joined& joined, const bp_value* args, std::
   for (std::uint32_t i = 0; i < num_args; ++i) {
     if (!(spent >> i & 1u) || joined.gives_bools || joined.arguments[i] != Holds::values) continue;
     const TensorImpl& impl = *TensorImpl::of(args[i].u.tensor);
-    bool fits = (impl.abi.flags & BP_LAYOUT_CONTIGUOUS) && impl.abi.numel != 0;
+    bool fits =
+        (impl.abi.flags & BP_LAYOUT_CONTIGUOUS) && impl.abi.numel != 0 && impl.abi.space == 0;
     for (std::uint32_t k = 0; k < num_args && fits; ++k)
       fits = args[k].tag != BP_TENSOR || covers(impl, *TensorImpl::of(args[k].u.tensor));
     if (fits) return i;

@@ -135,11 +135,14 @@ void wait_for(StreamImpl& stream) noexcept {
 
 // The arguments as the host sees them, in `args`.
 void arguments_on_host(Frame& frame, DeviceRecord& host, Call& call, Temporaries& kept) {
-  bool copied = false;
+  bool copied = false, borrowed = false;
   try {
     rewrite_tensors(call, kept, [&](std::uint32_t, const bp_tensor* tensor) {
       const TensorImpl& impl = *TensorImpl::of(tensor);
-      if (frame.record.host_readable) return kept.keep(borrowed_by_host(impl, host));
+      if (impl.storage->host_readable) {
+        borrowed = true;
+        return kept.keep(borrowed_by_host(impl, host));
+      }
       const bp_tensor* copy = kept.keep(copied_to_host(impl, frame, host));
       copied = true;
       return copy;
@@ -153,8 +156,7 @@ void arguments_on_host(Frame& frame, DeviceRecord& host, Call& call, Temporaries
     if (call.op.schema->arguments[i].type == ArgumentType::device)
       call.args[i] = value_of(host.device);
   if (copied) name_work(frame);
-  if (!frame.record.synchronous && (copied || frame.record.host_readable))
-    synchronize_stream(frame.stream);
+  if (!frame.record.synchronous && (copied || borrowed)) synchronize_stream(frame.stream);
 }
 
 }  // namespace

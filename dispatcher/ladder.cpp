@@ -59,9 +59,22 @@ std::string forbidden_rungs(const Frame& frame) {
   return text;
 }
 
+// A kernel would have taken the call, had it found room.
+[[noreturn]] void fail_for_shortage(const Frame& frame, const std::string& forbidden) {
+  throw_error(
+      ErrorClass::out_of_memory,
+      fmt::format("{}: {}{}", frame.op().name(), frame.shortage,
+                  forbidden.empty()
+                      ? std::string()
+                      : fmt::format("; ways without that memory are forbidden by policy: {}; "
+                                    "allow one with set_policy",
+                                    forbidden)));
+}
+
 [[noreturn]] void fail(const Frame& frame) {
   count(frame, Rung::none);
   const std::string forbidden = forbidden_rungs(frame);
+  if (!frame.shortage.empty()) fail_for_shortage(frame, forbidden);
   Device host;
   std::string way_out;
   if (!forbidden.empty())

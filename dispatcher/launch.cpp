@@ -1,9 +1,12 @@
+#include <bit>
+#include <utility>
+
 #include <backplane/dispatcher/launch.hpp>
 #include <backplane/dispatcher/submit.hpp>
 #include <backplane/dispatcher/transfer.hpp>
-#include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/call_number.hpp>
 #include <backplane/runtime/settings.hpp>
+#include <backplane/runtime/spaces.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "new_result.hpp"
@@ -117,12 +120,23 @@ bool is_shape_from_data(const Frame& frame) {
   return (frame.op().flags & BP_OP_SHAPE_DATA) != 0;
 }
 
+// The memory for a result: that of the arguments if the kernel writes there, else the first that it does write.
+std::uint32_t space_for(const Candidate& candidate, const Frame& frame, std::uint32_t index) {
+  const std::uint32_t spaces = output_declaration(candidate, index).spaces;
+  if (spaces == 1) [[likely]]
+    return 0;
+  const std::uint32_t common = common_space(frame);
+  return (spaces >> common & 1u) ? common : static_cast<std::uint32_t>(std::countr_zero(spaces));
+}
+
 // For `supports`: the outputs that `run` would get, without memory.
-void show_results(const Frame& frame, Launch& launch, Tensor (&shown)[max_results]) {
+void show_results(const Candidate& candidate, const Frame& frame, Launch& launch,
+                  Tensor (&shown)[max_results]) {
   if (is_shape_from_data(frame)) return;
   for (std::uint32_t i = 0; i < frame.call.num_results; ++i) {
     const OutputSpec& spec = frame.inferred.outputs[i];
     shown[i] = empty_tensor(spec.shape, spec.dtype, meta_device);
+    shown[i].impl()->abi.space = space_for(candidate, frame, i);
     launch.outputs[i] = &shown[i].impl()->abi;
   }
 }
@@ -135,14 +149,46 @@ void check_shape_from_data(const Frame& frame, const Launch& launch, std::uint32
                             frame.op().name(), frame.record.name, index));
 }
 
+Tensor empty_result_in(std::uint32_t space, Frame& frame, std::uint32_t index) {
+  const OutputSpec& spec = frame.inferred.outputs[index];
+  try {
+    return empty_tensor_in(space, spec.shape, spec.dtype, frame.device());
+  } catch (const Error& error) {
+    if (error.error_class() == ErrorClass::out_of_memory) frame.shortage = error.what();
+    throw;
+  }
+}
+
 Tensor empty_result(const Candidate& candidate, Frame& frame, std::uint32_t index) {
   const OutputSpec& spec = frame.inferred.outputs[index];
+  if (const std::uint32_t space = space_for(candidate, frame, index)) [[unlikely]]
+    return empty_result_in(space, frame, index);
   if (follows_channels_last(candidate, frame, index))
     return empty_tensor(spec.shape, spec.dtype, frame.device(), MemoryFormat::channels_last);
   IntList strides;
   if (shared_dense_strides(frame, index, strides))
     return empty_strided_tensor(spec.shape, strides, spec.dtype, frame.device());
   return empty_tensor(spec.shape, spec.dtype, frame.device());
+}
+
+// False: a memory besides the main one has no room for it.
+bool allocate_or_say_short(const Candidate& candidate, Frame& frame, std::uint32_t index,
+                           Tensor& result) {
+  try {
+    result = allocate_result(candidate, frame, index);
+    return true;
+  } catch (const Error&) {
+    if (frame.shortage.empty()) throw;
+    return false;
+  }
+}
+
+// A result that its kernel wrote where the arguments are not belongs into main memory.
+Tensor at_home(Tensor result, const Frame& frame) {
+  const std::uint32_t space = result.impl()->abi.space;
+  if (space == 0 || space == common_space(frame)) [[likely]]
+    return result;
+  return to_space(result, 0);
 }
 
 }  // namespace
@@ -167,7 +213,7 @@ bool accepts(const Candidate& candidate, Frame& frame) {
   Launch launch;
   launch.frame = &frame;
   Tensor shown[max_results];
-  show_results(frame, launch, shown);
+  show_results(candidate, frame, launch, shown);
   bp_call abi_call = make_abi_call(frame, launch);
   abi_call.num_args = candidate.num_known;
   return candidate.declared.supports(candidate.declared.self, &abi_call) == BP_OK;
@@ -198,6 +244,16 @@ bp_call make_abi_call(Frame& frame, Launch& launch) {
   return abi;
 }
 
+std::uint32_t common_space(const Frame& frame) {
+  std::uint32_t common = 0;
+  bool is_first = true, agree = true;
+  for_each_tensor(frame.call, [&](std::uint32_t, const bp_tensor& tensor) {
+    if (std::exchange(is_first, false)) common = tensor.space;
+    agree &= tensor.space == common;
+  });
+  return agree ? common : 0;
+}
+
 bool launch(const Candidate& candidate, Frame& frame) {
   const Call& call = frame.call;
   Tensor written[max_results];
@@ -209,7 +265,10 @@ bool launch(const Candidate& candidate, Frame& frame) {
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     if (is_shape_from_data(frame)) continue;
     direct[i] = call.results[i].defined() && writes_directly(candidate, frame, i);
-    written[i] = direct[i] ? call.results[i] : allocate_result(candidate, frame, i);
+    if (direct[i])
+      written[i] = call.results[i];
+    else if (!allocate_or_say_short(candidate, frame, i, written[i]))
+      return false;
     launch.outputs[i] = &written[i].impl()->abi;
   }
   bp_call abi_call = make_abi_call(frame, launch);
@@ -224,7 +283,7 @@ bool launch(const Candidate& candidate, Frame& frame) {
     } else if (call.results[i].defined()) {
       copy_into(call.results[i], written[i]);
     } else {
-      call.results[i] = std::move(written[i]);
+      call.results[i] = at_home(std::move(written[i]), frame);
     }
   }
   return true;

@@ -9,7 +9,7 @@ namespace bp {
 bool handle_by_layer(std::uint64_t keys, const Call& call);
 
 // Gives a transfer to the outermost layer of `keys` that looks at transfers; undefined if none does.
-Tensor transfer_by_layer(std::uint64_t keys, const Tensor& tensor, Device device);
+Tensor transfer_by_layer(std::uint64_t keys, const Tensor& tensor, MemoryPlace place);
 
 // The layer's own handler for the operator, or its fallback; null: the layer lets the operator pass.
 LayerHandler handler_of(const Operator& op, unsigned layer);

@@ -59,15 +59,15 @@ void set_layer_transfer(Layer layer, TransferHandler handler) {
   transfers[static_cast<unsigned>(layer)].store(handler, std::memory_order_release);
 }
 
-Tensor transfer_by_layer(std::uint64_t keys, const Tensor& tensor, Device device) {
+Tensor transfer_by_layer(std::uint64_t keys, const Tensor& tensor, MemoryPlace place) {
   for (; keys; keys &= ~std::bit_floor(keys)) {
     if (std::bit_floor(keys) & leveled_layers) {
-      if (Tensor moved = transfer_by_level(keys, tensor, device); moved.defined()) return moved;
+      if (Tensor moved = transfer_by_level(keys, tensor, place); moved.defined()) return moved;
       keys &= ~leveled_layers;
       if (!keys) break;
     }
     if (const TransferHandler handler = transfer_handler(highest_of(keys)))
-      return handler(tensor, device, nullptr);
+      return handler(tensor, place, nullptr);
   }
   return {};
 }

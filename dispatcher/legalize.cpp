@@ -1,5 +1,8 @@
 // Rung 2: a call in other clothes. Dtypes go up to one that a kernel takes, without loss, and the
-// result comes back down; layouts become contiguous; numbers become tensors.
+// result comes back down; layouts become contiguous; numbers become tensors; what lies in another memory than the
+// kernel takes is copied into one that it does take.
+#include <bit>
+
 #include <backplane/dispatcher/launch.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
@@ -29,6 +32,31 @@ bool choose_dtype(const Frame& frame, const Candidate& candidate, Dtype from, Dt
   return false;
 }
 
+// In `dtype`, with strides and in a memory that the candidate takes.
+Tensor converted_for(const bp_arg* declared, const bp_tensor* tensor, Dtype dtype) {
+  const bool stays = static_cast<Dtype>(tensor->dtype) == dtype &&
+                     (!declared || (declared->layouts & tensor->flags));
+  Tensor made = stays ? tensor_of(tensor) : converted(tensor, dtype);
+  if (!declared || (declared->spaces >> made.impl()->abi.space & 1u)) return made;
+  return to_space(made, static_cast<std::uint32_t>(std::countr_zero(declared->spaces)));
+}
+
+// A copy of bytes moves dense tensors from one memory to another; others need a kernel on the way.
+bool lies_right(const bp_arg& declared, const bp_tensor& tensor) {
+  return (declared.layouts & tensor.flags) &&
+         ((declared.spaces >> tensor.space & 1u) || (tensor.flags & BP_LAYOUT_DENSE));
+}
+
+// Has the device all that the conversion takes?
+bool can_convert(const Frame& frame, const Candidate& candidate, Dtype from, Dtype to) {
+  bool lie_right = from == to;
+  for_each_tensor(frame.call, [&](std::uint32_t place, const bp_tensor& tensor) {
+    lie_right =
+        lie_right && (place >= candidate.num_known || lies_right(candidate.args[place], tensor));
+  });
+  return lie_right || converts_by_kernel(frame, from, to);
+}
+
 // The call's arguments as the candidate wants them.
 void convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dtype to,
                        Temporaries& kept) {
@@ -48,10 +76,11 @@ void convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dty
   rewrite_tensors(call, kept, [&](std::uint32_t place, const bp_tensor* tensor) {
     const Dtype own = static_cast<Dtype>(tensor->dtype);
     const Dtype wanted = is_promoted(frame.op(), place) && own == from ? to : own;
-    const bool layout_fits =
-        place >= candidate.num_known || (candidate.args[place].layouts & tensor->flags);
-    if (wanted == own && layout_fits) return tensor;
-    return kept.keep(converted(tensor, wanted));
+    const bp_arg* declared = place < candidate.num_known ? &candidate.args[place] : nullptr;
+    const bool lies_well = !declared || ((declared->layouts & tensor->flags) &&
+                                         (declared->spaces >> tensor->space & 1u));
+    if (wanted == own && lies_well) return tensor;
+    return kept.keep(converted_for(declared, tensor, wanted));
   });
 }
 
@@ -68,9 +97,29 @@ Dtype source_dtype(const Frame& frame) {
   return dtype;
 }
 
+// Does the candidate take a tensor from another memory than the main one alone?
+bool asks_for_space(const Candidate& candidate) {
+  for (std::size_t i = 0; i < candidate.num_known; ++i)
+    if (!(candidate.args[i].spaces & 1u)) return true;
+  return false;
+}
+
+// False: a memory that the candidate asks for has no room.
+bool convert_or_say_short(Frame& frame, const Candidate& candidate, Dtype from, Dtype to,
+                          Temporaries& kept) {
+  try {
+    convert_arguments(frame, candidate, from, to, kept);
+    return true;
+  } catch (const Error& error) {
+    if (error.error_class() != ErrorClass::out_of_memory || !asks_for_space(candidate)) throw;
+    frame.shortage = error.what();
+    return false;
+  }
+}
+
 bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
   Dtype to;
-  if (!choose_dtype(frame, candidate, from, to) || !converts_by_kernel(frame, from, to))
+  if (!choose_dtype(frame, candidate, from, to) || !can_convert(frame, candidate, from, to))
     return false;
   UncountedScope uncounted;
   // If the candidate still says no, the next one starts afresh.
@@ -79,8 +128,11 @@ bool try_candidate(Frame& frame, const Candidate& candidate, Dtype from) {
   for (std::uint32_t i = 0; i < copy.call.num_results; ++i)
     if (from != to && inferred.outputs[i].dtype == from) inferred.outputs[i].dtype = to;
   Frame converted_frame{copy.call, inferred, frame.record, frame.stream, copy.kept};
-  convert_arguments(converted_frame, candidate, from, to, copy.kept);
-  if (!accepts(candidate, converted_frame) || !launch(candidate, converted_frame)) return false;
+  if (!convert_or_say_short(converted_frame, candidate, from, to, copy.kept) ||
+      !accepts(candidate, converted_frame) || !launch(candidate, converted_frame)) {
+    if (!converted_frame.shortage.empty()) frame.shortage = converted_frame.shortage;
+    return false;
+  }
   copy.deliver(frame);
   return true;
 }
@@ -92,6 +144,9 @@ void ConvertedCall::deliver(Frame& frame) {
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     Tensor& wanted = frame.call.results[i];
     const Dtype dtype = frame.inferred.outputs[i].dtype;
+    // A memory that the caller's own tensors are not in is for the call alone.
+    const std::uint32_t space = results[i].impl()->abi.space;
+    if (space != 0 && space != common_space(frame)) results[i] = to_space(results[i], 0);
     if (!wanted.defined() && results[i].dtype() == dtype) {
       wanted = std::move(results[i]);
       continue;

@@ -117,13 +117,13 @@ bool handle_by_level(std::uint64_t keys, const Call& call) {
   return false;
 }
 
-Tensor transfer_by_level(std::uint64_t keys, const Tensor& tensor, Device device) {
+Tensor transfer_by_level(std::uint64_t keys, const Tensor& tensor, MemoryPlace place) {
   for (const Level* level = active_level(); level; level = level->below()) {
     if (!(keys & key_of(level->layer())) || !level->data_of(tensor)) continue;
     const TransferHandler handler = transfer_handler(static_cast<unsigned>(level->layer()));
     if (!handler) continue;
     const BelowLevel below(*level);
-    return handler(tensor, device, level);
+    return handler(tensor, place, level);
   }
   if (const LayerData* data = opaque_data(keys, *tensor.impl()))
     fail_opaque("to", "the tensor", *data);

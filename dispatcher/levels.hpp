@@ -9,6 +9,6 @@ namespace bp {
 // false if there is none. Throws bad_argument if one of the tensors then is opaque.
 bool handle_by_level(std::uint64_t keys, const Call& call);
 // The same for a transfer; undefined if there is none.
-Tensor transfer_by_level(std::uint64_t keys, const Tensor& tensor, Device device);
+Tensor transfer_by_level(std::uint64_t keys, const Tensor& tensor, MemoryPlace place);
 
 }  // namespace bp

@@ -7,6 +7,7 @@
 #include "devices/device_state.hpp"
 #include "interop/interop_table.hpp"
 #include "memory/caching_allocator.hpp"
+#include "memory/spaces.hpp"
 
 namespace bp {
 namespace {
@@ -41,7 +42,10 @@ void open_alone(DeviceState& state) {
   try {
     make_default_stream(state);
     state.allocator = new CachingAllocator(state);
+    open_spaces(state);
   } catch (...) {
+    state.spaces.clear();
+    delete std::exchange(state.allocator, nullptr);
     state.streams.clear();
     state.default_stream = nullptr;
     at_plugin_step("bp_plugin.close");
@@ -139,6 +143,7 @@ void close_device(DeviceState& state) noexcept {
   if (may_call) wait_for_streams_quietly(state);
   at_plugin_step("bp_memory.release");
   for (const auto& stream : state.streams) drop_fault(*stream);
+  state.spaces.clear();
   delete std::exchange(state.allocator, nullptr);
   if (may_call) {
     at_plugin_step("bp_queue.destroy_stream");

@@ -12,6 +12,7 @@
 #include "devices/plugin_answers.hpp"
 #include "devices/thread_list.hpp"
 #include "memory/caching_allocator.hpp"
+#include "memory/spaces.hpp"
 
 namespace bp {
 
@@ -66,7 +67,7 @@ void leave_devices_behind() {
     const Phase phase = state.phase.load(std::memory_order_relaxed);
     if (phase == Phase::opening) state.phase = Phase::closed;  // by a thread that is not here
     if (phase != Phase::open) continue;
-    record->allocator->forget_other_threads();
+    for_each_allocator(state, [](CachingAllocator& each) { each.forget_other_threads(); });
     const bool follows =
         record->host_readable && record->synchronous && !record->queue->create_stream;
     if (follows) continue;

@@ -26,10 +26,23 @@ struct AdoptedHandle {
   std::uint64_t value;
 };
 
+// One of a device's memories besides the main one, as it was described when the device was opened.
+struct SpaceState {
+  std::uint32_t index = 0;
+  std::string name;
+  bool host_visible = false;
+  std::uint64_t total_bytes = 0;  // 0: unknown
+  std::unique_ptr<CachingAllocator> allocator;
+
+  SpaceState();
+  ~SpaceState();
+};
+
 struct DeviceState : DeviceRecord {
   std::atomic<Phase> phase{Phase::closed};
   std::atomic<std::uint64_t> opener{0};  // thread_tag() while opening
   std::atomic<std::int64_t> live_graphs{0};
+  std::vector<std::unique_ptr<SpaceState>> spaces;  // from space 1 on; constant while it is open
 
   CoreMutex mutex;               // guards what follows
   std::optional<Error> failure;  // of the last opening

@@ -93,6 +93,7 @@ PoolBlock* BlockPool::new_block() noexcept {
   else if (!(block = new (std::nothrow) PoolBlock))
     return nullptr;
   block->device = prototype_.device;
+  block->space = prototype_.space;
   block->host_readable = prototype_.host_readable;
   block->release = prototype_.release;
   block->taken = false;

@@ -46,11 +46,14 @@ void release_to_plugin(void* device, bp_handle handle) {
 
 }  // namespace
 
-CachingAllocator::CachingAllocator(DeviceState& device)
-    : device_(device), small_blocks_(*this, prototype_, device.info),
+CachingAllocator::CachingAllocator(DeviceState& device, const SpaceState* space)
+    : device_(device), space_(space),
+      name_(space ? fmt::format("{} {}", device.name, space->name) : device.name),
+      small_blocks_(*this, prototype_, device.info),
       pool_(std::max<std::uint64_t>(512, device.info.offset_alignment), prototype_) {
   prototype_.device = device.device;
-  prototype_.host_readable = device.host_readable;
+  prototype_.space = space ? static_cast<std::uint8_t>(space->index) : 0;
+  prototype_.host_readable = space ? space->host_visible : device.host_readable;
   prototype_.release = release_block;
 }
 
@@ -93,7 +96,9 @@ void CachingAllocator::plan_piece(Request& request) const {
     request.bytes = request.segment_bytes = request.least_bytes = request.asked;
     return;
   }
-  if (request.bytes <= small_request)
+  if (!is_main())  // which may be small: nothing is taken that nobody has asked for
+    request.segment_bytes = request.bytes;
+  else if (request.bytes <= small_request)
     request.segment_bytes = small_segment;
   else if (request.bytes <= medium_request)
     request.segment_bytes = medium_segment;
@@ -104,8 +109,10 @@ void CachingAllocator::plan_piece(Request& request) const {
 }
 
 std::uint64_t CachingAllocator::most() const {
-  const std::uint64_t most = device_.info.max_allocation;
-  return most == 0 ? largest_request : std::min(most, largest_request);
+  std::uint64_t most = largest_request;
+  if (device_.info.max_allocation != 0) most = std::min(most, device_.info.max_allocation);
+  if (!is_main() && space_->total_bytes != 0) most = std::min(most, space_->total_bytes);
+  return most;
 }
 
 Storage* CachingAllocator::allocate(StreamImpl& stream, std::uint64_t bytes) {
@@ -187,7 +194,7 @@ PoolBlock* CachingAllocator::grow(Request& request) {
 
 std::uint64_t CachingAllocator::alignment_of(std::uint64_t segment_bytes) const {
   const std::uint64_t needed = std::max<std::uint64_t>(device_.info.offset_alignment, 64);
-  if (!device_.host_readable) return needed;
+  if (!prototype_.host_readable || !is_main()) return needed;
   return std::max(needed, segment_bytes >= huge_page ? huge_page : 4 * kib);
 }
 
@@ -238,22 +245,24 @@ bp_handle CachingAllocator::ask_backend(Request& request, std::uint64_t bytes,
                            : MemorySource{&device_, release_to_plugin};
   if (!custom.allocate) wait_until_quiet(device_, MayWait::memory);
   if (!turn_.take())
-    throw_error(ErrorClass::internal,
-                fmt::format("allocate: the plugin asked for memory of {} while allocating it",
-                            device_.name));
+    throw_error(
+        ErrorClass::internal,
+        fmt::format("allocate: the plugin asked for memory of {} while allocating it", name_));
   const std::uint64_t alignment = alignment_of(bytes);
   bp_handle handle = 0;
   clear_plugin_error();
-  const bp_code code = custom.allocate
-                           ? custom.allocate(custom.context, bytes, alignment, &handle)
-                           : device_.memory->allocate(device_.handle, bytes, alignment, &handle);
+  const bp_memory& memory = *device_.memory;
+  const bp_code code =
+      custom.allocate ? custom.allocate(custom.context, bytes, alignment, &handle)
+      : is_main()     ? memory.allocate(device_.handle, bytes, alignment, &handle)
+                  : memory.allocate_in(device_.handle, space_->index, bytes, alignment, &handle);
   turn_.give();
   if (code == BP_OUT_OF_MEMORY || code == BP_RETRY) {
     request.plugin_message = thread_state().error_message;
     clear_plugin_error();
     return 0;
   }
-  if (code != BP_OK) throw_plugin_error(device_, code, "allocate");
+  if (code != BP_OK) throw_plugin_error(device_, code, is_main() ? "allocate" : "allocate_in");
   check_handle(handle, alignment, source);
   return handle;
 }
@@ -265,7 +274,7 @@ void CachingAllocator::check_handle(bp_handle handle, std::uint64_t alignment,
                 fmt::format("allocate: it succeeded without a handle (plugin {}, device {})",
                             device_.backend->name, device_.name));
   // What the core or the host computes with are addresses; other handles have no alignment.
-  if (!device_.host_readable || handle % alignment == 0) return;
+  if (!prototype_.host_readable || handle % alignment == 0) return;
   source.release(source.context, handle);
   throw_error(ErrorClass::internal,
               fmt::format("allocate: address {:#x} is not aligned to {} (plugin {}, device {})",

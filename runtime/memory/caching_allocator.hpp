@@ -15,10 +15,11 @@
 
 namespace bp {
 
-// One for each open device. Threads: any. Calls no plugin while it holds its lock.
+// One for each memory of an open device. Threads: any. Calls no plugin while it holds its lock.
 class CachingAllocator {
  public:
-  explicit CachingAllocator(DeviceState& device);
+  explicit CachingAllocator(DeviceState& device,
+                            const SpaceState* space = nullptr);  // null: main memory
   // Gives everything back to where it came from. All streams of the device are idle.
   ~CachingAllocator();
 
@@ -90,7 +91,12 @@ class CachingAllocator {
   void note_peaks(const SmallBlocks::Totals& small);
   Held held();
 
+  bool is_main() const { return space_ == nullptr; }
+  std::uint64_t total_bytes() const;  // 0: unknown
+
   DeviceState& device_;
+  const SpaceState* const space_;
+  const std::string name_;  // "npu:0", "npu:0 sram"
   Storage prototype_;
   Turn turn_;  // at the backend's allocate and release
   SmallBlocks small_blocks_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/spaces.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "memory/new_tensor.hpp"
@@ -95,7 +96,7 @@ Tensor empty_tensor(IntList shape, Dtype dtype, Device device, MemoryFormat form
 bool resize_empty_tensor(const Tensor& tensor, IntList shape) {
   TensorImpl& to = *tensor.impl();
   if (to.abi.numel != 0 || to.view_base || to.num_views() != 0) return false;
-  const Tensor made = empty_tensor(shape, tensor.dtype(), tensor.device());
+  const Tensor made = empty_tensor_in(to.abi.space, shape, tensor.dtype(), tensor.device());
   TensorImpl& from = *made.impl();
   std::swap(to.storage, from.storage);
   to.abi.dl.data = from.abi.dl.data;

@@ -4,15 +4,15 @@
 #include <backplane/tensor/check.hpp>
 
 #include "devices/device_state.hpp"
-#include "memory/caching_allocator.hpp"
+#include "memory/spaces.hpp"
 
 namespace bp {
 namespace {
 
-CachingAllocator& allocator_of(const char* op, Device device) {
+CachingAllocator& allocator_of(const char* op, Device device, std::uint32_t space = 0) {
   DeviceRecord& record = device_record(device);
   BP_CHECK(record.allocator, "{}: {} has no memory", op, record.name);
-  return *record.allocator;
+  return allocator_of_space(op, state_of(record), space);
 }
 
 }  // namespace
@@ -40,32 +40,33 @@ Storage* allocate_storage_slow(DeviceRecord& record, std::uint64_t bytes) {
 
 std::int64_t num_live_storages(Device device) {
   DeviceState& state = registered_state(device);
-  return state.live_blobs.load(std::memory_order_relaxed) +
-         (state.allocator ? state.allocator->num_live() : 0);
+  std::int64_t count = state.live_blobs.load(std::memory_order_relaxed);
+  for_each_allocator(state, [&](CachingAllocator& each) { count += each.num_live(); });
+  return count;
 }
 
-MemoryStatistics memory_statistics(Device device) {
-  return allocator_of("memory_statistics", device).statistics();
+MemoryStatistics memory_statistics(Device device, std::uint32_t space) {
+  return allocator_of("memory_statistics", device, space).statistics();
 }
 
-void reset_peak_memory_statistics(Device device) {
-  allocator_of("reset_peak_memory_statistics", device).reset_peaks();
+void reset_peak_memory_statistics(Device device, std::uint32_t space) {
+  allocator_of("reset_peak_memory_statistics", device, space).reset_peaks();
 }
 
-void set_memory_limit(Device device, std::uint64_t bytes) {
-  allocator_of("set_memory_limit", device).set_limit(bytes);
+void set_memory_limit(Device device, std::uint64_t bytes, std::uint32_t space) {
+  allocator_of("set_memory_limit", device, space).set_limit(bytes);
 }
 
-void empty_cache(Device device) {
-  allocator_of("empty_cache", device).empty_cache();
+void empty_cache(Device device, std::uint32_t space) {
+  allocator_of("empty_cache", device, space).empty_cache();
 }
 
-std::vector<MemoryBlockInfo> memory_snapshot(Device device) {
-  return allocator_of("memory_snapshot", device).snapshot();
+std::vector<MemoryBlockInfo> memory_snapshot(Device device, std::uint32_t space) {
+  return allocator_of("memory_snapshot", device, space).snapshot();
 }
 
-std::string memory_summary(Device device) {
-  return allocator_of("memory_summary", device).summary();
+std::string memory_summary(Device device, std::uint32_t space) {
+  return allocator_of("memory_summary", device, space).summary();
 }
 
 void set_custom_allocator(Device device, const CustomAllocator& custom) {

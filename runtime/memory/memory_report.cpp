@@ -89,9 +89,12 @@ std::string CachingAllocator::summary() {
   text += fmt::format(", cached {}", format_bytes(cached));
   if (statistics_now.limit_bytes != 0)
     text += fmt::format("; limit {}", format_bytes(statistics_now.limit_bytes));
-  if (device_.info.total_memory != 0)
-    text += fmt::format("; total {}", format_bytes(device_.info.total_memory));
+  if (total_bytes() != 0) text += fmt::format("; total {}", format_bytes(total_bytes()));
   return text;
+}
+
+std::uint64_t CachingAllocator::total_bytes() const {
+  return is_main() ? device_.info.total_memory : space_->total_bytes;
 }
 
 void CachingAllocator::throw_out_of_memory(const Request& request) {
@@ -102,8 +105,9 @@ void CachingAllocator::throw_out_of_memory(const Request& request) {
     limited = counted_.limit_bytes != 0;
   }
   std::string text =
-      fmt::format("{}: out of memory: asked {}; {}; free tensors{}", device_.name,
-                  format_bytes(request.asked), summary(), limited ? " or raise the limit" : "");
+      fmt::format("{}: out of memory: asked {}; {}; free tensors{}{}", name_,
+                  format_bytes(request.asked), summary(), limited ? " or raise the limit" : "",
+                  is_main() ? "" : " or move them to main memory with to_space()");
   if (!request.plugin_message.empty())
     text += fmt::format(" (plugin {}: {})", device_.backend->name, request.plugin_message);
   throw_error(ErrorClass::out_of_memory, text);
@@ -113,8 +117,8 @@ void CachingAllocator::throw_too_large(std::uint64_t asked) const {
   throw_error(
       ErrorClass::out_of_memory,
       fmt::format("{}: out of memory: asked {} bytes, but one allocation has at most {}; use "
-                  "smaller tensors",
-                  device_.name, asked, most()));
+                  "smaller tensors{}",
+                  name_, asked, most(), is_main() ? "" : " or main memory"));
 }
 
 }  // namespace bp

@@ -8,6 +8,7 @@
 
 #include "interop/interop_table.hpp"
 #include "memory/caching_allocator.hpp"
+#include "memory/spaces.hpp"
 
 namespace bp {
 namespace {
@@ -153,7 +154,8 @@ Stream adopt_stream(Device device, const NativeHandle& queue) {
   StreamState* mine = take_former(state);
   StreamState* stream = nullptr;
   try {
-    state.allocator->begin_pool(*mine, *state.default_stream);
+    for_each_allocator(
+        state, [&](CachingAllocator& each) { each.begin_pool(*mine, *state.default_stream); });
     stream = publish(*mine, adopted);
   } catch (...) {
     give_former(*mine);
@@ -174,7 +176,8 @@ void let_go_of_adopted(StreamState& stream) noexcept {
   } catch (...) {  // no memory for the text of an error
   }
   drop_fault(stream);
-  state.allocator->end_pool(stream, *state.default_stream);
+  for_each_allocator(state,
+                     [&](CachingAllocator& each) { each.end_pool(stream, *state.default_stream); });
   if (may_call) stream.forget(state.handle, stream.raw);
   give_former(stream);
   state.live_streams.fetch_sub(1, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "memory/caching_allocator.hpp"
+#include "memory/spaces.hpp"
 
 namespace bp {
 
@@ -17,14 +18,14 @@ GraphMemory::GraphMemory(StreamImpl& stream)
   pool_->raw = stream.raw.load();
   pool_->id = stream.id;
   pool_->pool_of = &stream;
-  device.allocator->begin_pool(*pool_, stream);
+  for_each_allocator(device, [&](CachingAllocator& each) { each.begin_pool(*pool_, stream); });
   if (state_of(stream).is_adopted) try_retain(stream);  // replays report their faults there
   device.live_graphs.fetch_add(1, std::memory_order_relaxed);
 }
 
 GraphMemory::~GraphMemory() {
   DeviceState& device = state_of(*stream_.record);
-  device.allocator->end_pool(*pool_, stream_);
+  for_each_allocator(device, [&](CachingAllocator& each) { each.end_pool(*pool_, stream_); });
   if (state_of(stream_).is_adopted) drop_stream(&stream_);
   device.live_graphs.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -95,9 +95,9 @@ void call_inside(const Call& call, const Level* level) {
   if (!writes) call.results[0] = wrap(*level, inside);
 }
 
-Tensor move_inside(const Tensor& tensor, Device device, const Level* level) {
+Tensor move_inside(const Tensor& tensor, MemoryPlace place, const Level* level) {
   log.push_back(work_of(level).name + " to");
-  return wrap(*level, to_device(unwrap(*level, tensor), device));
+  return wrap(*level, to_place(unwrap(*level, tensor), place));
 }
 
 void fail(const Call&, const Level*) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/thread_state.hpp>
 
 namespace bp {
@@ -27,9 +28,9 @@ constexpr std::uint64_t key_of(Layer layer) {
 BP_API void set_layer_fallback(Layer layer, LayerHandler handler);
 BP_API void set_layer_handler(Operator& op, Layer layer, LayerHandler handler);
 
-// What a layer does when a tensor that carries its key moves to another device; it calls to_device again below itself. The
+// What a layer does when a tensor that carries its key moves to another device or memory; it calls to_place again below itself. The
 // level is as for calls.
-using TransferHandler = Tensor (*)(const Tensor& tensor, Device device, const Level* level);
+using TransferHandler = Tensor (*)(const Tensor& tensor, MemoryPlace place, const Level* level);
 BP_API void set_layer_transfer(Layer layer, TransferHandler handler);
 
 // Continues a call below `layer`: every layer at or above it is out of the way.

@@ -1,6 +1,7 @@
 // A call once its rule has run: what every rung of the ladder works on.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <backplane/dispatcher/call.hpp>
@@ -37,6 +38,9 @@ struct Frame {
   DeviceRecord& record;
   StreamImpl& stream;
   Temporaries& temporaries;
+  // A memory besides the main one that was full when a kernel needed it, in the words of its error; other rungs do
+  // without it.
+  std::string shortage{};
 
   const Operator& op() const { return call.op; }
   std::uint32_t backend() const { return record.backend->number; }

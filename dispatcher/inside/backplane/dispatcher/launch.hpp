@@ -18,8 +18,11 @@ bool accepts(const Candidate& candidate, Frame& frame);
 
 // Runs the kernel and leaves the results in frame.call.results: new tensors, or the given ones, where
 // needed through a temporary. False if the kernel says that it cannot take this call after all; throws
-// whatever else it reports.
+// whatever else it reports. False as well, with frame.shortage, if a memory besides the main one has no room for a result.
 bool launch(const Candidate& candidate, Frame& frame);
+
+// The memory that all tensors of the call are in; main memory's if they are in several, or there are none.
+std::uint32_t common_space(const Frame& frame);
 
 // Allocates a result as the rule inferred it; like the inputs in memory if those agree, and the kernel takes it.
 Tensor allocate_result(const Candidate& candidate, Frame& frame, std::uint32_t index);

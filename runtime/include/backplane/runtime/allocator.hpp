@@ -98,14 +98,16 @@ struct MemoryBlockInfo {
   std::uint32_t stream = 0;
 };
 
-// Per device; all of it thread-safe.
-BP_API MemoryStatistics memory_statistics(Device device);
-BP_API void reset_peak_memory_statistics(Device device);
-BP_API void set_memory_limit(Device device, std::uint64_t bytes);  // of reserved memory; 0: none
-BP_API void empty_cache(Device device);  // gives back to the backend what no tensor holds
-BP_API std::vector<MemoryBlockInfo> memory_snapshot(Device device);
+// Per device, and of its memories (spaces.hpp) the main one unless another is named; all of it thread-safe.
+BP_API MemoryStatistics memory_statistics(Device device, std::uint32_t space = 0);
+BP_API void reset_peak_memory_statistics(Device device, std::uint32_t space = 0);
+// Of reserved memory; 0: none.
+BP_API void set_memory_limit(Device device, std::uint64_t bytes, std::uint32_t space = 0);
+// Gives back to the backend what no tensor holds.
+BP_API void empty_cache(Device device, std::uint32_t space = 0);
+BP_API std::vector<MemoryBlockInfo> memory_snapshot(Device device, std::uint32_t space = 0);
 // What is held, by size, as in an out-of-memory error.
-BP_API std::string memory_summary(Device device);
+BP_API std::string memory_summary(Device device, std::uint32_t space = 0);
 
 // An application's own source of device memory in place of the plugin's.
 struct CustomAllocator {

@@ -38,6 +38,7 @@ enum class Direction : uint32_t {
 //   bp::Status synchronize(bp::Stream stream);                            else synchronous
 //   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, bp::Stream stream);
 //   bp::Status describe_space(uint32_t space, bp::SpaceInfo& info);       of space 0: how much is free now
+//   bp::Result<bp::Handle> allocate_in(uint32_t space, uint64_t bytes, uint64_t alignment);   where there are several
 //   bp::Result<S*> create_stream(int32_t priority);  void destroy_stream(S*);  bp::Status query_stream(S*);
 //   bp::Result<E*> create_event();  void destroy_event(E*);  bp::Status record_event(E*, S*),
 //   wait_event(S*, E*), query_event(E*), synchronize_event(E*);  bp::Result<double> elapsed(E*, E*);
@@ -64,6 +65,7 @@ BP_DETECT(release)
 BP_DETECT(copy)
 BP_DETECT(fill)
 BP_DETECT(describe_space)
+BP_DETECT(allocate_in)
 BP_DETECT(create_stream)
 BP_DETECT(destroy_stream)
 BP_DETECT(query_stream)
@@ -181,7 +183,12 @@ template <class B> constexpr bp_memory memory_of() {
   if constexpr (has_fill<B>) {
     table.fill = Entry<B, &B::fill, const bp_region*, const void*, uint32_t, bp_stream*>::status;
   }
+  static_assert(has_describe_space<B> || !has_allocate_in<B>,
+                "several memories: describe_space beside allocate_in");
   if constexpr (has_describe_space<B>) table.describe_space = describe_space<B>;
+  if constexpr (has_allocate_in<B>)
+    table.allocate_in =
+        Entry<B, &B::allocate_in, uint32_t, uint64_t, uint64_t>::template result<bp_handle>;
   return table;
 }
 

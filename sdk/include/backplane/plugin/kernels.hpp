@@ -228,6 +228,17 @@ template <class Op> class KernelBuilder {
     return *this;
   }
 
+  // Of all tensors, outputs too: each is in one of these memories of the device, by number; main memory, 0, if not said.
+  // The host copies operands from another one, and allocates outputs in the first of these that suits.
+  template <class... More> KernelBuilder& spaces(uint32_t first, More... more) {
+    for_each_tensor([&](size_t index) { at(index).spaces = bits_of(first, more...); });
+    return *this;
+  }
+  template <class... More> KernelBuilder& spaces(place where, uint32_t first, More... more) {
+    at(where).spaces = bits_of(first, more...);
+    return *this;
+  }
+
   // Both ends belong to it.
   KernelBuilder& rank(place where, uint8_t lowest, uint8_t highest) {
     at(where).min_rank = lowest;
@@ -265,6 +276,10 @@ template <class Op> class KernelBuilder {
 
  private:
   using Places = detail::Places<Op>;
+
+  template <class... Spaces> static constexpr uint32_t bits_of(Spaces... spaces) {
+    return (... | (uint32_t{1} << static_cast<uint32_t>(spaces)));
+  }
 
   bp_arg& at(size_t index) { return record_->args[index]; }
   bp_arg& at(place where) { return record_->args[static_cast<size_t>(where)]; }

@@ -137,6 +137,7 @@ class AnyTensor {
     return static_cast<Handle>(reinterpret_cast<uintptr_t>(tensor_->dl.data));
   }
   uint64_t byte_offset() const { return tensor_->dl.byte_offset; }
+  uint32_t space() const { return tensor_->space; }  // which of the device's memories
   const bp_tensor& abi() const { return *tensor_; }
 
  protected:

@@ -25,6 +25,7 @@ struct Storage {
   // provider does not care. It changes only when its stream goes and another one takes over what that had.
   std::atomic<StreamImpl*> stream{nullptr};
   Device device;
+  std::uint8_t space = 0;      // of the device's memories, 0 the main one
   bool host_readable = false;  // handle + offset is an address that this process may use
 
   void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
