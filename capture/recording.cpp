@@ -80,6 +80,7 @@ void record_kernel(RecordedWork& work, const Candidate& candidate, Frame& frame,
     kept.results.push_back(work.keep(*launch.results[i].impl()));
     kept.outputs.push_back(&kept.results.back().impl()->abi);
   }
+  kept.plan = launch.plan.plan();
   kept.call = call;
   kept.call.args = kept.args.data();
   kept.call.outputs = kept.outputs.data();
@@ -96,6 +97,7 @@ bp_code give_to_device(RecordedWork& work, const Candidate& candidate, Frame& fr
   });
   for (std::uint32_t i = 0; i < frame.call.num_results; ++i)
     work.hold(*launch.results[i].impl()->storage);
+  if (launch.plan.plan()) work.plans.push_back(launch.plan.plan());
   if (reports_faults) {
     call.fault = &arm_fault(work.stream, op);
     work.fault_operators.push_back(op);

@@ -25,6 +25,7 @@ struct RecordedKernel {
   std::vector<std::vector<const bp_tensor*>> lists;
   std::vector<std::unique_ptr<char[]>> bytes;
   std::vector<bp_tensor*> outputs;
+  PlanRef plan;
   bp_call call{};  // of what is above; without a stream
 };
 struct RecordedCopy {
@@ -66,6 +67,7 @@ struct RecordedWork final : Recorder {
   bp_capture api{};
   bp_graph* graph = nullptr;                 // if by_device
   std::vector<const char*> fault_operators;  // of the graph
+  std::vector<PlanRef> plans;                // that the graph's kernels have used
 };
 
 // Gives a recorded call to the stream again.

@@ -190,7 +190,7 @@ void attach(Backend& backend) {
   const std::lock_guard lock(all.mutex);
   all.backends[&backend] = std::move(made);
   backend.closing = detach;
-  backend.closing_device = close_compiler;
+  hear_of_closing(backend, close_compiler);
   for (Operator* op : registered_operators()) add_kernel(kept, *op);
 }
 

@@ -4,8 +4,8 @@
 namespace bp {
 namespace {
 
-constexpr void (*all_locks[])(ForkStep) = {fork_loader, fork_operators, fork_chains, fork_registry,
-                                           fork_counters};
+constexpr void (*all_locks[])(ForkStep) = {fork_loader,   fork_operators, fork_chains,
+                                           fork_registry, fork_plans,     fork_counters};
 
 void before_fork() {
   for (auto* lock : all_locks) lock(ForkStep::before);

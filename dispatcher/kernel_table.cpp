@@ -35,7 +35,7 @@ bool accepts_any_contiguous(const bp_arg& arg, Dtype dtype) {
 bool takes_common_calls(const Operator& op, const Candidate& candidate, Dtype dtype, Dtype result) {
   if (candidate.declared.supports || (candidate.declared.flags & BP_KERNEL_SCRATCH)) return false;
   if (!(candidate.declared.flags & BP_KERNEL_DETERMINISTIC)) return false;
-  if (candidate.declared.flags & BP_KERNEL_MEASURED) return false;
+  if (candidate.plans || (candidate.declared.flags & BP_KERNEL_MEASURED)) return false;
   const std::size_t num_arguments = op.schema->arguments.size();
   if (candidate.num_known != num_arguments) return false;  // somebody must look at the defaults
   for (std::size_t i = 0; i < candidate.args.size(); ++i) {

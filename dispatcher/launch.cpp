@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -229,6 +230,33 @@ Tensor allocate_result(const Candidate& candidate, Frame& frame, std::uint32_t i
   return make_result_of(frame.op(), [&] { return empty_result(candidate, frame, index); });
 }
 
+bp_region allocate_workspace(Launch& launch, std::uint64_t bytes, std::uint64_t alignment) {
+  const DeviceRecord& record = launch.frame->record;
+  const char* op = launch.frame->op().name();
+  const std::uint64_t usual = std::max<std::uint64_t>(record.info.offset_alignment, 64);
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;
+  BP_CHECK(alignment == 0 || std::has_single_bit(alignment),
+           "{}: a workspace aligned to {}, which is no power of 2", op, alignment);
+  const std::uint64_t room = alignment > usual ? alignment : 0;
+  if (bytes > most || room > most - bytes)
+    throw_error(
+        ErrorClass::out_of_memory,
+        fmt::format("{}: a workspace of {} bytes, aligned to {}, is more than any device has", op,
+                    bytes, alignment));
+  Tensor scratch =
+      empty_tensor({static_cast<std::int64_t>(bytes + room)}, Dtype::u8, record.device);
+  bp_region region = region_of(scratch);
+  region.bytes = bytes;
+  if (room != 0) {
+    const bool has_addresses = (record.info.flags & BP_DEVICE_REAL_ADDRESSES) != 0;
+    const std::uint64_t place = (has_addresses ? region.handle : 0) + region.offset;
+    region.offset += (~place + 1) & (alignment - 1);
+  }
+  submit::hold(scratch);
+  launch.temporaries->keep(std::move(scratch));
+  return region;
+}
+
 bp_call make_abi_call(Frame& frame, Launch& launch) {
   bp_call abi{};
   abi.h = {sizeof(bp_call), BP_TYPE_CALL, nullptr};
@@ -273,6 +301,7 @@ bool launch(const Candidate& candidate, Frame& frame) {
   }
   bp_call abi_call = make_abi_call(frame, launch);
   abi_call.num_args = candidate.num_known;
+  if (candidate.plans && !plan_call(candidate, frame, launch, abi_call)) return false;
   const bp_code code = submit::kernel(candidate, frame, launch, abi_call);
   if (code == BP_UNSUPPORTED) return false;
   if (code != BP_OK) throw_stream_error(frame.stream, abi_call.stream, code, frame.op().name());

@@ -9,6 +9,7 @@
 #include <backplane/dispatcher/fork_locks.hpp>
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/plans.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/call_number.hpp>
 #include <backplane/tensor/check.hpp>
@@ -57,6 +58,9 @@ std::string defect_of(const bp_kernel* kernel) {
     return fmt::format("has size {}, the least is {}", kernel->h.size, floor);
   if (!kernel->op) return "names no operator";
   if (!kernel->run) return fmt::format("of '{}' has no run function", kernel->op);
+  if (BP_HAS(kernel, bp_kernel, plan) && kernel->plan &&
+      !(BP_HAS(kernel, bp_kernel, release_plan) && kernel->release_plan))
+    return fmt::format("of '{}' has plan without release_plan", kernel->op);
   if (kernel->num_args && !kernel->args)
     return fmt::format("of '{}' declares {} arguments at NULL", kernel->op, kernel->num_args);
   if (kernel->num_args > 128)
@@ -112,6 +116,7 @@ const Candidate& keep_candidate(Registry& r, const Operator& op, const bp_kernel
   candidate.kernel = &kernel;
   std::memcpy(&candidate.declared, &kernel, std::min<std::size_t>(kernel.h.size, sizeof kernel));
   candidate.args = all_places(op, kernel, candidate.num_known, level);
+  if (candidate.declared.plan) candidate.plans = make_plan_cache();
   return candidate;
 }
 
@@ -205,8 +210,11 @@ void register_kernels(Backend& backend, const bp_kernel* const* kernels, std::ui
   const std::uint32_t level = backend.plugin ? backend.plugin->abi : BP_ABI_LEVEL;
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
-  for (const auto& [op, kernel] : accepted)
-    offer(r, *op, backend.number, keep_candidate(r, *op, *kernel, level, rung));
+  for (const auto& [op, kernel] : accepted) {
+    const Candidate& kept = keep_candidate(r, *op, *kernel, level, rung);
+    if (kept.plans) hear_of_closing(backend, forget_plans);
+    offer(r, *op, backend.number, kept);
+  }
   r.epoch.fetch_add(1);
 }
 

@@ -78,18 +78,12 @@ bp_code allocate_output(const bp_host*, const bp_call* call, std::uint32_t index
   });
 }
 
-bp_code workspace(const bp_host*, const bp_call* call, std::uint64_t bytes, std::uint64_t,
+bp_code workspace(const bp_host*, const bp_call* call, std::uint64_t bytes, std::uint64_t alignment,
                   bp_region* out) {
   return guarded([&] {
     BP_CHECK(call && out, "workspace: call or region is NULL");
     BP_CHECK(call->host_data, "workspace: the kernel does not declare BP_KERNEL_SCRATCH");
-    Launch& launch = *static_cast<Launch*>(call->host_data);
-    Tensor scratch =
-        empty_tensor({static_cast<std::int64_t>(bytes)}, Dtype::u8, launch.frame->device());
-    const TensorImpl& impl = *scratch.impl();
-    *out = {impl.storage->handle, impl.abi.dl.byte_offset, bytes};
-    submit::hold(scratch);
-    launch.temporaries->keep(std::move(scratch));
+    *out = allocate_workspace(*static_cast<Launch*>(call->host_data), bytes, alignment);
   });
 }
 

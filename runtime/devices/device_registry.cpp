@@ -200,6 +200,15 @@ void check_nothing_lives(Backend& backend) {
                             backend.name, lives));
 }
 
+void tell_of_closing(Backend& backend, DeviceRecord& record) {
+  std::vector<void (*)(Backend&, DeviceRecord&)> told;
+  {
+    const std::lock_guard lock(registry().mutex);
+    told = backend.closing_device;
+  }
+  for (auto* closing : told) closing(backend, record);
+}
+
 }  // namespace
 
 Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path) {
@@ -215,9 +224,16 @@ Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::str
   return made;
 }
 
+void hear_of_closing(Backend& backend, void (*closing)(Backend&, DeviceRecord&)) {
+  const std::lock_guard lock(registry().mutex);
+  auto& all = backend.closing_device;
+  if (std::find(all.begin(), all.end(), closing) == all.end()) all.push_back(closing);
+}
+
 void unregister_backend(Backend& backend) {
   Registry& all = registry();
   check_nothing_lives(backend);
+  for (DeviceRecord* record : backend.devices) tell_of_closing(backend, *record);
   if (backend.closing) backend.closing(backend);
   const bp_plugin& plugin = *backend.plugin;
   // Its answer changes nothing: all streams are idle, and the devices close now.
@@ -253,7 +269,7 @@ void reset_device(Device device) {
     throw_error(ErrorClass::retry,
                 fmt::format("reset_device: {} cannot be closed while {} live; drop them first",
                             state.name, lives));
-  if (state.backend->closing_device) state.backend->closing_device(*state.backend, state);
+  tell_of_closing(*state.backend, state);
   forget_device_in_threads(device.number);
   close_device(state);
   forget_device_in_threads(device.number);

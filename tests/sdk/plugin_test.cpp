@@ -92,6 +92,24 @@ bp::Status sum(bp::Stream, bp::In, std::optional<bp::Ints> dim, bool keepdim,
   return bp::ok;
 }
 
+// What calls of one size have in common.
+struct Half {
+  explicit Half(int64_t numel) : numel(numel) { ++alive; }
+  ~Half() { --alive; }
+  int64_t numel;
+  static inline int alive = 0;
+};
+bp::Result<bp::Planned<Half>> plan_half(bp::Stream, bp::In a, bp::Out) {
+  if (a.numel() == 1) return bp::unsupported("one has no half");
+  if (a.numel() == 3) throw std::bad_alloc();
+  return bp::Planned<Half>{std::make_unique<Half>(a.numel() / 2), 100, 256};
+}
+bp::Status run_half(bp::Call call, bp::In, bp::Out) {
+  seen.numel = call.plan<Half>().numel;
+  seen.dims = call.workspace().bytes;
+  return bp::ok;
+}
+
 struct swish {
   static constexpr const char* name = "test::swish";
   static constexpr const char* schema =
@@ -128,6 +146,7 @@ BP_KERNELS(second) {
                            std::optional<bp::DeviceNumber>, bp::Out) {
      return bp::ok;
    }).dtypes(bp::real);
+  k.add<bp::op::neg>(run_half).plan(plan_half).dtypes(bp::f32);
   k.define<swish>()
       .infer(infer_swish)
       .backward("test::swish_backward", {swish::place::beta, swish::place::y});
@@ -156,6 +175,12 @@ class InProcess : public testing::Test {
   // Calls a kernel on tensors of `numel` elements; args are given without their tensors.
   bp_code run(const bp_kernel& kernel, const char* op_name, std::vector<bp_value> args,
               int64_t numel = 5, bool ask = false) {
+    return with_call(op_name, std::move(args), numel, [&](const bp_call& call) {
+      return ask ? kernel.supports(kernel.self, &call) : kernel.run(kernel.self, &call);
+    });
+  }
+  template <class Do>
+  bp_code with_call(const char* op_name, std::vector<bp_value> args, int64_t numel, Do act) {
     int64_t shape[] = {numel}, strides[] = {1};
     bp_tensor tensor{};
     tensor.dl.ndim = 1;
@@ -176,7 +201,7 @@ class InProcess : public testing::Test {
     call.outputs = outputs;
     call.num_outputs = 1;
     call.device = device;
-    return ask ? kernel.supports(kernel.self, &call) : kernel.run(kernel.self, &call);
+    return act(call);
   }
 
   static bp_value tensor() { return {BP_TENSOR, 0, {}}; }
@@ -200,7 +225,7 @@ TEST_F(InProcess, says_who_it_is) {
   EXPECT_STREQ(plugin->name, "counting");
   EXPECT_EQ(plugin->h.size, sizeof(bp_plugin));
   EXPECT_EQ(plugin->abi, BP_ABI_LEVEL);
-  EXPECT_EQ(plugin->num_kernels, 6u);
+  EXPECT_EQ(plugin->num_kernels, 7u);
   EXPECT_EQ(plugin->num_operators, 1u);
   EXPECT_EQ(plugin->memory->fill, nullptr);
   EXPECT_EQ(plugin->queue->create_event, nullptr);
@@ -362,6 +387,35 @@ TEST_F(InProcess, a_number_that_does_not_fit_is_unsupported) {
 
 TEST_F(InProcess, asks_whether_a_kernel_supports_a_call) {
   EXPECT_EQ(run(kernel(1), "add", {tensor(), tensor(), number(2.0)}, 5, true), BP_UNSUPPORTED);
+}
+
+TEST_F(InProcess, makes_plans_and_takes_them_back) {
+  const bp_kernel& kernel = this->kernel(6);
+  ASSERT_NE(kernel.plan, nullptr);
+  bp_plan plan{};
+  const auto ask = [&](int64_t numel) {
+    return with_call("neg", {tensor()}, numel,
+                     [&](const bp_call& call) { return kernel.plan(kernel.self, &call, &plan); });
+  };
+  EXPECT_EQ(ask(1), BP_UNSUPPORTED);
+  EXPECT_EQ(ask(3), BP_OUT_OF_MEMORY);
+  EXPECT_EQ(plan.own, nullptr);
+  ASSERT_EQ(ask(10), BP_OK);
+  EXPECT_EQ(plan.workspace, 100u);
+  EXPECT_EQ(plan.alignment, 256u);
+  EXPECT_EQ(Half::alive, 1);
+  EXPECT_EQ(with_call("neg", {tensor()}, 10,
+                      [&](bp_call call) {
+                        call.plan = plan.own;
+                        call.workspace = {1, 0, plan.workspace};
+                        return kernel.run(kernel.self, &call);
+                      }),
+            BP_OK);
+  EXPECT_EQ(seen.numel, 5);
+  EXPECT_EQ(seen.dims, 100u);
+  kernel.release_plan(kernel.self, plan.own);
+  EXPECT_EQ(Half::alive, 0);
+  EXPECT_EQ(this->kernel(0).plan, nullptr);
 }
 
 TEST_F(InProcess, turns_exceptions_of_a_kernel_into_codes) {

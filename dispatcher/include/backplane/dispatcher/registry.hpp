@@ -10,6 +10,8 @@
 
 namespace bp {
 
+class PlanCache;
+
 // A kernel that a backend offered, checked and copied from the plugin's declaration.
 struct Candidate {
   const bp_kernel* kernel = nullptr;
@@ -18,6 +20,7 @@ struct Candidate {
   std::uint32_t num_known = 0;       // arguments of the schema that it was written against
   Rung rung = Rung::native;          // or generated: tried after all that the backend brings itself
   mutable std::uint64_t ran_on = 0;  // a bit for each device of the backend (runtime/quiet.hpp)
+  PlanCache* plans = nullptr;        // if it plans
 };
 
 // Adds an operator: parses its schema, gives it a number. Throws bad_argument for a bad schema or a

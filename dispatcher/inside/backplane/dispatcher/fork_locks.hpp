@@ -13,6 +13,7 @@ void fork_loader(ForkStep step);
 void fork_operators(ForkStep step);
 void fork_chains(ForkStep step);
 void fork_registry(ForkStep step);
+void fork_plans(ForkStep step);
 void fork_counters(ForkStep step);
 
 // For a std::mutex.

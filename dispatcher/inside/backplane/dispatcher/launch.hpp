@@ -2,6 +2,7 @@
 #pragma once
 
 #include <backplane/dispatcher/frame.hpp>
+#include <backplane/dispatcher/plans.hpp>
 
 namespace bp {
 
@@ -11,6 +12,7 @@ struct Launch {
   Tensor* results = nullptr;  // what the kernel writes
   bp_tensor* outputs[max_results] = {};
   Temporaries* temporaries = nullptr;
+  PlanInUse plan;  // of a kernel that plans
 };
 
 // Does the kernel take the arguments as they are? Asks `supports` too.
@@ -26,6 +28,10 @@ std::uint32_t common_space(const Frame& frame);
 
 // Allocates a result as the rule inferred it; like the inputs in memory if those agree, and the kernel takes it.
 Tensor allocate_result(const Candidate& candidate, Frame& frame, std::uint32_t index);
+
+// Scratch for the call's work on its stream; `alignment` 0: the device's own. Devices with addresses get an aligned
+// address, others an aligned place in an allocation, which begins at the device's own alignment.
+bp_region allocate_workspace(Launch& launch, std::uint64_t bytes, std::uint64_t alignment);
 
 // The call as the plugin sees it.
 bp_call make_abi_call(Frame& frame, Launch& launch);

@@ -29,12 +29,16 @@ struct Backend {
   const bp_host* host = nullptr;
   std::vector<DeviceRecord*> devices;
   std::atomic<std::uint32_t> num_foreign{0};  // works out that wait for another process (quiet.hpp)
-  // Called once when nothing lives any more and the devices are about to be closed: what others keep on
-  // them (compiled kernels) goes first. May be null.
+  // Called once when nothing lives any more and the devices are about to be closed: what others keep for it (generated
+  // kernels) goes first. May be null.
   void (*closing)(Backend& backend) = nullptr;
-  // The same for one of its devices, which may be opened anew.
-  void (*closing_device)(Backend& backend, DeviceRecord& record) = nullptr;
+  // The same before that for each device, which may also be opened anew: what was compiled for it, or planned.
+  std::vector<void (*)(Backend& backend, DeviceRecord& record)> closing_device;
 };
+
+// Adds to `closing_device`. One given twice is called once. Threads: any.
+BP_API void hear_of_closing(Backend& backend,
+                            void (*closing)(Backend& backend, DeviceRecord& record));
 
 // One device. All fields but the atomics are constant after open_device.
 struct DeviceRecord {

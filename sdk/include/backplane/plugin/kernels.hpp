@@ -4,6 +4,7 @@
 #define BACKPLANE_PLUGIN_KERNELS_HPP
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include <backplane/plugin/signature.hpp>
@@ -30,6 +31,16 @@ class OutputSpec {
   bp_output_spec* spec_;
 };
 
+// What a kernel's .plan() says of all calls with the same dtypes, shapes, strides, alignments and other arguments: an
+// object that run() gets as call.plan<T>(), which the host destroys when no call uses it any more, and how much workspace
+// each call gets. Planned<> for a workspace alone.
+struct Nothing {};
+template <class T = Nothing> struct Planned {
+  std::unique_ptr<const T> own;
+  uint64_t workspace = 0;  // bytes
+  uint64_t alignment = 0;  // of the workspace; 0: the device's own
+};
+
 namespace detail {
 
 using AnyFunction = void (*)();
@@ -37,7 +48,7 @@ using AnyFunction = void (*)();
 struct KernelRecord {
   bp_kernel kernel{};
   std::vector<bp_arg> args;
-  AnyFunction run = nullptr, supports = nullptr;
+  AnyFunction run = nullptr, supports = nullptr, plan = nullptr;
   bool has_dtypes = false;
 };
 
@@ -118,6 +129,12 @@ template <class Op, class F, size_t I> Parameter<F, I + 1> read_place(const bp_c
   }
 }
 
+template <class R> struct TypeOfPlan {};
+template <class T> struct TypeOfPlan<Result<Planned<T>>> { using type = T; };
+template <class R, class = void> inline constexpr bool is_planned = false;
+template <class R>
+inline constexpr bool is_planned<R, std::void_t<typename TypeOfPlan<R>::type>> = true;
+
 template <class Op, class F> struct KernelEntry {
   static bp_code run(void* self, const bp_call* call) noexcept {
     return guarded([=] { return invoke(self, *call, places(), args()); });
@@ -127,6 +144,14 @@ template <class Op, class F> struct KernelEntry {
     return guarded([=] { return ask(self, *call, places()); });
   }
 
+  static bp_code plan(void* self, const bp_call* call, bp_plan* out) noexcept {
+    return guarded([=] { return make_plan(self, *call, *out, places(), args()); });
+  }
+
+  static void release_plan(void*, const void* own) noexcept {
+    delete static_cast<const typename TypeOfPlan<typename Function<F>::Result>::type*>(own);
+  }
+
  private:
   static constexpr auto places() { return std::make_index_sequence<Places<Op>::count>(); }
   static constexpr auto args() { return std::make_index_sequence<Places<Op>::num_args>(); }
@@ -134,14 +159,33 @@ template <class Op, class F> struct KernelEntry {
   template <size_t... P, size_t... A>
   static Status invoke(void* self, const bp_call& call, std::index_sequence<P...>,
                        std::index_sequence<A...>) {
-    using Wanted = Places<Op>;
-    if ((1 & ... &
-         int{number_fits<Parameter<F, A + 1>, typename Wanted::template type<A>>(call.args[A])}) ==
-        0) {
-      return unsupported("%s: this kernel cannot take the given number exactly", Op::name);
-    }
+    if (!numbers_fit<A...>(call)) return does_not_take_the_number();
     auto* function = reinterpret_cast<F*>(static_cast<KernelRecord*>(self)->run);
     return function(Call(&call), read_place<Op, F, P>(call)...);
+  }
+
+  template <size_t... P, size_t... A>
+  static Status make_plan(void* self, const bp_call& call, bp_plan& out, std::index_sequence<P...>,
+                          std::index_sequence<A...>) {
+    if (!numbers_fit<A...>(call)) return does_not_take_the_number();
+    auto* function = reinterpret_cast<F*>(static_cast<KernelRecord*>(self)->plan);
+    auto made = function(Call(&call), read_place<Op, F, P>(call)...);
+    if (!made.is_ok()) return made.status();
+    out.workspace = made.value().workspace;
+    out.alignment = made.value().alignment;
+    out.own = made.value().own.release();
+    return ok;
+  }
+
+  template <size_t... A> static bool numbers_fit(const bp_call& call) {
+    using Wanted = Places<Op>;
+    return (1 & ... &
+            int{number_fits<Parameter<F, A + 1>, typename Wanted::template type<A>>(
+                call.args[A])}) != 0;
+  }
+
+  static Status does_not_take_the_number() {
+    return unsupported("%s: this kernel cannot take the given number exactly", Op::name);
   }
 
   template <size_t... P>
@@ -270,6 +314,31 @@ template <class Op> class KernelBuilder {
     if constexpr (detail::fits<Op, Written, bool>()) {
       record_->supports = reinterpret_cast<detail::AnyFunction>(+function);
       record_->kernel.supports = detail::KernelEntry<Op, Written>::supports;
+    }
+    return *this;
+  }
+
+  // `function` has the kernel's parameters and returns bp::Result<bp::Planned<T>>; what it says holds for all calls of
+  // one class, which it is asked for once (bp_kernel.plan in abi.h). The kernel then takes bp::Call as its first parameter
+  // and finds call.plan<T>() and call.workspace(). Outputs have no memory yet where their shape depends on data.
+  //
+  //   bp::Result<bp::Planned<Tiles>> plan_matmul(bp::Stream, bp::In a, bp::In b, bp::Out) {
+  //     bp::Planned<Tiles> planned{std::make_unique<Tiles>(choose_tiles(a.shape(), b.shape()))};
+  //     planned.workspace = planned.own->packed_bytes;
+  //     return bp::Result<bp::Planned<Tiles>>(std::move(planned));
+  //   }
+  //   k.add<bp::op::matmul>(matmul).plan(plan_matmul).dtypes(bp::f32);
+  template <class F> KernelBuilder& plan(F function) {
+    using Written = detail::Pointee<F>;
+    using Answer = typename detail::Function<Written>::Result;
+    static_assert(detail::is_planned<Answer>,
+                  "what .plan() gets returns bp::Result<bp::Planned<T>>");
+    if constexpr (detail::is_planned<Answer>) {
+      if constexpr (detail::fits<Op, Written, Answer>()) {
+        record_->plan = reinterpret_cast<detail::AnyFunction>(+function);
+        record_->kernel.plan = detail::KernelEntry<Op, Written>::plan;
+        record_->kernel.release_plan = detail::KernelEntry<Op, Written>::release_plan;
+      }
     }
     return *this;
   }

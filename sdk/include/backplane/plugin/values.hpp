@@ -253,6 +253,11 @@ class Call : public Stream {
     return region;
   }
 
+  // For kernels with a .plan(): what that made for calls like this one, of the type that it said, and memory of as many
+  // bytes as it asked for, valid as workspace() of some size is.
+  template <class T> const T& plan() const { return *static_cast<const T*>(call_->plan); }
+  Region workspace() const { return Region{call_->workspace}; }
+
   // For operators whose output's shape depends on data. Afterwards abi().outputs[index] is complete; an Out that the
   // kernel was given before still shows a tensor without shape or memory.
   Status allocate_output(uint32_t index, Ints shape) const {
