@@ -7,8 +7,7 @@
 
 #include <backplane/plugin/values.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // What the system says of the device at a PCI address ("0000:17:00.0"): the NUMA node that it hangs on. -1: it does not
 // say, or there is only one.
@@ -49,6 +48,5 @@ struct SpaceInfo : bp_space_info {
 };
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_DEVICE_INFO_HPP
