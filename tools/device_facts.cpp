@@ -106,7 +106,7 @@ void print_facts(const DeviceRecord& record, const OpenFacts& open) {
                              : ""));
   line("queues", kind_of_queue(info.flags));
   line("driver", info.driver, "none");
-  line("uuid", uuid_of(record));
+  line("uuid", uuid_of(info));
   if (const std::string others = same_unit_text(record); !others.empty())
     line("same unit", "as " + others);
   line("bus", info.bus, "none");
@@ -125,7 +125,7 @@ Json facts_json(const DeviceRecord& record, const OpenFacts* open) {
   const bp_device_info& info = record.info;
   Json same_unit = Json::array();
   for (const DeviceRecord* other : other_devices_of_unit(record)) same_unit.push_back(other->name);
-  const std::string uuid = uuid_of(record), bus = info.bus, driver = info.driver;
+  const std::string uuid = uuid_of(info), bus = info.bus, driver = info.driver;
   Json facts = {
       {"name", record.name},
       {"backend", backend.name},

@@ -23,6 +23,15 @@ template <class Visit> void each_field(auto& subject, Visit visit) {
   visit("events", subject.has_events);
   visit("fill", subject.has_fill);
   visit("compiles", subject.compiles);
+}
+// What journals of older suites do not have.
+template <class Visit> void each_newer_field(auto& subject, Visit visit) {
+  visit("uuid", subject.uuid);
+  visit("driver", subject.driver);
+  visit("least_priority", subject.least_priority);
+  visit("greatest_priority", subject.greatest_priority);
+  visit("describes_space", subject.describes_space);
+  visit("links", subject.has_links);
   visit("can_hold", subject.can_hold);
 }
 template <class Visit> void each_numeric(auto& numerics, Visit visit) {
@@ -84,7 +93,9 @@ bool Subject::repeats_bits(const std::string& op, int depth) const {
 
 nlohmann::json to_json(const Subject& subject) {
   nlohmann::json json, numerics;
-  each_field(subject, [&](const char* key, const auto& value) { json[key] = value; });
+  const auto write = [&](const char* key, const auto& value) { json[key] = value; };
+  each_field(subject, write);
+  each_newer_field(subject, write);
   each_numeric(subject.numerics, [&](const char* key, bool value) { numerics[key] = value; });
   json["numerics"] = std::move(numerics);
   nlohmann::json& kernels = json["kernels"] = nlohmann::json::array();
@@ -94,9 +105,9 @@ nlohmann::json to_json(const Subject& subject) {
 
 Subject read_subject(const nlohmann::json& json) {
   Subject subject;
-  each_field(subject, [&](const char* key, auto& value) {
-    // Journals of older suites do not have it.
-    if (key != std::string_view("can_hold") || json.contains(key)) json.at(key).get_to(value);
+  each_field(subject, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+  each_newer_field(subject, [&](const char* key, auto& value) {
+    if (json.contains(key)) json[key].get_to(value);
   });
   each_numeric(subject.numerics, [&, &from = json.at("numerics")](const char* key, bool& value) {
     // Journals of older suites do not have it.

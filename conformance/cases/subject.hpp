@@ -34,10 +34,13 @@ struct Subject {
   std::string backend;  // "acme"
   std::string library;  // path of the plugin's file
   std::string library_sha256, version, vendor, device_name;
+  std::string uuid, driver;  // of the device; empty: unknown, none
   std::uint32_t abi = 0;
   std::uint32_t device_flags = 0;  // BP_DEVICE_*
+  std::int32_t least_priority = 0, greatest_priority = 0;
   std::uint64_t total_memory = 0, offset_alignment = 64;
   bool has_streams = false, has_events = false, has_fill = false, compiles = false;
+  bool describes_space = false, has_links = false;
   bool can_hold = false;  // a stream, by a function of the host's
   std::vector<DeclaredKernel> kernels;
   Numerics numerics;

@@ -152,7 +152,7 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
                                                   : "Failed.";
   page["about"] = fmt::format(
       "{} {} {}, {}; profile {}, seed {}{}", subject.vendor, subject.backend, subject.version,
-      subject.device_name, selection.value("profile", ""), selection.value("seed", 0ull),
+      unit_text(subject), selection.value("profile", ""), selection.value("seed", 0ull),
       summary.excused.empty() ? ""
                               : fmt::format("; excused: {}", fmt::join(summary.excused, ", ")));
   page["correct"] = level_text(summary.correct_level, summary.correct_dtypes);

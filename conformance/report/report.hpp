@@ -39,6 +39,8 @@ Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Wa
 nlohmann::json to_json(const Count& count);
 nlohmann::json to_json(const Summary& summary);
 // "L3 in f32, f16" or "no level".
+// "AMD EPYC; driver 3.1; uuid 6f6e6520...": what was examined.
+std::string unit_text(const Subject& subject);
 std::string level_text(int level, const std::vector<std::string>& dtypes);
 
 // Whether a failing or unsupported record is excused by one of them (not by a challenge, nor after its day).

@@ -51,9 +51,17 @@ std::string level_text(int level, const std::vector<std::string>& dtypes) {
                      dtypes.empty() ? "" : fmt::format(" in {}", fmt::join(dtypes, ", ")));
 }
 
+std::string unit_text(const Subject& subject) {
+  std::string text = subject.device_name;
+  if (!subject.driver.empty()) text += "; driver " + subject.driver;
+  if (!subject.uuid.empty()) text += "; uuid " + subject.uuid;
+  return text;
+}
+
 std::string text_summary(const Run& run, const Summary& summary) {
   std::string text = fmt::format("{} ({} {}), {}\n", run.subject.device, run.subject.backend,
                                  run.subject.version, run.subject.library);
+  text += unit_text(run.subject) + "\n";
   text += fmt::format("{:<6}{:>8}{:>9}{:>8}{:>8}{:>8}{:>13}\n", "level", "cases", "correct",
                       "native", "failed", "waived", "unsupported");
   for (std::size_t level = 0; level < summary.levels.size(); ++level)

@@ -7,6 +7,7 @@
 //   {"do":"extensions"} -> "unknown": [NAME...] that were answered though nobody knows them, "future": known ones in a
 //      version that does not exist, "known": [NAME...]
 //   {"do":"devices"} -> "same": both answers agree, "count", "infos": what is wrong with one, as sentences
+//   {"do":"facts"}, {"do":"links"}: see device_facts.hpp
 //   {"do":"probe"} -> "codes" of two calls before init
 //   {"do":"core_cycle", "times":T} -> loaded and unloaded through the core, with a sum in between
 //   {"do":"together", "plugins":[{"path", "device"}...]} -> "outputs": {DEVICE: BINARY} of a small computation in the core
@@ -26,6 +27,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "worker/compile_nothing.hpp"
+#include "worker/device_facts.hpp"
 #include "worker/direct_scope.hpp"
 
 namespace bp::conform {
@@ -68,6 +70,8 @@ class BareScope : public Scope {
     if (what == "compile") return compile(step);
     if (what == "extensions") return extensions();
     if (what == "devices") return devices();
+    if (what == "facts") return ask_facts(DirectPlugin(device_, file()));
+    if (what == "links") return ask_links(DirectPlugin(device_, file()));
     if (what == "probe") return probe();
     if (what == "together") return together(step);
     throw_error(ErrorClass::bad_argument,

@@ -134,14 +134,15 @@ void DirectPlugin::open(const std::string& wanted) {
   const std::size_t colon = wanted.rfind(':');
   const bool numbered = colon != std::string::npos &&
                         wanted.find_first_not_of("0123456789", colon + 1) == std::string::npos;
-  const std::uint32_t index =
-      numbered ? static_cast<std::uint32_t>(std::stoul(wanted.substr(colon + 1))) : 0;
+  index = numbered ? static_cast<std::uint32_t>(std::stoul(wanted.substr(colon + 1))) : 0;
   if (index >= num_devices)
     throw_error(ErrorClass::bad_argument, fmt::format("there is no device '{}'; {} has {}", wanted,
                                                       plugin->name, num_devices));
   std::vector<bp_device_info> infos(num_devices);
-  for (bp_device_info& each : infos)
+  for (bp_device_info& each : infos) {
     each.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
+    each.numa_node = -1;
+  }
   std::uint32_t count = num_devices;
   require(plugin->devices(plugin->self, &count, infos.data()), "devices");
   info = infos[index];

@@ -39,7 +39,7 @@ class DirectPlugin {
   bp_device* device = nullptr;
   bp_stream* side_stream = nullptr;  // for the instruments' own copies, if there are streams
   std::string name, file;
-  std::uint32_t num_devices = 0;
+  std::uint32_t num_devices = 0, index = 0;
   std::vector<DirectKernel> kernels;  // by falling priority, then as the plugin lists them
   std::mutex allocation;              // one allocate at a time
   std::uint64_t staging_place = 0;    // in the ring from which host memory for copies comes

@@ -8,6 +8,8 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "worker/device_facts.hpp"
+
 namespace bp::conform {
 namespace {
 
@@ -45,6 +47,7 @@ Json DirectScope::step(const Json& step) {
   if (what == "event") return make_event(step);
   if (what == "host") return set_host(step);
   if (what == "raw") return raw_memory(step);
+  if (what == "space") return ask_space(plugin_);
   if (what == "alive") return alive();
   return queue_step(what, step);
 }

@@ -1,4 +1,5 @@
 // The direct and the core lane, opened.
+#include <cstring>
 #include <fmt/format.h>
 
 #include <backplane/dispatcher/operator_source.hpp>
@@ -7,11 +8,13 @@
 #include <backplane/extensions/numerics.h>
 #include <backplane/loading/loader.hpp>
 #include <backplane/loading/sha256.hpp>
+#include <backplane/runtime/device_facts.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "cases/subject.hpp"
 #include "worker/core_scope.hpp"
+#include "worker/device_facts.hpp"
 #include "worker/direct_scope.hpp"
 
 namespace bp::conform {
@@ -30,6 +33,11 @@ Numerics numerics_of(const DirectPlugin& plugin) {
   return numerics;
 }
 
+// Also of a text that does not end, about which a probe complains.
+template <std::size_t size> std::string text_of(const char (&text)[size]) {
+  return std::string(text, strnlen(text, size));
+}
+
 Subject subject_of(const DirectPlugin& plugin) {
   Subject subject;
   subject.device = plugin.name;
@@ -38,8 +46,14 @@ Subject subject_of(const DirectPlugin& plugin) {
   subject.library_sha256 = loading::sha256_of_file(plugin.file).value_or("");
   subject.version = plugin.plugin->version ? plugin.plugin->version : "";
   subject.vendor = plugin.plugin->vendor ? plugin.plugin->vendor : "";
-  subject.device_name = plugin.info.name;
+  subject.device_name = text_of(plugin.info.name);
   subject.abi = plugin.plugin->abi;
+  subject.uuid = uuid_of(plugin.info);
+  subject.driver = text_of(plugin.info.driver);
+  subject.least_priority = plugin.info.least_priority;
+  subject.greatest_priority = plugin.info.greatest_priority;
+  subject.describes_space = plugin.memory.describe_space != nullptr;
+  subject.has_links = find_links(plugin) != nullptr;
   subject.device_flags = plugin.info.flags;
   subject.total_memory = plugin.info.total_memory;
   subject.offset_alignment = plugin.offset_alignment();

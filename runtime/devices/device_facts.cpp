@@ -52,12 +52,12 @@ Link ask_for_link(DeviceRecord& target, DeviceRecord& source) {
 
 }  // namespace
 
-std::string uuid_of(const DeviceRecord& record) {
-  if (!is_known(record.info.uuid)) return {};
+std::string uuid_of(const bp_device_info& info) {
+  if (!is_known(info.uuid)) return {};
   std::string text;
-  for (std::size_t i = 0; i < sizeof record.info.uuid; ++i) {
+  for (std::size_t i = 0; i < sizeof info.uuid; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", record.info.uuid[i]);
+    text += fmt::format("{:02x}", info.uuid[i]);
   }
   return text;
 }

@@ -41,13 +41,13 @@ TEST(DeviceFacts, a_uuid_is_written_as_its_makers_tools_write_it) {
   FakePlugin fake;
   give_uuid(fake, 1);
   const Registered acme(fake);
-  EXPECT_EQ(uuid_of(*acme.backend->devices[0]), "01122334-4556-6778-899a-abbccddeef00");
+  EXPECT_EQ(uuid_of(acme.backend->devices[0]->info), "01122334-4556-6778-899a-abbccddeef00");
 }
 
 TEST(DeviceFacts, zeros_are_no_uuid) {
   FakePlugin a("acme"), b("bolt");
   const Registered acme(a), bolt(b);
-  EXPECT_EQ(uuid_of(*acme.backend->devices[0]), "");
+  EXPECT_EQ(uuid_of(acme.backend->devices[0]->info), "");
   EXPECT_TRUE(other_devices_of_unit(*acme.backend->devices[0]).empty());
   EXPECT_EQ(link_between(acme.device(), bolt.device()).kind, LinkKind::host);
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <thread>
 #include <unordered_map>
@@ -13,6 +14,7 @@ namespace {
 
 // Large blocks come from the system untouched: what nobody writes costs nothing.
 constexpr uint64_t large = uint64_t{64} << 20;
+constexpr uint64_t total_memory = uint64_t{8} << 30;
 std::mutex large_mutex;
 std::unordered_map<void*, uint64_t> large_blocks;
 
@@ -25,13 +27,15 @@ void* map_large(uint64_t bytes) {
   return block;
 }
 
-bool unmap_large(void* block) {
+// Its bytes; 0: it is not one of these.
+uint64_t unmap_large(void* block) {
   std::lock_guard lock(large_mutex);
   const auto found = large_blocks.find(block);
-  if (found == large_blocks.end()) return false;
-  munmap(block, found->second);
+  if (found == large_blocks.end()) return 0;
+  const uint64_t bytes = found->second;
+  munmap(block, bytes);
   large_blocks.erase(found);
-  return true;
+  return bytes;
 }
 
 // Work is done in the background, one piece after the other; faults of events show only there.
@@ -48,11 +52,13 @@ void wait_at_random() {
 
 }  // namespace
 
-bp::Status Device::describe(uint32_t, bp::DeviceInfo& info) {
+bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   info.set_name("software device under examination");
+  info.set_uuid(index == 0 ? "exam's device 0." : "exam's device 1.");
+  info.set_driver("exam 1.0");
   info.flags = BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_REAL_ADDRESSES;
   if (!is_asynchronous()) info.flags |= BP_DEVICE_SYNCHRONOUS;
-  info.total_memory = uint64_t{8} << 30;
+  info.total_memory = total_memory;
   info.offset_alignment = exam::variant_is("align_4096")      ? 4096
                           : exam::variant_is("align_element") ? 16
                                                               : 64;
@@ -62,18 +68,34 @@ bp::Status Device::describe(uint32_t, bp::DeviceInfo& info) {
 bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
   if (exam::variant_is("align_4096") && alignment < 4096) alignment = 4096;
   if (alignment < sizeof(void*)) alignment = sizeof(void*);
+  const bool is_large = bytes >= large && alignment <= 4096;
   void* const block =
-      bytes >= large && alignment <= 4096
-          ? map_large(bytes)
-          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+      is_large ? map_large(bytes)
+               : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (block == nullptr)
     return bp::out_of_memory("no %llu bytes", static_cast<unsigned long long>(bytes));
+  used_ += is_large ? bytes : malloc_usable_size(block);
   return bp::handle_of(block);
 }
 
 void Device::release(bp::Handle handle) {
   void* const block = bp::address_of(handle);
-  if (!unmap_large(block)) std::free(block);
+  if (const uint64_t bytes = unmap_large(block)) {
+    used_ -= bytes;
+    return;
+  }
+  used_ -= malloc_usable_size(block);
+  std::free(block);
+}
+
+bp::Status Device::describe_space(uint32_t space, bp::SpaceInfo& info) {
+  if (space != 0) return bp::bad_argument("there is one memory, space 0");
+  info.set_name("host");
+  info.total_bytes = total_memory;
+  const uint64_t used =
+      used_;  // what nobody wrote costs nothing, so that it may be more than there is
+  info.free_bytes = used < total_memory ? total_memory - used : 0;
+  return bp::ok;
 }
 
 bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction, Queue* queue) {

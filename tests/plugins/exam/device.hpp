@@ -20,6 +20,7 @@ class Device : public bp::Backend {
     std::shared_ptr<Event> event = std::make_shared<Event>();
   };
 
+  static bp::Result<uint32_t> num_devices() { return 2u; }
   static bp::Status describe(uint32_t index, bp::DeviceInfo& info);
   static const bp_header* extension(const char* name, uint32_t min_version);
 
@@ -27,6 +28,7 @@ class Device : public bp::Backend {
 
   bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment);
   void release(bp::Handle handle);
+  bp::Status describe_space(uint32_t space, bp::SpaceInfo& info);
   bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
 
@@ -60,6 +62,7 @@ class Device : public bp::Backend {
   Queue& queue_of(Queue* queue) { return queue == nullptr ? default_queue_ : *queue; }
 
   Queue default_queue_;
+  std::atomic<uint64_t> used_{0};  // bytes
 };
 
 }  // namespace reference

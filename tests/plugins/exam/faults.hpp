@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <backplane/abi.h>
+#include <backplane/extensions/peer.h>
 
 namespace exam {
 
@@ -24,6 +25,10 @@ extern const std::vector<KernelFault> shape_faults, value_faults, memory_faults,
 
 // In place of the memory's functions, where that is the fault: changes the table.
 void spoil_memory(bp_memory& memory);
+
+// The same for what devices say of themselves, and for links between them.
+void spoil_facts(bp_plugin& plugin, bp_memory& memory, bp_queue& queue);
+extern const bp_peer peer;
 
 extern const bp_host* host;
 

@@ -123,6 +123,7 @@ extern "C" BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi
   memory.known = *correct_plugin->memory;
   queue.known = *correct_plugin->queue;
   spoil_memory(memory.known);
+  spoil_facts(plugin.known, memory.known, queue.known);
   grow(plugin);
   grow(memory);
   grow(queue);

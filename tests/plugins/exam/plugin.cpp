@@ -3,12 +3,15 @@
 #include <cstring>
 
 #define bp_get_plugin_v1 exam_correct_plugin
+#include <backplane/extensions/peer.h>
 #include <backplane/plugin.hpp>
 
 #include "device.hpp"
+#include "faults.hpp"
 #include "numerics.hpp"
 
 const bp_header* reference::Device::extension(const char* name, uint32_t min_version) {
+  if (std::strcmp(name, BP_PEER) == 0 && min_version <= BP_PEER_VERSION) return &exam::peer.h;
   return exam::declared_numerics(name, min_version);
 }
 

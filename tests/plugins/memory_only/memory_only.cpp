@@ -15,7 +15,6 @@ struct MemoryOnly : bp::Backend {
     info.set_driver("4.2");
     info.num_cores = 3;
     info.clock_mhz = 1500;
-    info.set_priorities(1, -2);
     return bp::ok;
   }
 

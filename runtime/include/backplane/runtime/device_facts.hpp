@@ -16,7 +16,7 @@
 namespace bp {
 
 // The physical unit's, as "aab72995-9404-3056-df09-b55f974a312b"; empty: unknown.
-BP_API std::string uuid_of(const DeviceRecord& record);
+BP_API std::string uuid_of(const bp_device_info& info);
 
 // Other registered devices that stand for the same physical unit: most often those of another backend. Empty where no
 // uuid is known.
