@@ -33,6 +33,7 @@ template <class Visit> void each_newer_field(auto& subject, Visit visit) {
   visit("describes_space", subject.describes_space);
   visit("links", subject.has_links);
   visit("can_hold", subject.can_hold);
+  visit("num_spaces", subject.num_spaces);
 }
 template <class Visit> void each_numeric(auto& numerics, Visit visit) {
   visit("flushes_denormals", numerics.flushes_denormals);
@@ -110,7 +111,6 @@ Subject read_subject(const nlohmann::json& json) {
     if (json.contains(key)) json[key].get_to(value);
   });
   each_numeric(subject.numerics, [&, &from = json.at("numerics")](const char* key, bool& value) {
-    // Journals of older suites do not have it.
     if (key != std::string_view("flushes_bf16_products") || from.contains(key))
       from.at(key).get_to(value);
   });

@@ -45,6 +45,7 @@ struct Probe {
 // The families, each in its file.
 const std::vector<Probe>& load_probes();
 const std::vector<Probe>& memory_probes();
+const std::vector<Probe>& space_probes();
 const std::vector<Probe>& facts_probes();
 const std::vector<Probe>& stream_probes();
 const std::vector<Probe>& async_probes();

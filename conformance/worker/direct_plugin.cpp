@@ -154,10 +154,12 @@ void DirectPlugin::open(const std::string& wanted) {
     side_stream = nullptr;
 }
 
-bp_code DirectPlugin::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle& out) {
+bp_code DirectPlugin::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle& out,
+                               std::uint32_t space) {
   const std::lock_guard lock(allocation);
   out = 0;
-  return memory.allocate(device, bytes, alignment, &out);
+  if (space == 0) return memory.allocate(device, bytes, alignment, &out);
+  return memory.allocate_in(device, space, bytes, alignment, &out);
 }
 
 void DirectPlugin::release(bp_handle handle) {

@@ -50,7 +50,8 @@ class DirectPlugin {
     return info.offset_alignment ? info.offset_alignment : 64;
   }
 
-  bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle& out);
+  bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle& out,
+                   std::uint32_t space = 0);
   void release(bp_handle handle);
   // Done when they return; throw what the plugin says.
   void write(bp_handle handle, std::uint64_t offset, const void* from, std::uint64_t bytes);

@@ -9,6 +9,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "worker/device_facts.hpp"
+#include "worker/direct_spaces.hpp"
 
 namespace bp::conform {
 namespace {
@@ -48,6 +49,9 @@ Json DirectScope::step(const Json& step) {
   if (what == "host") return set_host(step);
   if (what == "raw") return raw_memory(step);
   if (what == "space") return ask_space(plugin_);
+  if (what == "describe_space") return describe_space(plugin_, step);
+  if (what == "fill_up") return fill_up(plugin_, step);
+  if (what == "host_sees") return host_sees(step);
   if (what == "alive") return alive();
   return queue_step(what, step);
 }
@@ -79,8 +83,9 @@ bp_stream* DirectScope::stream_of(const Json& step) {
 Json DirectScope::allocate(const Json& step) {
   const int object = step.at("object").get<int>();
   auto made = std::make_unique<GuardedBlock>(plugin_, object, poison_, step.value("sparse", false));
-  const bp_code code = made->allocate(step.at("bytes").get<std::uint64_t>(),
-                                      step.value("alignment", std::uint64_t{1}));
+  const bp_code code =
+      made->allocate(step.at("bytes").get<std::uint64_t>(),
+                     step.value("alignment", std::uint64_t{1}), step.value("space", 0u));
   if (code == BP_OK) blocks_[object] = std::move(made);
   return answer(code);
 }
@@ -275,6 +280,24 @@ Json DirectScope::raw_memory(const Json& step) {
     return result;
   }
   throw_error(ErrorClass::bad_argument, fmt::format("script: raw has no '{}'", what));
+}
+
+// {"do":"host_sees", "object":1, "space":2, "offset":0, "bytes"?}: what lies at the address that the handle then is; with
+// "bytes", after the host has written these there. {"none":true} where the plugin says that the host cannot.
+Json DirectScope::host_sees(const Json& step) {
+  if (!is_host_visible(plugin_, step.at("space").get<std::uint32_t>()))
+    return {{"code", BP_OK}, {"none", true}};
+  GuardedBlock& seen = block(step, "object");
+  const std::uint64_t offset = step.value("offset", std::uint64_t{0});
+  auto* const at = reinterpret_cast<std::uint8_t*>(seen.handle() + seen.front() + offset);
+  if (step.contains("bytes")) {
+    const std::vector<std::uint8_t>& bytes = binary_of(step["bytes"]);
+    std::memcpy(at, bytes.data(), bytes.size());
+    seen.expect(offset, bytes.data(), bytes.size());
+  }
+  Json result = answer(BP_OK);
+  result["bytes"] = Json::binary(std::vector<std::uint8_t>(at, at + seen.bytes() - offset));
+  return result;
 }
 
 // {"do":"host", "threads":N?, "deterministic":B?, "fail_from":N?}: what the host says from now on.

@@ -47,6 +47,7 @@ class DirectScope : public Scope {
   Json queue_step(const std::string& what, const Json& step);
   Json call(const Json& step);
   Json raw_memory(const Json& step);
+  Json host_sees(const Json& step);
   Json set_host(const Json& step);
   Json alive();
 

@@ -24,14 +24,14 @@ GuardedBlock::~GuardedBlock() {
   if (handle_) plugin_.release(handle_);
 }
 
-bp_code GuardedBlock::allocate(std::uint64_t bytes, std::uint64_t alignment) {
+bp_code GuardedBlock::allocate(std::uint64_t bytes, std::uint64_t alignment, std::uint32_t space) {
   const std::uint64_t step =
       std::max(std::max<std::uint64_t>(alignment, 1), plugin_.offset_alignment());
   front_ = (zone_bytes + step - 1) / step * step;
   bytes_ = bytes;
   total_ = front_ + bytes + zone_bytes;
   bp_handle handle = 0;
-  const bp_code code = plugin_.allocate(total_, step, handle);
+  const bp_code code = plugin_.allocate(total_, step, handle, space);
   if (code != BP_OK) return code;
   handle_ = handle;
   const std::uint64_t end = front_ + bytes_;

@@ -40,8 +40,8 @@ class GuardedBlock {
   GuardedBlock(const GuardedBlock&) = delete;
   GuardedBlock& operator=(const GuardedBlock&) = delete;
 
-  // The plugin's code; on success all of it is written: poison inside.
-  bp_code allocate(std::uint64_t bytes, std::uint64_t alignment);
+  // The plugin's code; on success all of it is written: poison inside. `space`: of the device's memories.
+  bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, std::uint32_t space = 0);
 
   bp_handle handle() const { return handle_; }
   std::uint64_t front() const { return front_; }  // bytes before the first one that was asked for

@@ -56,6 +56,7 @@ Subject subject_of(const DirectPlugin& plugin) {
   subject.has_links = find_links(plugin) != nullptr;
   subject.device_flags = plugin.info.flags;
   subject.total_memory = plugin.info.total_memory;
+  subject.num_spaces = std::max(plugin.info.num_spaces, 1u);
   subject.offset_alignment = plugin.offset_alignment();
   subject.has_streams = plugin.queue.create_stream != nullptr;
   subject.has_events = plugin.queue.create_event != nullptr;

@@ -59,6 +59,7 @@ bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   info.flags = BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_REAL_ADDRESSES;
   if (!is_asynchronous()) info.flags |= BP_DEVICE_SYNCHRONOUS;
   info.total_memory = total_memory;
+  info.num_spaces = 2;
   info.offset_alignment = exam::variant_is("align_4096")      ? 4096
                           : exam::variant_is("align_element") ? 16
                                                               : 64;
@@ -79,6 +80,7 @@ bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
 }
 
 void Device::release(bp::Handle handle) {
+  if (scratch_.release(handle)) return;
   void* const block = bp::address_of(handle);
   if (const uint64_t bytes = unmap_large(block)) {
     used_ -= bytes;
@@ -88,14 +90,11 @@ void Device::release(bp::Handle handle) {
   std::free(block);
 }
 
-bp::Status Device::describe_space(uint32_t space, bp::SpaceInfo& info) {
-  if (space != 0) return bp::bad_argument("there is one memory, space 0");
-  info.set_name("host");
+void Device::describe_main(bp::SpaceInfo& info) const {
   info.total_bytes = total_memory;
   const uint64_t used =
       used_;  // what nobody wrote costs nothing, so that it may be more than there is
   info.free_bytes = used < total_memory ? total_memory - used : 0;
-  return bp::ok;
 }
 
 bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction, Queue* queue) {

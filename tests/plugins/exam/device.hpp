@@ -8,6 +8,7 @@
 
 #include "memory.hpp"
 #include "queue.hpp"
+#include "scratch.hpp"
 #include "variant.hpp"
 
 namespace reference {
@@ -29,6 +30,7 @@ class Device : public bp::Backend {
   bp::Result<bp::Handle> allocate(uint64_t bytes, uint64_t alignment);
   void release(bp::Handle handle);
   bp::Status describe_space(uint32_t space, bp::SpaceInfo& info);
+  bp::Result<bp::Handle> allocate_in(uint32_t space, uint64_t bytes, uint64_t alignment);
   bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
 
@@ -62,7 +64,10 @@ class Device : public bp::Backend {
   Queue& queue_of(Queue* queue) { return queue == nullptr ? default_queue_ : *queue; }
 
   Queue default_queue_;
-  std::atomic<uint64_t> used_{0};  // bytes
+  void describe_main(bp::SpaceInfo& info) const;
+
+  std::atomic<uint64_t> used_{0};  // bytes of main memory
+  exam::Scratch scratch_;
 };
 
 }  // namespace reference

@@ -25,6 +25,7 @@ extern const std::vector<KernelFault> shape_faults, value_faults, memory_faults,
 
 // In place of the memory's functions, where that is the fault: changes the table.
 void spoil_memory(bp_memory& memory);
+void spoil_spaces(bp_memory& memory);
 
 // The same for what devices say of themselves, and for links between them.
 void spoil_facts(bp_plugin& plugin, bp_memory& memory, bp_queue& queue);

@@ -124,6 +124,7 @@ extern "C" BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi
   queue.known = *correct_plugin->queue;
   spoil_memory(memory.known);
   spoil_facts(plugin.known, memory.known, queue.known);
+  spoil_spaces(memory.known);
   grow(plugin);
   grow(memory);
   grow(queue);
