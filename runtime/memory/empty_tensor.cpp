@@ -33,16 +33,6 @@ inline std::int64_t plain_bytes(IntList shape, Dtype dtype) {
   return odd ? -1 : bytes;
 }
 
-// Takes over the storage's reference, whatever happens.
-inline TensorImpl* take_impl_for(Storage* storage) {
-  try {
-    return take_impl();
-  } catch (...) {
-    if (storage) storage->drop();
-    throw;
-  }
-}
-
 inline Storage* storage_for(DeviceRecord& record, std::uint64_t bytes) {
   return record.backend ? allocate_storage(record, bytes) : nullptr;
 }

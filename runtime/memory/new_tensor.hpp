@@ -27,6 +27,16 @@ inline void fill_in(TensorImpl& impl, const DeviceRecord& record, Dtype dtype, s
   impl.storage = storage;
 }
 
+// Takes over the storage's reference, whatever happens; it may be null.
+inline TensorImpl* take_impl_for(Storage* storage) {
+  try {
+    return take_impl();
+  } catch (...) {
+    if (storage) storage->drop();
+    throw;
+  }
+}
+
 // The bytes from element 0 to the end of the furthest one; throws bad_argument, naming `op`, if shape
 // and strides do not describe a tensor.
 std::uint64_t strided_bytes(const char* op, IntList shape, IntList strides, Dtype dtype);

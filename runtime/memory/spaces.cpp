@@ -68,16 +68,6 @@ DeviceState& open_state(const char* op, Device device) {
   return state_of(record);
 }
 
-// Takes over the storage's reference, whatever happens.
-TensorImpl* take_impl_for(Storage* storage) {
-  try {
-    return take_impl();
-  } catch (...) {
-    storage->drop();
-    throw;
-  }
-}
-
 }  // namespace
 
 SpaceState::SpaceState() = default;

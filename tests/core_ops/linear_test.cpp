@@ -155,7 +155,7 @@ TEST(Linear, errors_show_the_equation_or_both_shapes) {
       error_of([&] {
         addmm(zeros({5}), a, zeros({3, 2}));
       }),
-      "addmm: a of shape [5] does not broadcast to the product's shape [4, 2]; make its sizes "
+      "addmm: input of shape [5] does not broadcast to the product's shape [4, 2]; make its sizes "
       "equal, or 1");
   EXPECT_EQ(error_of([&] { addmm(zeros({2}), a, a); }),
             "addmm: mat1 of shape [4, 3] and mat2 of shape [4, 3] do not fit (3 columns against 4 "
@@ -169,7 +169,7 @@ TEST(Linear, errors_show_the_equation_or_both_shapes) {
       error_of([&] {
         linear(a, zeros({2, 4}));
       }),
-      "linear: a of shape [4, 3] has 3 features and weight of shape [2, 4] takes 4; make them "
+      "linear: input of shape [4, 3] has 3 features and weight of shape [2, 4] takes 4; make them "
       "equal");
   EXPECT_EQ(
       error_of([&] {

@@ -77,7 +77,7 @@ TEST(BoxedCalls, fill_in_defaults_and_check_types) {
       error_of([&] { bp::call_boxed("add", {bp::value_of(a)}); }),
       "add: argument 'other' is missing; the schema is add(Tensor input, Tensor other, *, Scalar "
       "alpha=1) -> Tensor");
-  EXPECT_EQ(error_of([&] { bp::call_boxed("sum", {bp::value_of(std::int64_t{1})}); }).substr(0, 43),
+  EXPECT_EQ(error_of([&] { bp::call_boxed("sum", {bp::value_of(std::int64_t{1})}); }).substr(0, 47),
             "sum: argument 'input' takes Tensor, got int; th");
   EXPECT_EQ(error_of([&] { bp::call_boxed("nothing", {}); }),
             "nothing: there is no operator of this name; 'backplane ops' lists them");
