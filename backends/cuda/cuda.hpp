@@ -79,6 +79,7 @@ namespace cuda_backend {
   X(cuModuleGetFunction)               \
   X(cuFuncGetAttribute)                \
   X(cuFuncGetParamInfo)                \
+  X(cuLaunchHostFunc)                  \
   X(cuLaunchKernel)
 
 struct Driver {

@@ -68,8 +68,12 @@ bp::Status link(Device& target, Device& source, bp_link& out) {
   return bp::ok;
 }
 
+bp::Status wait(Queue& target, Event& event) {
+  return event.make_wait(target);
+}
+
 }  // namespace
 
-constexpr bp_peer peer_functions = bp::peer_of<Device, copy, link>();
+constexpr bp_peer peer_functions = bp::peer_of<Device, copy, link, wait>();
 
 }  // namespace cuda_backend

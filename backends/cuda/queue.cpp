@@ -38,6 +38,7 @@ Queue::~Queue() {
   if (CUevent mark = mark_.load()) driver.cuEventDestroy(mark);
   // Fails after the card was lost, when nothing can be done about it.
   if (is_own_) driver.cuStreamDestroy(stream_);
+  host_calls_.run_the_rest();
 }
 
 bp::Status Queue::synchronize() {
@@ -124,7 +125,7 @@ bp::Status Event::record(Queue& queue) {
 bp::Status Event::make_wait(Queue& queue) {
   if (bp::Status status = device_.check_process(); !status.is_ok()) return status;
   if (bp::Status status = queue.refuse_in_recording("wait_event"); !status.is_ok()) return status;
-  const Current current(device_.context());
+  const Current current(queue.device().context());  // which may be another card's
   return queue.check("wait_event", driver.cuStreamWaitEvent(queue.get(), event_, 0));
 }
 

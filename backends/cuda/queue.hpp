@@ -7,6 +7,7 @@
 #include <backplane/plugin/capture.hpp>
 
 #include "cuda.hpp"
+#include "host_calls.hpp"
 
 namespace cuda_backend {
 
@@ -48,6 +49,8 @@ class Queue {
   // An event at the end of what has been given; the next mark moves it.
   bp::Result<CUevent> mark();
 
+  HostCalls& host_calls() { return host_calls_; }
+
   Device& device() const { return device_; }
   CUstream get() const { return stream_; }
 
@@ -59,6 +62,7 @@ class Queue {
   std::atomic<const char*> last_kernel_{nullptr};
   std::atomic<Staging*> staging_{nullptr};
   std::atomic<CUevent> mark_{nullptr};
+  HostCalls host_calls_;
 };
 
 // Threads: any, for every function.

@@ -5,9 +5,9 @@
 namespace reference {
 namespace {
 
-// The host copies, through its own memory.
+// The host copies, as between any two devices: tests of that way need a device that has no other.
 bp_code copy(bp_device*, const bp_region*, bp_stream*, bp_device*, const bp_region*, bp_stream*) {
-  return BP_UNSUPPORTED;
+  return bp::unsupported("software devices do not reach each other's memory").code();
 }
 
 bp_code link(bp_device* target, bp_device* source, bp_link* out) {
@@ -15,9 +15,16 @@ bp_code link(bp_device* target, bp_device* source, bp_link* out) {
   return BP_OK;
 }
 
+bp_code wait_event(bp_device* target, bp_stream* stream, bp_device*, bp_event* event) {
+  return bp::guarded([=] {
+    return Device::of(target).wait_event(reinterpret_cast<Queue*>(stream),
+                                         reinterpret_cast<Device::EventHandle*>(event));
+  });
+}
+
 }  // namespace
 
-constexpr bp_peer peer_functions{
-    {sizeof(bp_peer), BP_TYPE_EXTENSION, nullptr}, copy, link, nullptr};
+const bp_peer peer_functions = {
+    {sizeof(bp_peer), BP_TYPE_EXTENSION, nullptr}, copy, link, wait_event};
 
 }  // namespace reference

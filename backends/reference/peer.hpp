@@ -1,4 +1,4 @@
-// The extension bp.peer: what lies between two of these devices, which is the host alone.
+// The extension "bp.peer": what lies between two of these devices, and streams of the one wait for events of the other.
 #pragma once
 
 #include <backplane/extensions/peer.h>

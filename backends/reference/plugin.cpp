@@ -8,9 +8,11 @@
 
 #include "device.hpp"
 #include "hooks.hpp"
+#include "host_calls.hpp"
 #include "interop.hpp"
 #include "native.hpp"
 #include "peer.hpp"
+#include "semaphores.hpp"
 
 const bp_header* reference::Device::extension(const char* name, uint32_t min_version) {
   if (min_version > 1) return nullptr;
@@ -18,6 +20,8 @@ const bp_header* reference::Device::extension(const char* name, uint32_t min_ver
   if (std::strcmp(name, BP_REFERENCE_NATIVE) == 0) return &native_functions.h;
   if (std::strcmp(name, BP_INTEROP) == 0) return &interop_functions.h;
   if (std::strcmp(name, BP_PEER) == 0) return &peer_functions.h;
+  if (std::strcmp(name, BP_HOST_CALLS) == 0) return &host_call_functions.h;
+  if (std::strcmp(name, BP_SEMAPHORES) == 0) return &semaphore_functions.h;
   return nullptr;
 }
 

@@ -13,21 +13,31 @@ Queue::~Queue() {
     if (thread_.joinable()) thread_.detach();
     return;
   }
+  std::deque<Given> dropped;
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
-    waiting_.clear();
+    dropped.swap(waiting_);
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
+  for (Given& each : dropped)
+    if (each.is_certain) (void)each.work();
 }
 
 bp::Status Queue::submit(Work work, uint64_t call_number) {
+  return submit({std::move(work), call_number, false});
+}
+bp::Status Queue::submit_for_certain(Work work) {
+  return submit({std::move(work), 0, true});
+}
+
+bp::Status Queue::submit(Given given) {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
   {
     std::lock_guard lock(mutex_);
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-    waiting_.push_back({std::move(work), call_number});
+    waiting_.push_back(std::move(given));
     ++given_;
   }
   wake_.notify_one();

@@ -26,7 +26,7 @@ using Work = std::function<Outcome()>;
 class Queue {
  public:
   Queue();
-  // Drops what has not begun.
+  // Drops what has not begun, unless that is to be done for certain.
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -34,6 +34,8 @@ class Queue {
   // Returns at once; the work is done later, on the queue's own thread.
   // `call_number`: of the call that it is given with, for an error.
   bp::Status submit(Work work, uint64_t call_number = 0);
+  // The same for work that somebody waits for: it is done even if the queue goes first.
+  bp::Status submit_for_certain(Work work);
 
   // The first error of the work done, once.
   bp::Status synchronize();
@@ -53,7 +55,9 @@ class Queue {
   struct Given {
     Work work;
     uint64_t call_number;
+    bool is_certain = false;
   };
+  bp::Status submit(Given given);
   std::deque<Given> waiting_;
   uint64_t given_ = 0, done_ = 0;
   std::thread thread_;  // begins with the first work

@@ -132,6 +132,7 @@ std::string what_lives(DeviceState& state) {
   add(state.live_streams + state.default_stream->refs - 1, "stream", "streams");
   add(state.live_events, "event", "events");
   add(state.live_graphs, "graph", "graphs");
+  add(state.live_semaphores, "semaphore", "semaphores");
   add(state.live_builds, "unfinished build", "unfinished builds");
   return text;
 }
@@ -143,6 +144,7 @@ void close_device(DeviceState& state) noexcept {
   if (may_call) wait_for_streams_quietly(state);
   at_plugin_step("bp_memory.release");
   for (const auto& stream : state.streams) drop_fault(*stream);
+  forget_awaited(state);
   state.spaces.clear();
   delete std::exchange(state.allocator, nullptr);
   if (may_call) {

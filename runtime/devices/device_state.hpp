@@ -41,7 +41,7 @@ struct SpaceState {
 struct DeviceState : DeviceRecord {
   std::atomic<Phase> phase{Phase::closed};
   std::atomic<std::uint64_t> opener{0};  // thread_tag() while opening
-  std::atomic<std::int64_t> live_graphs{0};
+  std::atomic<std::int64_t> live_graphs{0}, live_semaphores{0};
   std::vector<std::unique_ptr<SpaceState>> spaces;  // from space 1 on; constant while it is open
 
   CoreMutex mutex;               // guards what follows

@@ -103,9 +103,6 @@ bp_memory complete_table(const bp_memory& table) {
 bp_queue complete_table(const bp_queue& table) {
   return complete(table);
 }
-bp_interop complete_table(const bp_interop& table) {
-  return complete(table);
-}
 
 bool has_devices(const bp_plugin& plugin) {
   return plugin.devices || plugin.open || plugin.close || plugin.memory || plugin.queue;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <backplane/abi.h>
-#include <backplane/extensions/interop.h>
 
 namespace bp {
 
@@ -26,6 +25,5 @@ std::vector<bp_device_info> ask_for_devices(const bp_plugin& plugin);
 // The table as the plugin wrote it, with NULL where it is older than this header.
 bp_memory complete_table(const bp_memory& table);
 bp_queue complete_table(const bp_queue& table);
-bp_interop complete_table(const bp_interop& table);
 
 }  // namespace bp

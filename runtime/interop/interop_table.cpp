@@ -4,7 +4,7 @@
 
 #include <backplane/tensor/check.hpp>
 
-#include "devices/plugin_answers.hpp"
+#include "devices/extension_table.hpp"
 
 namespace bp {
 namespace {
@@ -24,18 +24,7 @@ std::vector<std::string> listed(const char* const* kinds) {
 }  // namespace
 
 bp_interop interop_of(const DeviceRecord& record) {
-  if (!record.backend) return {};  // meta
-  const bp_plugin& plugin = *record.backend->plugin;
-  if (!BP_HAS(&plugin, bp_plugin, extension) || !plugin.extension) return {};
-  const bp_header* found = plugin.extension(plugin.self, BP_INTEROP, BP_INTEROP_VERSION);
-  if (!found) return {};
-  if (found->type != BP_TYPE_EXTENSION || found->size < sizeof(bp_header))
-    throw_error(ErrorClass::internal,
-                fmt::format("{}: the extension '{}' has type {} and {} bytes; {} is expected "
-                            "(plugin {})",
-                            record.name, BP_INTEROP, found->type, found->size, BP_TYPE_EXTENSION,
-                            record.backend->name));
-  return complete_table(*reinterpret_cast<const bp_interop*>(found));
+  return extension_of<bp_interop>(record, BP_INTEROP, BP_INTEROP_VERSION);
 }
 
 bool is_listed(const char* const* kinds, std::string_view kind) {

@@ -2,11 +2,13 @@
 #include <mutex>
 #include <utility>
 
+#include <backplane/extensions/peer.h>
 #include <backplane/runtime/capturing.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "devices/device_state.hpp"
+#include "devices/extension_table.hpp"
 
 namespace bp {
 namespace {
@@ -27,6 +29,20 @@ void check_not_captured(const char* action, const StreamImpl& stream) {
 void check_same_device(const char* op, const DeviceRecord& event, const DeviceRecord& stream) {
   BP_CHECK(&event == &stream, "{}: the event is of {} and the stream of {}; make the event there",
            op, event.name, stream.name);
+}
+
+// Lets the stream wait for another device's event. False: the two devices know nothing of each other, and nothing happened.
+bool wait_between_devices(DeviceRecord& source, bp_event* event, StreamImpl& stream) {
+  DeviceRecord& target = *stream.record;
+  if (target.backend != source.backend) return false;
+  const auto peer = extension_of<bp_peer>(target, BP_PEER, BP_PEER_VERSION);
+  if (!peer.wait_event) return false;
+  clear_plugin_error();
+  bp_stream* const used = stream.raw;
+  const bp_code code = peer.wait_event(target.handle, used, source.handle, event);
+  if (code == BP_UNSUPPORTED) return false;
+  if (code != BP_OK) throw_stream_error(stream, used, code, "wait");
+  return true;
 }
 
 }  // namespace
@@ -105,9 +121,12 @@ void Event::wait(const Stream& stream) const {
   DeviceRecord& waiting = *stream.impl()->record;
   check_not_captured("wait", *stream.impl());
   if (!raw_) return;
-  if (&waiting != record_) return synchronize();  // no device knows another's events
   check_reachable(*record_);
   if (recorded_on_) note_wait(state_of(*stream.impl()), state_of(*recorded_on_));
+  if (&waiting != record_) {
+    if (!wait_between_devices(*record_, raw_, *stream.impl())) synchronize();
+    return;
+  }
   bp_stream* const used = stream.impl()->raw;
   const bp_code code = record_->queue->wait_event(record_->handle, used, raw_);
   if (code != BP_OK) throw_stream_error(*stream.impl(), used, code, "wait");

@@ -257,6 +257,18 @@ void note_wait(StreamState& stream, StreamState& passed) {
   if (std::find(all.begin(), all.end(), &passed) == all.end()) all.push_back(&passed);
 }
 
+void forget_awaited(DeviceRecord& gone) {
+  for (auto& slot : detail::device_records) {
+    DeviceRecord* record = slot.load(std::memory_order_acquire);
+    if (!record || record == &gone) continue;
+    for (StreamState* stream : all_streams(state_of(*record))) {
+      const std::lock_guard lock(stream->mutex);
+      std::erase_if(stream->awaited,
+                    [&](const StreamState* awaited) { return awaited->record == &gone; });
+    }
+  }
+}
+
 void throw_stream_error(StreamImpl& stream, bp_stream* used, bp_code code, std::string_view what) {
   throw stream_error(state_of(stream), used, code, what);
 }

@@ -93,6 +93,9 @@ void keep_error(StreamState& stream, bp_stream* used, bp_code code) noexcept;
 // Later work of `stream` waits for what `passed` has been given: an error there is one of `stream` too.
 void note_wait(StreamState& stream, StreamState& passed);
 
+// The streams of a device that closes are nobody's to ask any more.
+void forget_awaited(DeviceRecord& gone);
+
 // Nothing of the stream can be waited for: the backend lost it, or its device.
 bool is_gone(const StreamState& stream) noexcept;
 

@@ -10,10 +10,19 @@
 
 namespace BP_SDK BP_HIDDEN {
 
+namespace detail {
+template <class Queue, class Event>
+Status wait_for(Status (*wait)(Queue&, Event&), Queue& target, bp_event* event) {
+  return wait(target, *reinterpret_cast<Event*>(event));
+}
+}  // namespace detail
+
 // `copy(const Region& to, Queue& target, const Region& from, Queue& source) -> Status` gives both streams their part
-// of the copy; what it throws becomes a code. Device: static of(bp_device*) -> Device&; queue_of(bp_stream*) ->
-// Queue&. `link(Device& target, Device& source, bp_link& out) -> Status`, if given, says what lies between the two.
-template <class Device, auto copy, auto link = nullptr> constexpr bp_peer peer_of() {
+// of the copy; what it throws becomes a code. `link(Device& target, Device& source, bp_link& out) -> Status`, if given, says what
+// lies between the two; `wait(Queue& target, Event& event) -> Status`, if given, lets the stream wait for another device's
+// event. Device: static of(bp_device*) -> Device&; queue_of(bp_stream*) -> Queue&.
+template <class Device, auto copy, auto link = nullptr, auto wait = nullptr>
+constexpr bp_peer peer_of() {
   bp_peer table{};
   table.h = {sizeof table, BP_TYPE_EXTENSION, nullptr};
   table.copy = [](bp_device* target, const bp_region* to, bp_stream* target_stream,
@@ -26,6 +35,14 @@ template <class Device, auto copy, auto link = nullptr> constexpr bp_peer peer_o
   if constexpr (!std::is_null_pointer_v<decltype(link)>) {
     table.link = [](bp_device* target, bp_device* source, bp_link* out) {
       return guarded([=] { return link(Device::of(target), Device::of(source), *out); });
+    };
+  }
+  if constexpr (!std::is_null_pointer_v<decltype(wait)>) {
+    table.wait_event = [](bp_device* target, bp_stream* target_stream, bp_device*,
+                          bp_event* event) {
+      return guarded([=] {
+        return detail::wait_for(wait, Device::of(target).queue_of(target_stream), event);
+      });
     };
   }
   return table;

@@ -1,0 +1,77 @@
+#include <mutex>
+#include <utility>
+
+#include <backplane/extensions/host_calls.h>
+#include <backplane/runtime/capturing.hpp>
+#include <backplane/runtime/host_calls.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "devices/device_state.hpp"
+#include "devices/extension_table.hpp"
+
+namespace bp {
+namespace {
+
+struct HostCall {
+  StreamState& stream;
+  std::function<void()> function;
+};
+
+void keep(StreamState& stream, const Error& error) {
+  const std::lock_guard lock(stream.mutex);
+  if (!stream.kept_error) stream.kept_error = error;
+}
+
+void run(HostCall& call) noexcept {
+  try {
+    call.function();
+    return;
+  } catch (const Error& error) {
+    return keep(call.stream, error);
+  } catch (const std::exception& error) {
+    return keep(call.stream,
+                Error(ErrorClass::internal,
+                      fmt::format("call_on_stream: the function threw: {}", error.what())));
+  } catch (...) {
+    return keep(call.stream,
+                Error(ErrorClass::internal,
+                      "call_on_stream: the function threw something that is no std::exception"));
+  }
+}
+
+// Of the plugin, at the function's turn.
+void run_and_delete(void* context) {
+  const std::unique_ptr<HostCall> call(static_cast<HostCall*>(context));
+  run(*call);
+}
+
+// False: the backend has no way to.
+bool give(DeviceRecord& record, StreamState& stream, std::unique_ptr<HostCall>& call) {
+  const auto api = extension_of<bp_host_calls>(record, BP_HOST_CALLS, BP_HOST_CALLS_VERSION);
+  if (!api.call) return false;
+  clear_plugin_error();
+  bp_stream* const used = stream.raw;
+  HostCall* const given = call.release();  // which may be over before the plugin returns
+  const bp_code code = api.call(record.handle, used, run_and_delete, given);
+  if (code == BP_OK) return true;
+  call.reset(given);
+  if (code == BP_UNSUPPORTED) return false;
+  throw_stream_error(stream, used, code, "call_on_stream");
+}
+
+}  // namespace
+
+void call_on_stream(const Stream& stream, std::function<void()> function) {
+  BP_CHECK(function, "call_on_stream: the function is empty; give one that can be called");
+  StreamState& state = state_of(*stream.impl());
+  DeviceRecord& record = *state.record;
+  check_outside_capture("call_on_stream", state, "a function of the host",
+                        "call it before, or around the replay");
+  auto call = std::make_unique<HostCall>(HostCall{state, std::move(function)});
+  if (record.backend && is_gone(state)) synchronize_stream(state);  // which throws why
+  if (record.backend && give(record, state, call)) return;
+  wait_quietly(state);
+  run(*call);
+}
+
+}  // namespace bp
