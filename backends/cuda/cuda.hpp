@@ -45,6 +45,8 @@ namespace cuda_backend {
   X(cuMemSetAccess)                    \
   X(cuMemHostAlloc)                    \
   X(cuMemFreeHost)                     \
+  X(cuMemHostRegister)                 \
+  X(cuMemHostUnregister)               \
   X(cuPointerGetAttribute)             \
   X(cuMemcpyHtoDAsync)                 \
   X(cuMemcpyDtoHAsync)                 \

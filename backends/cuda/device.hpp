@@ -36,6 +36,12 @@ class Device : public bp::StreamBackend<Device, Queue, Event> {
   bp::Result<Queue*> create_stream(int32_t priority);
   bp::Result<Event*> create_event();
 
+  // For the extension bp.host_memory.
+  bp::Result<void*> pin(uint64_t bytes, uint64_t alignment);
+  void unpin(void* memory);
+  bp::Status adopt_host(void* memory, uint64_t bytes);
+  void forget_host(void* memory);
+
   // For the extensions and the kernels.
   Queue& default_queue() { return *default_queue_; }
   Memory& memory() { return memory_; }

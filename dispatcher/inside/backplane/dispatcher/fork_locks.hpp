@@ -12,6 +12,7 @@ enum class ForkStep { before, in_parent, in_child };
 void fork_loader(ForkStep step);
 void fork_operators(ForkStep step);
 void fork_chains(ForkStep step);
+void fork_pinned(ForkStep step);
 void fork_registry(ForkStep step);
 void fork_plans(ForkStep step);
 void fork_counters(ForkStep step);
