@@ -54,18 +54,18 @@ class HeldPlan {
   std::vector<std::pair<std::size_t, std::string>> ends_;
 };
 
-std::vector<std::string> sizes(const Subject& subject, int) {
+std::vector<std::string> waited_sizes(const Subject& subject, int) {
   if (!promises(subject, BP_DEVICE_NO_HIDDEN_WAITS | BP_DEVICE_NO_MEMORY_WAITS)) return {};
   return {"4096", "3000000", "70000000"};
 }
 
-ProbePlan memory(const std::string& variant, const Subject& subject) {
+ProbePlan waits_of_memory(const std::string& variant, const Subject& subject) {
   HeldPlan plan(subject);
   plan.add_while_held("an allocation and its release", raw_allocate_step(std::stoull(variant), 64));
   return plan.take();
 }
 
-std::vector<std::string> when_promised(const Subject& subject, int) {
+std::vector<std::string> when_promised_to_go_on(const Subject& subject, int) {
   if (!promises(subject, BP_DEVICE_NO_HIDDEN_WAITS)) return {};
   return {""};
 }
@@ -76,7 +76,7 @@ Json on(Json step, int stream) {
   return step;
 }
 
-ProbePlan streams(const std::string&, const Subject& subject) {
+ProbePlan other_work(const std::string&, const Subject& subject) {
   constexpr std::uint64_t room = 100000;
   HeldPlan plan(subject);
   plan.add(object_step("stream", other));
@@ -98,7 +98,7 @@ ProbePlan streams(const std::string&, const Subject& subject) {
   return plan.take();
 }
 
-std::vector<std::string> calls(const Subject& subject, int profile) {
+std::vector<std::string> waited_calls(const Subject& subject, int profile) {
   if (!promises(subject, BP_DEVICE_NO_HIDDEN_WAITS)) return {};
   std::vector<std::string> all = small_calls(subject, profile), some;
   for (std::size_t i = 0; i < all.size(); i += std::max<std::size_t>(all.size() / 4, 1))
@@ -106,7 +106,7 @@ std::vector<std::string> calls(const Subject& subject, int profile) {
   return some;
 }
 
-ProbePlan call(const std::string& variant, const Subject& subject) {
+ProbePlan waits_of_call(const std::string& variant, const Subject& subject) {
   const SmallCall small = small_call(variant, subject);
   HeldPlan plan(subject);
   for (const Json& step : small.setup) plan.add(step);
@@ -117,8 +117,9 @@ ProbePlan call(const std::string& variant, const Subject& subject) {
 }  // namespace
 
 const std::vector<Probe>& wait_probes() {
-  static const std::vector<Probe> probes = {
-      {"memory", sizes, memory}, {"streams", when_promised, streams}, {"call", calls, call}};
+  static const std::vector<Probe> probes = {{"memory", waited_sizes, waits_of_memory},
+                                            {"streams", when_promised_to_go_on, other_work},
+                                            {"call", waited_calls, waits_of_call}};
   return probes;
 }
 

@@ -6,8 +6,7 @@
 #include <backplane/extensions/host_memory.h>
 #include <backplane/plugin/values.hpp>
 
-namespace bp {
-inline namespace plugin BP_HIDDEN {
+namespace BP_SDK BP_HIDDEN {
 
 // Device: static of(bp_device*) -> Device&; pin(uint64_t bytes, uint64_t alignment) -> Result<void*>; unpin(void*);
 // adopt_host(void*, uint64_t bytes) -> Status; forget_host(void*). What they throw becomes a code.
@@ -34,6 +33,5 @@ template <class Device> constexpr bp_host_memory host_memory_of() {
 }
 
 }  // namespace BP_HIDDEN
-}  // namespace bp
 
 #endif  // BACKPLANE_PLUGIN_HOST_MEMORY_HPP
