@@ -34,6 +34,7 @@ template <class Visit> void each_newer_field(auto& subject, Visit visit) {
   visit("links", subject.has_links);
   visit("can_hold", subject.can_hold);
   visit("num_spaces", subject.num_spaces);
+  visit("host_memory", subject.has_host_memory);
 }
 template <class Visit> void each_numeric(auto& numerics, Visit visit) {
   visit("flushes_denormals", numerics.flushes_denormals);

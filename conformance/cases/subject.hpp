@@ -40,6 +40,7 @@ struct Subject {
   std::int32_t least_priority = 0, greatest_priority = 0;
   std::uint64_t total_memory = 0, offset_alignment = 64;
   std::uint32_t num_spaces = 1;
+  bool has_host_memory = false;  // the extension bp.host_memory
   bool has_streams = false, has_events = false, has_fill = false, compiles = false;
   bool describes_space = false, has_links = false;
   bool can_hold = false;  // a stream, by a function of the host's

@@ -46,6 +46,7 @@ struct Probe {
 const std::vector<Probe>& load_probes();
 const std::vector<Probe>& memory_probes();
 const std::vector<Probe>& space_probes();
+const std::vector<Probe>& host_memory_probes();
 const std::vector<Probe>& facts_probes();
 const std::vector<Probe>& stream_probes();
 const std::vector<Probe>& async_probes();

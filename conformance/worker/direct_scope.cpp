@@ -52,6 +52,7 @@ Json DirectScope::step(const Json& step) {
   if (what == "describe_space") return describe_space(plugin_, step);
   if (what == "fill_up") return fill_up(plugin_, step);
   if (what == "host_sees") return host_sees(step);
+  if (what == "host_memory") return host_memory(step);
   if (what == "alive") return alive();
   return queue_step(what, step);
 }

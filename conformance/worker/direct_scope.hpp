@@ -48,6 +48,9 @@ class DirectScope : public Scope {
   Json call(const Json& step);
   Json raw_memory(const Json& step);
   Json host_sees(const Json& step);
+  Json host_memory(const Json& step);
+  // From host memory that holds the pattern to the block and back: does the same arrive?
+  bool there_and_back(GuardedBlock& there, void* memory, const std::vector<std::uint8_t>& pattern);
   Json set_host(const Json& step);
   Json alive();
 

@@ -5,6 +5,7 @@
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/extensions/host_calls.h>
+#include <backplane/extensions/host_memory.h>
 #include <backplane/extensions/numerics.h>
 #include <backplane/loading/loader.hpp>
 #include <backplane/loading/sha256.hpp>
@@ -58,6 +59,7 @@ Subject subject_of(const DirectPlugin& plugin) {
   subject.total_memory = plugin.info.total_memory;
   subject.num_spaces = std::max(plugin.info.num_spaces, 1u);
   subject.offset_alignment = plugin.offset_alignment();
+  subject.has_host_memory = plugin.extension(BP_HOST_MEMORY, BP_HOST_MEMORY_VERSION) != nullptr;
   subject.has_streams = plugin.queue.create_stream != nullptr;
   subject.has_events = plugin.queue.create_event != nullptr;
   subject.has_fill = plugin.memory.fill != nullptr;
