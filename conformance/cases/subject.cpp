@@ -32,7 +32,8 @@ template <class Visit> void each_newer_field(auto& subject, Visit visit) {
   visit("greatest_priority", subject.greatest_priority);
   visit("describes_space", subject.describes_space);
   visit("links", subject.has_links);
-  visit("can_hold", subject.can_hold);
+  visit("host_calls", subject.has_host_calls);
+  visit("semaphores", subject.has_semaphores);
   visit("num_spaces", subject.num_spaces);
   visit("host_memory", subject.has_host_memory);
 }
@@ -44,6 +45,11 @@ template <class Visit> void each_numeric(auto& numerics, Visit visit) {
   visit("checks_handles", numerics.checks_handles);
 }
 
+// Journals of older suites do not have these.
+bool is_newer(std::string_view key) {
+  return key == "host_calls" || key == "semaphores";
+}
+
 nlohmann::json kernel_json(const DeclaredKernel& kernel) {
   nlohmann::json args = nlohmann::json::array();
   for (const bp_arg& arg : kernel.args)
@@ -52,7 +58,8 @@ nlohmann::json kernel_json(const DeclaredKernel& kernel) {
   return {{"op", kernel.op},
           {"args", std::move(args)},
           {"flags", kernel.flags},
-          {"priority", kernel.priority}};
+          {"priority", kernel.priority},
+          {"plans", kernel.plans}};
 }
 
 DeclaredKernel read_kernel(const nlohmann::json& json) {
@@ -60,6 +67,7 @@ DeclaredKernel read_kernel(const nlohmann::json& json) {
   kernel.op = json.at("op").get<std::string>();
   kernel.flags = json.at("flags").get<std::uint32_t>();
   kernel.priority = json.at("priority").get<std::int32_t>();
+  kernel.plans = json.value("plans", false);
   for (const nlohmann::json& each : json.at("args")) {
     bp_arg arg{};
     arg.dtypes = each.at(0).get<bp_dtype_set>();

@@ -18,6 +18,7 @@ struct DeclaredKernel {
       args;  // of the schema's arguments, then of the outputs; places beyond accept anything
   std::uint32_t flags = 0;  // BP_KERNEL_*
   std::int32_t priority = 0;
+  bool plans = false;
 };
 
 // What loosens a bound, declared by the plugin through the extension "bp.numerics" (see sdk/extensions/numerics.h).
@@ -43,7 +44,7 @@ struct Subject {
   bool has_host_memory = false;  // the extension bp.host_memory
   bool has_streams = false, has_events = false, has_fill = false, compiles = false;
   bool describes_space = false, has_links = false;
-  bool can_hold = false;  // a stream, by a function of the host's
+  bool has_host_calls = false, has_semaphores = false;
   std::vector<DeclaredKernel> kernels;
   Numerics numerics;
 

@@ -11,6 +11,7 @@
 //     {"do":"allocate", "object":N, "bytes":B, "alignment":A}   with red zones on both sides, filled with the poison
 //        "sparse":true: gigabytes of which a few bytes are used: zones, but no poison between them and no look at gaps
 //     {"do":"write", "object":N, "offset":O, "bytes":BINARY}    from the host; synchronized
+//     {"do":"poison", "object":N}                               as write, of the script's poison
 //     {"do":"read", "object":N, "offset":O, "count":B}          -> "bytes"
 //     {"do":"copy", "to":N, "to_offset":O, "from":M, "from_offset":O, "count":B, "stream":S?}
 //     {"do":"fill", "object":N, "offset":O, "count":B, "pattern":BINARY, "stream":S?}
@@ -23,6 +24,8 @@
 //        -> "code", "message", "kernel" (its position in the plugin's list), "outputs": [{"shape"}] where the kernel
 //        allocates; "fault": the device word. Without "kernel" the candidates are tried as the core does, by falling
 //        priority, among those whose declaration takes the call.
+//        A kernel that plans gets a fresh plan; with "plan":N that of number N, made by the first call that names it.
+//     {"do":"host_call", "object":H, "stream":S?, "gate":B?} {"do":"semaphore", "object":M}: see worker/direct_order.hpp
 //   core lane: an application's calls
 //     {"do":"tensor", "object":N, "dtype":D, "shape":[], "strides":[], "offset":O, "storage":BINARY, "grad":bool}
 //        "sparse":B, "pieces":[[OFFSET, BINARY]...] instead of "storage": B bytes, of which only these are written

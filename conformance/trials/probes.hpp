@@ -51,6 +51,8 @@ const std::vector<Probe>& facts_probes();
 const std::vector<Probe>& stream_probes();
 const std::vector<Probe>& async_probes();
 const std::vector<Probe>& wait_probes();
+const std::vector<Probe>& order_probes();
+const std::vector<Probe>& plan_probes();
 const std::vector<Probe>& negative_probes();
 const std::vector<Probe>& counter_probes();
 const std::vector<Probe>& stress_probes();

@@ -21,7 +21,7 @@ bool promises(const Subject& subject, std::uint32_t flags) {
 class HeldPlan {
  public:
   explicit HeldPlan(const Subject& subject) {
-    if (!subject.can_hold)
+    if (!subject.has_host_calls)
       plan_.unsupported = "it offers no bp.host_calls, with which a stream could be held";
     plan_.add(object_step("stream", held));
   }

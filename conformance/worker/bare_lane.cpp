@@ -232,8 +232,8 @@ class BareScope : public Scope {
     Json unknown = Json::array(), future = Json::array(), known = Json::array();
     for (const char* name : {"conform.no_such_thing", "bp.", "bp.compilerx", ""})
       if (plugin.extension(name, 1)) unknown.push_back(name);
-    for (const char* name :
-         {"bp.compiler", "bp.program", "bp.capture", "bp.interop", "bp.peer", "bp.numerics"}) {
+    for (const char* name : {"bp.compiler", "bp.program", "bp.capture", "bp.interop", "bp.peer",
+                             "bp.numerics", "bp.host_calls", "bp.semaphores"}) {
       if (plugin.extension(name, 1)) known.push_back(name);
       if (plugin.extension(name, 0x7fffffff)) future.push_back(name);
     }

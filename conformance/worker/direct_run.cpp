@@ -121,20 +121,28 @@ bp_code DirectScope::run_kernel(const DirectKernel& kernel, DirectCall& call, co
   Context context(*this, call, plugin_.host, shown,
                   (kernel.declared.flags & BP_KERNEL_SCRATCH) != 0);
   abi.host_data = static_cast<CallContext*>(&context);
-  const auto give = [&, skew = read_skew(step)](bp_code (*function)(void*, const bp_call*)) {
-    if (!skew) return function(kernel.declared.self, &abi);
+  const Ask ask = [&, skew = read_skew(step)](const auto& function) {
+    if (!skew) return function(&abi);
     SkewedCall given(abi, plugin_.host.show(call.op, skew), skew);
     context.skewed = &given;
-    const bp_code code = function(kernel.declared.self, given.get());
+    const bp_code code = function(given.get());
     context.skewed = nullptr;
     std::string fault = given.fault();
     if (fault.empty()) fault = plugin_.host.fault_in_structs();
     if (!fault.empty()) plugin_.host.note_fault(fmt::format("{}: {}", call.op->name(), fault));
     return code;
   };
+  const auto give = [&](bp_code (*function)(void*, const bp_call*)) {
+    return ask([&](const bp_call* given) { return function(kernel.declared.self, given); });
+  };
   bool promised = false;
   if (kernel.declared.supports) {
     const bp_code says = give(kernel.declared.supports);
+    if (says != BP_OK) return says;
+    promised = true;
+  }
+  if (kernel.declared.plan) {
+    const bp_code says = plan_call(kernel, step, ask, abi);
     if (says != BP_OK) return says;
     promised = true;
   }
@@ -155,6 +163,41 @@ bp_code DirectScope::run_kernel(const DirectKernel& kernel, DirectCall& call, co
     watch.add("promises", {{"op", call.op->name()}, {"kernel", kernel.place}});
   result["kernel"] = kernel.place;
   return code;
+}
+
+bp_code DirectScope::plan_call(const DirectKernel& kernel, const Json& step, const Ask& ask,
+                               bp_call& call) {
+  const int number = step.value("plan", -1);
+  const auto found = plans_.find(number);
+  KeptPlan plan{&kernel, {}};
+  if (found != plans_.end() && found->second.kernel == &kernel) {
+    plan = found->second;
+  } else {
+    plan.said.h = {sizeof plan.said, BP_TYPE_PLAN, nullptr};
+    told_error() = {};
+    const bp_code code = ask([&](const bp_call* given) {
+      return kernel.declared.plan(kernel.declared.self, given, &plan.said);
+    });
+    if (code != BP_OK) return code;
+    if (number < 0)
+      fresh_plans_.push_back(plan);
+    else
+      plans_[number] = plan;
+  }
+  const bp_plan& said = plan.said;
+  if (said.alignment & (said.alignment - 1))
+    plugin_.host.note_fault(fmt::format("{}: its plan asks for a workspace aligned to {}",
+                                        kernel.declared.op, said.alignment));
+  call.plan = said.own;
+  if (said.workspace == 0) return BP_OK;
+  return add_workspace(said.workspace, said.alignment ? said.alignment : plugin_.offset_alignment(),
+                       call.workspace);
+}
+
+void DirectScope::release_plans(std::vector<KeptPlan> plans) {
+  for (const KeptPlan& each : plans)
+    if (each.kernel->declared.release_plan)
+      each.kernel->declared.release_plan(each.kernel->declared.self, each.said.own);
 }
 
 // {"do":"call"}: without "kernel" the candidates in the core's order. "kept": parsed once for all repetitions.

@@ -53,7 +53,9 @@ Json DirectScope::step(const Json& step) {
   if (what == "fill_up") return fill_up(plugin_, step);
   if (what == "host_sees") return host_sees(step);
   if (what == "host_memory") return host_memory(step);
+  if (what == "poison") return write_poison(step);
   if (what == "alive") return alive();
+  if (Json result = order_step(what, step); !result.is_null()) return result;
   return queue_step(what, step);
 }
 
@@ -124,6 +126,12 @@ Json DirectScope::write(const Json& step) {
   code = settle_step(step, true);
   if (busy_.empty()) std::memset(buffer.bytes.data(), scribble, count);
   return answer(code);
+}
+
+Json DirectScope::write_poison(const Json& step) {
+  Json over = {{"object", step.at("object")}};
+  over["bytes"] = Json::binary(std::vector<std::uint8_t>(block(step, "object").bytes(), poison_));
+  return write(over);
 }
 
 // The bytes are those of the moment at which the copy is said to be done.
@@ -364,6 +372,7 @@ void DirectScope::end_workspaces() {
     each->look(watch);
   }
   workspaces_.clear();
+  release_plans(std::exchange(fresh_plans_, {}));
 }
 
 void DirectScope::look_if_idle() {
@@ -380,6 +389,7 @@ void DirectScope::check_targets() {
 void DirectScope::finish() {
   if (std::exchange(finished_, true)) return;
   held_.let_all_go();
+  order_.let_all_go();
   settle();
   if (!watch.lost()) look_at_all();
   // Work may come late that was said to be done: it shall find its memory, and be seen.
@@ -392,6 +402,11 @@ void DirectScope::finish() {
   events_.clear();
   streams_.clear();
   workspaces_.clear();
+  std::vector<KeptPlan> plans = std::move(fresh_plans_);
+  for (const auto& [number, plan] : plans_) plans.push_back(plan);
+  plans_.clear();
+  release_plans(std::move(plans));
+  order_.end();
   fault_.reset();
   blocks_.clear();
 }

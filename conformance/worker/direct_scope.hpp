@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "worker/direct_call.hpp"
+#include "worker/direct_order.hpp"
 #include "worker/guarded_block.hpp"
 #include "worker/held_streams.hpp"
 #include "worker/scope.hpp"
@@ -29,6 +30,10 @@ class DirectScope : public Scope {
   bp_code add_output(DirectTensor& tensor, std::uint32_t ndim, const std::int64_t* shape);
 
  private:
+  struct KeptPlan {
+    const DirectKernel* kernel = nullptr;
+    bp_plan said{};
+  };
   // Host memory that a copy uses: it stays until the end, so that work that comes late hits nothing else.
   struct HostBuffer {
     std::vector<std::uint8_t> bytes;
@@ -39,6 +44,7 @@ class DirectScope : public Scope {
   Json allocate(const Json& step);
   Json release(const Json& step);
   Json write(const Json& step);
+  Json write_poison(const Json& step);
   Json read(const Json& step);
   Json copy(const Json& step);
   Json fill(const Json& step);
@@ -52,6 +58,8 @@ class DirectScope : public Scope {
   // From host memory that holds the pattern to the block and back: does the same arrive?
   bool there_and_back(GuardedBlock& there, void* memory, const std::vector<std::uint8_t>& pattern);
   Json set_host(const Json& step);
+  // Host calls and semaphores; null for other steps.
+  Json order_step(const std::string& what, const Json& step);
   Json alive();
 
   GuardedBlock& block(const Json& step, const char* key);
@@ -66,10 +74,16 @@ class DirectScope : public Scope {
   // The answer of a function of memory that failed, which may have changed nothing.
   Json refused(bp_code code);
 
+  void release_plans(std::vector<KeptPlan> plans);
+
   // Of calls, in direct_run.cpp.
   void note_roles(const DirectCall& call);
   void expect_outputs(const DirectCall& call);
   bp_code run_kernel(const DirectKernel& kernel, DirectCall& call, const Json& step, Json& result);
+  // Gives the call its plan and workspace: a fresh plan, or that of the step's number, made where it is new. `ask` gives
+  // the call as the plugin is to see it.
+  using Ask = std::function<bp_code(const std::function<bp_code(const bp_call*)>& function)>;
+  bp_code plan_call(const DirectKernel& kernel, const Json& step, const Ask& ask, bp_call& call);
   void report_faults(Json& result);
 
   DirectPlugin& plugin_;
@@ -84,6 +98,9 @@ class DirectScope : public Scope {
   std::vector<std::unique_ptr<HostBuffer>> buffers_;
   std::unique_ptr<GuardedBlock> fault_;
   std::map<std::string, std::unique_ptr<DirectCall>> prepared_;  // of a repeated call: by its text
+  std::map<int, KeptPlan> plans_;
+  std::vector<KeptPlan> fresh_plans_;  // of calls that may be under way
+  OrderObjects order_;
   bool finished_ = false;
 };
 

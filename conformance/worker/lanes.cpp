@@ -16,6 +16,7 @@
 #include "cases/subject.hpp"
 #include "worker/core_scope.hpp"
 #include "worker/device_facts.hpp"
+#include "worker/direct_order.hpp"
 #include "worker/direct_scope.hpp"
 
 namespace bp::conform {
@@ -64,13 +65,15 @@ Subject subject_of(const DirectPlugin& plugin) {
   subject.has_events = plugin.queue.create_event != nullptr;
   subject.has_fill = plugin.memory.fill != nullptr;
   subject.compiles = plugin.extension(BP_COMPILER, 1) != nullptr;
-  subject.can_hold = plugin.extension(BP_HOST_CALLS, 1) != nullptr;
+  subject.has_host_calls = plugin.extension(BP_HOST_CALLS, BP_HOST_CALLS_VERSION) != nullptr;
+  subject.has_semaphores = takes_timelines(plugin);
   subject.numerics = numerics_of(plugin);
   // In the plugin's order: a script's "kernel" is a place in it.
   subject.kernels.resize(plugin.kernels.size());
   for (const DirectKernel& kernel : plugin.kernels)
     subject.kernels[static_cast<std::size_t>(kernel.place)] = {
-        kernel.declared.op, kernel.args, kernel.declared.flags, kernel.declared.priority};
+        kernel.declared.op, kernel.args, kernel.declared.flags, kernel.declared.priority,
+        kernel.declared.plan != nullptr};
   return subject;
 }
 

@@ -38,12 +38,6 @@ uint64_t unmap_large(void* block) {
   return bytes;
 }
 
-// Work is done in the background, one piece after the other; faults of events show only there.
-bool is_asynchronous() {
-  return exam::variant_is("background") || exam::fault_is("event_too_early") ||
-         exam::fault_is("wait_forgotten");
-}
-
 void wait_at_random() {
   static std::atomic<unsigned> state{1};
   const unsigned now = state.fetch_add(0x9E3779B9u) * 2654435761u >> 24;
@@ -52,11 +46,20 @@ void wait_at_random() {
 
 }  // namespace
 
+bool is_asynchronous() {
+  if (exam::variant_is("background")) return true;
+  for (const char* fault : {"event_too_early", "wait_forgotten", "host_call_too_early",
+                            "semaphore_forgotten", "signal_too_early", "release_waits", "work_waits"})
+    if (exam::fault_is(fault)) return true;
+  return false;
+}
+
 bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   info.set_name("software device under examination");
   info.set_uuid(index == 0 ? "exam's device 0." : "exam's device 1.");
   info.set_driver("exam 1.0");
-  info.flags = BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_REAL_ADDRESSES;
+  info.flags =
+      BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_NO_HIDDEN_WAITS;
   if (!is_asynchronous()) info.flags |= BP_DEVICE_SYNCHRONOUS;
   info.total_memory = total_memory;
   info.num_spaces = 2;
@@ -79,7 +82,26 @@ bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
   return bp::handle_of(block);
 }
 
+bp::Result<Queue*> Device::create_stream() {
+  const std::lock_guard lock(streams_mutex_);
+  return streams_.emplace_back(new Queue);
+}
+
+void Device::destroy_stream(Queue* queue) {
+  {
+    const std::lock_guard lock(streams_mutex_);
+    streams_.erase(std::find(streams_.begin(), streams_.end(), queue));
+  }
+  delete queue;
+}
+
+void Device::wait_for_all_streams() {
+  const std::lock_guard lock(streams_mutex_);
+  for (Queue* stream : streams_) (void)stream->synchronize();
+}
+
 void Device::release(bp::Handle handle) {
+  if (exam::fault_is("release_waits")) wait_for_all_streams();
   if (scratch_.release(handle)) return;
   void* const block = bp::address_of(handle);
   if (const uint64_t bytes = unmap_large(block)) {
@@ -125,6 +147,7 @@ bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_byt
 
 bp::Status Device::submit(Queue* queue, Work work, uint64_t call_number) {
   if (exam::variant_is("delays")) wait_at_random();
+  if (exam::fault_is("work_waits")) wait_for_all_streams();
   if (is_asynchronous()) return queue_of(queue).submit(std::move(work), call_number);
   const Outcome outcome = work();
   return outcome.code == BP_OK ? bp::Status(bp::ok) : bp::error(outcome.code, "%s", outcome.text);

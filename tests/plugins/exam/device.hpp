@@ -13,6 +13,9 @@
 
 namespace reference {
 
+// Is work done in the background, one piece after the other? Faults of order show only there.
+bool is_asynchronous();
+
 class Device : public bp::Backend {
  public:
   static constexpr bp::Identity identity{"exam", "Backplane tests", "0.1"};
@@ -41,8 +44,8 @@ class Device : public bp::Backend {
   bp::Status submit(Queue* queue, Work work, uint64_t call_number = 0);
 
   bp::Status synchronize(Queue* queue) { return queue_of(queue).synchronize(); }
-  bp::Result<Queue*> create_stream() { return new Queue; }
-  void destroy_stream(Queue* queue) { delete queue; }
+  bp::Result<Queue*> create_stream();
+  void destroy_stream(Queue* queue);
   bp::Status query_stream(Queue* queue) { return queue_of(queue).query(); }
 
   bp::Result<EventHandle*> create_event() { return new EventHandle; }
@@ -60,12 +63,16 @@ class Device : public bp::Backend {
   }
   bp::Status synchronize_event(EventHandle* handle) { return handle->event->synchronize(); }
 
- private:
   Queue& queue_of(Queue* queue) { return queue == nullptr ? default_queue_ : *queue; }
 
-  Queue default_queue_;
+ private:
   void describe_main(bp::SpaceInfo& info) const;
+  // As a driver does that knows no better.
+  void wait_for_all_streams();
 
+  Queue default_queue_;
+  std::mutex streams_mutex_;
+  std::vector<Queue*> streams_;
   std::atomic<uint64_t> used_{0};  // bytes of main memory
   exam::Scratch scratch_;
 };

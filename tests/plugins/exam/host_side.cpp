@@ -6,6 +6,7 @@
 #include <backplane/abi.h>
 
 #include "faults.hpp"
+#include "plans.hpp"
 #include "variant.hpp"
 
 extern "C" bp_code exam_correct_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out);
@@ -80,6 +81,7 @@ void add_kernel(const bp_kernel& inner) {
     return run(*static_cast<const bp_kernel*>(self), *call);
   };
   outer.known.supports = nullptr;
+  if (makes_plans(inner)) make_planned(outer.known);
   if (chosen_kernel_fault() != nullptr) outer.known.run = run_with_fault;
   if (variant_is("flushes_declared")) outer.known.run = run_flushing;
   if (variant_is("repacks")) {

@@ -1,0 +1,140 @@
+#include "worker/direct_order.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include <backplane/tensor/error.hpp>
+
+#include "worker/direct_scope.hpp"
+
+namespace bp::conform {
+namespace {
+
+constexpr std::chrono::milliseconds longest_gate{300};
+
+template <class Table>
+Table table_of(const DirectPlugin& plugin, const char* name, std::uint32_t version) {
+  Table table{};
+  if (const bp_header* found = plugin.extension(name, version))
+    std::memcpy(static_cast<void*>(&table), found,
+                std::min<std::size_t>(found->size, sizeof table));
+  return table;
+}
+bp_semaphores semaphores_of(const DirectPlugin& plugin) {
+  return table_of<bp_semaphores>(plugin, BP_SEMAPHORES, BP_SEMAPHORES_VERSION);
+}
+
+template <class Object> Object& find(std::map<int, std::unique_ptr<Object>>& all, int object) {
+  const auto found = all.find(object);
+  if (found == all.end()) throw_error(ErrorClass::bad_argument, "script: no such object");
+  return *found->second;
+}
+
+std::uint64_t value_of(const OrderObjects::Semaphore& semaphore) {
+  return __atomic_load_n(&semaphore.number, __ATOMIC_ACQUIRE);
+}
+
+}  // namespace
+
+bool takes_timelines(const DirectPlugin& plugin) {
+  const bp_semaphores api = semaphores_of(plugin);
+  for (const char* const* kind = api.kinds; kind && *kind; ++kind)
+    if (std::string_view(*kind) == BP_SEMAPHORE_HOST) return true;
+  return false;
+}
+
+OrderObjects::HostCall& OrderObjects::add_call(int object, bool has_gate) {
+  auto& made = calls_[object] = std::make_unique<HostCall>();
+  made->all = this;
+  made->has_gate = has_gate;
+  return *made;
+}
+OrderObjects::HostCall& OrderObjects::call(int object) {
+  return find(calls_, object);
+}
+OrderObjects::Semaphore& OrderObjects::add_semaphore(int object, DirectPlugin& plugin) {
+  auto& made = semaphores_[object] = std::make_unique<Semaphore>();
+  made->plugin = &plugin;
+  return *made;
+}
+OrderObjects::Semaphore& OrderObjects::semaphore(int object) {
+  return find(semaphores_, object);
+}
+
+void OrderObjects::run(void* context) {
+  auto& call = *static_cast<HostCall*>(context);
+  OrderObjects& all = *call.all;
+  if (call.has_gate) {
+    std::unique_lock lock(all.mutex_);
+    all.opened_.wait_for(lock, longest_gate, [&] { return all.is_open_; });
+  }
+  call.place = ++all.places_;
+  ++call.calls;
+}
+
+void OrderObjects::open() {
+  const std::lock_guard lock(mutex_);
+  is_open_ = true;
+  opened_.notify_all();
+}
+
+void OrderObjects::let_all_go() {
+  open();
+  for (auto& [object, each] : semaphores_)
+    __atomic_store_n(&each->number, std::max<std::uint64_t>(value_of(*each), 1u << 30),
+                     __ATOMIC_RELEASE);
+}
+
+void OrderObjects::end() {
+  for (auto& [object, each] : semaphores_)
+    if (each->raw) {
+      const bp_semaphores api = semaphores_of(*each->plugin);
+      api.release(each->plugin->device, each->raw);
+    }
+  semaphores_.clear();
+  calls_.clear();
+}
+
+Json DirectScope::order_step(const std::string& what, const Json& step) {
+  const int object = step.value("object", 0), number = step.value("stream", 0);
+  const auto given = [&](bp_code code) {
+    if (code == BP_OK && !plugin_.synchronous()) busy_.insert(number);
+    return answer(code);
+  };
+  if (what == "host_call") {
+    const auto api = table_of<bp_host_calls>(plugin_, BP_HOST_CALLS, BP_HOST_CALLS_VERSION);
+    OrderObjects::HostCall& call = order_.add_call(object, step.value("gate", false));
+    return given(api.call(plugin_.device, stream_of(step), HostFunction::run, &call));
+  }
+  if (what == "host_calls") {
+    const OrderObjects::HostCall& call = order_.call(object);
+    return {{"code", BP_OK}, {"calls", call.calls.load()}, {"place", call.place.load()}};
+  }
+  if (what == "open") return order_.open(), answer(BP_OK);
+  if (what == "pause") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(step.at("milliseconds").get<int>()));
+    return answer(BP_OK);
+  }
+  if (what.rfind("semaphore", 0) != 0) return nullptr;
+  const bp_semaphores api = semaphores_of(plugin_);
+  if (what == "semaphore") {
+    OrderObjects::Semaphore& made = order_.add_semaphore(object, plugin_);
+    const bp_native native{BP_SEMAPHORE_HOST, reinterpret_cast<std::uintptr_t>(&made.number)};
+    return answer(api.take(plugin_.device, &native, &made.raw));
+  }
+  OrderObjects::Semaphore& semaphore = order_.semaphore(object);
+  const std::uint64_t value = step.value("value", std::uint64_t{0});
+  if (what == "semaphore_wait")
+    return given(api.wait(plugin_.device, stream_of(step), semaphore.raw, value));
+  if (what == "semaphore_signal")
+    return given(api.signal(plugin_.device, stream_of(step), semaphore.raw, value));
+  if (what == "semaphore_raise")
+    return __atomic_store_n(&semaphore.number, value, __ATOMIC_RELEASE), answer(BP_OK);
+  if (what == "semaphore_value") return {{"code", BP_OK}, {"value", value_of(semaphore)}};
+  return nullptr;
+}
+
+}  // namespace bp::conform
