@@ -48,8 +48,9 @@ void wait_at_random() {
 
 bool is_asynchronous() {
   if (exam::variant_is("background")) return true;
-  for (const char* fault : {"event_too_early", "wait_forgotten", "host_call_too_early",
-                            "semaphore_forgotten", "signal_too_early", "release_waits", "work_waits"})
+  for (const char* fault :
+       {"event_too_early", "wait_forgotten", "host_call_too_early", "semaphore_forgotten",
+        "signal_too_early", "release_waits", "work_waits"})
     if (exam::fault_is(fault)) return true;
   return false;
 }
@@ -58,8 +59,7 @@ bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
   info.set_name("software device under examination");
   info.set_uuid(index == 0 ? "exam's device 0." : "exam's device 1.");
   info.set_driver("exam 1.0");
-  info.flags =
-      BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_NO_HIDDEN_WAITS;
+  info.flags = BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_NO_HIDDEN_WAITS;
   if (!is_asynchronous()) info.flags |= BP_DEVICE_SYNCHRONOUS;
   info.total_memory = total_memory;
   info.num_spaces = 2;
