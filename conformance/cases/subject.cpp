@@ -45,11 +45,6 @@ template <class Visit> void each_numeric(auto& numerics, Visit visit) {
   visit("checks_handles", numerics.checks_handles);
 }
 
-// Journals of older suites do not have these.
-bool is_newer(std::string_view key) {
-  return key == "host_calls" || key == "semaphores";
-}
-
 nlohmann::json kernel_json(const DeclaredKernel& kernel) {
   nlohmann::json args = nlohmann::json::array();
   for (const bp_arg& arg : kernel.args)

@@ -1,5 +1,6 @@
 #include "device.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <malloc.h>
