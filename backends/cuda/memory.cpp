@@ -100,7 +100,11 @@ bp::Result<bp::Handle> Memory::allocate(uint64_t bytes, uint64_t alignment) {
 
 CUresult Memory::make(uint64_t bytes, uint64_t alignment, Block& block) const {
   if (granularity_ == 0) return driver.cuMemAlloc(&block.base, bytes);
-  CUresult error = driver.cuMemCreate(&block.memory, bytes, &kind_, 0);
+  // Mapping works on a card that is lost to this process, and would hide it.
+  size_t free = 0, total = 0;
+  CUresult error = driver.cuMemGetInfo(&free, &total);
+  if (error != CUDA_SUCCESS) return error;
+  error = driver.cuMemCreate(&block.memory, bytes, &kind_, 0);
   if (error != CUDA_SUCCESS) return error;
   error = driver.cuMemAddressReserve(&block.base, bytes, std::max(alignment, granularity_), 0, 0);
   if (error != CUDA_SUCCESS) {
