@@ -52,8 +52,10 @@ bool replace_lost(StreamState& stream, bp_stream* used) noexcept {
     const std::lock_guard lock(state.mutex);
     state.lost_streams.reserve(state.lost_streams.size() + 1);
     bp_stream* expected = used;
-    if (stream.raw.compare_exchange_strong(expected, fresh))
-      state.lost_streams.push_back(std::exchange(fresh, nullptr));
+    if (stream.raw.compare_exchange_strong(expected, fresh)) {
+      state.lost_streams.push_back(used);
+      fresh = nullptr;
+    }
   } catch (...) {  // no memory for the list
   }
   if (fresh) state.queue->destroy_stream(state.handle, fresh);

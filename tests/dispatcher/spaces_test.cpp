@@ -195,7 +195,7 @@ TEST_F(Spaces, that_do_not_exist_are_refused) {
   EXPECT_EQ(error_of([&] { bp::to_space(x, 3); }),
             "allocate: npu:0 has no memory space 3; it has 0 'hbm', 1 'sram', 2 'window'");
   EXPECT_EQ(error_of([&] { bp::to_space(counted({2}), 1); }),
-            "allocate: cpu:0 has no memory space 1; it has 0 'device memory'");
+            "allocate: cpu:0 has no memory space 1; it has 0 'host'");
 }
 
 }  // namespace

@@ -254,7 +254,7 @@ struct FakePlugin {
     FakePlugin& me = of(device);
     const std::lock_guard lock(me.mutex);
     EXPECT_TRUE(fake(stream)->work.empty() || fake(stream)->is_lost || me.is_gone);
-    me.streams.erase(fake(stream));
+    EXPECT_EQ(me.streams.erase(fake(stream)), 1u) << "destroyed twice, or never made";
     --me.num_streams;
   }
   static bp_code query_stream(bp_device* device, bp_stream* stream) {

@@ -20,6 +20,10 @@ struct Quiet : testing::Test {
     if (!registered) registered.emplace(fake);
     return device_record(registered->device(index));
   }
+  ~Quiet() override {
+    fake.in_allocate = fake.in_release = nullptr;
+    registered.reset();
+  }
   void give_foreign_work(const Stream& stream) {
     fake.give_work(stream, [this] { ++done; });
     note_foreign_work(stream);

@@ -49,7 +49,7 @@ TEST_F(Reference, says_what_its_two_devices_are) {
   for (bp_device_info& info : infos) info.h = {sizeof info, BP_TYPE_DEVICE_INFO, nullptr};
   ASSERT_EQ(plugin->devices(plugin->self, &count, infos), BP_OK);
   EXPECT_STREQ(infos[1].name, "software device 1");
-  EXPECT_EQ(infos[1].flags, BP_DEVICE_CAN_SUBALLOCATE);
+  EXPECT_EQ(infos[1].flags, BP_DEVICE_CAN_SUBALLOCATE | BP_DEVICE_NO_HIDDEN_WAITS);
   EXPECT_EQ(infos[1].offset_alignment, 64u);
 }
 

@@ -37,9 +37,22 @@ static bool takes(const bp_arg* declared, const bp_tensor* tensor) {
   return (declared->dtypes >> tensor->dtype & 1) != 0 && (declared->layouts & tensor->flags) != 0;
 }
 
+static bool fits(const bp_kernel* original, const bp_call* call) {
+  for (uint32_t i = 0; i < call->num_args + call->num_outputs; ++i) {
+    const bp_tensor* tensor = tensor_at(call, i);
+    /* What came later is `run`'s to complain of. */
+    if (tensor == NULL || later_part(tensor) != NULL) continue;
+    if (i >= original->num_args || !takes(&original->args[i], tensor)) return false;
+  }
+  return true;
+}
+
+static bp_code supports(void* self, const bp_call* call) {
+  return fits(self, call) ? BP_OK : BP_UNSUPPORTED;
+}
+
 static bp_code run_after_looking(void* self, const bp_call* call) {
   const bp_kernel* original = self;
-  bool fits = true;
   for (uint32_t i = 0; i < call->num_args; ++i)
     if (call->args[i].tag >= TAGS_OF_1_0) return refuse("tag", original->op);
   for (uint32_t i = 0; i < call->num_args + call->num_outputs; ++i) {
@@ -47,9 +60,8 @@ static bp_code run_after_looking(void* self, const bp_call* call) {
     if (tensor == NULL) continue;
     const char* part = later_part(tensor);
     if (part != NULL) return refuse(part, original->op);
-    fits = fits && i < original->num_args && takes(&original->args[i], tensor);
   }
-  return fits ? original->run(original->self, call) : BP_UNSUPPORTED;
+  return original->run(original->self, call);
 }
 
 #define MAX_KERNELS 64
@@ -62,6 +74,7 @@ bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi_inout, const bp_plug
   for (uint32_t i = 0; i < plugin.num_kernels && i < MAX_KERNELS; ++i) {
     declared[i] = *plugin.kernels[i];
     declared[i].self = (void*)plugin.kernels[i];
+    declared[i].supports = supports;
     declared[i].run = run_after_looking;
     /* The one half with a zero for each place, the other with no places at all. */
     declared[i].args = i % 2 == 0 ? zeros : NULL;
