@@ -10,6 +10,7 @@
 #include <backplane/extensions/host_memory.h>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generated/abi_sizes.hpp>
+#include <backplane/runtime/quiet.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace bp {
@@ -74,7 +75,10 @@ void release_pinned(void* context) {
     known.all.erase(
         {pinned->record.device.number, reinterpret_cast<std::uintptr_t>(pinned->memory)});
   }
-  if (may_call(pinned->record)) pinned->table->release(pinned->record.handle, pinned->memory);
+  if (may_call(pinned->record)) {
+    wait_until_quiet(pinned->record, MayWait::the_rest);
+    pinned->table->release(pinned->record.handle, pinned->memory);
+  }
   pinned->record.live_blobs.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -169,6 +173,7 @@ void unregister_host_memory(void* memory, Device device) {
              memory, record.name);
     known.all.erase(found);
   }
+  wait_until_quiet(record, MayWait::the_rest);
   host_memory_of(record)->forget(record.handle, memory);
   record.live_blobs.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -94,7 +94,7 @@ void run_build(const std::shared_ptr<Build>& build) {
   source.options = "";
   Built built;
   clear_plugin_error();
-  wait_until_quiet(*build->record, MayWait::kernels);
+  wait_until_quiet(*build->record, MayWait::the_rest);
   built.code = build->api.compile(build->record->handle, &source, &built.module);
   if (built.code == BP_OK && !built.module) built.code = BP_INTERNAL;
   if (built.code != BP_OK) built.message = thread_state().error_message;
@@ -190,7 +190,7 @@ DeviceCompiler::~DeviceCompiler() {
     const Built built = kernel->build->take();
     if (built.module) api_.release(record_.handle, built.module);
   }
-  wait_until_quiet(record_, MayWait::kernels);
+  wait_until_quiet(record_, MayWait::the_rest);
   for (bp_module* module : modules_) api_.release(record_.handle, module);
 }
 
@@ -235,7 +235,7 @@ bp_function* DeviceCompiler::load(const std::string& name, const std::string& ke
   const auto binary = binary_cache::read(key);
   if (!binary) return nullptr;
   bp_module* module = nullptr;
-  wait_until_quiet(record_, MayWait::kernels);
+  wait_until_quiet(record_, MayWait::the_rest);
   clear_plugin_error();
   const bp_code code =
       api_.load(record_.handle, name.c_str(), binary->data(), binary->size(), &module);
@@ -303,7 +303,7 @@ bp_module* DeviceCompiler::finish(const std::string& name, seconds limit, Kernel
 // The module's kernel; takes the module.
 bp_function* DeviceCompiler::find(const std::string& name, bp_module* module) {
   bp_function* function = nullptr;
-  wait_until_quiet(record_, MayWait::kernels);
+  wait_until_quiet(record_, MayWait::the_rest);
   clear_plugin_error();
   const bp_code code = api_.find(record_.handle, module, name.c_str(), &function);
   if (code == BP_OK && function) {

@@ -37,7 +37,7 @@ void detail::wait_until_quiet(DeviceRecord& record, MayWait what) noexcept {
 }
 
 void detail::note_first_run(DeviceRecord& record, std::uint64_t& ran_on) noexcept {
-  bp::wait_until_quiet(record, MayWait::kernels);
+  bp::wait_until_quiet(record, MayWait::the_rest);
   __atomic_fetch_or(&ran_on, std::uint64_t{1} << record.index, __ATOMIC_RELAXED);
 }
 

@@ -16,8 +16,9 @@ namespace bp {
 // What `stream` was given last waits for others than this process. To be called right after it was given. Threads: any.
 BP_API void note_foreign_work(const Stream& stream);
 
-// What a device may be given that waits for all that it is doing.
-enum class MayWait : std::uint8_t { memory, kernels };
+// What a device may be given that waits for all that it is doing: allocations and releases of its memory; and the rest,
+// which is kernels that are new to it and pinned memory of the host.
+enum class MayWait : std::uint8_t { memory, the_rest };
 
 namespace detail {
 BP_API void wait_until_quiet(DeviceRecord& record, MayWait what) noexcept;
