@@ -48,13 +48,13 @@ TEST_F(Quiet, memory_is_asked_for_and_given_back_once_it_has_ended) {
 
 TEST_F(Quiet, other_work_is_not_waited_for) {
   const Stream stream(open().device), other(open().device);
-  bool other_done = false;
-  fake.give_work(other, [&] { other_done = true; });
+  const auto other_done = std::make_shared<bool>(false);  // which the stream runs at its end
+  fake.give_work(other, [=] { *other_done = true; });
   give_foreign_work(stream);
   watch();
   const Tensor tensor = empty_tensor({30 << 20}, u8, open().device);
   EXPECT_EQ(at_plugin, (std::vector<int>{1}));
-  EXPECT_FALSE(other_done);
+  EXPECT_FALSE(*other_done);
 }
 
 // A driver's call waits for the peers of its card as well.

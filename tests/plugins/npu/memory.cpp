@@ -14,7 +14,7 @@ bp::Result<bp::Handle> Memories::allocate(uint32_t space, uint64_t bytes, uint64
     return bp::out_of_memory("%llu bytes are left of %llu", static_cast<unsigned long long>(left),
                              static_cast<unsigned long long>(bytes_of_space[space]));
   const uint64_t handle = reinterpret_cast<uint64_t>(memory) | (space == window ? 0 : no_address);
-  blocks_[handle] = {space, rounded};
+  blocks_[handle] = {space, rounded, memory};
   used_[space] += rounded;
   return static_cast<bp::Handle>(handle);
 }
@@ -25,8 +25,8 @@ void Memories::release(bp::Handle named) {
   const auto found = blocks_.find(handle);
   if (found == blocks_.end()) return;
   used_[found->second.space] -= found->second.bytes;
+  std::free(found->second.memory);
   blocks_.erase(found);
-  std::free(pointer_of(handle));
 }
 
 uint64_t Memories::free_bytes(uint32_t space) {

@@ -32,6 +32,7 @@ class Memories {
   struct Block {
     uint32_t space;
     uint64_t bytes;
+    void* memory;  // as such, for whoever looks for leaks: the handle is no address
   };
 
   std::mutex mutex_;
