@@ -36,6 +36,17 @@ void open_plugin_device(DeviceState& state) {
   state.handle = handle;
 }
 
+void forget_streams(DeviceState& state) {
+  std::vector<std::unique_ptr<StreamState>> gone;  // at the end, when no lock is held
+  const std::lock_guard lock(state.mutex);
+  gone.swap(state.streams);
+  state.lost_streams.clear();
+  state.idle_events.clear();
+  state.idle_streams.clear();
+  state.former_adopted.clear();
+  state.default_stream = nullptr;
+}
+
 void open_alone(DeviceState& state) {
   open_plugin_device(state);
   at_plugin_step("bp_queue.create_stream");
@@ -46,8 +57,7 @@ void open_alone(DeviceState& state) {
   } catch (...) {
     state.spaces.clear();
     delete std::exchange(state.allocator, nullptr);
-    state.streams.clear();
-    state.default_stream = nullptr;
+    forget_streams(state);
     at_plugin_step("bp_plugin.close");
     state.backend->plugin->close(std::exchange(state.handle, nullptr));
     throw;
@@ -156,12 +166,7 @@ void close_device(DeviceState& state) noexcept {
     at_plugin_step("bp_plugin.close");
     state.backend->plugin->close(state.handle);
   }
-  state.lost_streams.clear();
-  state.idle_events.clear();
-  state.idle_streams.clear();
-  state.former_adopted.clear();
-  state.streams.clear();
-  state.default_stream = nullptr;
+  forget_streams(state);
   state.handle = nullptr;
   state.opened = false;
   state.phase = Phase::closed;

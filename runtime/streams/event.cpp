@@ -122,7 +122,8 @@ void Event::wait(const Stream& stream) const {
   check_not_captured("wait", *stream.impl());
   if (!raw_) return;
   check_reachable(*record_);
-  if (recorded_on_) note_wait(state_of(*stream.impl()), state_of(*recorded_on_));
+  if (recorded_on_ && waiting.backend == record_->backend)
+    note_wait(state_of(*stream.impl()), state_of(*recorded_on_));
   if (&waiting != record_) {
     if (!wait_between_devices(*record_, raw_, *stream.impl())) synchronize();
     return;

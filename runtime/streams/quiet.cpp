@@ -31,9 +31,11 @@ void note_foreign_work(const Stream& stream) {
 
 void detail::wait_until_quiet(DeviceRecord& record, MayWait what) noexcept {
   if (never_waits(record, what)) return;
-  for (DeviceRecord* device : record.backend->devices)
+  for (DeviceRecord* device : record.backend->devices) {
+    if (!device->opened.load(std::memory_order_acquire)) continue;
     for (StreamState* stream : all_streams(state_of(*device)))
       if (stream->num_foreign.load(std::memory_order_relaxed) != 0) wait_quietly(*stream);
+  }
 }
 
 void detail::note_first_run(DeviceRecord& record, std::uint64_t& ran_on) noexcept {

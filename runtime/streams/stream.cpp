@@ -195,8 +195,10 @@ void drop_stream(StreamImpl* stream) noexcept {
 }
 
 void make_default_stream(DeviceState& state) {
-  state.streams.push_back(make_stream(state, 0));
-  state.default_stream = state.streams.front().get();
+  std::unique_ptr<StreamState> made = make_stream(state, 0);
+  const std::lock_guard lock(state.mutex);
+  state.default_stream = made.get();
+  state.streams.push_back(std::move(made));
 }
 
 void wait_for_streams_quietly(DeviceState& state) noexcept {
@@ -259,10 +261,10 @@ void note_wait(StreamState& stream, StreamState& passed) {
   if (std::find(all.begin(), all.end(), &passed) == all.end()) all.push_back(&passed);
 }
 
+// No device knows events of another backend's.
 void forget_awaited(DeviceRecord& gone) {
-  for (auto& slot : detail::device_records) {
-    DeviceRecord* record = slot.load(std::memory_order_acquire);
-    if (!record || record == &gone) continue;
+  for (DeviceRecord* record : gone.backend->devices) {
+    if (record == &gone || !record->opened.load(std::memory_order_acquire)) continue;
     for (StreamState* stream : all_streams(state_of(*record))) {
       const std::lock_guard lock(stream->mutex);
       std::erase_if(stream->awaited,

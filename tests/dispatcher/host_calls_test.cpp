@@ -1,4 +1,4 @@
-// needs: reference
+// needs: cpu reference
 // Functions of the application in streams: of a device that takes them, and of one where the caller waits.
 #include <future>
 #include <gtest/gtest.h>

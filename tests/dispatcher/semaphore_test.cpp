@@ -1,4 +1,4 @@
-// needs: reference
+// needs: cpu reference
 // Order across devices and interfaces: events of another device, semaphores of others.
 #include <gtest/gtest.h>
 #include <thread>
