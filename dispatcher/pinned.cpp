@@ -108,7 +108,10 @@ Tensor empty_pinned_tensor(IntList shape, Dtype dtype, Device device) {
   check_is_dtype("pin_memory", dtype);
   DeviceRecord& record = device_record(device);
   const bp_host_memory* table = host_memory_of(record);
-  const std::int64_t bytes = checked_numel("pin_memory", shape) * std::int64_t{itemsize(dtype)};
+  std::int64_t bytes = 0;
+  BP_CHECK(!__builtin_mul_overflow(checked_numel("pin_memory", shape), itemsize(dtype), &bytes),
+           "pin_memory: shape {} of {} has more than 2^63 - 1 bytes", to_string(shape),
+           name(dtype));
   if (!table || bytes == 0) return empty_tensor(shape, dtype, host_device());
   std::unique_ptr<Pinned> pinned(new Pinned{record, table, nullptr});
   pinned->memory = allocate_pinned(record, *table, static_cast<std::uint64_t>(bytes));

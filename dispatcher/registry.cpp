@@ -195,6 +195,20 @@ void listen_for_operators(void (*listener)(Operator& op)) {
     r.listeners.push_back(listener);
 }
 
+namespace {
+
+// A device that is opened anew has none of its kernels loaded.
+void forget_runs(Backend& backend, DeviceRecord& record) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  for (const auto& [place, candidates] : r.offered)
+    if (place.second == backend.number)
+      for (const Candidate* each : candidates)
+        __atomic_fetch_and(&each->ran_on, ~(std::uint64_t{1} << record.index), __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
 void register_kernels(Backend& backend, const bp_kernel* const* kernels, std::uint32_t num_kernels,
                       Rung rung) {
   BP_CHECK(num_kernels == 0 || kernels, "{}: offers {} kernels at NULL", backend.name, num_kernels);
@@ -212,6 +226,7 @@ void register_kernels(Backend& backend, const bp_kernel* const* kernels, std::ui
   const std::lock_guard lock(r.mutex);
   for (const auto& [op, kernel] : accepted) {
     const Candidate& kept = keep_candidate(r, *op, *kernel, level, rung);
+    hear_of_closing(backend, forget_runs);
     if (kept.plans) hear_of_closing(backend, forget_plans);
     offer(r, *op, backend.number, kept);
   }

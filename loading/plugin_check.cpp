@@ -81,8 +81,7 @@ std::string check_required(std::initializer_list<Function> functions) {
 std::string check_without_devices(const bp_plugin& p) {
   if (BP_HAS(&p, bp_plugin, extension) && p.extension != nullptr) return {};
   return "devices, open, close, memory and queue are NULL, and so is bp_plugin.extension; fill in "
-         "what "
-         "a device needs, or offer an extension";
+         "what a device needs, or offer an extension";
 }
 
 std::string check_all_or_none(const char* family, std::initializer_list<Function> functions) {

@@ -2,9 +2,9 @@
 #include <cstring>
 
 #include <backplane/runtime/device_facts.hpp>
-#include <backplane/runtime/generated/abi_sizes.hpp>
 
 #include "devices/device_state.hpp"
+#include "devices/extension_table.hpp"
 
 namespace bp {
 namespace {
@@ -20,25 +20,13 @@ bool is_same_unit(const DeviceRecord& a, const DeviceRecord& b) {
          (is_known(a.info.uuid) && std::memcmp(a.info.uuid, b.info.uuid, sizeof a.info.uuid) == 0);
 }
 
-// What of it the plugin offers; NULL where it is older or does not.
-bp_peer peer_functions(const Backend& backend) {
-  bp_peer whole{};
-  const bp_plugin& plugin = *backend.plugin;
-  if (!BP_HAS(&plugin, bp_plugin, extension) || !plugin.extension) return whole;
-  const bp_header* found = plugin.extension(plugin.self, BP_PEER, BP_PEER_VERSION);
-  if (!found || found->type != BP_TYPE_EXTENSION || found->size < abi_size("bp_peer", 1))
-    return whole;
-  std::memcpy(&whole, found, std::min<std::size_t>(found->size, sizeof whole));
-  return whole;
-}
-
 // A kind that a later header has is none that this one can name.
 LinkKind kind_of(std::uint32_t kind) {
   return kind <= BP_LINK_HOST ? static_cast<LinkKind>(kind) : LinkKind::unknown;
 }
 
 Link ask_for_link(DeviceRecord& target, DeviceRecord& source) {
-  const bp_peer peer = peer_functions(*target.backend);
+  const auto peer = extension_of<bp_peer>(target, BP_PEER, BP_PEER_VERSION);
   if (!peer.copy) return {LinkKind::host, 0};
   if (!peer.link) return {};
   bp_link link{};

@@ -345,6 +345,20 @@ TEST_F(QueuedKernels, an_error_passes_to_the_stream_that_waited) {
   EXPECT_EQ(error_of([&] { bp::synchronize(device); }), "no error");
 }
 
+TEST_F(QueuedKernels, a_device_that_is_opened_anew_has_run_no_kernel) {
+  neg(counted({10}, device));
+  bp::synchronize(device);
+  const bp::Backend& backend = *bp::device_record(device).backend;
+  const bp::KernelTable* table = bp::find_operator("neg")->tables[backend.number].load();
+  ASSERT_NE(table, nullptr);
+  ASSERT_NE(table->num_candidates, 0u);
+  EXPECT_EQ(table->candidates[0]->ran_on & 1u, 1u);
+  bp::empty_cache(device);
+  bp::reset_device(device);
+  EXPECT_EQ(table->candidates[0]->ran_on & 1u, 0u);
+  EXPECT_EQ(values(neg(counted({10}, device)))[9], -9);
+}
+
 TEST_F(QueuedKernels, a_late_error_names_the_operator_that_failed_and_not_the_last_one) {
   const Tensor a = counted({10}, device);
   bp::synchronize(device);

@@ -76,6 +76,14 @@ TEST_F(Pinned, that_is_used_up_is_an_error_and_comes_back) {
   EXPECT_TRUE(bp::is_pinned(bp::empty_pinned_tensor({most}, bp::u8, npu()), npu()));
 }
 
+TEST_F(Pinned, of_more_bytes_than_can_be_counted_is_an_error) {
+  for (const std::int64_t numel : {(std::int64_t{1} << 61) + 1, std::int64_t{1} << 62})
+    EXPECT_NE(error_of([&] {
+                bp::empty_pinned_tensor({numel}, bp::f64, npu());
+              }).find("has more than 2^63 - 1 bytes"),
+              std::string::npos);
+}
+
 TEST_F(Pinned, without_elements_is_none) {
   EXPECT_FALSE(bp::is_pinned(bp::empty_pinned_tensor({0, 3}, bp::f32, npu()), npu()));
 }
