@@ -18,8 +18,6 @@
 //     {"do":"release", "object":N}
 //     {"do":"stream", "object":S} {"do":"event", "object":E}
 //     {"do":"record"|"wait"|"query_event"|"synchronize_event"|"query_stream"|"synchronize", "event":E?, "stream":S?}
-//     {"do":"hold", "stream":S, "ms":T}: the stream does nothing until {"do":"let_go", "stream":S} -> "over": true if the T
-//        milliseconds had passed before, after which it went on by itself
 //     {"do":"call", "op":NAME, "args":[VALUE...], "outputs":[TENSOR...], "stream":S?, "kernel":K?, "synchronize":true}
 //        -> "code", "message", "kernel" (its position in the plugin's list), "outputs": [{"shape"}] where the kernel
 //        allocates; "fault": the device word. Without "kernel" the candidates are tried as the core does, by falling

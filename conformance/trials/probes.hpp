@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,35 @@ struct ProbePlan {
   void expect_reads(std::vector<Expectation> reads);
 };
 
+// A plan that knows what the objects of its script ought to hold: what a step does to memory, it does to a picture.
+class PicturedPlan {
+ public:
+  ProbePlan plan;
+
+  // `space`: of the device's memories.
+  void allocate(int object, std::uint64_t bytes, std::uint64_t alignment = 1,
+                std::uint32_t space = 0);
+  void write(int object, std::uint64_t offset, const std::vector<std::uint8_t>& data,
+             int stream = 0);
+  // An object that holds this from its first byte on.
+  void make(int object, const std::vector<std::uint8_t>& data, std::uint64_t alignment = 1,
+            std::uint32_t space = 0);
+  void copy(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
+            std::uint64_t count, int stream = 0);
+  void fill(int object, std::uint64_t offset, std::uint64_t count,
+            const std::vector<std::uint8_t>& pattern, int stream = 0);
+  // Reads, and expects what the picture shows now; all of the object unless there is an offset.
+  void expect(int object, const std::string& what, int stream = 0);
+  void expect_part(int object, std::uint64_t offset, std::uint64_t count, const std::string& what,
+                   int stream = 0);
+  // No step fails, and all reads are as expected.
+  ProbePlan take();
+
+ private:
+  std::map<int, std::vector<std::uint8_t>> pictures_;
+  std::vector<Expectation> reads_;
+};
+
 struct Probe {
   const char* name;  // after the family's: "copy"
   std::vector<std::string> (*variants)(const Subject& subject, int profile);
@@ -60,8 +90,14 @@ const std::vector<Probe>& together_probes();
 
 // ---- Pieces of plans -------------------------------------------------------------------------------------
 
+// One step of the bare lane, whose result `judge` judges if it did not fail.
+ProbePlan ask_bare(Json step, std::function<std::string(const Json& result)> judge);
+
 // Bytes that differ from their neighbours and for each seed.
 std::vector<std::uint8_t> pattern_bytes(std::size_t count, unsigned seed);
+// The same step on a stream, in one of the device's memories.
+Json on_stream(Json step, int stream);
+Json in_space(Json step, std::uint32_t space);
 Json copy_step(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
                std::uint64_t count, int stream = 0);
 Json fill_step(int object, std::uint64_t offset, std::uint64_t count,

@@ -74,6 +74,64 @@ void ProbePlan::expect_reads(std::vector<Expectation> reads) {
   });
 }
 
+void PicturedPlan::allocate(int object, std::uint64_t bytes, std::uint64_t alignment,
+                            std::uint32_t space) {
+  Json step = allocate_step(object, bytes, alignment);
+  plan.add(space == 0 ? std::move(step) : in_space(std::move(step), space));
+  pictures_[object].assign(bytes, 0);
+}
+
+void PicturedPlan::write(int object, std::uint64_t offset, const std::vector<std::uint8_t>& data,
+                         int stream) {
+  plan.add(on_stream(write_step(object, offset, data), stream));
+  std::copy(data.begin(), data.end(), pictures_.at(object).data() + offset);
+}
+
+void PicturedPlan::make(int object, const std::vector<std::uint8_t>& data, std::uint64_t alignment,
+                        std::uint32_t space) {
+  allocate(object, data.size(), alignment, space);
+  write(object, 0, data);
+}
+
+void PicturedPlan::copy(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
+                        std::uint64_t count, int stream) {
+  plan.add(copy_step(to, to_offset, from, from_offset, count, stream));
+  std::copy_n(pictures_.at(from).data() + from_offset, count, pictures_.at(to).data() + to_offset);
+}
+
+void PicturedPlan::fill(int object, std::uint64_t offset, std::uint64_t count,
+                        const std::vector<std::uint8_t>& pattern, int stream) {
+  plan.add(fill_step(object, offset, count, pattern, stream));
+  for (std::uint64_t i = 0; i < count; ++i)
+    pictures_.at(object)[offset + i] = pattern[i % pattern.size()];
+}
+
+void PicturedPlan::expect_part(int object, std::uint64_t offset, std::uint64_t count,
+                               const std::string& what, int stream) {
+  const std::uint8_t* const from = pictures_.at(object).data() + offset;
+  reads_.push_back(
+      {plan.add(on_stream(read_step(object, offset, count), stream)), {from, from + count}, what});
+}
+
+void PicturedPlan::expect(int object, const std::string& what, int stream) {
+  expect_part(object, 0, pictures_.at(object).size(), what, stream);
+}
+
+ProbePlan PicturedPlan::take() {
+  plan.expect_reads(std::move(reads_));
+  return std::move(plan);
+}
+
+ProbePlan ask_bare(Json step, std::function<std::string(const Json& result)> judge) {
+  ProbePlan plan;
+  plan.lane = "bare";
+  plan.run_once(20);
+  plan.add(std::move(step));
+  plan.judge_after_success(
+      [judge = std::move(judge)](const Json& answer) { return judge(result_of(answer, 0)); });
+  return plan;
+}
+
 const std::vector<ProbeFamily>& probe_families() {
   static const std::vector<ProbeFamily> families = {
       {"load", 0, load_probes},     {"memory", 1, memory_probes},
@@ -120,6 +178,14 @@ std::vector<std::uint8_t> pattern_bytes(std::size_t count, unsigned seed) {
   return bytes;
 }
 
+Json on_stream(Json step, int stream) {
+  step["stream"] = stream;
+  return step;
+}
+Json in_space(Json step, std::uint32_t space) {
+  step["space"] = space;
+  return step;
+}
 Json copy_step(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
                std::uint64_t count, int stream) {
   return {{"do", "copy"},

@@ -11,20 +11,9 @@
 namespace bp::conform {
 namespace {
 
-// One step of the bare lane, whose result `next` judges.
-ProbePlan asked_once(const char* step, std::function<std::string(const Json& result)> next) {
-  ProbePlan plan;
-  plan.lane = "bare";
-  plan.run_once(20);
-  plan.add({{"do", step}});
-  plan.judge_after_success(
-      [next = std::move(next)](const Json& answer) { return next(result_of(answer, 0)); });
-  return plan;
-}
-
 // `find` gives what is wrong with one device's facts.
 ProbePlan of_each_device(std::function<std::string(const Json& facts)> find) {
-  return asked_once("facts", [find = std::move(find)](const Json& result) -> std::string {
+  return ask_bare({{"do", "facts"}}, [find = std::move(find)](const Json& result) -> std::string {
     for (std::size_t i = 0; i < result["first"].size(); ++i)
       if (const std::string fault = find(result["first"][i]); !fault.empty())
         return fmt::format("device {} {}", i, fault);
@@ -33,7 +22,7 @@ ProbePlan of_each_device(std::function<std::string(const Json& facts)> find) {
 }
 
 ProbePlan twice(const std::string&, const Subject&) {
-  return asked_once("facts", [](const Json& result) -> std::string {
+  return ask_bare({{"do", "facts"}}, [](const Json& result) -> std::string {
     for (std::size_t i = 0; i < result["first"].size(); ++i)
       for (const auto& [fact, value] : result["first"][i].items())
         if (result["second"].at(i).at(fact) != value)
@@ -85,19 +74,17 @@ std::vector<std::string> ends_of_range(const Subject& subject, int) {
 
 // A stream at the end of the range takes work as any other.
 ProbePlan priority(const std::string& variant, const Subject& subject) {
-  ProbePlan plan;
-  const std::vector<std::uint8_t> data = pattern_bytes(3000, 4);
-  plan.add({{"do", "stream"},
-            {"object", 50},
-            {"priority", variant == "least" ? subject.least_priority : subject.greatest_priority}});
-  plan.add(allocate_step(1, data.size()));
-  plan.add(allocate_step(2, data.size()));
-  plan.add(write_step(1, 0, data));
-  plan.add(copy_step(2, 0, 1, 0, data.size(), 50));
-  plan.add(simple_step("synchronize", 50));
-  plan.expect_reads({{plan.add(read_step(2, 0, data.size())), data,
-                      fmt::format("a copy on a stream of the {} priority", variant)}});
-  return plan;
+  PicturedPlan script;
+  script.plan.add(
+      {{"do", "stream"},
+       {"object", 50},
+       {"priority", variant == "least" ? subject.least_priority : subject.greatest_priority}});
+  script.make(1, pattern_bytes(3000, 4));
+  script.allocate(2, 3000);
+  script.copy(2, 0, 1, 0, 3000, 50);
+  script.plan.add(simple_step("synchronize", 50));
+  script.expect(2, fmt::format("a copy on a stream of the {} priority", variant));
+  return script.take();
 }
 
 std::vector<std::string> with_space(const Subject& subject, int) {
@@ -113,9 +100,9 @@ ProbePlan free_memory(const std::string&, const Subject&) {
   plan.run_once(60);
   std::vector<std::size_t> before, after;
   for (int round = 0; round < rounds; ++round) {
-    before.push_back(plan.add({{"do", "space"}}));
+    before.push_back(plan.add({{"do", "describe_space"}, {"space", 0}}));
     plan.add(allocate_step(1 + round, much));
-    after.push_back(plan.add({{"do", "space"}}));
+    after.push_back(plan.add({{"do", "describe_space"}, {"space", 0}}));
   }
   plan.judge_after_success([=](const Json& answer) -> std::string {
     int rises = 0;
@@ -159,7 +146,7 @@ std::string fault_in_link(const Json& links, const Json& link) {
 }
 
 ProbePlan link(const std::string&, const Subject&) {
-  return asked_once("links", [](const Json& result) -> std::string {
+  return ask_bare({{"do", "links"}}, [](const Json& result) -> std::string {
     for (const Json& each : result["links"])
       if (std::string fault = fault_in_link(result["links"], each); !fault.empty()) return fault;
     return {};

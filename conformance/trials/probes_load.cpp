@@ -10,18 +10,6 @@
 namespace bp::conform {
 namespace {
 
-ProbePlan bare_plan(Json step, std::function<std::string(const Json& result)> judge) {
-  ProbePlan plan;
-  plan.lane = "bare";
-  plan.run_once(20);
-  plan.add(std::move(step));
-  plan.judge = [judge = std::move(judge)](const Json& answer) -> std::string {
-    const Json& result = result_of(answer, 0);
-    return code_of(result) == BP_OK ? judge(result) : error_of(result);
-  };
-  return plan;
-}
-
 std::string first_warning(const Json& result, std::initializer_list<const char*> rules) {
   for (const char* rule : rules)
     if (result["warnings"].contains(rule)) return result["warnings"][rule].get<std::string>();
@@ -29,14 +17,14 @@ std::string first_warning(const Json& result, std::initializer_list<const char*>
 }
 
 ProbePlan lint(const std::string&, const Subject&) {
-  return bare_plan({{"do", "lint"}}, [](const Json& result) -> std::string {
+  return ask_bare({{"do", "lint"}}, [](const Json& result) -> std::string {
     if (!result["refused"].empty()) return result["refused"][0].get<std::string>();
     return first_warning(result, {"executable-stack", "text-relocations", "missing-dependency"});
   });
 }
 
 ProbePlan exports(const std::string&, const Subject&) {
-  return bare_plan({{"do", "lint"}}, [](const Json& result) {
+  return ask_bare({{"do", "lint"}}, [](const Json& result) {
     return first_warning(result, {"other-exports", "unique-symbols"});
   });
 }
@@ -44,15 +32,15 @@ ProbePlan exports(const std::string&, const Subject&) {
 // A hundred times; devices whose driver takes long to start get as many as fit into the time.
 ProbePlan cycles(const char* step, double milliseconds, bool by_core) {
   ProbePlan plan =
-      bare_plan({{"do", step}, {"times", 100}, {"at_least", 12}, {"milliseconds", milliseconds}},
-                [by_core](const Json& result) {
-                  Json growth = result["growth"];
-                  // The core keeps the records of what is gone, for those who still hold one.
-                  if (by_core)
-                    for (const char* kind : {"heap", "address"}) growth.erase(kind);
-                  // The dynamic loader keeps a little of each library that had threads.
-                  return grows(growth, result["times"].get<double>() - 2, 512);
-                });
+      ask_bare({{"do", step}, {"times", 100}, {"at_least", 12}, {"milliseconds", milliseconds}},
+               [by_core](const Json& result) {
+                 Json growth = result["growth"];
+                 // The core keeps the records of what is gone, for those who still hold one.
+                 if (by_core)
+                   for (const char* kind : {"heap", "address"}) growth.erase(kind);
+                 // The dynamic loader keeps a little of each library that had threads.
+                 return grows(growth, result["times"].get<double>() - 2, 512);
+               });
   plan.timeout_seconds = 120;
   return plan;
 }
@@ -72,7 +60,7 @@ std::vector<std::string> abi_variants(const Subject&, int) {
 }
 
 ProbePlan far_future() {
-  ProbePlan plan = bare_plan({{"do", "abi"}, {"what", "only_future"}, {"skew", "padded"}}, {});
+  ProbePlan plan = ask_bare({{"do", "abi"}, {"what", "only_future"}, {"skew", "padded"}}, {});
   plan.judge = [](const Json& answer) -> std::string {
     const Json& result = result_of(answer, 0);
     if (code_of(result) == BP_OK)
@@ -103,7 +91,7 @@ ProbePlan abi(const std::string& variant, const Subject& subject) {
   if (variant == "only_future") return far_future();
   const bool newer = variant == "newer";
   const std::string skew = newer ? "padded" : variant;
-  return bare_plan(
+  return ask_bare(
       {{"do", "abi"}, {"what", newer ? "newer" : "older"}, {"skew", skew}},
       [newer, own = subject.abi,
        level = read_skew({{"skew", skew}}).level](const Json& result) -> std::string {
@@ -174,21 +162,47 @@ std::vector<std::string> compile_variants(const Subject& subject, int) {
 }
 
 ProbePlan compile(const std::string& variant, const Subject&) {
-  return bare_plan({{"do", "compile"}, {"skew", variant}}, [](const Json& result) -> std::string {
+  return ask_bare({{"do", "compile"}, {"skew", variant}}, [](const Json& result) -> std::string {
     if (result["offered"] != true) return "bp.compiler is no longer offered";
     const std::string fault = result["fault"];
     return fault.empty() ? "" : "the plugin " + fault;
   });
 }
 
+std::string name_in(const Json& facts) {
+  const auto& bytes = facts["name"].get_binary();
+  return {bytes.begin(), std::find(bytes.begin(), bytes.end(), 0)};
+}
+
+std::string fault_in_device(const Json& first, const Json& second) {
+  bool same = name_in(first) == name_in(second);
+  for (const char* fact : {"flags", "total_memory", "offset_alignment", "max_allocation"})
+    same = same && first[fact] == second[fact];
+  if (!same) return "describes itself in two ways";
+  if (name_in(first).empty()) return "has no name";
+  if (name_in(first).size() == first["name"].get_binary().size())
+    return "has a name without an end";
+  const auto alignment = first["offset_alignment"].get<std::uint64_t>();
+  if ((alignment & (alignment - 1)) == 0) return {};
+  return fmt::format("has an offset_alignment of {}, which is no power of two", alignment);
+}
+
 ProbePlan devices(const std::string&, const Subject&) {
-  return bare_plan({{"do", "devices"}}, [](const Json& result) -> std::string {
-    return result["infos"].empty() ? "" : result["infos"][0].get<std::string>();
+  return ask_bare({{"do", "facts"}}, [](const Json& result) -> std::string {
+    for (const Json& count : result["counts"])
+      if (count != result["counts"][0])
+        return fmt::format("{} devices at first, then {}", result["counts"][0].dump(),
+                           count.dump());
+    for (std::size_t i = 0; i < result["first"].size(); ++i)
+      if (std::string fault = fault_in_device(result["first"][i], result["second"].at(i));
+          !fault.empty())
+        return fmt::format("device {} {}", i, fault);
+    return {};
   });
 }
 
 ProbePlan extensions(const std::string&, const Subject&) {
-  return bare_plan({{"do", "extensions"}}, [](const Json& result) -> std::string {
+  return ask_bare({{"do", "extensions"}}, [](const Json& result) -> std::string {
     if (!result["unknown"].empty())
       return fmt::format("the extension '{}', which nobody knows, is answered",
                          result["unknown"][0].get<std::string>());
@@ -200,7 +214,7 @@ ProbePlan extensions(const std::string&, const Subject&) {
 }
 
 ProbePlan probing(const std::string&, const Subject&) {
-  return bare_plan({{"do", "probe"}}, [](const Json& result) -> std::string {
+  return ask_bare({{"do", "probe"}}, [](const Json& result) -> std::string {
     for (const Json& code : result["codes"])
       if (code != BP_OK)
         return fmt::format("probe says {}, though the device opens", code.get<int>());

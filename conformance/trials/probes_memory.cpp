@@ -22,21 +22,18 @@ std::vector<std::string> sizes(const Subject&, int profile) {
 
 // Both ends and the middle of an allocation hold what is written there.
 ProbePlan allocate(const std::string& variant, const Subject&) {
-  const std::uint64_t bytes = std::stoull(variant);
-  ProbePlan plan;
-  plan.add(allocate_step(1, bytes));
-  std::vector<Expectation> reads;
-  const std::uint64_t piece = std::min<std::uint64_t>(bytes, 300);
-  for (const std::uint64_t offset : {std::uint64_t{0}, (bytes - piece) / 2, bytes - piece}) {
-    if (!reads.empty() && offset < piece) continue;
-    std::vector<std::uint8_t> data = pattern_bytes(piece, static_cast<unsigned>(offset + 1));
-    plan.add(write_step(1, offset, data));
-    reads.push_back({0, data, fmt::format("{} bytes at offset {} of {}", piece, offset, bytes)});
-    reads.back().step = offset;
-  }
-  for (Expectation& each : reads) each.step = plan.add(read_step(1, each.step, piece));
-  plan.expect_reads(std::move(reads));
-  return plan;
+  const std::uint64_t bytes = std::stoull(variant), piece = std::min<std::uint64_t>(bytes, 300);
+  std::vector<std::uint64_t> places;
+  for (const std::uint64_t offset : {std::uint64_t{0}, (bytes - piece) / 2, bytes - piece})
+    if (places.empty() || offset >= piece) places.push_back(offset);
+  PicturedPlan script;
+  script.allocate(1, bytes);
+  for (const std::uint64_t offset : places)
+    script.write(1, offset, pattern_bytes(piece, static_cast<unsigned>(offset + 1)));
+  for (const std::uint64_t offset : places)
+    script.expect_part(1, offset, piece,
+                       fmt::format("{} bytes at offset {} of {}", piece, offset, bytes));
+  return script.take();
 }
 
 std::vector<std::string> alignments(const Subject&, int) {
@@ -70,55 +67,40 @@ std::uint64_t offset_in(const std::string& variant) {
 
 ProbePlan copy(const std::string& variant, const Subject&) {
   const std::uint64_t offset = offset_in(variant);
-  ProbePlan plan;
-  std::vector<Expectation> reads;
-  int object = 1;
+  PicturedPlan script;
+  int object = 0;
   for (const std::uint64_t count : odd_counts) {
-    plan.add(allocate_step(object, count + offset + 5));
-    const std::vector<std::uint8_t> data = pattern_bytes(count, static_cast<unsigned>(object));
-    plan.add(write_step(object, offset, data));
-    reads.push_back({plan.add(read_step(object, offset, count)), data,
-                     fmt::format("{} bytes at offset {}", count, offset)});
-    // And a part of it, from within.
-    const std::uint64_t part = count / 2;
-    if (part != 0)
-      reads.push_back({plan.add(read_step(object, offset + part, count - part)),
-                       {data.begin() + static_cast<std::ptrdiff_t>(part), data.end()},
-                       fmt::format("{} bytes at offset {}", count - part, offset + part)});
     ++object;
+    script.allocate(object, count + offset + 5);
+    script.write(object, offset, pattern_bytes(count, static_cast<unsigned>(object)));
+    // All of it, and a part from within.
+    for (const std::uint64_t part : {std::uint64_t{0}, count / 2}) {
+      script.expect_part(object, offset + part, count - part,
+                         fmt::format("{} bytes at offset {}", count - part, offset + part));
+      if (count == 1) break;
+    }
   }
-  plan.expect_reads(std::move(reads));
-  return plan;
+  return script.take();
 }
 
 ProbePlan copy_within(const std::string& variant, const Subject&) {
   const std::uint64_t offset = offset_in(variant);
   constexpr std::uint64_t room = 12000;
-  ProbePlan plan;
-  std::vector<std::uint8_t> from = pattern_bytes(room, 5), to = pattern_bytes(room, 6);
-  plan.add(allocate_step(1, room));
-  plan.add(allocate_step(2, room));
-  plan.add(write_step(1, 0, from));
-  plan.add(write_step(2, 0, to));
+  PicturedPlan script;
+  script.make(1, pattern_bytes(room, 5));
+  script.make(2, pattern_bytes(room, 6));
   std::uint64_t at = 0;
   for (const std::uint64_t count : odd_counts) {
-    const std::uint64_t source = (at * 7 + offset) % (room - count),
-                        target = std::min(at + offset, room - count);
-    plan.add(copy_step(2, target, 1, source, count));
-    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(source), count,
-                to.begin() + static_cast<std::ptrdiff_t>(target));
+    script.copy(2, std::min(at + offset, room - count), 1, (at * 7 + offset) % (room - count),
+                count);
     at += count + 3;
   }
   // Within one allocation, the regions apart.
-  plan.add(copy_step(2, 6000 + offset, 2, 100, 1001));
-  std::copy_n(to.begin() + 100, 1001, to.begin() + static_cast<std::ptrdiff_t>(6000 + offset));
-  plan.add(simple_step("synchronize"));
-  std::vector<Expectation> reads;
-  reads.push_back({plan.add(read_step(2, 0, room)), to, "the target of copies within the device"});
-  reads.push_back(
-      {plan.add(read_step(1, 0, room)), from, "the source of copies within the device"});
-  plan.expect_reads(std::move(reads));
-  return plan;
+  script.copy(2, 6000 + offset, 2, 100, 1001);
+  script.plan.add(simple_step("synchronize"));
+  script.expect(2, "the target of copies within the device");
+  script.expect(1, "the source of copies within the device");
+  return script.take();
 }
 
 std::vector<std::string> pattern_sizes(const Subject& subject, int) {
@@ -128,25 +110,17 @@ std::vector<std::string> pattern_sizes(const Subject& subject, int) {
 
 ProbePlan fill(const std::string& variant, const Subject&) {
   const std::uint64_t width = std::stoull(variant);
-  ProbePlan plan;
-  std::vector<Expectation> reads;
-  int object = 1;
+  PicturedPlan script;
+  int object = 0;
   for (const std::uint64_t times : {1, 2, 3, 5, 17, 64, 255, 1025}) {
     const std::uint64_t count = times * width, before = width * (times % 5), after = 11;
-    std::vector<std::uint8_t> all = pattern_bytes(before + count + after, 9);
-    const std::vector<std::uint8_t> pattern =
-        pattern_bytes(width, static_cast<unsigned>(object) + 40);
-    plan.add(allocate_step(object, all.size(), 16));
-    plan.add(write_step(object, 0, all));
-    plan.add(fill_step(object, before, count, pattern));
-    plan.add(simple_step("synchronize"));
-    for (std::uint64_t i = 0; i < count; ++i) all[before + i] = pattern[i % width];
-    reads.push_back({plan.add(read_step(object, 0, all.size())), all,
-                     fmt::format("{} times a pattern of {} bytes", times, width)});
     ++object;
+    script.make(object, pattern_bytes(before + count + after, 9), 16);
+    script.fill(object, before, count, pattern_bytes(width, static_cast<unsigned>(object) + 40));
+    script.plan.add(simple_step("synchronize"));
+    script.expect(object, fmt::format("{} times a pattern of {} bytes", times, width));
   }
-  plan.expect_reads(std::move(reads));
-  return plan;
+  return script.take();
 }
 
 // Exhaustion is a code with a message, and the device goes on.
@@ -181,25 +155,16 @@ ProbePlan out_of_memory(const std::string& variant, const Subject& subject) {
 
 // Released memory is given out again, and nothing that lives suffers.
 ProbePlan reuse(const std::string&, const Subject&) {
-  ProbePlan plan;
-  std::vector<Expectation> reads;
-  const auto data_of = [](int object) {
-    return pattern_bytes(static_cast<std::size_t>(object * 97 % 5000 + 1),
-                         static_cast<unsigned>(object));
-  };
+  PicturedPlan script;
   for (int object = 1; object <= 60; ++object) {
-    plan.add(allocate_step(object, data_of(object).size()));
-    plan.add(write_step(object, 0, data_of(object)));
-    if (object % 3 == 0) plan.add(object_step("release", object - 1));
+    script.make(object, pattern_bytes(static_cast<std::size_t>(object * 97 % 5000 + 1),
+                                      static_cast<unsigned>(object)));
+    if (object % 3 == 0) script.plan.add(object_step("release", object - 1));
   }
   for (int object = 1; object <= 60; ++object)
-    if (object % 3 != 2) {
-      const std::vector<std::uint8_t> data = data_of(object);
-      reads.push_back({plan.add(read_step(object, 0, data.size())), data,
-                       fmt::format("allocation {} after others were released", object)});
-    }
-  plan.expect_reads(std::move(reads));
-  return plan;
+    if (object % 3 != 2)
+      script.expect(object, fmt::format("allocation {} after others were released", object));
+  return script.take();
 }
 
 }  // namespace

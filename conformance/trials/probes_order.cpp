@@ -30,11 +30,7 @@ struct Stage {
     plan.add(write_step(1, 0, newer));
     plan.add(write_step(2, 0, older));
   }
-  std::size_t look(ProbePlan& plan) const {
-    Json read = read_step(2, 0, room);
-    read["stream"] = 51;
-    return plan.add(read);
-  }
+  std::size_t look(ProbePlan& plan) const { return plan.add(on_stream(read_step(2, 0, room), 51)); }
   const std::vector<std::uint8_t> older = pattern_bytes(room, 5), newer = pattern_bytes(room, 6);
 };
 
@@ -43,7 +39,7 @@ ProbePlan host_call(const std::string&, const Subject&) {
   ProbePlan plan;
   const Stage stage(plan);
   Json gated = step_of("host_call", 70, 50);
-  gated["gate"] = true;
+  gated["gate"] = 300;
   plan.add(gated);
   plan.add(copy_step(2, 0, 1, 0, room, 50));
   plan.add(step_of("host_call", 71, 50));

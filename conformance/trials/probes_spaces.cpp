@@ -21,10 +21,6 @@ std::vector<std::string> other_spaces(const Subject& subject, int) {
   return spaces_from(1, subject);
 }
 
-Json in_space(Json step, std::uint32_t space) {
-  step["space"] = space;
-  return step;
-}
 Json space_step(const char* what, std::uint32_t space) {
   return {{"do", what}, {"space", space}};
 }
@@ -98,19 +94,14 @@ constexpr std::uint64_t piece_sizes[] = {1, 2, 3, 7, 8, 63, 64, 65, 257, 1000};
 // All that is written there comes back, whatever the sizes of the pieces.
 ProbePlan allocate_there(const std::string& variant, const Subject&) {
   const auto space = static_cast<std::uint32_t>(std::stoul(variant));
-  ProbePlan plan;
-  std::vector<Expectation> reads;
-  int object = 1;
+  PicturedPlan script;
+  int object = 0;
   for (const std::uint64_t count : piece_sizes) {
-    const std::vector<std::uint8_t> data = pattern_bytes(count, static_cast<unsigned>(object));
-    plan.add(in_space(allocate_step(object, count + 3), space));
-    plan.add(write_step(object, 3, data));
-    reads.push_back({plan.add(read_step(object, 3, count)), data,
-                     fmt::format("{} bytes in space {}", count, space)});
-    ++object;
+    script.allocate(++object, count + 3, 1, space);
+    script.write(object, 3, pattern_bytes(count, static_cast<unsigned>(object)));
+    script.expect_part(object, 3, count, fmt::format("{} bytes in space {}", count, space));
   }
-  plan.expect_reads(std::move(reads));
-  return plan;
+  return script.take();
 }
 
 std::vector<std::string> pairs(const Subject& subject, int) {
@@ -125,27 +116,18 @@ ProbePlan copy_across(const std::string& variant, const Subject&) {
   const auto from = static_cast<std::uint32_t>(std::stoul(variant));
   const auto to = static_cast<std::uint32_t>(std::stoul(variant.substr(variant.find("to") + 2)));
   constexpr std::uint64_t room = 3000;
-  ProbePlan plan;
-  std::vector<std::uint8_t> source = pattern_bytes(room, 5), target = pattern_bytes(room, 6);
-  plan.add(in_space(allocate_step(1, room), from));
-  plan.add(in_space(allocate_step(2, room), to));
-  plan.add(write_step(1, 0, source));
-  plan.add(write_step(2, 0, target));
+  PicturedPlan script;
+  script.make(1, pattern_bytes(room, 5), 1, from);
+  script.make(2, pattern_bytes(room, 6), 1, to);
   std::uint64_t at = 0;
   for (const std::uint64_t count : piece_sizes) {
-    const std::uint64_t begin = at * 7 % (room - count);
-    plan.add(copy_step(2, at, 1, begin, count));
-    std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(begin), count,
-                target.begin() + static_cast<std::ptrdiff_t>(at));
+    script.copy(2, at, 1, at * 7 % (room - count), count);
     at += count + 3;
   }
-  plan.add(simple_step("synchronize"));
-  std::vector<Expectation> reads;
-  reads.push_back({plan.add(read_step(2, 0, room)), target,
-                   fmt::format("the target of copies from space {} to space {}", from, to)});
-  reads.push_back({plan.add(read_step(1, 0, room)), source, "their source"});
-  plan.expect_reads(std::move(reads));
-  return plan;
+  script.plan.add(simple_step("synchronize"));
+  script.expect(2, fmt::format("the target of copies from space {} to space {}", from, to));
+  script.expect(1, "their source");
+  return script.take();
 }
 
 std::vector<std::string> filled_spaces(const Subject& subject, int profile) {
@@ -154,23 +136,15 @@ std::vector<std::string> filled_spaces(const Subject& subject, int profile) {
 
 ProbePlan fill_there(const std::string& variant, const Subject&) {
   const auto space = static_cast<std::uint32_t>(std::stoul(variant));
-  ProbePlan plan;
-  std::vector<Expectation> reads;
-  int object = 1;
+  PicturedPlan script;
+  int object = 0;
   for (const std::uint64_t width : {1, 2, 4, 8, 16}) {
-    std::vector<std::uint8_t> all = pattern_bytes(width * 33, 9);
-    const std::vector<std::uint8_t> pattern = pattern_bytes(width, 40);
-    plan.add(in_space(allocate_step(object, all.size(), 16), space));
-    plan.add(write_step(object, 0, all));
-    plan.add(fill_step(object, width, width * 31, pattern));
-    plan.add(simple_step("synchronize"));
-    for (std::uint64_t i = 0; i < width * 31; ++i) all[width + i] = pattern[i % width];
-    reads.push_back({plan.add(read_step(object, 0, all.size())), all,
-                     fmt::format("a pattern of {} bytes in space {}", width, space)});
-    ++object;
+    script.make(++object, pattern_bytes(width * 33, 9), 16, space);
+    script.fill(object, width, width * 31, pattern_bytes(width, 40));
+    script.plan.add(simple_step("synchronize"));
+    script.expect(object, fmt::format("a pattern of {} bytes in space {}", width, space));
   }
-  plan.expect_reads(std::move(reads));
-  return plan;
+  return script.take();
 }
 
 // A space that is said to be host-visible is: the host reads what was copied there, and copies see what it writes.

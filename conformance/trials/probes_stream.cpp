@@ -16,24 +16,19 @@ std::vector<std::string> kinds_of_stream(const Subject& subject, int) {
 // A long chain in which each piece needs the one before.
 ProbePlan order(const std::string& variant, const Subject&) {
   constexpr std::uint64_t room = 40000;
-  ProbePlan plan;
+  PicturedPlan script;
   const int stream = variant == "own" ? 50 : 0;
-  if (stream) plan.add(object_step("stream", stream));
-  std::vector<std::uint8_t> data = pattern_bytes(room, 3);
-  for (const int object : {1, 2}) plan.add(allocate_step(object, room));
-  Json write = write_step(1, 0, data);
-  write["stream"] = stream;
-  plan.add(write);
+  if (stream) script.plan.add(object_step("stream", stream));
+  for (const int object : {1, 2}) script.allocate(object, room);
+  script.write(1, 0, pattern_bytes(room, 3), stream);
   for (int i = 0; i < 40; ++i) {
-    plan.add(copy_step(2, 8, 1, 0, room - 8, stream));
-    plan.add(copy_step(1, 0, 2, 8, room - 8, stream));
-    plan.add(copy_step(1, 0, 1, room / 2, 100 + static_cast<std::uint64_t>(i), stream));
-    std::copy_n(data.begin() + room / 2, 100 + i, data.begin());
+    script.copy(2, 8, 1, 0, room - 8, stream);
+    script.copy(1, 0, 2, 8, room - 8, stream);
+    script.copy(1, 0, 1, room / 2, 100 + static_cast<std::uint64_t>(i), stream);
   }
-  plan.add(simple_step("synchronize", stream));
-  plan.expect_reads(
-      {{plan.add(read_step(1, 0, room)), data, "the end of a chain of copies on one stream"}});
-  return plan;
+  script.plan.add(simple_step("synchronize", stream));
+  script.expect(1, "the end of a chain of copies on one stream");
+  return script.take();
 }
 
 std::vector<std::string> with_events(const Subject& subject, int) {
@@ -44,27 +39,24 @@ std::vector<std::string> with_events(const Subject& subject, int) {
 // What the one stream writes the other one reads, after an event.
 ProbePlan wait(const std::string&, const Subject&) {
   constexpr std::uint64_t room = 100000;
-  ProbePlan plan;
-  for (const int stream : {50, 51}) plan.add(object_step("stream", stream));
-  for (const int event : {60, 61}) plan.add(object_step("event", event));
-  for (const int object : {1, 2, 3}) plan.add(allocate_step(object, room));
-  std::vector<std::uint8_t> data = pattern_bytes(room, 8);
-  plan.add(write_step(1, 0, data));
+  PicturedPlan script;
+  for (const int stream : {50, 51}) script.plan.add(object_step("stream", stream));
+  for (const int event : {60, 61}) script.plan.add(object_step("event", event));
+  for (const int object : {1, 2, 3}) script.allocate(object, room);
+  script.write(1, 0, pattern_bytes(room, 8));
   for (int round = 0; round < 8; ++round) {
-    plan.add(copy_step(2, 0, 1, 0, room, 50));
-    plan.add(event_step("record", 60, 50));
-    plan.add(event_step("wait", 60, 51));
-    plan.add(copy_step(3, 0, 2, 1, room - 1, 51));
-    plan.add(copy_step(3, room - 1, 2, 0, 1, 51));
-    plan.add(event_step("record", 61, 51));
-    plan.add(event_step("wait", 61, 50));
-    plan.add(copy_step(1, 0, 3, 0, room, 50));
-    std::rotate(data.begin(), data.begin() + 1, data.end());
+    script.copy(2, 0, 1, 0, room, 50);
+    script.plan.add(event_step("record", 60, 50));
+    script.plan.add(event_step("wait", 60, 51));
+    script.copy(3, 0, 2, 1, room - 1, 51);
+    script.copy(3, room - 1, 2, 0, 1, 51);
+    script.plan.add(event_step("record", 61, 51));
+    script.plan.add(event_step("wait", 61, 50));
+    script.copy(1, 0, 3, 0, room, 50);
   }
-  for (const int stream : {50, 51}) plan.add(simple_step("synchronize", stream));
-  plan.expect_reads(
-      {{plan.add(read_step(1, 0, room)), data, "what two streams hand to each other"}});
-  return plan;
+  for (const int stream : {50, 51}) script.plan.add(simple_step("synchronize", stream));
+  script.expect(1, "what two streams hand to each other");
+  return script.take();
 }
 
 ProbePlan event_unrecorded(const std::string&, const Subject&) {
@@ -111,22 +103,17 @@ std::vector<std::string> with_streams(const Subject& subject, int) {
 }
 
 ProbePlan many(const std::string&, const Subject&) {
-  ProbePlan plan;
+  PicturedPlan script;
   constexpr int count = 40;
-  const std::vector<std::uint8_t> data = pattern_bytes(3000, 2);
-  plan.add(allocate_step(1, 3000));
-  plan.add(write_step(1, 0, data));
+  script.make(1, pattern_bytes(3000, 2));
   for (int i = 0; i < count; ++i) {
-    plan.add({{"do", "stream"}, {"object", 100 + i}, {"priority", i % 3 - 1}});
-    plan.add(allocate_step(10 + i, 3000));
-    plan.add(copy_step(10 + i, 0, 1, 0, 3000, 100 + i));
+    script.plan.add({{"do", "stream"}, {"object", 100 + i}, {"priority", i % 3 - 1}});
+    script.allocate(10 + i, 3000);
+    script.copy(10 + i, 0, 1, 0, 3000, 100 + i);
   }
-  for (int i = 0; i < count; ++i) plan.add(simple_step("synchronize", 100 + i));
-  std::vector<Expectation> reads;
-  for (int i = 0; i < count; ++i)
-    reads.push_back({plan.add(read_step(10 + i, 0, 3000)), data, "one of 40 streams"});
-  plan.expect_reads(std::move(reads));
-  return plan;
+  for (int i = 0; i < count; ++i) script.plan.add(simple_step("synchronize", 100 + i));
+  for (int i = 0; i < count; ++i) script.expect(10 + i, "one of 40 streams");
+  return script.take();
 }
 
 ProbePlan synchronize_idle(const std::string&, const Subject&) {
@@ -144,49 +131,36 @@ std::vector<std::string> copy_sizes(const Subject&, int) {
 // The host's memory is free as soon as the copy is done: the worker writes over it at once.
 ProbePlan from_host(const std::string& variant, const Subject&) {
   const std::uint64_t bytes = std::stoull(variant);
-  ProbePlan plan;
-  plan.add(allocate_step(1, bytes));
-  std::vector<std::uint8_t> data;
-  for (unsigned round = 0; round < 3; ++round)
-    plan.add(write_step(1, 0, data = pattern_bytes(bytes, 20 + round)));
-  plan.expect_reads({{plan.add(read_step(1, 0, bytes)), data,
-                      "what was copied from host memory that is written over later"}});
-  return plan;
+  PicturedPlan script;
+  script.allocate(1, bytes);
+  for (unsigned round = 0; round < 3; ++round) script.write(1, 0, pattern_bytes(bytes, 20 + round));
+  script.expect(1, "what was copied from host memory that is written over later");
+  return script.take();
 }
 
 // What a copy to the host brings is there when it is said to be, and stays.
 ProbePlan to_host(const std::string& variant, const Subject&) {
   const std::uint64_t bytes = std::stoull(variant);
-  ProbePlan plan;
-  plan.add(allocate_step(1, bytes));
-  plan.add(allocate_step(2, bytes));
-  const std::vector<std::uint8_t> data = pattern_bytes(bytes, 31);
-  plan.add(write_step(1, 0, data));
-  for (int round = 0; round < 2; ++round) plan.add(copy_step(2, 0, 1, 0, bytes));
-  plan.add(simple_step("synchronize"));
-  std::vector<Expectation> reads;
-  for (int round = 0; round < 3; ++round)
-    reads.push_back({plan.add(read_step(2, 0, bytes)), data, "a copy to the host"});
-  plan.expect_reads(std::move(reads));
-  return plan;
+  PicturedPlan script;
+  for (const int object : {1, 2}) script.allocate(object, bytes);
+  script.write(1, 0, pattern_bytes(bytes, 31));
+  for (int round = 0; round < 2; ++round) script.copy(2, 0, 1, 0, bytes);
+  script.plan.add(simple_step("synchronize"));
+  for (int round = 0; round < 3; ++round) script.expect(2, "a copy to the host");
+  return script.take();
 }
 
 // Synchronizing one stream is enough to read from another one.
 ProbePlan other_stream(const std::string&, const Subject&) {
   constexpr std::uint64_t room = 400000;
-  ProbePlan plan;
-  plan.add(object_step("stream", 50));
-  plan.add(object_step("stream", 51));
-  plan.add(allocate_step(1, room));
-  plan.add(allocate_step(2, room));
-  const std::vector<std::uint8_t> data = pattern_bytes(room, 12);
-  plan.add(write_step(1, 0, data));
-  for (int round = 0; round < 4; ++round) plan.add(copy_step(2, 0, 1, 0, room, 50));
-  plan.add(simple_step("synchronize", 50));
-  Json last = read_step(2, 0, room);
-  last["stream"] = 51;
-  plan.expect_reads({{plan.add(last), data, "read on another stream after a synchronize"}});
-  return plan;
+  PicturedPlan script;
+  for (const int stream : {50, 51}) script.plan.add(object_step("stream", stream));
+  for (const int object : {1, 2}) script.allocate(object, room);
+  script.write(1, 0, pattern_bytes(room, 12));
+  for (int round = 0; round < 4; ++round) script.copy(2, 0, 1, 0, room, 50);
+  script.plan.add(simple_step("synchronize", 50));
+  script.expect(2, "read on another stream after a synchronize", 51);
+  return script.take();
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace bp::conform {
 namespace {
 
-constexpr int held = 50, other = 51, event = 60;
+constexpr int held = 50, other = 51, event = 60, first_gate = 900;
 // Long enough that nothing on a busy machine takes as long by itself.
 constexpr int longest_ms = 3000;
 
@@ -27,9 +27,10 @@ class HeldPlan {
   }
   void add(Json step) { plan_.add(std::move(step)); }
   void add_while_held(const std::string& what, Json step) {
-    plan_.add({{"do", "hold"}, {"stream", held}, {"ms", longest_ms}});
+    const int gate = first_gate + static_cast<int>(ends_.size());
+    plan_.add({{"do", "host_call"}, {"object", gate}, {"stream", held}, {"gate", longest_ms}});
     plan_.add(std::move(step));
-    ends_.push_back({plan_.add({{"do", "let_go"}, {"stream", held}}), what});
+    ends_.push_back({plan_.add(object_step("open", gate)), what});
     plan_.add(simple_step("synchronize", held));
   }
   ProbePlan take() {
@@ -71,7 +72,7 @@ std::vector<std::string> when_promised_to_go_on(const Subject& subject, int) {
 }
 
 Json on(Json step, int stream) {
-  step["stream"] = stream;
+  step = on_stream(std::move(step), stream);
   step["synchronize"] = true;
   return step;
 }

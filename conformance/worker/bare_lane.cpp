@@ -6,7 +6,6 @@
 //   {"do":"compile", "skew":WORD} -> "offered", "fault": an empty kernel through bp.compiler
 //   {"do":"extensions"} -> "unknown": [NAME...] that were answered though nobody knows them, "future": known ones in a
 //      version that does not exist, "known": [NAME...]
-//   {"do":"devices"} -> "same": both answers agree, "count", "infos": what is wrong with one, as sentences
 //   {"do":"facts"}, {"do":"links"}: see device_facts.hpp
 //   {"do":"probe"} -> "codes" of two calls before init
 //   {"do":"core_cycle", "times":T} -> loaded and unloaded through the core, with a sum in between
@@ -69,7 +68,6 @@ class BareScope : public Scope {
     if (what == "abi") return abi(step);
     if (what == "compile") return compile(step);
     if (what == "extensions") return extensions();
-    if (what == "devices") return devices();
     if (what == "facts") return ask_facts(DirectPlugin(device_, file()));
     if (what == "links") return ask_links(DirectPlugin(device_, file()));
     if (what == "probe") return probe();
@@ -240,36 +238,6 @@ class BareScope : public Scope {
     return {{"code", BP_OK}, {"unknown", unknown}, {"future", future}, {"known", known}};
   }
 
-  Json devices() {
-    const DirectPlugin plugin(device_, file());
-    std::vector<bp_device_info> first(plugin.num_devices), second(plugin.num_devices);
-    Json wrong = Json::array();
-    for (auto* infos : {&first, &second}) {
-      for (bp_device_info& each : *infos)
-        each.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
-      std::uint32_t count = plugin.num_devices;
-      if (const bp_code code = plugin.plugin->devices(plugin.plugin->self, &count, infos->data());
-          code != BP_OK)
-        return answer(code);
-      if (count != plugin.num_devices)
-        wrong.push_back(fmt::format("{} devices at first, then {}", plugin.num_devices, count));
-    }
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      const bp_device_info &a = first[i], &b = second[i];
-      if (std::strncmp(a.name, b.name, sizeof a.name) != 0 || a.flags != b.flags ||
-          a.total_memory != b.total_memory || a.offset_alignment != b.offset_alignment ||
-          a.max_allocation != b.max_allocation)
-        wrong.push_back(fmt::format("device {} describes itself in two ways", i));
-      if (strnlen(a.name, sizeof a.name) == sizeof a.name)
-        wrong.push_back(fmt::format("the name of device {} has no end", i));
-      if (a.name[0] == 0) wrong.push_back(fmt::format("device {} has no name", i));
-      const std::uint64_t step = a.offset_alignment;
-      if ((step & (step - 1)) != 0)
-        wrong.push_back(fmt::format("offset_alignment {} is no power of two", step));
-    }
-    return {{"code", BP_OK}, {"count", plugin.num_devices}, {"infos", wrong}};
-  }
-
   Json probe() {
     DirectHost host(file());
     loading::PluginLibrary library;
@@ -315,7 +283,6 @@ class BareLane : public LaneDriver {
   }
   Json describe() override { return {{"device", device_}}; }
   Counters counters() override { return process_counters(); }
-  std::string alive() override { return ""; }
 
  private:
   const std::string device_, plugin_;

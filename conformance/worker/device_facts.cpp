@@ -22,7 +22,11 @@ Json facts_json(const bp_device_info& info) {
           {"num_cores", info.num_cores},
           {"clock_mhz", info.clock_mhz},
           {"least_priority", info.least_priority},
-          {"greatest_priority", info.greatest_priority}};
+          {"greatest_priority", info.greatest_priority},
+          {"flags", info.flags},
+          {"total_memory", info.total_memory},
+          {"offset_alignment", info.offset_alignment},
+          {"max_allocation", info.max_allocation}};
 }
 
 // Those of all devices that open; closed at the end, but for the plugin's own.
@@ -52,7 +56,7 @@ class OpenDevices {
 }  // namespace
 
 Json ask_facts(const DirectPlugin& plugin) {
-  Json result = {{"code", BP_OK}};
+  Json result = {{"code", BP_OK}, {"counts", {plugin.num_devices}}};
   for (const char* time : {"first", "second"}) {
     std::vector<bp_device_info> infos(plugin.num_devices);
     for (bp_device_info& each : infos) {
@@ -64,6 +68,7 @@ Json ask_facts(const DirectPlugin& plugin) {
     if (const bp_code code = plugin.plugin->devices(plugin.plugin->self, &count, infos.data());
         code != BP_OK)
       return answer(code);
+    result["counts"].push_back(count);
     result[time] = Json::array();
     for (const bp_device_info& info : infos) result[time].push_back(facts_json(info));
   }
@@ -88,15 +93,6 @@ Json ask_links(const DirectPlugin& plugin) {
       links.push_back(std::move(each));
     }
   return {{"code", BP_OK}, {"links", links}};
-}
-
-Json ask_space(const DirectPlugin& plugin) {
-  bp_space_info info{};
-  info.h = {sizeof info, BP_TYPE_SPACE_INFO, nullptr};
-  Json result = answer(plugin.memory.describe_space(plugin.device, 0, &info));
-  result["total"] = info.total_bytes;
-  result["free"] = info.free_bytes;
-  return result;
 }
 
 const bp_header* find_links(const DirectPlugin& plugin) {

@@ -5,12 +5,11 @@
 
 namespace bp::conform {
 
-// {"do":"facts"} -> "first", "second": what each device says of itself, asked twice; texts with all their bytes.
+// {"do":"facts"} -> "counts": how many devices there were when they were opened, and each time that they were asked;
+// "first", "second": what each device says of itself, asked twice; texts with all their bytes.
 Json ask_facts(const DirectPlugin& plugin);
 // {"do":"links"} -> "links": [{"to", "from", "code", "kind"}...] between all devices that open.
 Json ask_links(const DirectPlugin& plugin);
-// {"do":"space"} -> "total", "free" of space 0.
-Json ask_space(const DirectPlugin& plugin);
 
 // The extension bp.peer with a `link`, or null.
 const bp_header* find_links(const DirectPlugin& plugin);

@@ -13,8 +13,6 @@
 namespace bp::conform {
 namespace {
 
-constexpr std::chrono::milliseconds longest_gate{300};
-
 template <class Table>
 Table table_of(const DirectPlugin& plugin, const char* name, std::uint32_t version) {
   Table table{};
@@ -46,10 +44,10 @@ bool takes_timelines(const DirectPlugin& plugin) {
   return false;
 }
 
-OrderObjects::HostCall& OrderObjects::add_call(int object, bool has_gate) {
+OrderObjects::HostCall& OrderObjects::add_call(int object, std::chrono::milliseconds gate) {
   auto& made = calls_[object] = std::make_unique<HostCall>();
   made->all = this;
-  made->has_gate = has_gate;
+  made->gate = gate;
   return *made;
 }
 OrderObjects::HostCall& OrderObjects::call(int object) {
@@ -67,22 +65,23 @@ OrderObjects::Semaphore& OrderObjects::semaphore(int object) {
 void OrderObjects::run(void* context) {
   auto& call = *static_cast<HostCall*>(context);
   OrderObjects& all = *call.all;
-  if (call.has_gate) {
+  if (call.gate.count() != 0) {
     std::unique_lock lock(all.mutex_);
-    all.opened_.wait_for(lock, longest_gate, [&] { return all.is_open_; });
+    call.is_over = !all.opened_.wait_for(lock, call.gate, [&] { return call.is_open; });
   }
   call.place = ++all.places_;
   ++call.calls;
 }
 
-void OrderObjects::open() {
+bool OrderObjects::open(HostCall& call) {
   const std::lock_guard lock(mutex_);
-  is_open_ = true;
+  call.is_open = true;
   opened_.notify_all();
+  return call.is_over;
 }
 
 void OrderObjects::let_all_go() {
-  open();
+  for (auto& [object, each] : calls_) open(*each);
   for (auto& [object, each] : semaphores_)
     __atomic_store_n(&each->number, std::max<std::uint64_t>(value_of(*each), 1u << 30),
                      __ATOMIC_RELEASE);
@@ -106,14 +105,18 @@ Json DirectScope::order_step(const std::string& what, const Json& step) {
   };
   if (what == "host_call") {
     const auto api = table_of<bp_host_calls>(plugin_, BP_HOST_CALLS, BP_HOST_CALLS_VERSION);
-    OrderObjects::HostCall& call = order_.add_call(object, step.value("gate", false));
-    return given(api.call(plugin_.device, stream_of(step), HostFunction::run, &call));
+    if (!api.call) return answer(BP_UNSUPPORTED);
+    const std::chrono::milliseconds gate(step.value("gate", 0));
+    OrderObjects::HostCall& call = order_.add_call(object, gate);
+    const bp_code code = api.call(plugin_.device, stream_of(step), HostFunction::run, &call);
+    // A stream that is only held has no work that the instruments would have to wait for.
+    return gate.count() == 0 ? given(code) : answer(code);
   }
   if (what == "host_calls") {
     const OrderObjects::HostCall& call = order_.call(object);
     return {{"code", BP_OK}, {"calls", call.calls.load()}, {"place", call.place.load()}};
   }
-  if (what == "open") return order_.open(), answer(BP_OK);
+  if (what == "open") return {{"code", BP_OK}, {"over", order_.open(order_.call(object))}};
   if (what == "pause") {
     std::this_thread::sleep_for(std::chrono::milliseconds(step.at("milliseconds").get<int>()));
     return answer(BP_OK);

@@ -1,9 +1,9 @@
 // What scripts of the direct lane give to streams besides work of the device: functions of the host, and semaphores.
 //
-//     {"do":"host_call", "object":H, "stream":S?, "gate":B?}  a function that counts its calls; with a gate it returns once
-//        "open" was asked for, or after 300 ms
+//     {"do":"host_call", "object":H, "stream":S?, "gate":MS?}  a function that counts its calls; with a gate it returns once
+//        "open" was asked for, or after so many milliseconds
 //     {"do":"host_calls", "object":H} -> "calls", "place" of the last one among all of the script
-//     {"do":"open", "object":H}
+//     {"do":"open", "object":H} -> "over": had its time passed before?
 //     {"do":"semaphore", "object":M}  a number of the host's, taken by the plugin
 //     {"do":"semaphore_wait"|"semaphore_signal", "object":M, "value":V, "stream":S?}
 //     {"do":"semaphore_raise", "object":M, "value":V}  by the host
@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -31,7 +32,8 @@ class OrderObjects {
  public:
   struct HostCall {
     OrderObjects* all = nullptr;
-    bool has_gate = false;
+    std::chrono::milliseconds gate{0};  // 0: none
+    bool is_open = false, is_over = false;
     std::atomic<int> calls{0}, place{0};
   };
   struct Semaphore {
@@ -40,11 +42,12 @@ class OrderObjects {
     alignas(8) std::uint64_t number = 0;
   };
 
-  HostCall& add_call(int object, bool has_gate);
+  HostCall& add_call(int object, std::chrono::milliseconds gate);
   HostCall& call(int object);
   Semaphore& add_semaphore(int object, DirectPlugin& plugin);
   Semaphore& semaphore(int object);
-  void open();
+  // True if the gate's time had passed.
+  bool open(HostCall& call);
   // Nothing that the script has given may wait any more.
   void let_all_go();
   // All work is done.
@@ -56,7 +59,6 @@ class OrderObjects {
 
   std::mutex mutex_;
   std::condition_variable opened_;
-  bool is_open_ = false;
   std::atomic<int> places_{0};
   std::map<int, std::unique_ptr<HostCall>> calls_;
   std::map<int, std::unique_ptr<Semaphore>> semaphores_;

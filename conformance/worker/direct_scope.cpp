@@ -48,7 +48,6 @@ Json DirectScope::step(const Json& step) {
   if (what == "event") return make_event(step);
   if (what == "host") return set_host(step);
   if (what == "raw") return raw_memory(step);
-  if (what == "space") return ask_space(plugin_);
   if (what == "describe_space") return describe_space(plugin_, step);
   if (what == "fill_up") return fill_up(plugin_, step);
   if (what == "host_sees") return host_sees(step);
@@ -232,8 +231,6 @@ Json DirectScope::queue_step(const std::string& what, const Json& step) {
     if (found == events_.end()) throw_error(ErrorClass::bad_argument, "script: no such event");
     return found->second;
   };
-  if (what == "hold") return answer(held_.hold(plugin_, number, stream, step.at("ms").get<int>()));
-  if (what == "let_go") return {{"code", BP_OK}, {"over", held_.let_go(number)}};
   if (what == "synchronize") {
     const bp_code code = queue.synchronize(plugin_.device, stream);
     busy_.erase(number);
@@ -388,7 +385,6 @@ void DirectScope::check_targets() {
 
 void DirectScope::finish() {
   if (std::exchange(finished_, true)) return;
-  held_.let_all_go();
   order_.let_all_go();
   settle();
   if (!watch.lost()) look_at_all();

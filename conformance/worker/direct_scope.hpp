@@ -9,7 +9,6 @@
 #include "worker/direct_call.hpp"
 #include "worker/direct_order.hpp"
 #include "worker/guarded_block.hpp"
-#include "worker/held_streams.hpp"
 #include "worker/scope.hpp"
 
 namespace bp::conform {
@@ -93,7 +92,6 @@ class DirectScope : public Scope {
   std::vector<std::unique_ptr<GuardedBlock>> workspaces_;
   std::map<int, bp_stream*> streams_;
   std::map<int, bp_event*> events_;
-  HeldStreams held_;
   std::set<int> busy_;  // streams with work that nobody has waited for; 0 is the default one
   std::vector<std::unique_ptr<HostBuffer>> buffers_;
   std::unique_ptr<GuardedBlock> fault_;

@@ -97,14 +97,6 @@ class DirectLane : public LaneDriver {
   }
   std::uint64_t staging_place() const override { return plugin_.staging_place; }
   void return_to(std::uint64_t place) override { plugin_.staging_place = place; }
-  std::string alive() override {
-    DirectScope scope(plugin_, 0x11);
-    const Json says = scope.step({{"do", "alive"}});
-    scope.finish();
-    return says.value("same", false)
-               ? ""
-               : fmt::format("a copy there and back: {}", says.value("message", "other bytes"));
-  }
 
  private:
   DirectPlugin plugin_;
@@ -137,12 +129,6 @@ class CoreLane : public LaneDriver {
   void reset() override {
     set_deterministic(false);
     set_num_threads(threads_);
-  }
-  std::string alive() override {
-    CoreScope scope(record_, memory_, 0x11);
-    const Json says = scope.step({{"do", "alive"}});
-    scope.finish();
-    return says.value("same", false) ? "" : "a copy there and back gave other bytes";
   }
 
  private:

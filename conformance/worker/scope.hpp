@@ -82,8 +82,6 @@ class LaneDriver {
   // copies from the same addresses. Intel's OpenCL runtime keeps about 100 bytes for each address that it has not seen.
   virtual std::uint64_t staging_place() const { return 0; }
   virtual void return_to(std::uint64_t) {}
-  // Does the device still answer? A sentence if not.
-  virtual std::string alive() = 0;
 };
 
 // Throw bp::Error if the device cannot be opened.
