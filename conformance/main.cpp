@@ -98,7 +98,7 @@ struct CommandLine {
     run->add_flag("--resume", options.resume, "Go on with the journal that is there");
     run->add_option("--waivers", options.waivers, "What may fail, why, and until when")
         ->type_name("FILE");
-    run->add_flag("--quiet", options.quiet, "No progress");
+    run->add_flag("--quiet", options.quiet, "No progress, only what fails");
 
     CLI::App* list = add("list", "The names of the cases", bp::conform::list_cases);
     add_device(list);
@@ -150,7 +150,7 @@ struct CommandLine {
                       "For 'backplane devices' and applications to show, too");
     CLI::App* verify =
         add("verify", "Whether a certificate holds", bp::conform::verify_certificate);
-    verify->add_option("certificate", options.files, "A certificate, beside its journal")
+    verify->add_option("certificate", options.files, "A certificate, with its journal beside it")
         ->required()
         ->expected(1)
         ->type_name("FILE");

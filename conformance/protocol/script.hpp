@@ -3,8 +3,9 @@
 // A request is {"case": NAME, "poison": BYTE, "seed": N, "steps": [STEP...]} ("seed": the case's, which
 // the generators begin with), for probes also "lane": "direct"|"core"|"bare" and "once": true if it is not to be repeated in search of leaks. The
 // answer: {"case": NAME, "steps": [RESULT...], "watch": {...}}, or {"case", "failed": SENTENCE} where the device cannot be
-// opened. A step that fails answers
-// {"code": BP_..., "message": TEXT} and the next one goes on. Objects (memory, tensors, streams, events) get their
+// opened. With "telling": true each result comes by itself before, as {"told": RESULT}, so that a crash does not take
+// it along. A step that fails answers {"code": BP_..., "message": TEXT} and the next one goes on; but after memory that
+// could not be made or written, nothing is called that would read it. Objects (memory, tensors, streams, events) get their
 // names, small numbers, from the parent; all are released when the script ends.
 //
 //   direct lane: functions of the ABI, on the device that the worker opened itself

@@ -77,8 +77,8 @@ void add_failures(const Run& run, const std::vector<Waiver>& waivers, nlohmann::
     if (record.verdict.outcome == Outcome::flaky && flaky.size() < most_failures)
       flaky.push_back({record.name, cut(record.verdict.why)});
     if (failures.size() < most_failures)
-      failures.push_back(
-          {record.name, name(record.verdict.outcome) + waived, cut(record.verdict.why)});
+      failures.push_back({record.name, name(record.verdict.outcome) + waived,
+                          cut(record.verdict.why), repeating_command(record.name, run.header)});
     else
       ++more;
   }
@@ -155,8 +155,8 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
       unit_text(subject), selection.value("profile", ""), selection.value("seed", 0ull),
       summary.excused.empty() ? ""
                               : fmt::format("; excused: {}", fmt::join(summary.excused, ", ")));
-  page["correct"] = level_text(summary.correct_level, summary.correct_dtypes);
-  page["native"] = level_text(summary.native_level, summary.native_dtypes);
+  page["correct"] = correct_text(run, summary);
+  page["native"] = native_text(run, summary);
   page["total"] = to_json(summary.total);
   page["problems"] = summary.waiver_problems;
   page["levels"] = nlohmann::json::array();

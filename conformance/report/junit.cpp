@@ -1,5 +1,6 @@
 // JUnit XML, for the machines that read it: a suite for each level.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "report/files.hpp"
 #include "report/report.hpp"
@@ -7,7 +8,7 @@
 namespace bp::conform {
 namespace {
 
-std::string testcase(const Record& record) {
+std::string testcase(const Record& record, const nlohmann::json& header) {
   const Verdict& verdict = record.verdict;
   std::string text =
       fmt::format(R"(<testcase classname="{}" name="{}" time="{:.4f}")",
@@ -17,10 +18,9 @@ std::string testcase(const Record& record) {
   if (verdict.outcome == Outcome::unsupported)
     return text + fmt::format(R"(><skipped message="{}"/></testcase>)", why) + "\n";
   const bool broke = verdict.outcome == Outcome::crash || verdict.outcome == Outcome::timeout;
-  return text +
-         fmt::format(R"(><{0} type="{1}" message="{2}"/></testcase>)", broke ? "error" : "failure",
-                     name(verdict.outcome), why) +
-         "\n";
+  return text + fmt::format("><{0} type=\"{1}\" message=\"{2}\">{3}</{0}></testcase>\n",
+                            broke ? "error" : "failure", name(verdict.outcome), why,
+                            escape_markup(repeating_command(record.name, header)));
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ void write_junit(const Run& run, const std::string& path) {
   int tests[6] = {}, failures[6] = {};
   for (const Record& record : run.records) {
     const int level = record.one.level < 0 || record.one.level > 5 ? 5 : record.one.level;
-    suites[level] += testcase(record);
+    suites[level] += testcase(record, run.header);
     ++tests[level];
     failures[level] += is_failure(record);
   }

@@ -190,7 +190,7 @@ function start() {
   at('filters').addEventListener('reset', () => setTimeout(showMap));
   at('filters').addEventListener('submit', event => event.preventDefault());
   showMap();
-  table(at('failures'), ['case', 'outcome', 'why'], data.failures.map(f => [{code: f[0]}, f[1], f[2]]), 'None.');
+  table(at('failures'), ['case', 'outcome', 'why', 'again'], data.failures.map(f => [{code: f[0]}, f[1], f[2], {code: f[3]}]), 'None.');
   if (data.more_failures) at('failures').append(element('p', data.more_failures + ' more are in the journal.'));
   table(at('flaky'), ['case', 'why'], data.flaky.map(f => [{code: f[0]}, f[1]]), 'None.');
   table(at('waivers'), ['pattern', 'kind', 'reason', 'address', 'expires', 'cases'], data.waivers.map(w => [{code: w[0]}, ...w.slice(1)]), 'None.');

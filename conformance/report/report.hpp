@@ -38,14 +38,17 @@ Summary summarize(const Run& run, std::vector<Waiver>& waivers);
 Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Waiver>& waivers);
 nlohmann::json to_json(const Count& count);
 nlohmann::json to_json(const Summary& summary);
-// "L3 in f32, f16" or "no level".
 // "AMD EPYC; driver 3.1; uuid 6f6e6520...": what was examined.
 std::string unit_text(const Subject& subject);
-std::string level_text(int level, const std::vector<std::string>& dtypes);
+// "L3 in f32, f16" or "no level"; of a part of the cases, of which no level is said, "93 of the 93 cases that were run".
+std::string correct_text(const Run& run, const Summary& summary);
+std::string native_text(const Run& run, const Summary& summary);
 
 // Whether a failing or unsupported record is excused by one of them (not by a challenge, nor after its day).
 bool is_waived(const Record& record, const std::vector<Waiver>& waivers);
 bool is_failure(const Record& record);  // anything but pass and unsupported
+// The command that repeats a case, or for the bias of a row the cases that it is of.
+std::string repeating_command(const std::string& case_name, const nlohmann::json& header);
 // Joins the journals of all shards of one run in a new folder. Throws if they are not that.
 void merge_shards(const std::vector<std::string>& reports, const std::string& folder);
 // Whether the run had all cases of its level and profile: no filter, no shard, none missing.

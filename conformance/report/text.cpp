@@ -43,12 +43,22 @@ std::string numerics_line(const Numerics& numerics) {
   return text.empty() ? text : text + "\n";
 }
 
-}  // namespace
-
-std::string level_text(int level, const std::vector<std::string>& dtypes) {
+std::string standing(const Run& run, int good, int level, const std::vector<std::string>& dtypes) {
+  if (!is_whole(run))
+    return fmt::format("{} of the {} cases that were run", good, run.records.size());
   if (level < 0) return "no level";
   return fmt::format("L{}{}", level,
                      dtypes.empty() ? "" : fmt::format(" in {}", fmt::join(dtypes, ", ")));
+}
+
+}  // namespace
+
+std::string correct_text(const Run& run, const Summary& summary) {
+  return standing(run, summary.total.correct, summary.correct_level, summary.correct_dtypes);
+}
+
+std::string native_text(const Run& run, const Summary& summary) {
+  return standing(run, summary.total.native, summary.native_level, summary.native_dtypes);
 }
 
 std::string unit_text(const Subject& subject) {
@@ -68,9 +78,9 @@ std::string text_summary(const Run& run, const Summary& summary) {
     if (summary.levels[level].run != 0)
       text += count_line(fmt::format("L{}", level), summary.levels[level]);
   text += count_line("all", summary.total);
-  text += fmt::format("correct  {}\nnative   {}\n",
-                      level_text(summary.correct_level, summary.correct_dtypes),
-                      level_text(summary.native_level, summary.native_dtypes));
+  text += fmt::format("correct  {}\nnative   {}\n", correct_text(run, summary),
+                      native_text(run, summary));
+  if (!is_whole(run)) text += "a part: levels are said of all cases of a profile\n";
   text += numerics_line(run.subject.numerics) + accuracy_lines(run);
   if (!summary.excused.empty())
     text += fmt::format("excused (their shape depends on data): {}\n",

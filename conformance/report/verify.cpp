@@ -8,6 +8,7 @@
 #include <random>
 #include <unordered_set>
 
+#include <backplane/loading/certificate.hpp>
 #include <backplane/loading/sha256.hpp>
 #include <backplane/tensor/error.hpp>
 
@@ -17,6 +18,7 @@
 #include "runner/commands.hpp"
 #include "runner/interrupt.hpp"
 #include "runner/pool.hpp"
+#include "worker/scope.hpp"
 
 namespace bp::conform {
 namespace {
@@ -26,6 +28,10 @@ namespace fs = std::filesystem;
 struct Examination {
   std::vector<std::string> problems, checked;
 
+  void print() const {
+    for (const std::string& each : checked) fmt::print("holds: {}\n", each);
+    for (const std::string& each : problems) fmt::print("DOES NOT HOLD: {}\n", each);
+  }
   void check(bool good, const std::string& what, const std::string& problem) {
     if (good)
       checked.push_back(what);
@@ -99,12 +105,9 @@ void check_verdicts(const Run& run, const nlohmann::json& certificate, Examinati
             "the profile on top is not that of the summary");
 }
 
-void check_library(const Run& run, const nlohmann::json& certificate, const Options& options,
-                   Examination& out) {
-  const std::string certified = certificate.at("subject").value("sha256", "");
-  out.check(certified == run.subject.library_sha256, "the library's digest in the journal",
-            "the certificate and its journal are of two different libraries");
-  const std::string path = options.plugin.empty() ? run.subject.library : options.plugin;
+void check_library_at_hand(const std::string& certified, const std::string& library,
+                           const Options& options, Examination& out) {
+  const std::string path = options.plugin.empty() ? library : options.plugin;
   const auto digest = loading::sha256_of_file(path);
   if (!digest && options.plugin.empty()) {
     fmt::print("note: {} is not here, so that it is not compared (--plugin PATH)\n", path);
@@ -113,6 +116,38 @@ void check_library(const Run& run, const nlohmann::json& certificate, const Opti
   out.check(digest == certified, "the library at hand",
             fmt::format("{} has the SHA-256 {}, the certificate is of {}: another library", path,
                         digest.value_or("(unreadable)"), certified));
+}
+
+void check_library(const Run& run, const nlohmann::json& certificate, const Options& options,
+                   Examination& out) {
+  const std::string certified = certificate.at("subject").value("sha256", "");
+  out.check(certified == run.subject.library_sha256, "the library's digest in the journal",
+            "the certificate and its journal are of two different libraries");
+  check_library_at_hand(certified, run.subject.library, options, out);
+}
+
+// Without the journal nothing can be counted again. What does not need it is checked; that alone proves nothing.
+int verify_alone(const std::string& path, const std::string& journal,
+                 const nlohmann::json& certificate, const Options& options, Examination& out) {
+  const std::string fault = loading::find_fault_in_certificate(read_whole_file(path), path);
+  out.check(fault.empty(), "the certificate's own figures agree", fault);
+  const nlohmann::json& subject = certificate.at("subject");
+  std::string library;
+  try {
+    library = find_plugin_file(subject.value("device", ""), options.plugin);
+  } catch (const Error&) {
+    library = subject.value("library", "");
+  }
+  check_library_at_hand(subject.value("sha256", ""), library, options, out);
+  out.print();
+  for (const char* what : {"whether all cases of the must-run list were run, and once",
+                           "whether the verdicts add up to the figures",
+                           "whether a part of it, run again, gives the same outputs"})
+    fmt::print("cannot be checked without {}: {}\n", journal, what);
+  fmt::print("{}: {}\n", path,
+             out.problems.empty() ? "not verified: nothing contradicts it, and its journal is gone"
+                                  : "the certificate does not hold");
+  return exit_failed;
 }
 
 double share_of(const std::string& text) {
@@ -156,7 +191,8 @@ void check_again(const Run& run, const Options& options, Examination& out) {
   }
   const InterruptGuard guard;
   bench.plan.stop = &InterruptGuard::requested();
-  Progress progress(cases.size(), options.quiet);
+  Progress progress(cases.size(), options.quiet ? Progress::Shows::failures : Progress::Shows::all,
+                    run.header);
   std::size_t differing = 0, done = 0;
   std::string first;
   run_pool(bench, cases, jobs_of(options), progress, [&](const Record& again) {
@@ -186,8 +222,9 @@ int verify_certificate(const Options& options) {
   const nlohmann::json certificate = read_certificate(path);
   const std::string journal =
       fs::path(path).parent_path() / certificate.at("journal").at("file").get<std::string>();
-  const Run run = read_journal(journal);
   Examination out;
+  if (!fs::exists(journal)) return verify_alone(path, journal, certificate, options, out);
+  const Run run = read_journal(journal);
   const auto digest = loading::sha256_of_file(journal);
   const std::string certified = certificate.at("journal").at("sha256");
   out.check(digest == certified, "the journal's digest",
@@ -202,8 +239,7 @@ int verify_certificate(const Options& options) {
   check_library(run, certificate, options, out);
   if (!options.rerun.empty()) check_again(run, options, out);
 
-  for (const std::string& each : out.checked) fmt::print("holds: {}\n", each);
-  for (const std::string& each : out.problems) fmt::print("DOES NOT HOLD: {}\n", each);
+  out.print();
   fmt::print("{}: {}\n", path,
              out.problems.empty()
                  ? fmt::format("the certificate holds: {}", certificate.value("profile", ""))

@@ -81,10 +81,35 @@ struct Session {
         out.lane, why));
   }
 
+  Json script_of(Trial& trial, int index) {
+    Json script = trial.script(index);
+    if (!bench.keeps_answers) return script;
+    out.scripts.push_back(script);
+    script["telling"] = true;
+    return script;
+  }
+
+  // One script's answer; where the worker dies, what it told before.
+  Channel::Got next_answer(WorkerProcess& worker, Json& answer) const {
+    const auto limit =
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
+    const auto deadline = Clock::now() + limit;
+    Json told = Json::array();
+    for (;;) {
+      const Channel::Got got = worker.channel().next(answer, deadline);
+      if (got == Channel::Got::message && answer.contains("told")) {
+        told.push_back(std::move(answer["told"]));
+        continue;
+      }
+      if (got != Channel::Got::message) answer = {{"steps", std::move(told)}};
+      return got;
+    }
+  }
+
   // False when there is a verdict already.
   bool collect(Trial& trial, std::vector<Json>& answers) {
     const int num_scripts = trial.num_scripts();
-    std::vector<Json> first = {trial.script(0)};
+    std::vector<Json> first = {script_of(trial, 0)};
     out.lane = worker_lane(out.record.one, first[0]);
     WorkerProcess* const started = started_worker();
     if (!started) return false;
@@ -95,17 +120,14 @@ struct Session {
 
     int posted = 0;
     const auto post = [&] {
-      worker.channel().post(posted == 0 ? first[0] : trial.script(posted)), ++posted;
+      worker.channel().post(posted == 0 ? first[0] : script_of(trial, posted)), ++posted;
     };
     while (posted < std::min(2, num_scripts)) post();
     trial.prepare();
     for (int i = 0; i < num_scripts; ++i) {
-      Json answer;
-      const auto limit =
-          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
-      const Channel::Got got = worker.channel().next(answer, Clock::now() + limit);
+      Json& answer = answers.emplace_back();
+      const Channel::Got got = next_answer(worker, answer);
       if (got != Channel::Got::message) return give_up(got, worker, limit_s);
-      answers.push_back(std::move(answer));
       if (posted < num_scripts) post();
     }
     return true;
@@ -116,7 +138,9 @@ struct Session {
                                              ? bench.make_trial(out.record.one, bench.subject)
                                              : make_trial(out.record.one, bench.subject);
     std::vector<Json> answers;
-    if (!collect(*trial, answers)) return;
+    const bool came = collect(*trial, answers);
+    if (bench.keeps_answers) out.answers = answers;
+    if (!came) return;
     if (std::any_of(answers.begin(), answers.end(), lost_its_device)) workers.drop(out.lane);
     out.record.verdict = trial->judge(answers);
   }

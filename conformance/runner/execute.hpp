@@ -18,8 +18,9 @@ using TrialMaker = std::function<std::unique_ptr<Trial>(const Case&, const Subje
 struct Bench {
   Subject subject;
   WorkerPlan plan;
-  TrialMaker make_trial;  // of tests; empty: make_trial of trials/
-  double patience = 1;    // times each trial's own limit of time
+  TrialMaker make_trial;       // of tests; empty: make_trial of trials/
+  double patience = 1;         // times each trial's own limit of time
+  bool keeps_answers = false;  // for a person, also of what died
   int renew_after = 500;  // cases, then a worker is replaced: what may be an accomplice is bounded
 };
 
@@ -43,7 +44,9 @@ struct Executed {
   Record record;
   std::string lane;
   std::vector<Case> company;  // what the worker had run before
-  bool interrupted = false;   // by the plan's `stop`; the record says nothing
+  std::vector<Json> scripts,
+      answers;               // where the bench keeps them; the last answer may have no end
+  bool interrupted = false;  // by the plan's `stop`; the record says nothing
   bool died() const {
     return record.verdict.outcome == Outcome::crash || record.verdict.outcome == Outcome::timeout;
   }

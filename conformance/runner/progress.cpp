@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "report/report.hpp"
+
 namespace bp::conform {
 namespace {
 
@@ -23,13 +25,14 @@ std::string text_of_seconds(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::size_t total, bool silent, std::FILE* to)
-    : total_(total), silent_(silent), terminal_(isatty(fileno(to)) != 0), to_(to) {
+Progress::Progress(std::size_t total, Shows shows, nlohmann::json header, std::FILE* to)
+    : total_(total), shows_(shows), terminal_(shows == Shows::all && isatty(fileno(to)) != 0),
+      header_(std::move(header)), to_(to) {
   if (!terminal_) printed_ = start_;
 }
 
 Progress::~Progress() {
-  if (!silent_ && terminal_) std::fputs(clear_line, to_);
+  if (terminal_) std::fputs(clear_line, to_);
 }
 
 double Progress::seconds() const {
@@ -41,9 +44,10 @@ void Progress::take(const Record& record) {
   ++done_;
   if (!is_failure(record.verdict.outcome)) return;
   ++failures_;
-  if (silent_ || ++shown_failures_ > most_shown_failures) return;
+  if (shows_ == Shows::nothing || ++shown_failures_ > most_shown_failures) return;
   fmt::print(to_, "{}{:<8}{}: {}\n", terminal_ ? clear_line : "", name(record.verdict.outcome),
              record.name, record.verdict.why);
+  if (!header_.is_null()) fmt::print(to_, "        {}\n", repeating_command(record.name, header_));
   if (shown_failures_ == most_shown_failures)
     fmt::print(to_, "further failures are in the report only\n");
   std::fflush(to_);
@@ -57,7 +61,7 @@ std::string Progress::line() const {
 }
 
 void Progress::tick() {
-  if (silent_) return;
+  if (shows_ != Shows::all) return;
   const std::scoped_lock guard(lock_);
   const auto now = Clock::now();
   if (now - printed_ <

@@ -12,8 +12,9 @@ namespace bp::conform {
 
 class Progress {
  public:
-  // `silent` prints nothing.
-  Progress(std::size_t total, bool silent, std::FILE* to = stderr);
+  enum class Shows : std::uint8_t { nothing, failures, all };
+  // `header`: the run's, for the commands that repeat a failure.
+  Progress(std::size_t total, Shows shows, nlohmann::json header = {}, std::FILE* to = stderr);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -29,7 +30,9 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   mutable std::mutex lock_;
   const std::size_t total_;
-  const bool silent_, terminal_;
+  const Shows shows_;
+  const bool terminal_;
+  const nlohmann::json header_;
   std::FILE* const to_;
   const Clock::time_point start_ = Clock::now();
   Clock::time_point printed_{};

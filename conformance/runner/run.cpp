@@ -73,6 +73,7 @@ struct Going {
                       {"selection", to_json(selection)},
                       {"challenge", options.challenge},
                       {"environment", options.environment},
+                      {"plugin", bench.plan.plugin},
                       {"digest", digest_of(cases)},
                       {"cases", cases.size()},
                       {"started", now_seconds()},
@@ -103,7 +104,9 @@ struct Going {
 bool run_cases(Going& going, Bench& bench, const Options& options) {
   bench.plan.journal = going.journal->file();
   bench.plan.stop = &InterruptGuard::requested();
-  Progress progress(going.cases.size(), options.quiet);
+  Progress progress(going.cases.size(),
+                    options.quiet ? Progress::Shows::failures : Progress::Shows::all,
+                    read_journal(going.path).header);
   run_pool(bench, going.cases, jobs_of(options), progress, [&](const Record& record) {
     going.journal->write(record);
     return true;

@@ -22,6 +22,23 @@ namespace fs = std::filesystem;
 
 constexpr int parts_of_the_exam = 10;
 
+// The exam's plugin, as it lies beside this program in a build or in an installed prefix.
+std::string find_exam() {
+  std::error_code none;
+  const fs::path program = fs::canonical("/proc/self/exe", none).parent_path();
+  std::string looked;
+  for (const fs::path& place : {program / "../lib/test_plugins", program / "../lib/backplane/exam",
+                                fs::path("build/release/lib/test_plugins")}) {
+    const fs::path found = place / "libbackplane_exam.so";
+    if (fs::is_regular_file(found, none)) return fs::canonical(found);
+    looked += (looked.empty() ? "" : ", ") + found.lexically_normal().string();
+  }
+  throw_error(ErrorClass::bad_argument,
+              fmt::format("selftest: the exam's plugin is in none of {}; it is built with "
+                          "Backplane's tests (target backplane_exam): --plugin PATH",
+                          looked));
+}
+
 std::string find_faults(const Options& options) {
   if (!options.faults.empty()) return options.faults;
   const fs::path beside = fs::path(options.plugin).parent_path();
@@ -111,7 +128,7 @@ struct Sitting {
                         {"cases", cases.size()},
                         {"started", now_seconds()}}}});
     }
-    Progress progress(cases.size(), /*silent=*/true);
+    Progress progress(cases.size(), Progress::Shows::nothing);
     run_pool(bench, cases, jobs_of(options), progress,
              [&](const Record& record) { return take(record); });
     for (const Aggregate& each : aggregate_bias(records))
@@ -136,10 +153,9 @@ ExamResult sit(const Options& options, const ExamEntry& entry, std::uint64_t see
 
 }  // namespace
 
-int run_selftest(const Options& options) {
-  if (options.plugin.empty())
-    throw_error(ErrorClass::bad_argument,
-                "selftest: which plugin? --plugin PATH/libbackplane_exam.so");
+int run_selftest(const Options& given) {
+  Options options = given;
+  if (options.plugin.empty()) options.plugin = find_exam();
   const std::vector<ExamEntry> entries = entries_of(options);
   const InterruptGuard guard;
   std::vector<ExamResult> results;

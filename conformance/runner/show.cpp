@@ -108,7 +108,11 @@ void show_answers(const Json& script, const Json& answer, const Expected& expect
   const Json& steps = script.at("steps");
   for (std::size_t i = 0; i < steps.size(); ++i) {
     fmt::print("> {}\n", without_bytes(steps[i]).dump());
-    if (!answer.contains("steps") || i >= answer["steps"].size()) continue;
+    const std::size_t num_results = answer.contains("steps") ? answer["steps"].size() : 0;
+    if (i >= num_results) {
+      if (i == num_results) fmt::print("  no answer\n");
+      continue;
+    }
     const Json& result = answer["steps"][i];
     if (!result.empty()) fmt::print("< {}\n", without_bytes(result).dump());
     if (result.contains("bytes") && result["bytes"].is_binary())

@@ -17,28 +17,6 @@
 namespace bp::conform {
 namespace {
 
-// Runs the trial as the runner does, and keeps what the worker answered.
-class WatchedTrial : public Trial {
- public:
-  WatchedTrial(std::unique_ptr<Trial> trial, std::vector<Json>& scripts, std::vector<Json>& answers)
-      : trial_(std::move(trial)), scripts_(scripts), answers_(answers) {}
-  int num_scripts() const override { return trial_->num_scripts(); }
-  Json script(int index) override {
-    scripts_.push_back(trial_->script(index));
-    return scripts_.back();
-  }
-  void prepare() override { trial_->prepare(); }
-  Verdict judge(const std::vector<Json>& answers) override {
-    answers_ = answers;
-    return trial_->judge(answers);
-  }
-  int timeout_seconds() const override { return trial_->timeout_seconds(); }
-
- private:
-  std::unique_ptr<Trial> trial_;
-  std::vector<Json>&scripts_, &answers_;
-};
-
 void print_verdict(const Executed& seen) {
   const Verdict& verdict = seen.record.verdict;
   fmt::print("\n{}: {}{}\n", seen.record.name, name(verdict.outcome),
@@ -147,17 +125,14 @@ void explain_by_report(const Case& one, const std::string& report) {
 int repro_case(const Options& options) {
   const Case one = read_case(options.name);
   Bench bench = bench_of(options);
-  std::vector<Json> scripts, answers;
-  bench.make_trial = [&](const Case& each, const Subject& subject) {
-    return std::make_unique<WatchedTrial>(make_trial(each, subject), scripts, answers);
-  };
+  bench.keeps_answers = true;
   if (options.debugger) {
     bench.plan.debugger = true;
     bench.patience = 1e6;
     std::signal(SIGINT, SIG_IGN);  // is for gdb
   }
   const Executed seen = execute_alone(bench, one);
-  show_case(one, bench.subject, scripts, answers);
+  show_case(one, bench.subject, seen.scripts, seen.answers);
   print_verdict(seen);
   return is_failure(seen.record) ? exit_failed : 0;
 }

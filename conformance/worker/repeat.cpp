@@ -52,8 +52,10 @@ class Runner {
 
   Watch run() {
     try {
-      for (const Json& each : step_.value("setup", Json::array())) note(scope_->step(each), true);
-      repeat();
+      bool prepared = true;
+      for (const Json& each : step_.value("setup", Json::array()))
+        prepared = note(scope_->step(each), true) && prepared;
+      if (prepared) repeat();
     } catch (const Error& error) {
       note(failure_json(error), true);
     }
@@ -105,10 +107,11 @@ class Runner {
     ++hashes_[all];
   }
 
-  void note(const Json& result, bool only_failures) {
+  bool note(const Json& result, bool only_failures) {
     const bp_code code = result.value("code", BP_OK);
     if (code != BP_OK && message_.empty()) message_ = result.value("message", std::string());
     if (code != BP_OK || !only_failures) ++codes_[code];
+    return code == BP_OK;
   }
 
   void add_growth() {

@@ -1,6 +1,7 @@
 #include "worker/worker.hpp"
 
 #include <csignal>
+#include <functional>
 #include <unistd.h>
 
 #include <backplane/tensor/error.hpp>
@@ -14,7 +15,8 @@ class Worker {
  public:
   explicit Worker(const WorkerOptions& options) : options_(options) {}
 
-  Json answer(const Json& request) {
+  // `tell`: called with each step's result as soon as it is there.
+  Json answer(const Json& request, const std::function<void(const Json&)>& tell) {
     Json reply = {{"case", request.value("case", std::string())}};
     try {
       open();
@@ -24,7 +26,7 @@ class Worker {
     }
     const std::uint64_t place = lane_->staging_place();
     const Counters before = lane_->counters();
-    Ran ran = run(request);
+    Ran ran = run(request, tell);
     const Counters after = lane_->counters();
     reply["steps"] = ran.steps;
     // What the answer itself takes is no leak: a copy takes as much.
@@ -53,7 +55,19 @@ class Worker {
       lane_ = open_direct_lane(options_.device, options_.plugin);
   }
 
-  Ran run(const Json& request) {
+  // Steps that make what calls read, and steps that call.
+  static bool prepares(const Json& step) {
+    const auto& what = step.at("do").get_ref<const std::string&>();
+    return what == "allocate" || what == "write" || what == "poison" || what == "tensor";
+  }
+  static bool computes(const Json& step) {
+    const auto& what = step.at("do").get_ref<const std::string&>();
+    return what == "call" || what == "row" || what == "backward" || what == "repeat";
+  }
+
+  using Tell = std::function<void(const Json& result)>;
+
+  Ran run(const Json& request, const Tell& tell = {}) {
     const auto poison = static_cast<std::uint8_t>(request.value("poison", 0xA5));
     Ran ran;
     bool failed = false;
@@ -62,16 +76,25 @@ class Worker {
       // Rows that draw give the same each time that the script is run.
       if (options_.lane == "core" && request.contains("seed"))
         scope->step({{"do", "host"}, {"seed", request["seed"]}});
+      std::string unprepared;  // why there is memory that nobody wrote
       for (const Json& step : request.at("steps")) {
         Json result;
         try {
-          result = one_step(*scope, step, poison, ran.watch);
+          result = unprepared.empty() || !computes(step)
+                       ? one_step(*scope, step, poison, ran.watch)
+                       : Json{{"code", BP_INTERNAL}, {"message", "not called: " + unprepared}};
         } catch (const Error& error) {
           result = failure_json(error);
         } catch (const Json::exception& error) {
           result = {{"code", BP_BAD_ARGUMENT}, {"message", std::string("script: ") + error.what()}};
         }
-        failed = failed || result.value("code", BP_OK) != BP_OK;
+        const bool good = result.value("code", BP_OK) == BP_OK;
+        failed = failed || !good;
+        if (!good && unprepared.empty() && prepares(step))
+          unprepared = "step " + std::to_string(ran.steps.size()) + " (" +
+                       step["do"].get<std::string>() +
+                       ") failed: " + result.value("message", std::string());
+        if (tell) tell(result);
         ran.steps.push_back(std::move(result));
       }
       try {
@@ -167,7 +190,10 @@ int run_worker(int requests, int answers, const WorkerOptions& options) {
     Json request;
     while (receive(requests, request)) {
       note_begin(options.journal, request);
-      if (!send(answers, worker.answer(request))) break;
+      std::function<void(const Json&)> tell;
+      if (request.value("telling", false))
+        tell = [&](const Json& result) { send(answers, {{"told", result}}); };
+      if (!send(answers, worker.answer(request, tell))) break;
     }
   } catch (const std::exception& error) {
     const std::string text = std::string("worker: ") + error.what() + "\n";

@@ -19,6 +19,7 @@ using namespace bp::conform;
 using bp::test::conform_program;
 using bp::test::ConformFolder;
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 struct Exited {
@@ -143,6 +144,90 @@ TEST(ConformProgram, finds_forgeries) {
                read_whole_file(folder.file("report/journal.jsonl")) + "{\"begin\":\"x\"}\n");
   EXPECT_THAT(run_program(folder, {"verify", folder.file("report")}).text,
               HasSubstr("the journal was changed"));
+}
+
+// A run of the exam's device with one fault.
+std::vector<std::string> faulty(const std::string& fault, std::vector<std::string> more) {
+  std::vector<std::string> words = {"--device", "exam:0",
+                                    "--plugin", BP_TEST_PLUGIN_DIR "/libbackplane_exam.so",
+                                    "--env",    "BACKPLANE_EXAM_FAULT=" + fault};
+  words.insert(words.begin(), more.begin(), more.end());
+  return words;
+}
+
+TEST(ConformProgram, ends_each_failure_with_the_command_that_repeats_it) {
+  const ConformFolder folder;
+  const Exited run =
+      run_program(folder, faulty("exp_off", {"run", "--quick", "--quiet", "--filter",
+                                             "direct:exp[f32]*", "--out", folder.file("report")}));
+  EXPECT_EQ(run.code, 1) << run.text;
+  // Also when it is quiet, which it then is of all else.
+  EXPECT_THAT(run.text, HasSubstr("fail    direct:exp[f32]/"));
+  EXPECT_THAT(run.text, Not(HasSubstr("left")));
+  const std::string command = "backplane conform repro 'direct:exp[f32]/";
+  EXPECT_THAT(run.text, HasSubstr("        " + command));
+  EXPECT_THAT(run.text, HasSubstr("--env BACKPLANE_EXAM_FAULT=exp_off\n"));
+  EXPECT_THAT(read_whole_file(folder.file("report/junit.xml")),
+              HasSubstr("backplane conform repro 'direct:exp[f32]/"));
+  EXPECT_THAT(read_whole_file(folder.file("report/report.html")), HasSubstr(command));
+}
+
+TEST(ConformProgram, prints_what_a_crash_had_answered) {
+  const ConformFolder folder;
+  const Exited run = run_program(
+      folder, faulty("aborts_on_dtype", {"repro", "direct:neg[i16]/s3/plain/normal/call@1"}));
+  EXPECT_EQ(run.code, 1) << run.text;
+  EXPECT_THAT(run.text, HasSubstr("crash: the worker ended by signal 6"));
+  // Memory was made and written; the call has no answer.
+  EXPECT_THAT(run.text, HasSubstr("\"do\":\"write\""));
+  EXPECT_THAT(run.text, HasSubstr("< {\"code\":0}"));
+  EXPECT_THAT(run.text, HasSubstr("  no answer"));
+}
+
+TEST(ConformProgram, says_of_a_part_that_it_is_one) {
+  const ConformFolder folder;
+  const Exited run = run_program(folder, some_cases(folder));
+  EXPECT_THAT(run.text, HasSubstr(" cases that were run\n"));
+  EXPECT_THAT(run.text, Not(HasSubstr("no level")));
+}
+
+TEST(ConformProgram, verifies_what_it_can_without_a_journal) {
+  const ConformFolder folder;
+  const std::string plugin = BP_TEST_PLUGIN_DIR "/libbackplane_c11.so";
+  const Exited run = run_program(
+      folder, {"--device", "c11:0", "--plugin", plugin, "--quick", "--out", folder.file("report")});
+  ASSERT_EQ(run.code, 0) << run.text;
+  fs::remove(folder.file("report/journal.jsonl"));
+  const std::string certificate = folder.file("report/certificate.json");
+  const Exited verified = run_program(folder, {"verify", certificate, "--plugin", plugin});
+  EXPECT_NE(verified.code, 0);
+  EXPECT_THAT(verified.text, HasSubstr("holds: the certificate's own figures agree"));
+  EXPECT_THAT(verified.text, HasSubstr("holds: the library at hand"));
+  EXPECT_THAT(verified.text, HasSubstr("cannot be checked without "));
+  EXPECT_THAT(verified.text, HasSubstr("not verified: nothing contradicts it"));
+  // Another library is found without the journal as well.
+  EXPECT_THAT(run_program(folder, {"verify", certificate, "--plugin",
+                                   BP_TEST_PLUGIN_DIR "/libbackplane_exam.so"})
+                  .text,
+              HasSubstr("another library"));
+}
+
+TEST(ConformProgram, finds_the_exam_by_itself_or_says_where_it_looked) {
+  const ConformFolder folder;
+  const Exited found = run_program(folder, {"selftest", "--only", "exp_off", "--seeds", "1"});
+  EXPECT_EQ(found.code, 0) << found.text;
+  // Elsewhere, as an installed program without it.
+  const std::string elsewhere = folder.file("bin/backplane-conform");
+  fs::create_directories(folder.file("bin"));
+  fs::copy(conform_program, elsewhere);
+  const std::string output = folder.file("elsewhere.txt");
+  const int status =
+      std::system(("cd " + folder.path + " && LD_LIBRARY_PATH=" BP_BUILD_LIB_DIR " " + elsewhere +
+                   " selftest > " + output + " 2>&1")
+                      .c_str());
+  EXPECT_NE(status, 0);
+  EXPECT_THAT(read_whole_file(output),
+              HasSubstr("the exam's plugin is in none of " + folder.file("lib/test_plugins")));
 }
 
 TEST(ConformProgram, keeps_all_when_interrupted_and_goes_on) {

@@ -204,7 +204,7 @@ TEST(ConformReport, writes_xml_that_a_machine_can_read) {
   const std::string xml = read_whole_file(folder.file("junit.xml"));
   EXPECT_THAT(
       xml,
-      HasSubstr("<error type=\"crash\" message=\"because &lt;it&gt; &amp; &quot;that&quot;\"/>"));
+      HasSubstr("<error type=\"crash\" message=\"because &lt;it&gt; &amp; &quot;that&quot;\">"));
   EXPECT_THAT(xml, HasSubstr("<testsuite name=\"fake:0 L3\" tests=\""));
 }
 

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 std::map<std::string, Record> run_fakes(const Bench& bench, const std::vector<Case>& cases,
                                         int jobs = 1) {
-  Progress progress(cases.size(), /*silent=*/true);
+  Progress progress(cases.size(), Progress::Shows::nothing);
   std::map<std::string, Record> records;
   run_pool(bench, cases, jobs, progress, [&](const Record& record) {
     EXPECT_TRUE(records.emplace(record.name, record).second)
@@ -107,7 +107,7 @@ TEST(ConformRunner, ends_where_no_worker_starts_any_more) {
   bench.plan.executable = bp::test::worker_that_starts(folder, 1);
   std::vector<Case> cases = {fake_case("pass"), fake_case("exit")};
   for (std::uint64_t seed = 2; seed <= 50; ++seed) cases.push_back(fake_case("pass", seed));
-  Progress progress(cases.size(), true);
+  Progress progress(cases.size(), Progress::Shows::nothing);
   std::vector<std::string> recorded;
   const auto take = [&](const Record& record) {
     recorded.push_back(record.name);
@@ -146,7 +146,7 @@ TEST(ConformRunner, renews_its_workers) {
 TEST(ConformRunner, stops_when_the_sink_says_so) {
   std::vector<Case> cases;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) cases.push_back(fake_case("pass", seed));
-  Progress progress(cases.size(), true);
+  Progress progress(cases.size(), Progress::Shows::nothing);
   int taken = 0;
   run_pool(fake_bench(), cases, 2, progress, [&](const Record&) { return ++taken < 5; });
   EXPECT_EQ(taken, 5);
@@ -167,7 +167,7 @@ TEST(ConformRunner, stops_a_hanging_case_when_interrupted) {
 }
 
 TEST(ConformRunner, throws_what_the_sink_throws) {
-  Progress progress(1, true);
+  Progress progress(1, Progress::Shows::nothing);
   EXPECT_THROW(run_pool(fake_bench(), {fake_case("pass")}, 1, progress,
                         [](const Record&) -> bool { throw std::runtime_error("full"); }),
                std::runtime_error);

@@ -175,6 +175,27 @@ TEST(Worker, remembers_no_more_of_a_thousand_calls_than_of_one) {
   EXPECT_TRUE(answer["watch"].empty()) << answer["watch"].dump();
 }
 
+// Nobody wrote the memory that the call would read.
+TEST(Worker, calls_nothing_after_memory_that_could_not_be_made) {
+  ChildWorker worker("cpu:0", "direct");
+  const Json call = {
+      {"do", "call"}, {"op", "add"}, {"args", Json::array()}, {"outputs", Json::array()}};
+  const Json answer =
+      worker.ask(Json::array({allocate_step(1, std::uint64_t{1} << 60, 64),
+                              call,
+                              {{"do", "alive"}},
+                              {{"do", "repeat"}, {"times", 2}, {"steps", Json::array({call})}}}));
+  EXPECT_EQ(answer["steps"][0]["code"], BP_OUT_OF_MEMORY) << answer.dump();
+  for (const int step : {1, 3}) {
+    EXPECT_EQ(answer["steps"][step]["code"], BP_INTERNAL) << answer.dump();
+    EXPECT_NE(answer["steps"][step]["message"].get<std::string>().find(
+                  "not called: step 0 (allocate) failed: "),
+              std::string::npos)
+        << answer.dump();
+  }
+  EXPECT_EQ(answer["steps"][2]["same"], true);
+}
+
 TEST(Worker, says_why_a_device_cannot_be_opened) {
   ChildWorker worker("no_such:0", "direct");
   const Json answer = worker.ask({{{"do", "describe"}}});
