@@ -1,10 +1,6 @@
 // Beginning, ending and replaying captures.
-#include <algorithm>
-#include <cstring>
-
 #include <backplane/capture/capture.hpp>
-#include <backplane/dispatcher/generated_kernels.hpp>
-#include <backplane/runtime/generated/abi_sizes.hpp>
+#include <backplane/runtime/extensions.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "recording.hpp"
@@ -14,12 +10,8 @@ namespace {
 
 // The device's own work, if it has the extension.
 bool find_api(RecordedWork& work) {
-  const bp_header* found = find_extension(*work.record().backend, BP_CAPTURE, BP_CAPTURE_VERSION,
-                                          abi_size("bp_capture", 1));
-  if (!found) return false;
-  std::memcpy(&work.api, found, std::min<std::size_t>(found->size, sizeof(bp_capture)));
-  const bp_capture& api = work.api;
-  return api.begin && api.end && api.replay && api.release;
+  work.api = extensions_of(work.record()).capture;
+  return work.api.begin != nullptr;
 }
 
 bp_code begin_on_device(RecordedWork& work) {

@@ -1,7 +1,6 @@
 // Which kernels there are: one for each operator and backend that can compile, registered as rung 3.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/dispatcher/measured.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/runtime/extensions.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "device/binary_cache.hpp"
@@ -174,15 +174,9 @@ void close_compiler(Backend& backend, DeviceRecord& record) {
 }
 
 void attach(Backend& backend) {
-  const bp_plugin& plugin = *backend.plugin;
-  const bp_header* found = plugin.extension(plugin.self, BP_COMPILER, BP_COMPILER_VERSION);
   auto made = std::make_unique<AttachedBackend>();
   made->backend = &backend;
-  std::memcpy(&made->api, found, std::min<std::size_t>(found->size, sizeof made->api));
-  const bp_compiler& api = made->api;
-  BP_CHECK(api.describe && api.compile && api.release && api.find && api.launch,
-           "{}: the extension '{}' lacks one of describe, compile, release, find, launch",
-           backend.name, BP_COMPILER);
+  made->api = extensions_of(backend).compiler;
   for (DeviceRecord* record : backend.devices)
     if (made->num_devices < max_backend_devices) made->devices[made->num_devices++].record = record;
   AttachedBackend& kept = *made;

@@ -7,9 +7,7 @@
 #include <backplane/dispatcher/generated_kernels.hpp>
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/registry.hpp>
-#include <backplane/extensions/compiler.h>
-#include <backplane/extensions/program.h>
-#include <backplane/runtime/generated/abi_sizes.hpp>
+#include <backplane/runtime/extensions.hpp>
 
 #include "kernel_table.hpp"
 
@@ -46,12 +44,9 @@ Programs& programs() {
 }
 
 void make_program(Backend& backend, Operator& op) {
-  const auto* extension = reinterpret_cast<const bp_program*>(
-      find_extension(backend, BP_PROGRAM, BP_PROGRAM_VERSION, abi_size("bp_program", 1)));
   const bp_kernel* kernel = nullptr;
-  if (!extension || !extension->make) return;
-  if (extension->make(backend.plugin->self, &op.abi, &kernel) == BP_OK && kernel)
-    register_kernels(backend, &kernel, 1);
+  const bp_code code = extensions_of(backend).program.make(backend.plugin->self, &op.abi, &kernel);
+  if (code == BP_OK && kernel) register_kernels(backend, &kernel, 1);
 }
 
 // Under the lock. A backend that has a kernel knew the operator when it started, or was offered it by another thread
@@ -75,31 +70,14 @@ void offer_to_programs(Operator& op) {
 
 }  // namespace
 
-const bp_header* find_extension(const Backend& backend, const char* name, std::uint32_t version,
-                                std::size_t least_bytes) {
-  const bp_plugin& plugin = *backend.plugin;
-  if (!BP_HAS(&plugin, bp_plugin, extension) || !plugin.extension) return nullptr;
-  const bp_header* found = plugin.extension(plugin.self, name, version);
-  if (!found) return nullptr;
-  if (found->type != BP_TYPE_EXTENSION || found->size < least_bytes) {
-    log_warning(
-        fmt::format("{}: the extension '{}' is left out: it has type {} and {} bytes; {} and at "
-                    "least {} are expected",
-                    backend.name, name, found->type, found->size, BP_TYPE_EXTENSION, least_bytes));
-    return nullptr;
-  }
-  return found;
-}
-
 void attach_codegen(Backend& backend) {
-  if (!find_extension(backend, BP_COMPILER, BP_COMPILER_VERSION, abi_size("bp_compiler", 1)))
-    return;
+  if (!extensions_of(backend).compiler.compile) return;
   static const Attach attach = load_codegen();
   if (attach) attach(&backend);
 }
 
 void attach_programs(Backend& backend) {
-  if (!find_extension(backend, BP_PROGRAM, BP_PROGRAM_VERSION, abi_size("bp_program", 1))) return;
+  if (!extensions_of(backend).program.make) return;
   listen_for_operators(offer_to_programs);
   Programs& all = programs();
   const std::lock_guard lock(all.mutex);

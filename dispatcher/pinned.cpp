@@ -3,13 +3,11 @@
 #include <mutex>
 
 #include <backplane/dispatcher/fork_locks.hpp>
-#include <backplane/dispatcher/generated_kernels.hpp>
 #include <backplane/dispatcher/host_device.hpp>
 #include <backplane/dispatcher/pinned.hpp>
 #include <backplane/dispatcher/transfer.hpp>
-#include <backplane/extensions/host_memory.h>
 #include <backplane/runtime/allocator.hpp>
-#include <backplane/runtime/generated/abi_sizes.hpp>
+#include <backplane/runtime/extensions.hpp>
 #include <backplane/runtime/quiet.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -49,10 +47,8 @@ void add_range(Device device, void* memory, std::uint64_t bytes, bool is_registe
 
 // Null: to this device all host memory is alike.
 const bp_host_memory* host_memory_of(const DeviceRecord& record) {
-  if (!record.backend) return nullptr;
-  const auto* table = reinterpret_cast<const bp_host_memory*>(find_extension(
-      *record.backend, BP_HOST_MEMORY, BP_HOST_MEMORY_VERSION, abi_size("bp_host_memory", 1)));
-  return table && table->allocate && table->release ? table : nullptr;
+  const bp_host_memory& table = extensions_of(record).host_memory;
+  return table.allocate ? &table : nullptr;
 }
 
 // A device that fork() left behind hears of nothing any more.
@@ -155,7 +151,7 @@ bool register_host_memory(void* memory, std::uint64_t bytes, Device device) {
            memory);
   DeviceRecord& record = device_record(device);
   const bp_host_memory* table = host_memory_of(record);
-  if (!table || !table->adopt || !table->forget) return false;
+  if (!table || !table->adopt) return false;
   clear_plugin_error();
   const bp_code code = table->adopt(record.handle, memory, bytes);
   if (code == BP_UNSUPPORTED) return false;

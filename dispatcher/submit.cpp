@@ -1,10 +1,8 @@
 #include <algorithm>
 
-#include <backplane/dispatcher/generated_kernels.hpp>
 #include <backplane/dispatcher/submit.hpp>
-#include <backplane/extensions/peer.h>
 #include <backplane/runtime/allocator.hpp>
-#include <backplane/runtime/generated/abi_sizes.hpp>
+#include <backplane/runtime/extensions.hpp>
 #include <backplane/runtime/quiet.hpp>
 
 #include "number_bytes.hpp"
@@ -81,16 +79,15 @@ bool submit::copy_between_peers(const Tensor& target, const Tensor& source) {
   DeviceRecord &to = device_record(target.device()), &from = device_record(source.device());
   // A capture refuses such copies, as it does those through the host.
   if (to.backend != from.backend || recorder()) return false;
-  const auto* peer = reinterpret_cast<const bp_peer*>(
-      find_extension(*to.backend, BP_PEER, BP_PEER_VERSION, abi_size("bp_peer", 1)));
-  if (!peer || !peer->copy) return false;
+  const bp_peer& peer = extensions_of(to).peer;
+  if (!peer.copy) return false;
   StreamImpl &to_stream = current_stream_impl(to), &from_stream = current_stream_impl(from);
   note_use(*target.impl(), to_stream);
   note_use(*source.impl(), from_stream);
   const bp_region to_region = region_of(target), from_region = region_of(source);
   clear_plugin_error();
   const bp_code code =
-      peer->copy(to.handle, &to_region, to_stream.raw, from.handle, &from_region, from_stream.raw);
+      peer.copy(to.handle, &to_region, to_stream.raw, from.handle, &from_region, from_stream.raw);
   if (code == BP_UNSUPPORTED) return false;
   if (code != BP_OK) throw_plugin_error(to, code, "copy");
   for (StreamImpl* stream : {&to_stream, &from_stream})

@@ -97,7 +97,7 @@ void register_backend_of(LoadedPlugin& plugin) {
   plugin.backend = &register_backend(api, plugin.context.host, plugin.path);
   plugin.context.backend.store(plugin.backend, std::memory_order_release);
   try {
-    at_plugin_step("its tables of kernels and operators, or bp_plugin.extension");
+    at_plugin_step("its tables of kernels and operators");
     register_operators_of(plugin);
     if (BP_HAS(&api, bp_plugin, num_kernels))
       register_kernels(*plugin.backend, api.kernels, api.num_kernels);
@@ -387,8 +387,17 @@ std::vector<Backend*> backends_offering(const std::string& extension, std::uint3
 
 const bp_header* extension_of(const Backend& backend, const std::string& extension,
                               std::uint32_t min_version) {
+  const bp_plugin& plugin = *backend.plugin;
+  if (!BP_HAS(&plugin, bp_plugin, extension) || !plugin.extension) return nullptr;
   clear_plugin_error();
-  return find_extension(backend, extension.c_str(), min_version, sizeof(bp_header));
+  const bp_header* found = plugin.extension(plugin.self, extension.c_str(), min_version);
+  if (!found || (found->type == BP_TYPE_EXTENSION && found->size >= sizeof(bp_header)))
+    return found;
+  log_warning(fmt::format(
+      "{}: the extension '{}' is left out: it has type {} and {} bytes; {} and "
+      "at least {} are expected",
+      backend.name, extension, found->type, found->size, BP_TYPE_EXTENSION, sizeof(bp_header)));
+  return nullptr;
 }
 
 void load_all_plugins() {

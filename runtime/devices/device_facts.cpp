@@ -4,7 +4,6 @@
 #include <backplane/runtime/device_facts.hpp>
 
 #include "devices/device_state.hpp"
-#include "devices/extension_table.hpp"
 
 namespace bp {
 namespace {
@@ -26,7 +25,7 @@ LinkKind kind_of(std::uint32_t kind) {
 }
 
 Link ask_for_link(DeviceRecord& target, DeviceRecord& source) {
-  const auto peer = extension_of<bp_peer>(target, BP_PEER, BP_PEER_VERSION);
+  const bp_peer& peer = extensions_of(target).peer;
   if (!peer.copy) return {LinkKind::host, 0};
   if (!peer.link) return {};
   bp_link link{};

@@ -8,6 +8,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "devices/device_state.hpp"
+#include "devices/extension_table.hpp"
 #include "devices/generators.hpp"
 #include "devices/plugin_answers.hpp"
 #include "devices/thread_list.hpp"
@@ -131,6 +132,7 @@ std::unique_ptr<BackendState> make_backend(const bp_plugin& plugin, const bp_hos
   backend->path = std::move(path);
   backend->plugin = &plugin;
   backend->host = &host;
+  backend->extensions = ask_for_extensions(plugin);
   if (!has_devices(plugin)) return backend;
   backend->memory_table = complete_table(*plugin.memory);
   backend->queue_table = complete_table(*plugin.queue);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/extensions.hpp>
 
 #include "devices/core_mutex.hpp"
 #include "streams/stream_state.hpp"
@@ -66,6 +67,7 @@ struct DeviceState : DeviceRecord {
 struct BackendState : Backend {
   bp_memory memory_table{};  // full-size copies: what an older plugin lacks is NULL
   bp_queue queue_table{};
+  Extensions extensions;
   std::string own_name;  // the plugin's, which `name` may qualify
   std::vector<std::unique_ptr<DeviceState>> states;
 };

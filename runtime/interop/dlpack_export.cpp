@@ -24,7 +24,7 @@ template <class AnyManaged> void delete_exported(AnyManaged* managed) {
 // Where element 0 is, as DLPack says it: `data` and a byte offset from there.
 NativeMemory placed(const Tensor& tensor, const DeviceRecord& record) {
   if (has_addresses(record)) return native_memory(tensor);
-  const bp_interop interop = interop_of(record);
+  const bp_interop& interop = extensions_of(record).interop;
   if (interop.memory_handle && interop.memory_kinds && *interop.memory_kinds)
     return native_memory(tensor);
   const Storage& storage = *tensor.impl()->storage;

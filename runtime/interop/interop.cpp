@@ -28,7 +28,7 @@ template <class Function> const char* const* kinds_if(const char* const* kinds, 
 
 NativeHandle native_handle(Device device, std::string_view kind) {
   DeviceRecord& record = device_record(device);
-  const bp_interop interop = interop_of(record);
+  const bp_interop& interop = extensions_of(record).interop;
   return ask(record, "a device", kinds_if(interop.device_kinds, interop.device_handle), kind,
              [&](const char* name, std::uint64_t* out) {
                return interop.device_handle(record.handle, name, out);
@@ -37,7 +37,7 @@ NativeHandle native_handle(Device device, std::string_view kind) {
 
 NativeHandle native_handle(const Stream& stream, std::string_view kind) {
   DeviceRecord& record = *stream.impl()->record;
-  const bp_interop interop = interop_of(record);
+  const bp_interop& interop = extensions_of(record).interop;
   return ask(record, "a stream", kinds_if(interop.stream_kinds, interop.stream_handle), kind,
              [&](const char* name, std::uint64_t* out) {
                return interop.stream_handle(record.handle, stream.impl()->raw, name, out);
@@ -46,7 +46,7 @@ NativeHandle native_handle(const Stream& stream, std::string_view kind) {
 
 NativeHandle native_handle(const Event& event, std::string_view kind) {
   DeviceRecord& record = *event.record_;
-  const bp_interop interop = interop_of(record);
+  const bp_interop& interop = extensions_of(record).interop;
   const char* const* kinds = event.raw_ && interop.event_handle ? interop.event_kinds : nullptr;
   return ask(record, "an event", kinds, kind, [&](const char* name, std::uint64_t* out) {
     // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): without it there is no kind to ask for
@@ -63,7 +63,7 @@ NativeMemory native_memory(const Tensor& tensor, std::string_view kind) {
   DeviceRecord& record = device_record(tensor.device());
   if (has_addresses(record) && (kind.empty() || kind == BP_NATIVE_ADDRESS))
     return {{BP_NATIVE_ADDRESS, storage->handle + dl.byte_offset}, 0};
-  const bp_interop interop = interop_of(record);
+  const bp_interop& interop = extensions_of(record).interop;
   const auto ask_plugin = [&](const char* name, std::uint64_t* out) {
     if (storage->handle == 0) return *out = 0, bp_code{BP_OK};  // no bytes, no memory
     return interop.memory_handle(record.handle, storage->handle, name, out);

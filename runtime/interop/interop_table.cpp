@@ -4,8 +4,6 @@
 
 #include <backplane/tensor/check.hpp>
 
-#include "devices/extension_table.hpp"
-
 namespace bp {
 namespace {
 
@@ -22,10 +20,6 @@ std::vector<std::string> listed(const char* const* kinds) {
 }
 
 }  // namespace
-
-bp_interop interop_of(const DeviceRecord& record) {
-  return extension_of<bp_interop>(record, BP_INTEROP, BP_INTEROP_VERSION);
-}
 
 bool is_listed(const char* const* kinds, std::string_view kind) {
   for (; kinds && *kinds; ++kinds)
@@ -49,7 +43,7 @@ const char* listed_kind(const char* op, const DeviceRecord& record, const char* 
 
 NativeKinds native_kinds(Device device) {
   const DeviceRecord& record = registered_state(device);
-  const bp_interop interop = interop_of(record);
+  const bp_interop& interop = extensions_of(record).interop;
   NativeKinds kinds{listed(interop.device_kinds), listed(interop.stream_kinds),
                     listed(interop.event_kinds), listed(interop.memory_kinds)};
   if (has_addresses(record) && !is_listed(interop.memory_kinds, BP_NATIVE_ADDRESS))
@@ -59,7 +53,7 @@ NativeKinds native_kinds(Device device) {
 
 void adopt_context(Device device, const std::vector<NativeHandle>& handles) {
   DeviceState& state = registered_state(device);
-  const bp_interop interop = interop_of(state);
+  const bp_interop& interop = extensions_of(state).interop;
   BP_CHECK(state.backend, "adopt_context: {} computes nothing; adopt for a device that does",
            state.name);
   if (!interop.open)
@@ -90,8 +84,8 @@ bp_code open_in_plugin(DeviceState& state, bp_device** out) {
   clear_plugin_error();
   if (adopted.empty()) return plugin.open(plugin.self, state.index, out);
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): only what the table can open was adopted
-  return interop_of(state).open(plugin.self, state.index, adopted.data(),
-                                static_cast<std::uint32_t>(adopted.size()), out);
+  return extensions_of(state).interop.open(plugin.self, state.index, adopted.data(),
+                                           static_cast<std::uint32_t>(adopted.size()), out);
 }
 
 }  // namespace bp

@@ -7,9 +7,6 @@
 
 namespace bp {
 
-// The backend's table, with NULL for what it does not have; all NULL without the extension.
-bp_interop interop_of(const DeviceRecord& record);
-
 // Are handles of the device addresses?
 inline bool has_addresses(const DeviceRecord& record) {
   return (record.info.flags & (BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE)) != 0;

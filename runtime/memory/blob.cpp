@@ -79,9 +79,9 @@ void check_alignment(const char* op, const DeviceRecord& record, const NativeHan
 
 // Makes the memory known to the plugin where it wants to know: a handle that is then the blob's to forget.
 void adopt(const char* op, Blob& blob, DeviceRecord& record, const NativeHandle& memory) {
-  const bp_interop interop = interop_of(record);
+  const bp_interop& interop = extensions_of(record).interop;
   const bool by_address = is_address(record, memory);
-  const bool can_adopt = interop.adopt_memory && interop.forget_memory;
+  const bool can_adopt = interop.adopt_memory != nullptr;
   blob.handle = memory.value;
   if (by_address && !(can_adopt && is_listed(interop.memory_kinds, BP_NATIVE_ADDRESS))) return;
   const bp_native native{by_address

@@ -144,7 +144,7 @@ DeviceState& reachable_device(const char* op, const Stream& stream) {
 
 Stream adopt_stream(Device device, const NativeHandle& queue) {
   DeviceState& state = state_of(device_record(device));
-  const bp_interop interop = interop_of(state);
+  const bp_interop& interop = extensions_of(state).interop;
   if (!can_adopt_streams(interop))
     throw_error(ErrorClass::unsupported,
                 fmt::format("adopt_stream: {} takes no queue of an application's; its plugin "
@@ -186,7 +186,7 @@ void let_go_of_adopted(StreamState& stream) noexcept {
 void make_native_wait(const Stream& stream, const NativeHandle& queue) {
   DeviceState& device = reachable_device("make_native_wait", stream);
   if (device.synchronous) return;
-  const bp_interop interop = interop_of(device);
+  const bp_interop& interop = extensions_of(device).interop;
   if (!can_wait_there(device, interop)) return stream.synchronize();
   const AdoptedQueue theirs("make_native_wait", device, interop, queue);
   make_wait("make_native_wait", device, theirs.raw(), stream.impl()->raw);
@@ -195,7 +195,7 @@ void make_native_wait(const Stream& stream, const NativeHandle& queue) {
 void wait_for_native(const Stream& stream, const NativeHandle& queue) {
   DeviceState& device = reachable_device("wait_for_native", stream);
   if (device.synchronous) return;
-  const bp_interop interop = interop_of(device);
+  const bp_interop& interop = extensions_of(device).interop;
   BP_CHECK(can_wait_there(device, interop),
            "wait_for_native: {} cannot take an application's queue; wait for that queue yourself",
            device.name);

@@ -2,13 +2,11 @@
 #include <mutex>
 #include <utility>
 
-#include <backplane/extensions/peer.h>
 #include <backplane/runtime/capturing.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "devices/device_state.hpp"
-#include "devices/extension_table.hpp"
 
 namespace bp {
 namespace {
@@ -35,7 +33,7 @@ void check_same_device(const char* op, const DeviceRecord& event, const DeviceRe
 bool wait_between_devices(DeviceRecord& source, bp_event* event, StreamImpl& stream) {
   DeviceRecord& target = *stream.record;
   if (target.backend != source.backend) return false;
-  const auto peer = extension_of<bp_peer>(target, BP_PEER, BP_PEER_VERSION);
+  const bp_peer& peer = extensions_of(target).peer;
   if (!peer.wait_event) return false;
   clear_plugin_error();
   bp_stream* const used = stream.raw;

@@ -1,13 +1,11 @@
 #include <mutex>
 #include <utility>
 
-#include <backplane/extensions/host_calls.h>
 #include <backplane/runtime/capturing.hpp>
 #include <backplane/runtime/host_calls.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "devices/device_state.hpp"
-#include "devices/extension_table.hpp"
 
 namespace bp {
 namespace {
@@ -47,7 +45,7 @@ void run_and_delete(void* context) {
 
 // False: the backend has no way to.
 bool give(DeviceRecord& record, StreamState& stream, std::unique_ptr<HostCall>& call) {
-  const auto api = extension_of<bp_host_calls>(record, BP_HOST_CALLS, BP_HOST_CALLS_VERSION);
+  const bp_host_calls& api = extensions_of(record).host_calls;
   if (!api.call) return false;
   clear_plugin_error();
   bp_stream* const used = stream.raw;

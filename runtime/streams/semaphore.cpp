@@ -9,7 +9,6 @@
 #include <backplane/tensor/check.hpp>
 
 #include "devices/device_state.hpp"
-#include "devices/extension_table.hpp"
 
 namespace bp {
 
@@ -43,9 +42,7 @@ using StateRef = std::shared_ptr<SemaphoreState>;
 
 StateRef new_state(Device device) {
   auto state = std::make_shared<SemaphoreState>(device_record(device));
-  state->api = extension_of<bp_semaphores>(state->record, BP_SEMAPHORES, BP_SEMAPHORES_VERSION);
-  const bp_semaphores& api = state->api;
-  if (!api.take || !api.release || !api.wait || !api.signal) state->api = {};
+  state->api = extensions_of(state->record).semaphores;
   return state;
 }
 
@@ -116,7 +113,7 @@ void raise_on_host(const SemaphoreState& state, std::uint64_t value) {
 
 Semaphore::Semaphore(Device device) : state_(new_state(device)) {
   SemaphoreState& state = *state_;
-  if (!state.api.create || !state.api.give) {
+  if (!state.api.create) {
     state.number = &state.own_number;
     if (find_kind(state.api, BP_SEMAPHORE_HOST)) take(state, BP_SEMAPHORE_HOST, address_of(state));
     return;

@@ -370,6 +370,7 @@ TEST_F(Interop, a_consumer_of_dlpack_waits_for_the_current_stream) {
 
 TEST_F(Interop, where_the_device_cannot_wait_the_caller_does) {
   acme.table.adopt_stream = nullptr;
+  acme.table.forget_stream = nullptr;
   const Stream stream(device());
   bool done = false;
   acme.give_work(stream, [&] { done = true; });

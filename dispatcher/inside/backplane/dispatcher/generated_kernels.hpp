@@ -7,10 +7,6 @@
 
 namespace bp {
 
-// The backend's extension, or null; `least_bytes` is what it had in 1.0. What came later is asked for with BP_HAS.
-const bp_header* find_extension(const Backend& backend, const char* name, std::uint32_t version,
-                                std::size_t least_bytes);
-
 // Lets codegen register kernels for a backend that can compile. A library that is missing or broken is
 // a warning: the backend then lives without this rung.
 void attach_codegen(Backend& backend);
