@@ -14,7 +14,7 @@ namespace {
 
 // All that a custom operator points to. Operators live as long as the process, so this does too.
 struct CustomData {
-  std::string schema_text;
+  std::string schema_text, first_schema;  // the latter empty: its names have not changed
   std::string maker;
   // What calls use: the newest declaration, null while no plugin that brings it is loaded.
   std::atomic<const bp_custom_operator*> declared{nullptr};
@@ -85,6 +85,7 @@ void infer_by_plugin(const Call& call, Inferred& out) {
 Operator& add_operator(std::unique_ptr<CustomData> data, InferRule infer, Decomposition decompose) {
   auto op = std::make_unique<Operator>();
   op->schema_text = data->schema_text.c_str();
+  if (!data->first_schema.empty()) op->hash_of = data->first_schema.c_str();
   op->kind = BP_KIND_COMPOSITE;
   op->dtypes = dtypes::computed;
   op->infer = infer ? infer : infer_like_first_tensor;
@@ -124,22 +125,50 @@ void check_derivative(const bp_plugin& plugin, const bp_custom_operator& declare
            plugin.name, schema.name, declared.backward);
 }
 
-// Everything about one operator of a plugin, whose table has been checked for what can be read.
-void check_declaration(const bp_plugin& plugin, std::uint32_t index) {
-  const bp_custom_operator& declared = *plugin.operators[index];
-  Schema schema;
+// The schema under its first names; null where they are the present ones.
+const char* first_schema_of(const bp_custom_operator& declared) {
+  return BP_HAS(&declared, bp_custom_operator, first_schema) ? declared.first_schema : nullptr;
+}
+
+void parse_of(const bp_plugin& plugin, std::uint32_t index, const char* text, Schema& out) {
   try {
-    parse_schema(declared.schema, schema);
+    parse_schema(text, out);
   } catch (const Error& error) {
     throw_error(error.error_class(),
                 fmt::format("{}: operator {}: {}", plugin.name, index, error.what()));
   }
+}
+
+// The schema's hash, which a change of names leaves as it was.
+std::uint64_t published_hash(const bp_plugin& plugin, std::uint32_t index, const Schema& schema) {
+  const char* text = first_schema_of(*plugin.operators[index]);
+  if (!text) return schema.hash;
+  Schema first;
+  parse_of(plugin, index, text, first);
+  BP_CHECK(differ_in_names_alone(first, schema),
+           "{}: operator {}: first_schema is '{}', which differs from '{}' in more than names of "
+           "arguments and results; give the new one another name",
+           plugin.name, index, text, schema.text);
+  return first.hash;
+}
+
+// Everything about one operator of a plugin, whose table has been checked for what can be read.
+void check_declaration(const bp_plugin& plugin, std::uint32_t index) {
+  const bp_custom_operator& declared = *plugin.operators[index];
+  Schema schema;
+  parse_of(plugin, index, declared.schema, schema);
+  const std::uint64_t hash = published_hash(plugin, index, schema);
   if (Operator* known = find_operator(schema.name)) {
     // The same plugin loaded again: its operator is still there.
     const auto* data = static_cast<const CustomData*>(known->custom);
     BP_CHECK(data && known->schema->text == declared.schema && data->maker == plugin.name,
              "{}: the operator '{}' is there already, as '{}'; give it another name", plugin.name,
              known->name(), known->schema->text);
+    BP_CHECK(
+        known->schema->hash == hash,
+        "{}: the operator '{}' is there already, and was first published as '{}'; give that as "
+        "its first_schema",
+        plugin.name, known->name(), known->hash_of ? known->hash_of : known->schema_text);
   }
   const std::string prefix = fmt::format("{}::", plugin.name);
   BP_CHECK(schema.name.starts_with(prefix), "{}: a plugin's operator needs its prefix: {}{}",
@@ -204,6 +233,7 @@ void register_plugin_operators(const bp_plugin& plugin) {
     }
     auto data = std::make_unique<CustomData>();
     data->schema_text = declared->schema;
+    if (const char* first = first_schema_of(*declared)) data->first_schema = first;
     data->maker = plugin.name;
     add_declaration(*data, declared);
     add_operator(std::move(data), infer_by_plugin, nullptr);

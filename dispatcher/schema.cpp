@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -205,6 +206,18 @@ int Schema::find(std::string_view argument) const {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].name == argument) return static_cast<int>(i);
   return -1;
+}
+
+bool differ_in_names_alone(const Schema& a, const Schema& b) {
+  const auto same_argument = [](const SchemaArgument& x, const SchemaArgument& y) {
+    return x.type == y.type && x.optional == y.optional && x.keyword_only == y.keyword_only &&
+           x.has_default == y.has_default && x.default_text == y.default_text;
+  };
+  const auto same_result = [](const SchemaReturn& x, const SchemaReturn& y) {
+    return x.type == y.type;
+  };
+  return a.name == b.name && std::ranges::equal(a.arguments, b.arguments, same_argument) &&
+         std::ranges::equal(a.returns, b.returns, same_result);
 }
 
 void parse_schema(std::string_view text, Schema& out) {

@@ -486,6 +486,30 @@ struct wrong_count : bp::op::relu {
 struct wrong_name : bp::op::relu {
   static constexpr const char* name = "rely";
 };
+// One whose arguments were renamed: known by the hash of its first names.
+struct renamed : swish {
+  static constexpr const char* first_schema =
+      "test::swish(Tensor a, int[] dims=[1, 2], *, float beta=1.0, str? mode=None) -> (Tensor x, "
+      "Tensor y)";
+  static constexpr uint64_t schema_hash = bp::schema_hash(first_schema);
+};
+struct renamed_with_a_new_hash : renamed {
+  static constexpr uint64_t schema_hash = bp::schema_hash(schema);
+};
+static_assert(bp::detail::agrees_with_its_schema<renamed>());
+static_assert(!bp::detail::agrees_with_its_schema<renamed_with_a_new_hash>());
+
+TEST_F(InProcess, brings_a_renamed_operator_under_both_schemas) {
+  bp::Kernels kernels;
+  kernels.define<renamed>();
+  kernels.define<swish>();
+  bp_plugin made{};
+  ASSERT_TRUE(kernels.finish(made).is_ok());
+  EXPECT_STREQ(made.operators[0]->schema, swish::schema);
+  EXPECT_STREQ(made.operators[0]->first_schema, renamed::first_schema);
+  EXPECT_EQ(made.operators[1]->first_schema, nullptr);
+}
+
 static_assert(!bp::detail::agrees_with_its_schema<wrong_type>());
 static_assert(!bp::detail::agrees_with_its_schema<wrong_count>());
 static_assert(!bp::detail::agrees_with_its_schema<wrong_name>());

@@ -65,6 +65,9 @@ struct Schema {
 // Fills `out`; throws bad_argument quoting the text and the place.
 BP_API void parse_schema(std::string_view text, Schema& out);
 
+// Are they the same but for the names of arguments and results?
+BP_API bool differ_in_names_alone(const Schema& a, const Schema& b);
+
 // FNV-1a over the bytes.
 constexpr std::uint64_t schema_hash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325ull;

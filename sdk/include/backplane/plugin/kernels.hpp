@@ -440,13 +440,15 @@ class Kernels {
   }
 
   // Brings an operator of the plugin's own, written like those of backplane/generated/ops.hpp; its name
-  // has the maker's prefix: "acme::swish". Its kernels are added as any other's.
+  // has the maker's prefix: "acme::swish". Its kernels are added as any other's. Where names of arguments or results have
+  // changed since it was published, `first_schema` has the first ones, and schema_hash is of that.
   template <class Op> OperatorBuilder<Op> define() {
     static_assert(detail::agrees_with_its_schema<Op>(),
                   "name, schema, schema_hash and signature of this operator do not say the same");
     detail::OperatorRecord& record = operators_.emplace_back();
     record.op.h = {sizeof record.op, BP_TYPE_CUSTOM_OPERATOR, nullptr};
     record.op.schema = Op::schema;
+    record.op.first_schema = detail::FirstSchema<Op>::text;
     record.op.self = &record;
     return OperatorBuilder<Op>(&record);
   }

@@ -487,6 +487,9 @@ typedef struct bp_custom_operator {
   const char* backward;
   uint64_t saved_args;
   uint64_t saved_outputs;
+  /* Optional. `schema` as it was first published, where names of arguments or results have changed since: its hash is
+   * the operator's, so that kernels that were built before go on working. NULL: nothing has changed. */
+  const char* first_schema;
 } bp_custom_operator;
 
 /* ---- The host -------------------------------------------------------------------------------- */

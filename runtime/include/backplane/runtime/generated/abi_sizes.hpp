@@ -16,7 +16,7 @@ inline constexpr AbiSize abi_sizes[] = {
     {1, "bp_capture", 48},
     {1, "bp_compiler", 72},
     {1, "bp_compiler_info", 96},
-    {1, "bp_custom_operator", 64},
+    {1, "bp_custom_operator", 72},
     {1, "bp_device_info", 320},
     {1, "bp_generator", 32},
     {1, "bp_host", 152},
@@ -38,7 +38,7 @@ inline constexpr AbiSize abi_sizes[] = {
     {1, "bp_settings", 24},
     {1, "bp_source", 56},
     {1, "bp_space_info", 72},
-    {1, "bp_stream_memory", 32},
+    {1, "bp_stream_memory", 40},
     {1, "bp_tensor", 88},
 };
 
