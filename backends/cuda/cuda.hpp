@@ -43,6 +43,13 @@ namespace cuda_backend {
   X(cuMemMap)                          \
   X(cuMemUnmap)                        \
   X(cuMemSetAccess)                    \
+  X(cuMemPoolCreate)                   \
+  X(cuMemPoolDestroy)                  \
+  X(cuMemPoolSetAttribute)             \
+  X(cuMemPoolSetAccess)                \
+  X(cuMemPoolTrimTo)                   \
+  X(cuMemAllocFromPoolAsync)           \
+  X(cuMemFreeAsync)                    \
   X(cuMemHostAlloc)                    \
   X(cuMemFreeHost)                     \
   X(cuMemHostRegister)                 \

@@ -88,8 +88,14 @@ bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
   return memory_.allocate(bytes, alignment);
 }
 
+// All work on it is done: any stream's order will do for what came in one.
 void Device::release(bp::Handle handle) {
-  if (check_process().is_ok()) memory_.release(handle);
+  if (!check_process().is_ok()) return;
+  if (!stream_memory_.release(*default_queue_, handle)) memory_.release(handle);
+}
+
+void Device::release_on(Queue* queue, bp::Handle handle) {
+  if (check_process().is_ok()) stream_memory_.release(queue_of(queue), handle);
 }
 
 bp::Status Device::copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue) {

@@ -11,6 +11,7 @@
 #include "discovery.hpp"
 #include "memory.hpp"
 #include "queue.hpp"
+#include "stream_memory.hpp"
 
 namespace cuda_backend {
 
@@ -42,9 +43,17 @@ class Device : public bp::StreamBackend<Device, Queue, Event> {
   bp::Status adopt_host(void* memory, uint64_t bytes);
   void forget_host(void* memory);
 
+  // For the extension bp.stream_memory.
+  bp::Result<bp::Handle> allocate_on(Queue* queue, uint64_t bytes, uint64_t alignment) {
+    return stream_memory_.allocate(queue_of(queue), bytes, alignment);
+  }
+  void release_on(Queue* queue, bp::Handle handle);
+  void trim() { stream_memory_.trim(); }
+
   // For the extensions and the kernels.
   Queue& default_queue() { return *default_queue_; }
   Memory& memory() { return memory_; }
+  StreamMemory& stream_memory() { return stream_memory_; }
   const Compiler& compiler() const { return compiler_; }
   CUcontext context() const { return context_; }
   const FoundDevice& found() const { return found_; }
@@ -61,6 +70,7 @@ class Device : public bp::StreamBackend<Device, Queue, Event> {
   CUcontext context_;
   std::atomic<uint64_t> paths_{0};  // bits of other cards
   Memory memory_{*this};
+  StreamMemory stream_memory_{*this};
   Compiler compiler_;
   std::unique_ptr<Queue> default_queue_;
 };

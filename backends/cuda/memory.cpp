@@ -135,6 +135,8 @@ CUresult Memory::give_back(const Block& block) const {
 }
 
 CUresult Memory::open_to(CUdevice other) {
+  if (const CUresult error = device_.stream_memory().open_to(other); error != CUDA_SUCCESS)
+    return error;
   const std::lock_guard lock(mutex_);
   if (granularity_ == 0) return CUDA_SUCCESS;
   const CUmemAccessDesc reader{{CU_MEM_LOCATION_TYPE_DEVICE, other},
@@ -153,11 +155,12 @@ CUresult Memory::open_to(CUdevice other) {
 bp::Status Memory::explain_exhaustion(uint64_t bytes) {
   size_t free = 0, total = 0;
   driver.cuMemGetInfo(&free, &total);
-  const uint64_t others = total - std::min<uint64_t>(total, free + held_);
+  const uint64_t held = held_ + device_.stream_memory().held();
+  const uint64_t others = total - std::min<uint64_t>(total, free + held);
   return bp::out_of_memory(
       "%llu bytes asked for; of the card's %llu bytes %llu are free, %llu are allocated here, and "
       "%llu are held by other processes, libraries and the driver",
-      number(bytes), number(total), number(free), number(held_), number(others));
+      number(bytes), number(total), number(free), number(held), number(others));
 }
 
 void Memory::release(bp::Handle handle) {

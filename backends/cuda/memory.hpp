@@ -5,6 +5,7 @@
 // waits for another process would hold it for as long.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -25,6 +26,9 @@ class Memory {
                   Queue& queue);
   bp::Status fill(const bp::Region& to, const void* pattern, uint32_t pattern_bytes, Queue& queue);
 
+  // The status of an allocation that the card has no room for.
+  bp::Status explain_exhaustion(uint64_t bytes);
+
   // Lets another card reach all of it, also what comes later. Needed once for each; the cards can reach each other.
   CUresult open_to(CUdevice other);
 
@@ -38,7 +42,6 @@ class Memory {
   CUresult make(uint64_t bytes, uint64_t alignment, Block& block) const;
   CUresult map(const Block& block) const;
   CUresult give_back(const Block& block) const;
-  bp::Status explain_exhaustion(uint64_t bytes);
 
   Device& device_;
   CUmemAllocationProp kind_{};
@@ -47,7 +50,7 @@ class Memory {
   std::mutex mutex_;  // guards what follows
   std::vector<CUmemAccessDesc> readers_;
   std::unordered_map<bp::Handle, Block> blocks_;
-  uint64_t held_ = 0;  // bytes, for messages
+  std::atomic<uint64_t> held_{0};  // bytes, for messages
 };
 
 // Can the card map memory, so that neither allocating nor releasing waits for other work?

@@ -23,6 +23,7 @@ const bp_header* Device::extension(const char* name, uint32_t min_version) {
   if (is(BP_INTEROP, BP_INTEROP_VERSION)) return &interop_functions.h;
   if (is(BP_PEER, BP_PEER_VERSION)) return &peer_functions.h;
   if (is(BP_HOST_CALLS, BP_HOST_CALLS_VERSION)) return &host_call_functions.h;
+  if (is(BP_STREAM_MEMORY, BP_STREAM_MEMORY_VERSION)) return &stream_memory_functions.h;
   if (is(BP_HOST_MEMORY, BP_HOST_MEMORY_VERSION)) return &host_memory_functions.h;
   if (is(BP_CUDA_HOOKS, 1)) return &hooks_functions.h;
   return nullptr;

@@ -10,6 +10,7 @@
 
 #include "memory.hpp"
 #include "queue.hpp"
+#include "stream_memory.hpp"
 
 namespace reference {
 
@@ -68,6 +69,15 @@ class Device : public bp::Backend {
   // For the extension bp.interop.
   static Device& of(bp_device* device) { return *reinterpret_cast<Device*>(device); }
   Context& context() { return context_; }
+  // For the extension bp.stream_memory.
+  bp::Result<bp::Handle> allocate_on(Queue* queue, uint64_t bytes, uint64_t) {
+    return stream_pool_.allocate(queue_of(queue), bytes);
+  }
+  void release_on(Queue* queue, bp::Handle handle) {
+    stream_pool_.release(queue_of(queue), handle);
+  }
+  void trim() { stream_pool_.trim(); }
+
   uint32_t index() const { return index_; }
   Queue& queue_of(Queue* queue) { return queue == nullptr ? *default_queue_ : *queue; }
   bool has(const Queue* queue);
@@ -76,6 +86,7 @@ class Device : public bp::Backend {
   uint32_t index_;
   const std::unique_ptr<Context> own_context_;
   Context& context_;
+  StreamPool stream_pool_{context_.memory};
   std::mutex mutex_;  // of what follows
   std::unique_ptr<Queue> default_queue_;
   std::set<Queue*> queues_;

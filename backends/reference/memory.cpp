@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <utility>
 
 namespace reference {
 namespace {
@@ -27,32 +28,51 @@ bp::Result<bp::Handle> Memory::allocate(uint64_t bytes) {
   }
   std::unique_ptr<uint8_t[]> storage(new (std::nothrow) uint8_t[bytes]);
   if (!storage) return bp::out_of_memory("the host has no %llu bytes", number(bytes));
+  used_ += bytes;
+  return put_locked({std::move(storage), bytes});
+}
+
+void Memory::release(bp::Handle handle) {
+  std::lock_guard lock(mutex_);
+  used_ -= take_locked(handle).size;
+}
+
+Memory::Bytes Memory::take(bp::Handle handle) {
+  std::lock_guard lock(mutex_);
+  return take_locked(handle);
+}
+
+bp::Handle Memory::put(Bytes bytes) {
+  std::lock_guard lock(mutex_);
+  return put_locked(std::move(bytes));
+}
+
+void Memory::drop(Bytes bytes) {
+  std::lock_guard lock(mutex_);
+  used_ -= bytes.size;
+}
+
+Memory::Bytes Memory::take_locked(bp::Handle handle) {
+  Slot* slot = slot_of(handle);
+  if (slot == nullptr) {
+    bp::log(bp::LogLevel::error, "%s: release of handle %#llx, which does not live", REFERENCE_NAME,
+            number(handle));
+    return {};
+  }
+  slot->generation = (slot->generation + 1) & 0xffffff;
+  free_slots_.push_back(static_cast<uint32_t>(handle));
+  return std::exchange(slot->bytes, {});
+}
+
+bp::Handle Memory::put_locked(Bytes bytes) {
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
     slots_.emplace_back();
   }
   const uint32_t index = free_slots_.back();
   free_slots_.pop_back();
-  Slot& slot = slots_[index];
-  slot.bytes = std::move(storage);
-  slot.size = bytes;
-  used_ += bytes;
+  slots_[index].bytes = std::move(bytes);
   return handle_at(index);
-}
-
-void Memory::release(bp::Handle handle) {
-  std::lock_guard lock(mutex_);
-  Slot* slot = slot_of(handle);
-  if (slot == nullptr) {
-    bp::log(bp::LogLevel::error, "%s: release of handle %#llx, which does not live", REFERENCE_NAME,
-            number(handle));
-    return;
-  }
-  used_ -= slot->size;
-  slot->bytes.reset();
-  slot->size = 0;
-  slot->generation = (slot->generation + 1) & 0xffffff;
-  free_slots_.push_back(static_cast<uint32_t>(handle));
 }
 
 bp::Result<uint8_t*> Memory::find(const bp::Region& region, const char* what) {
@@ -62,12 +82,12 @@ bp::Result<uint8_t*> Memory::find(const bp::Region& region, const char* what) {
     return bp::bad_argument("%s: handle %#llx names no living allocation", what,
                             number(region.handle));
   }
-  if (region.offset > slot->size || region.bytes > slot->size - region.offset) {
+  if (region.offset > slot->bytes.size || region.bytes > slot->bytes.size - region.offset) {
     return bp::bad_argument(
         "%s: %llu bytes at offset %llu do not lie within an allocation of %llu bytes", what,
-        number(region.bytes), number(region.offset), number(slot->size));
+        number(region.bytes), number(region.offset), number(slot->bytes.size));
   }
-  return slot->bytes.get() + region.offset;
+  return slot->bytes.at.get() + region.offset;
 }
 
 void Memory::set_limit(uint64_t bytes) {
@@ -92,7 +112,7 @@ Memory::Slot* Memory::slot_of(bp::Handle handle) {
   const auto index = static_cast<uint32_t>(handle);
   if (index >= slots_.size()) return nullptr;
   Slot& slot = slots_[index];
-  return slot.bytes && handle_at(index) == handle ? &slot : nullptr;
+  return slot.bytes.at && handle_at(index) == handle ? &slot : nullptr;
 }
 
 bp::Handle Memory::handle_at(uint32_t index) const {

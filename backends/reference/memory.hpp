@@ -18,8 +18,20 @@ class Memory {
  public:
   explicit Memory(uint64_t limit);
 
+  // What an allocation is made of.
+  struct Bytes {
+    std::unique_ptr<uint8_t[]> at;
+    uint64_t size = 0;
+  };
+
   bp::Result<bp::Handle> allocate(uint64_t bytes);
   void release(bp::Handle handle);
+
+  // Ends a handle without its bytes, which stay in use: work may still go on there. Null if it does not live.
+  Bytes take(bp::Handle handle);
+  // Gives such bytes another handle, or ends them.
+  bp::Handle put(Bytes bytes);
+  void drop(Bytes bytes);
 
   // Where `region` lies; an error if it is not within a living allocation. The bytes there are masked.
   bp::Result<uint8_t*> find(const bp::Region& region, const char* what);
@@ -30,11 +42,12 @@ class Memory {
 
  private:
   struct Slot {
-    std::unique_ptr<uint8_t[]> bytes;
-    uint64_t size = 0;
+    Bytes bytes;
     uint32_t generation = 1;  // a handle holds it: an old one is not taken for a new one
   };
 
+  Bytes take_locked(bp::Handle handle);
+  bp::Handle put_locked(Bytes bytes);
   Slot* slot_of(bp::Handle handle);
   bp::Handle handle_at(uint32_t index) const;
 

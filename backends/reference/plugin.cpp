@@ -22,6 +22,7 @@ const bp_header* reference::Device::extension(const char* name, uint32_t min_ver
   if (std::strcmp(name, BP_PEER) == 0) return &peer_functions.h;
   if (std::strcmp(name, BP_HOST_CALLS) == 0) return &host_call_functions.h;
   if (std::strcmp(name, BP_SEMAPHORES) == 0) return &semaphore_functions.h;
+  if (std::strcmp(name, BP_STREAM_MEMORY) == 0) return &stream_memory_functions.h;
   return nullptr;
 }
 

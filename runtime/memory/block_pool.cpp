@@ -190,6 +190,13 @@ void BlockPool::give_back(PoolBlock& block) {
   last_ = &block;
 }
 
+std::unique_ptr<Segment> BlockPool::remove(PoolBlock& block) noexcept {
+  std::unique_ptr<Segment> segment(block.segment);
+  unlink(*segment);
+  drop_block(&block);
+  return segment;
+}
+
 void BlockPool::join_last() {
   PoolBlock* block = std::exchange(last_, nullptr);
   if (!block) return;

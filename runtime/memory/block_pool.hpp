@@ -34,6 +34,7 @@ struct Segment {
   bp_handle handle = 0;
   std::uint64_t bytes = 0;
   MemorySource source;
+  bool by_stream = false;      // of bp.stream_memory: it has one block, and goes with it
   bool is_of_graph = false;    // its free blocks belong to a graph: they are not given back
   PoolBlock* first = nullptr;  // by offset
   Segment* before = nullptr;
@@ -91,6 +92,8 @@ class BlockPool {
   // Makes a block free. Cannot fail. It joins its free neighbours only with the next call that does not take it again:
   // the next result is often as large as the one that has just gone.
   void give_back(PoolBlock& block);
+  // Takes the segment of its only block, a taken one, out of the pool.
+  std::unique_ptr<Segment> remove(PoolBlock& block) noexcept;
 
   // Makes sure that hand_over cannot fail.
   void prepare_hand_over(StreamImpl* from, StreamImpl* to);

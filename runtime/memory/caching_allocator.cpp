@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include <backplane/runtime/extensions.hpp>
 #include <backplane/runtime/quiet.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -18,7 +19,7 @@ constexpr std::uint64_t mib = 1 << 20;
 // of the fourth; larger ones get their own.
 constexpr std::uint64_t small_request = 1 * mib;
 constexpr std::uint64_t small_segment = 2 * mib;
-constexpr std::uint64_t medium_request = 8 * mib;
+constexpr std::uint64_t medium_request = CachingAllocator::largest_shared;
 constexpr std::uint64_t medium_segment = 16 * mib;
 constexpr std::uint64_t huge_page = 2 * mib;
 constexpr std::uint64_t largest_request = std::uint64_t{1} << 62;
@@ -39,17 +40,18 @@ void release_block(Storage* storage) {
   block.segment->allocator->release(block);
 }
 
+}  // namespace
+
 void release_to_plugin(void* device, bp_handle handle) {
   auto& state = *static_cast<DeviceState*>(device);
   state.memory->release(state.handle, handle);
 }
 
-}  // namespace
-
 CachingAllocator::CachingAllocator(DeviceState& device, const SpaceState* space)
     : device_(device), space_(space),
       name_(space ? fmt::format("{} {}", device.name, space->name) : device.name),
       small_blocks_(*this, prototype_, device.info),
+      has_stream_memory_(!space && extensions_of(device).stream_memory.allocate),
       pool_(std::max<std::uint64_t>(512, device.info.offset_alignment), prototype_) {
   prototype_.device = device.device;
   prototype_.space = space ? static_cast<std::uint8_t>(space->index) : 0;
@@ -129,11 +131,15 @@ PoolBlock* CachingAllocator::allocate_block(Request& request) {
   if (num_waiting_.load(std::memory_order_relaxed) != 0) poll_waiting();
   StreamState& stream = state_of(*request.stream);
   if (stream.has_releases.load(std::memory_order_relaxed)) run_releases(stream);
+  if (goes_by_stream(request)) {
+    if (PoolBlock* block = allocate_by_stream(request)) return block;
+  }
   if (PoolBlock* block = take(request)) return block;
   return grow(request);
 }
 
 PoolBlock* CachingAllocator::take(const Request& request) {
+  if (request.by_stream) return nullptr;
   const SmallBlocks::Totals small = small_blocks_.totals();
   const std::lock_guard lock(mutex_);
   PoolBlock* block = pool_.take(request.stream, request.kind, request.bytes);
@@ -166,6 +172,7 @@ PoolBlock* CachingAllocator::block_of(Storage& storage) {
 
 void CachingAllocator::release(PoolBlock& block) noexcept {
   if (!block.uses.empty()) return start_waiting(block);
+  if (block.segment->by_stream) return release_by_stream(block);
   const std::lock_guard lock(mutex_);
   finish(block);
   pool_.give_back(block);
@@ -175,6 +182,7 @@ void CachingAllocator::release(PoolBlock& block) noexcept {
 // streams have finished with, and what lies in the cache in pieces that do not fit.
 PoolBlock* CachingAllocator::grow(Request& request) {
   if (PoolBlock* block = reserve(request, request.segment_bytes)) return block;
+  if (request.by_stream && !has_stream_memory_) return nullptr;
   {
     const std::lock_guard lock(mutex_);
     ++counted_.num_retries;
@@ -211,6 +219,7 @@ PoolBlock* CachingAllocator::reserve(Request& request, std::uint64_t segment_byt
   Segment& segment = *prepared.segment;
   segment.allocator = this;
   segment.kind = request.kind;
+  segment.by_stream = request.by_stream;
   segment.is_of_graph = state_of(*request.stream).pool_of != nullptr;
   segment.bytes = segment_bytes;
   try {
@@ -236,6 +245,7 @@ PoolBlock* CachingAllocator::reserve(Request& request, std::uint64_t segment_byt
 // 0 for out of memory.
 bp_handle CachingAllocator::ask_backend(Request& request, std::uint64_t bytes,
                                         MemorySource& source) {
+  if (request.by_stream) return ask_by_stream(request, bytes, source);
   CustomAllocator custom;
   {
     const std::lock_guard lock(mutex_);
@@ -289,6 +299,7 @@ void CachingAllocator::empty_cache() {
     segments = pool_.remove_free_segments();
   }
   give_back_segments(segments);
+  trim();
 }
 
 void CachingAllocator::give_back_segments(const std::vector<std::unique_ptr<Segment>>& segments) {
@@ -325,8 +336,11 @@ void CachingAllocator::end_pool(StreamState& pool, StreamImpl& heir) noexcept {
 }
 
 void CachingAllocator::set_limit(std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  counted_.limit_bytes = bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    counted_.limit_bytes = bytes;
+  }
+  if (bytes != 0) trim();  // what is kept there is in no count
 }
 
 void CachingAllocator::set_custom(const CustomAllocator& custom) {

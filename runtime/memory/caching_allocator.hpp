@@ -18,6 +18,9 @@ namespace bp {
 // One for each memory of an open device. Threads: any. Calls no plugin while it holds its lock.
 class CachingAllocator {
  public:
+  // Larger requests get memory of their own.
+  static constexpr std::uint64_t largest_shared = 8 << 20;
+
   explicit CachingAllocator(DeviceState& device,
                             const SpaceState* space = nullptr);  // null: main memory
   // Gives everything back to where it came from. All streams of the device are idle.
@@ -61,6 +64,7 @@ class CachingAllocator {
     std::uint64_t segment_bytes;  // worth reserving
     std::uint64_t least_bytes;    // of a segment, when memory is short
     bool for_core;
+    bool by_stream;              // of bp.stream_memory
     std::string plugin_message;  // of the last refusal
   };
   struct Held {
@@ -80,6 +84,15 @@ class CachingAllocator {
   void start(PoolBlock& block, const Request& request);
   void finish(PoolBlock& block);
   void give_back_segments(const std::vector<std::unique_ptr<Segment>>& segments);
+
+  // Memory in the order of a stream (stream_memory.cpp): it comes and goes with one tensor, and is not kept here.
+  bool goes_by_stream(const Request& request);
+  PoolBlock* allocate_by_stream(const Request& request);
+  bp_handle ask_by_stream(Request& request, std::uint64_t bytes, MemorySource& source);
+  void release_by_stream(PoolBlock& block) noexcept;
+  void end_by_stream(PoolBlock& block) noexcept;
+  void trim() noexcept;
+
   std::uint64_t alignment_of(std::uint64_t segment_bytes) const;
   [[noreturn]] void throw_out_of_memory(const Request& request);
   [[noreturn]] void throw_too_large(std::uint64_t asked) const;
@@ -101,6 +114,7 @@ class CachingAllocator {
   Turn turn_;  // at the backend's allocate and release
   SmallBlocks small_blocks_;
   std::atomic<std::uint32_t> num_waiting_{0};
+  std::atomic<bool> has_stream_memory_;  // until the device says that it has none
 
   CoreMutex mutex_;  // guards what follows
   BlockPool pool_;
@@ -109,6 +123,9 @@ class CachingAllocator {
   CustomAllocator custom_;
   MemoryStatistics counted_;  // of pool_ alone: small blocks are added when somebody asks
 };
+
+// What a MemorySource of the plugin's own memory releases with; `device` is a DeviceState.
+void release_to_plugin(void* device, bp_handle handle);
 
 // "1.50 GiB"
 std::string format_bytes(std::uint64_t bytes);

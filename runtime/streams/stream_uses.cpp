@@ -53,7 +53,7 @@ class Busy {
   std::size_t count_ = 0;
 };
 
-// Drops the uses that are over; true if none is left.
+// Drops the uses that are over; true if none is left, and the block may go.
 bool is_unused(PoolBlock& block, Busy& busy) noexcept {
   while (const StreamUse* use = block.uses.first()) {
     if (busy.has(use->stream)) return false;
@@ -64,7 +64,9 @@ bool is_unused(PoolBlock& block, Busy& busy) noexcept {
     if (use->event) give_event(state_of(*use->stream->record), use->event);
     block.uses.pop();
   }
-  return true;
+  // Its end would be part of the recording.
+  return !block.segment->by_stream ||
+         !state_of(*block.segment->stream).is_recorded.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -112,17 +114,22 @@ void CachingAllocator::poll_waiting() noexcept {
     const std::lock_guard lock(mutex_);
     list = std::exchange(waiting_, nullptr);
   }
-  PoolBlock *unused = nullptr, *waiting = nullptr, *last = nullptr;
+  PoolBlock *unused = nullptr, *waiting = nullptr, *last = nullptr, *ended = nullptr;
   Busy busy;
   while (PoolBlock* block = list) {
     list = block->next;
     if (is_unused(*block, busy)) {
-      block->next = std::exchange(unused, block);
+      block->next = std::exchange(block->segment->by_stream ? ended : unused, block);
     } else {
       block->next = nullptr;
       (waiting ? last->next : waiting) = block;
       last = block;
     }
+  }
+  while (PoolBlock* block = ended) {
+    ended = block->next;
+    num_waiting_.fetch_sub(1, std::memory_order_relaxed);
+    end_by_stream(*block);
   }
   const std::lock_guard lock(mutex_);
   while (PoolBlock* block = unused) {

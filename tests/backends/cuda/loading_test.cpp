@@ -53,7 +53,7 @@ TEST_F(CudaLoading, tells_a_driver_that_lacks_a_function) {
 }
 
 TEST_F(CudaLoading, offers_its_extensions_and_no_others) {
-  for (const char* name : {BP_COMPILER, "bp.capture", BP_CUDA_HOOKS}) {
+  for (const char* name : {BP_COMPILER, "bp.capture", "bp.stream_memory", BP_CUDA_HOOKS}) {
     EXPECT_NE(plugin->extension(plugin->self, name, 1), nullptr) << name;
     EXPECT_EQ(plugin->extension(plugin->self, name, 99), nullptr) << name;
   }
