@@ -44,7 +44,7 @@ struct Subject {
   bool has_host_memory = false;  // the extension bp.host_memory
   bool has_streams = false, has_events = false, has_fill = false, compiles = false;
   bool describes_space = false, has_links = false;
-  bool has_host_calls = false, has_semaphores = false;
+  bool has_host_calls = false, has_semaphores = false, has_stream_memory = false;
   std::vector<DeclaredKernel> kernels;
   Numerics numerics;
 

@@ -82,6 +82,7 @@ const std::vector<Probe>& stream_probes();
 const std::vector<Probe>& async_probes();
 const std::vector<Probe>& wait_probes();
 const std::vector<Probe>& order_probes();
+const std::vector<Probe>& stream_memory_probes();
 const std::vector<Probe>& plan_probes();
 const std::vector<Probe>& negative_probes();
 const std::vector<Probe>& counter_probes();

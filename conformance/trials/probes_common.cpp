@@ -133,14 +133,21 @@ ProbePlan ask_bare(Json step, std::function<std::string(const Json& result)> jud
 }
 
 const std::vector<ProbeFamily>& probe_families() {
-  static const std::vector<ProbeFamily> families = {
-      {"load", 0, load_probes},     {"memory", 1, memory_probes},
-      {"spaces", 1, space_probes},  {"host_memory", 1, host_memory_probes},
-      {"facts", 1, facts_probes},   {"stream", 1, stream_probes},
-      {"async", 1, async_probes},   {"order", 1, order_probes},
-      {"waits", 1, wait_probes},    {"negative", 1, negative_probes},
-      {"plan", 2, plan_probes},     {"counters", 5, counter_probes},
-      {"stress", 5, stress_probes}, {"together", 5, together_probes}};
+  static const std::vector<ProbeFamily> families = {{"load", 0, load_probes},
+                                                    {"memory", 1, memory_probes},
+                                                    {"spaces", 1, space_probes},
+                                                    {"host_memory", 1, host_memory_probes},
+                                                    {"facts", 1, facts_probes},
+                                                    {"stream", 1, stream_probes},
+                                                    {"async", 1, async_probes},
+                                                    {"order", 1, order_probes},
+                                                    {"stream_memory", 1, stream_memory_probes},
+                                                    {"waits", 1, wait_probes},
+                                                    {"negative", 1, negative_probes},
+                                                    {"plan", 2, plan_probes},
+                                                    {"counters", 5, counter_probes},
+                                                    {"stress", 5, stress_probes},
+                                                    {"together", 5, together_probes}};
   return families;
 }
 

@@ -10,6 +10,7 @@
 
 #include "worker/device_facts.hpp"
 #include "worker/direct_spaces.hpp"
+#include "worker/direct_stream_memory.hpp"
 
 namespace bp::conform {
 namespace {
@@ -52,6 +53,7 @@ Json DirectScope::step(const Json& step) {
   if (what == "fill_up") return fill_up(plugin_, step);
   if (what == "host_sees") return host_sees(step);
   if (what == "host_memory") return host_memory(step);
+  if (what == "stream_memory") return stream_memory(plugin_, step);
   if (what == "poison") return write_poison(step);
   if (what == "alive") return alive();
   if (Json result = order_step(what, step); !result.is_null()) return result;

@@ -7,6 +7,7 @@
 #include <backplane/extensions/host_calls.h>
 #include <backplane/extensions/host_memory.h>
 #include <backplane/extensions/numerics.h>
+#include <backplane/extensions/stream_memory.h>
 #include <backplane/loading/loader.hpp>
 #include <backplane/loading/sha256.hpp>
 #include <backplane/runtime/device_facts.hpp>
@@ -67,6 +68,8 @@ Subject subject_of(const DirectPlugin& plugin) {
   subject.compiles = plugin.extension(BP_COMPILER, 1) != nullptr;
   subject.has_host_calls = plugin.extension(BP_HOST_CALLS, BP_HOST_CALLS_VERSION) != nullptr;
   subject.has_semaphores = takes_timelines(plugin);
+  subject.has_stream_memory =
+      plugin.extension(BP_STREAM_MEMORY, BP_STREAM_MEMORY_VERSION) != nullptr;
   subject.numerics = numerics_of(plugin);
   // In the plugin's order: a script's "kernel" is a place in it.
   subject.kernels.resize(plugin.kernels.size());

@@ -51,7 +51,9 @@ bool is_asynchronous() {
   if (exam::variant_is("background")) return true;
   for (const char* fault :
        {"event_too_early", "wait_forgotten", "host_call_too_early", "semaphore_forgotten",
-        "signal_too_early", "release_waits", "work_waits"})
+        "signal_too_early", "release_waits", "work_waits", "stream_memory_too_early",
+        "stream_release_at_once", "stream_release_waits", "stream_allocation_waits",
+        "stream_memory_ties"})
     if (exam::fault_is(fault)) return true;
   return false;
 }

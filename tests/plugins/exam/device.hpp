@@ -11,6 +11,7 @@
 #include "memory.hpp"
 #include "queue.hpp"
 #include "scratch.hpp"
+#include "stream_memory.hpp"
 #include "variant.hpp"
 
 namespace reference {
@@ -66,17 +67,26 @@ class Device : public bp::Backend {
   bp::Status synchronize_event(EventHandle* handle) { return handle->event->synchronize(); }
 
   Queue& queue_of(Queue* queue) { return queue == nullptr ? default_queue_ : *queue; }
+  static Device& of(bp_device* device) { return *reinterpret_cast<Device*>(device); }
+  bp::Result<bp::Handle> allocate_on(Queue* queue, uint64_t bytes, uint64_t alignment) {
+    return stream_memory_.allocate(queue_of(queue), bytes, alignment);
+  }
+  void release_on(Queue* queue, bp::Handle handle) {
+    stream_memory_.release(queue_of(queue), handle);
+  }
+  void trim() { stream_memory_.trim(); }
+  // As a driver does that knows no better.
+  void wait_for_all_streams();
 
  private:
   void describe_main(bp::SpaceInfo& info) const;
-  // As a driver does that knows no better.
-  void wait_for_all_streams();
 
   Queue default_queue_;
   std::mutex streams_mutex_;
   std::vector<Queue*> streams_;
   std::atomic<uint64_t> used_{0};  // bytes of main memory
   exam::Scratch scratch_;
+  exam::StreamMemory stream_memory_{*this};
 };
 
 }  // namespace reference
