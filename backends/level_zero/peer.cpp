@@ -46,8 +46,15 @@ bp::Status link(Device& target, Device& source, bp_link& out) {
   return bp::ok;
 }
 
+// Events of one driver's devices are of one context.
+bp::Status wait(Queue& target, Event& event) {
+  if (target.device().found().driver == event.device().found().driver)
+    return event.make_wait(target);
+  return bp::unsupported("wait: the event is of another driver's device");
+}
+
 }  // namespace
 
-constexpr bp_peer peer_functions = bp::peer_of<Device, copy, link>();
+constexpr bp_peer peer_functions = bp::peer_of<Device, copy, link, wait>();
 
 }  // namespace level_zero

@@ -9,6 +9,7 @@
 
 #include "capture.hpp"
 #include "device.hpp"
+#include "host_calls.hpp"
 #include "interop.hpp"
 #include "peer.hpp"
 
@@ -21,6 +22,8 @@ const bp_header* Device::extension(const char* name, uint32_t min_version) {
     return &capture_functions.h;
   if (std::strcmp(name, BP_INTEROP) == 0 && min_version <= BP_INTEROP_VERSION)
     return &interop_functions.h;
+  if (std::strcmp(name, BP_HOST_CALLS) == 0 && min_version <= BP_HOST_CALLS_VERSION)
+    return &host_call_functions.h;
   if (std::strcmp(name, BP_PEER) == 0 && min_version <= BP_PEER_VERSION) return &peer_functions.h;
   return nullptr;
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <backplane/plugin/capture.hpp>
+#include <backplane/plugin/host_calls.hpp>
 
 #include "device_state.hpp"
 #include "level_zero.hpp"
@@ -57,6 +58,8 @@ class Queue {
   // Made when first asked for. Throws bp::Failure.
   Staging& staging();
 
+  bp::StreamCaller& caller() { return caller_; }
+
   Device& device() const { return device_; }
   const Lists& lists() const { return lists_; }
 
@@ -78,6 +81,7 @@ class Queue {
   uint64_t marked_ = 0;
   uint64_t done_ = 0;  // so many are known to be
   std::unique_ptr<Staging> staging_;
+  bp::StreamCaller caller_;
 };
 
 // Threads: any, for every function.
@@ -95,6 +99,7 @@ class Event {
 
   // The place recorded last; null before the first.
   Mark mark();
+  Device& device() const { return device_; }
 
  private:
   bp::Result<uint64_t> reached_at();

@@ -7,6 +7,7 @@
 #include <backplane/plugin.hpp>
 
 #include "device.hpp"
+#include "host_calls.hpp"
 #include "interop.hpp"
 
 namespace opencl {
@@ -16,6 +17,8 @@ const bp_header* Device::extension(const char* name, uint32_t min_version) {
     return &compiler_functions.h;
   if (std::strcmp(name, BP_CAPTURE) == 0 && min_version <= BP_CAPTURE_VERSION)
     return &capture_functions.h;
+  if (std::strcmp(name, BP_HOST_CALLS) == 0 && min_version <= BP_HOST_CALLS_VERSION)
+    return &host_call_functions.h;
   if (std::strcmp(name, BP_INTEROP) == 0 && min_version <= BP_INTEROP_VERSION)
     return &interop_functions.h;
   return nullptr;

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include <backplane/plugin/capture.hpp>
+#include <backplane/plugin/host_calls.hpp>
 #include <backplane/plugin/process.hpp>
 
 #include "opencl.hpp"
@@ -51,6 +52,8 @@ class Queue {
   // Made when first asked for. Throws bp::Failure.
   Staging& staging(cl_context context);
 
+  bp::StreamCaller& caller() { return caller_; }
+
   cl_command_queue get() const { return queue_.get(); }
   // Events note the host's time when they are reached: true for all queues of a device, or for none.
   bool has_host_clock() const { return has_host_clock_; }
@@ -66,6 +69,7 @@ class Queue {
   OwnedEvent marker_;  // for query: behind the first `marked_` pieces of work
   uint64_t marked_ = 0;
   std::unique_ptr<Staging> staging_;
+  bp::StreamCaller caller_;
 };
 
 // Threads: any, for every function.

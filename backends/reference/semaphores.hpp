@@ -1,4 +1,5 @@
-// The extension "bp.semaphores": numbers in memory of the host's, which processes share through a descriptor.
+// The extension "bp.semaphores": numbers in memory of the host's, which processes share through a descriptor, and fences that
+// others reach.
 #pragma once
 
 #include <backplane/extensions/semaphores.h>

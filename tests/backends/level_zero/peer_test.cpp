@@ -37,6 +37,41 @@ TEST(LevelZeroPeerChild, DISABLED_copies_in_the_order_of_both_streams) {
   other.release(there);
 }
 
+TEST(LevelZeroPeerChild, DISABLED_a_stream_waits_for_another_devices_event) {
+  direct::OpenDevice on;
+  if (count_devices(on.plugin) < 2) GTEST_SKIP() << "one device";
+  fake::Device other(on.plugin, 1);
+  const bp_peer& peer = on.extension<bp_peer>(BP_PEER);
+  constexpr uint64_t bytes = 64 << 20;
+  const std::vector<char> sent(bytes, 1);
+  const bp_handle here = on.device.allocate(bytes);
+  bp_stream* stream = on.make_stream();
+  bp_event *event = on.make_event(), *after = nullptr;
+  ASSERT_EQ(other.queue().create_event(other.get(), &after), BP_OK);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(on.device.from_host(here, sent.data(), bytes, stream), BP_OK);
+    ASSERT_EQ(on.device.queue().record_event(on.device.get(), event, stream), BP_OK);
+    ASSERT_EQ(peer.wait_event(other.get(), nullptr, on.device.get(), event), BP_OK)
+        << fake::Host::last_message();
+    ASSERT_EQ(other.queue().record_event(other.get(), after, nullptr), BP_OK);
+    ASSERT_EQ(other.queue().synchronize_event(other.get(), after), BP_OK);
+    EXPECT_EQ(on.device.queue().query_event(on.device.get(), event), BP_OK) << "not waited for";
+  }
+  ASSERT_EQ(on.device.synchronize(stream), BP_OK);
+  other.queue().destroy_event(other.get(), after);
+  on.destroy(event);
+  on.destroy(stream);
+  on.device.release(here);
+}
+
+TEST(LevelZeroPeer, a_stream_waits_for_another_devices_event) {
+  if (!direct::has_device()) GTEST_SKIP() << "the test's driver has no OpenCL device";
+  const bp::test::Child child =
+      bp::test::run_child("LevelZeroPeerChild.DISABLED_a_stream_waits_for_another_devices_event",
+                          {"POCL_DEVICES=pthread pthread"});
+  EXPECT_EQ(child.exit_code, 0) << child.output;
+}
+
 TEST(LevelZeroPeer, copies_in_the_order_of_both_streams) {
   if (!direct::has_device()) GTEST_SKIP() << "the test's driver has no OpenCL device";
   const bp::test::Child child =
