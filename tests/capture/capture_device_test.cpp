@@ -10,6 +10,7 @@
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/extensions/capture.h>
 
+#include "capture/planned_checks.hpp"
 #include "runtime/fake_plugin.hpp"
 
 namespace {
@@ -213,6 +214,10 @@ TEST_F(DeviceCapture, copies_within_and_numbers_are_recorded) {
   graph.replay();
   EXPECT_EQ(values(copy), std::vector<float>{4});
   EXPECT_EQ(values(result), std::vector<float>{6.5});
+}
+
+TEST_F(DeviceCapture, a_planned_kernels_workspace_and_plan_live_with_the_recording) {
+  expect_a_planned_kernel_is_recorded(device_);
 }
 
 TEST_F(DeviceCapture, memory_that_it_names_is_given_to_nobody_else) {
