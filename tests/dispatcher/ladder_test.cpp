@@ -93,6 +93,19 @@ void cast_on_partial(const bp::Call& call) {
       to, [&](std::int64_t i, char* at) { store(to, at, numbers[static_cast<std::size_t>(i)]); });
 }
 
+// An error as it reads where `partial` and the cpu alone are loaded; other tests of this process may have loaded more.
+std::string of_these_two(std::string text) {
+  constexpr std::string_view before = "backends with kernels for it: ";
+  const std::size_t at = text.find(before);
+  if (at == std::string::npos) return text;
+  const std::size_t begin = at + before.size(), end = text.find(';', begin);
+  const std::string all = ", " + text.substr(begin, end - begin) + ",";
+  std::string kept;
+  for (const std::string name : {"cpu", "partial"})
+    if (all.find(", " + name + ",") != std::string::npos) kept += (kept.empty() ? "" : ", ") + name;
+  return text.replace(begin, end - begin, kept);
+}
+
 constexpr bp::DtypeSet castable = bp::set_of(bp::f16, bp::f32, bp::f64, bp::i64);
 
 // `partial` as its maker made it; unloaded at the end, and what a test registered for it goes with it.
@@ -341,9 +354,9 @@ TEST_F(Ladder, an_error_of_a_kernel_ends_the_call_and_nothing_else) {
 TEST_F(Ladder, a_forbidden_rung_is_skipped_and_then_named) {
   bp::set_policy(device, Rung::host, bp::Policy::forbid);
   const Served served("cat", "partial");
-  std::string text = error_of([&] { bp::cat({x, x}); }) + "\n";
+  std::string text = of_these_two(error_of([&] { bp::cat({x, x}); })) + "\n";
   bp::set_policy(device, Rung::legalized, bp::Policy::forbid);
-  text += error_of([&] { mul(transpose(x, 0, 1), 2.0); }) + "\n";
+  text += of_these_two(error_of([&] { mul(transpose(x, 0, 1), 2.0); })) + "\n";
   EXPECT_EQ(served.since(), "none 1");
   EXPECT_EQ(class_of_error([&] { bp::cat({x, x}); }), bp::ErrorClass::unsupported);
   bp::set_policy(device, Rung::host, bp::Policy::allow);
