@@ -5,6 +5,7 @@
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "worker/core_scope.hpp"
@@ -15,6 +16,13 @@ namespace {
 
 std::uint32_t count_of(const std::vector<bp_value>& values) {
   return static_cast<std::uint32_t>(values.size());
+}
+
+// Did everything between the two get memory of its own? A result may get a piece that a conversion's kernel had as its
+// workspace, and what lies behind its end is that kernel's then.
+bool all_was_fresh(const MemoryStatistics& before, const MemoryStatistics& after) {
+  return after.num_allocations - before.num_allocations <=
+         after.num_backend_allocations - before.num_backend_allocations;
 }
 
 }  // namespace
@@ -71,12 +79,14 @@ Json CoreScope::row(const Json& step) {
   if (!quiet) reset_call_counts();
   Json result = {{"code", BP_OK}};
   std::vector<Tensor> results;
+  const MemoryStatistics before = memory_statistics(record_.device);
   try {
     results = run(*op, step, arguments);
   } catch (const Error& error) {
     result = failure_json(error);
   }
   const bool failed = result["code"] != BP_OK;
+  const bool is_fresh = all_was_fresh(before, memory_statistics(record_.device));
   if (!quiet) note_served(result);
   if (step.value("synchronize", true))
     if (Json late = late_error(); !late.is_null() && !failed) result.update(late);
@@ -98,7 +108,7 @@ Json CoreScope::row(const Json& step) {
   const Json& served = result["served"];
   const bool by_one_kernel =
       served.size() == 1 && served.contains(op->name()) && served[op->name()] == "native";
-  if (!failed && targets.empty() && by_one_kernel && !recycles_)
+  if (!failed && targets.empty() && by_one_kernel && !recycles_ && is_fresh)
     for (const Tensor& each : results) look_at_slack(each);
   memory_.look(watch);
   return result;

@@ -212,6 +212,16 @@ TEST(ConformProgram, verifies_what_it_can_without_a_journal) {
               HasSubstr("another library"));
 }
 
+// The cast of cumsum's argument plans a workspace, whose memory the result gets next.
+TEST(ConformProgram, takes_what_a_workspace_left_behind_for_nobodys_fault) {
+  const ConformFolder folder;
+  const Exited run =
+      run_program(folder, {"repro", "core:cumsum[u64]/s5x257:dim=1/plain/exact/call@1", "--device",
+                           "exam:0", "--plugin", BP_TEST_PLUGIN_DIR "/libbackplane_exam.so",
+                           "--env", "BACKPLANE_EXAM_VARIANT=plans"});
+  EXPECT_EQ(run.code, 0) << run.text;
+}
+
 TEST(ConformProgram, finds_the_exam_by_itself_or_says_where_it_looked) {
   const ConformFolder folder;
   const Exited found = run_program(folder, {"selftest", "--only", "exp_off", "--seeds", "1"});

@@ -12,6 +12,9 @@ namespace {
 constexpr const char* plan_faults[] = {"plan_keeps_memory", "plan_serves_once",
                                        "workspace_past_end", "plan_leaked"};
 
+// More than a tensor's: the workspace begins behind the beginning of its memory, which is large enough for one of these.
+constexpr uint64_t alignment = 512;
+
 struct Plan {
   uint64_t bytes = 0;    // of the first input, row-major
   void* data = nullptr;  // of that input in the call that it was made for
@@ -35,7 +38,7 @@ bp_code plan(void*, const bp_call* call, bp_plan* out) {
   }
   out->own = made;
   out->workspace = made->bytes;
-  out->alignment = 64;
+  out->alignment = alignment;
   return BP_OK;
 }
 
@@ -53,7 +56,7 @@ bp_code run_planned(void* self, const bp_call* call) {
   bp_tensor& first = *changed.tensor(0);
   const bp_region& scratch = call->workspace;
   auto* const place = reinterpret_cast<uint8_t*>(scratch.handle) + scratch.offset;
-  if (scratch.bytes != planned.bytes || reinterpret_cast<uintptr_t>(place) % 64 != 0)
+  if (scratch.bytes != planned.bytes || reinterpret_cast<uintptr_t>(place) % alignment != 0)
     return host->set_error(host, BP_INTERNAL, "the workspace is not as planned");
   if (fault_is("plan_keeps_memory")) {
     first.dl.data = planned.data;
