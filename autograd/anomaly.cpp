@@ -22,6 +22,7 @@ std::string describe(const bp_value& value) {
     case BP_BOOLEAN: return value.u.i ? "true" : "false";
     case BP_DOUBLE: return fmt::format("{}", value.u.f);
     case BP_INT_LIST: return to_string({static_cast<const std::int64_t*>(value.u.ptr), value.aux});
+    case BP_GENERATOR: return "a generator";
     default: return "...";
   }
 }

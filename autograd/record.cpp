@@ -19,7 +19,7 @@ namespace bp::autograd {
 namespace {
 
 bool takes_part(const bp_tensor* tensor) {
-  return TensorImpl::of(tensor)->has_autograd_data;
+  return tensor && TensorImpl::of(tensor)->has_autograd_data;
 }
 
 bool takes_part(const bp_value& value) {
@@ -29,9 +29,19 @@ bool takes_part(const bp_value& value) {
   return std::any_of(elements, elements + value.aux, [](auto* t) { return takes_part(t); });
 }
 
-// A view that was made under NoGrad is a constant, and shows what was recorded once its base was written.
+// A view that was made under NoGrad is a constant, and shows what was recorded once its base was written. Of one that
+// came with others, nobody could say any more which part of the base it is.
 void check_up_to_date(const Call& call, std::uint32_t place, const TensorImpl& view) {
-  if (variable_of(view) || !variable_of(*view.view_base)) return;
+  const Variable* variable = variable_of(view);
+  BP_CHECK(
+      !variable || !variable->is_one_of_several || !view.storage ||
+          variable->version == view.storage->version.load(std::memory_order_relaxed),
+      "{}: '{}', shape {}, is output {} of {}, and its memory was written since; cut the tensor "
+      "again afterwards, or write to a copy",
+      call.op.name(), call.op.schema->arguments[place].name,
+      to_string({view.shape, static_cast<std::size_t>(view.abi.dl.ndim)}), variable->edge.place,
+      variable->edge.node->name());
+  if (variable || !variable_of(*view.view_base)) return;
   BP_CHECK(!view.storage ||
                view.view_version == static_cast<std::uint16_t>(
                                         view.storage->version.load(std::memory_order_relaxed)),
@@ -50,8 +60,8 @@ void check_views(const Call& call) {
     } else if (call.args[i].tag == BP_TENSOR_LIST) {
       auto* elements = static_cast<const bp_tensor* const*>(call.args[i].u.ptr);
       for (std::uint32_t k = 0; k < call.args[i].aux; ++k)
-        if (const TensorImpl& impl = *TensorImpl::of(elements[k]); impl.view_base)
-          check_up_to_date(call, i, impl);
+        if (elements[k] && TensorImpl::of(elements[k])->view_base)
+          check_up_to_date(call, i, *TensorImpl::of(elements[k]));
     }
   }
 }
@@ -112,8 +122,17 @@ bool is_differentiable(const TensorImpl& impl) {
   return is_floating(dtype) || is_complex(dtype);
 }
 
+// Does the view, or one that it is seen through, come from a call that gave several?
+bool shows_one_of_several(const Call& call) {
+  if (call.op.views) return true;
+  const Variable* seen =
+      call.args[0].tag == BP_TENSOR ? variable_of(*TensorImpl::of(call.args[0].u.tensor)) : nullptr;
+  return seen && seen->is_one_of_several;
+}
+
 // From now on the gradients of the call's results go to the node.
 void set_results(const Call& call, NodeRef node) {
+  const bool is_one_of_several = call.op.is_view() && shows_one_of_several(call);
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     TensorImpl& impl = *call.results[i].impl();
     if (!is_differentiable(impl)) {
@@ -122,6 +141,8 @@ void set_results(const Call& call, NodeRef node) {
     }
     const bool is_last = i + 1 == call.num_results;
     set_edge(impl, {is_last ? std::exchange(node, {}) : node, i});
+    if (is_one_of_several && impl.view_base) [[unlikely]]
+      variable_of(impl)->is_one_of_several = true;
   }
 }
 

@@ -1,21 +1,17 @@
 #include "row_node.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <new>
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "pointed_to.hpp"
 #include "rules/rules.hpp"
 
 namespace bp::autograd {
 namespace {
-
-std::span<const bp_tensor* const> tensors_of(const bp_value& value) {
-  return {static_cast<const bp_tensor* const*>(value.u.ptr), value.aux};
-}
 
 bool has_rule(const Derivative::Input& input) {
   return input.rule || input.list_rule;
@@ -30,10 +26,10 @@ std::size_t num_edges_of(const Call& call, const Derivative& derivative) {
   return count;
 }
 
-// Lists, strings, and the two parts of complex numbers: the pointers die with the call.
+// Lists, strings, generators, and the two parts of complex numbers: the pointers die with the call.
 constexpr std::uint32_t tags_behind_a_pointer = 1u << BP_TENSOR_LIST | 1u << BP_INT_LIST |
                                                 1u << BP_DOUBLE_LIST | 1u << BP_COMPLEX |
-                                                1u << BP_STRING;
+                                                1u << BP_STRING | 1u << BP_GENERATOR;
 bool lies_behind_a_pointer(const bp_value& value) {
   return tags_behind_a_pointer >> value.tag & 1u;
 }
@@ -41,15 +37,6 @@ bool any_behind_a_pointer(const Call& call) {
   std::uint32_t tags = 0;
   for (std::uint32_t i = 0; i < call.num_args; ++i) tags |= 1u << call.args[i].tag;
   return tags & tags_behind_a_pointer;
-}
-std::size_t num_bytes_of(const bp_value& value) {
-  switch (value.tag) {
-    case BP_INT_LIST: return value.aux * sizeof(std::int64_t);
-    case BP_DOUBLE_LIST: return value.aux * sizeof(double);
-    case BP_COMPLEX: return 2 * sizeof(double);
-    case BP_STRING: return value.aux;
-    default: return 0;
-  }
 }
 std::size_t num_words_of(const bp_value& value) {
   return (num_bytes_of(value) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
@@ -171,7 +158,7 @@ void RowNode::find_edges(const Call& call) {
     const bp_value& value = call.args[input.place];
     bool leads_on = false;
     const auto add_edge = [&](const bp_tensor* tensor) {
-      *edge = edge_of(*TensorImpl::of(tensor));
+      if (tensor) *edge = edge_of(*TensorImpl::of(tensor));
       leads_on |= bool(edge->node);
       ++edge;
     };
@@ -202,6 +189,10 @@ void RowNode::keep_pointed_to(std::uint32_t place, const TensorImpl* target) {
     keeps_ = true;
     argument.list = std::make_unique<KeptList>();
     for (const bp_tensor* tensor : tensors_of(argument.value)) {
+      if (!tensor) {
+        argument.list->emplace_back();
+        continue;
+      }
       TensorImpl& impl = *TensorImpl::of(tensor);
       check_no_inference(name(), op_.schema->arguments[place].name, impl);
       argument.list->push_back(keep(impl, place, target).like());
@@ -269,9 +260,9 @@ std::span<const Tensor> RowNode::list(std::uint32_t place) const {
 Tensor RowNode::apply_rule(Derivative::Rule rule, std::span<Tensor> gradients,
                            bool others_come) const {
   if (!others_come) return rule(*this, gradients);
-  std::array<Tensor, max_results> taken;
-  std::copy(gradients.begin(), gradients.end(), taken.begin());
-  return rule(*this, std::span(taken).first(gradients.size()));
+  PerResult<Tensor> taken(static_cast<std::uint32_t>(gradients.size()));
+  std::copy(gradients.begin(), gradients.end(), taken.data());
+  return rule(*this, {taken.data(), gradients.size()});
 }
 
 void RowNode::apply(std::span<Tensor> gradients, std::span<Tensor> out) {

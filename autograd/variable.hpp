@@ -19,6 +19,8 @@ struct Variable final : LayerData, Pooled {
 
   Edge edge;
   std::uint32_t version = 0;  // of the storage when `edge` was right; asked of views
+  bool is_one_of_several =
+      false;  // a view from a call that gave several of them, or seen through one
 };
 
 // What retain_grad asked for, a second entry of few tensors; a node that held it might hold itself.

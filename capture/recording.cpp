@@ -36,6 +36,7 @@ std::uint64_t bytes_of(const bp_value& value) {
     case BP_STRING: return std::uint64_t{value.aux} + 1;
     case BP_INT_LIST:
     case BP_DOUBLE_LIST: return std::uint64_t{value.aux} * 8;
+    case BP_GENERATOR: return sizeof(bp_generator);
     default: return 0;
   }
 }
@@ -50,7 +51,8 @@ bp_value keep_value(RecordedWork& work, RecordedKernel& kept, const bp_value& gi
   } else if (value.tag == BP_TENSOR_LIST) {
     const auto* elements = static_cast<const bp_tensor* const*>(given.u.ptr);
     auto& list = kept.lists.emplace_back();
-    for (std::uint32_t i = 0; i < given.aux; ++i) list.push_back(keep_tensor(elements[i]));
+    for (std::uint32_t i = 0; i < given.aux; ++i)
+      list.push_back(elements[i] ? keep_tensor(elements[i]) : nullptr);
     value.u.ptr = list.data();
   } else if (const std::uint64_t bytes = bytes_of(given)) {
     auto& copy = kept.bytes.emplace_back(new char[bytes]());
@@ -109,17 +111,17 @@ bp_code give_to_device(RecordedWork& work, const Candidate& candidate, Frame& fr
 
 bp_code run_with_host(RecordedWork& work, RecordedKernel& kept, bp_call call, StreamImpl& stream) {
   const bp_kernel& kernel = kept.candidate->declared;
-  Inferred inferred;  // shapes are settled: only operators whose shape depends on data ask for it
   Temporaries temporaries;
   Call outer{*kept.op, kept.args.data(), static_cast<std::uint32_t>(kept.args.size()),
              kept.results.data(), static_cast<std::uint32_t>(kept.results.size())};
+  // Shapes are settled: only operators whose shape depends on data ask for them.
+  Inferred inferred(outer.num_results);
   Frame frame{outer, inferred, work.record(), stream, temporaries};
-  Launch launch;
-  launch.frame = &frame;
+  Launch launch(frame);
   launch.results = kept.results.data();
   launch.temporaries = &temporaries;
-  std::copy(kept.outputs.begin(), kept.outputs.end(), launch.outputs);
-  call.outputs = launch.outputs;
+  std::copy(kept.outputs.begin(), kept.outputs.end(), launch.outputs.data());
+  call.outputs = launch.outputs.data();
   call.host_data = &launch;
   return kernel.run(kernel.self, &call);
 }

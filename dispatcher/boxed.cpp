@@ -10,18 +10,19 @@
 namespace bp {
 namespace {
 
-constexpr const char* tag_names[] = {"None", "Tensor", "int",     "float",    "bool",  "complex",
-                                     "str",  "int[]",  "float[]", "Tensor[]", "Dtype", "Device"};
+constexpr const char* tag_names[] = {"None",    "Tensor", "int",      "float",   "bool",
+                                     "complex", "str",    "int[]",    "float[]", "Tensor[]",
+                                     "Dtype",   "Device", "Generator"};
 
 const char* tag_name(std::uint32_t tag) {
   return tag < std::size(tag_names) ? tag_names[tag] : "a value of unknown tag";
 }
 
-const char* type_name(ArgumentType type) {
+const char* type_name(const SchemaArgument& argument) {
   static constexpr const char* names[] = {"Tensor", "Tensor[]", "Scalar",  "int",
                                           "int[]",  "float",    "float[]", "bool",
-                                          "str",    "Dtype",    "Device"};
-  return names[static_cast<unsigned>(type)];
+                                          "str",    "Dtype",    "Device",  "Generator"};
+  return argument.holes ? "Tensor?[]" : names[static_cast<unsigned>(argument.type)];
 }
 
 bool is_number(std::uint32_t tag) {
@@ -31,7 +32,7 @@ bool is_number(std::uint32_t tag) {
 // Is it an address?
 bool points(std::uint32_t tag) {
   return tag == BP_TENSOR || tag == BP_TENSOR_LIST || tag == BP_STRING || tag == BP_INT_LIST ||
-         tag == BP_DOUBLE_LIST || tag == BP_COMPLEX;
+         tag == BP_DOUBLE_LIST || tag == BP_COMPLEX || tag == BP_GENERATOR;
 }
 
 bool fits(const SchemaArgument& argument, const bp_value& value, bool scalar_ok) {
@@ -48,6 +49,7 @@ bool fits(const SchemaArgument& argument, const bp_value& value, bool scalar_ok)
     case ArgumentType::string: return value.tag == BP_STRING;
     case ArgumentType::dtype: return value.tag == BP_DTYPE;
     case ArgumentType::device: return value.tag == BP_DEVICE;
+    case ArgumentType::generator: return value.tag == BP_GENERATOR;
   }
   return false;
 }
@@ -56,9 +58,10 @@ void check_argument(const Operator& op, std::size_t place, const bp_value& value
   const SchemaArgument& argument = op.schema->arguments[place];
   BP_CHECK(fits(argument, value, op.scalar_ok >> place & 1u),
            "{}: argument '{}' takes {}{}, got {}; the schema is {}", op.name(), argument.name,
-           type_name(argument.type), argument.optional ? " or None" : "", tag_name(value.tag),
+           type_name(argument), argument.optional ? " or None" : "", tag_name(value.tag),
            op.schema->text);
-  BP_CHECK(!points(value.tag) || value.u.ptr || (value.aux == 0 && value.tag != BP_TENSOR),
+  const bool is_one = value.tag == BP_TENSOR || value.tag == BP_GENERATOR;
+  BP_CHECK(!points(value.tag) || value.u.ptr || (value.aux == 0 && !is_one),
            "{}: argument '{}' is a {} at NULL; pass the address of one", op.name(), argument.name,
            tag_name(value.tag));
 }
@@ -106,10 +109,7 @@ std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args) {
     if (arguments[i].type == ArgumentType::real && values[i].tag == BP_INT)
       values[i] = value_of(static_cast<double>(values[i].u.i));
   }
-  std::vector<Tensor> results(op.schema->returns.size());
-  dispatch(Call{op, values.data(), static_cast<std::uint32_t>(arguments.size()), results.data(),
-                static_cast<std::uint32_t>(results.size())});
-  return results;
+  return call_all(op, values.data(), static_cast<std::uint32_t>(arguments.size()));
 }
 
 std::vector<Tensor> call_boxed(std::string_view name, std::initializer_list<bp_value> args) {

@@ -11,7 +11,8 @@ inline constexpr std::uint32_t max_converted_args = 64;
 
 struct ConvertedCall {
   explicit ConvertedCall(const Frame& frame)
-      : call{frame.call.op, args, frame.call.num_args, results, frame.call.num_results} {
+      : results(frame.call.num_results), call{frame.call.op, args, frame.call.num_args,
+                                              results.data(), frame.call.num_results} {
     std::copy_n(frame.call.args, std::min(frame.call.num_args, max_converted_args), args);
   }
   ConvertedCall(const ConvertedCall&) = delete;
@@ -21,7 +22,7 @@ struct ConvertedCall {
   void deliver(Frame& frame);
 
   bp_value args[max_converted_args];
-  Tensor results[max_results];
+  PerResult<Tensor> results;
   Call call;
   Temporaries kept;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <span>
 
 #include <backplane/dispatcher/custom.hpp>
 #include <backplane/dispatcher/launch.hpp>
@@ -51,30 +52,87 @@ void check_spec(const Call& call, const bp_output_spec& spec, const std::string&
   checked_numel(op, {spec.shape, spec.ndim});
 }
 
-// Asks the plugin's own rule.
-void infer_by_plugin(const Call& call, Inferred& out) {
-  const auto& data = *static_cast<const CustomData*>(call.op.custom);
+// The rank of a result that a plugin's rule left out.
+constexpr std::uint32_t left_out = ~0u;
+// Nobody unpacks a list of more tensors; a rule that gives them goes on for ever.
+constexpr std::size_t most_results = 1u << 20;
+
+const bp_custom_operator& declaration_of(const CustomData& data, const Call& call) {
   const bp_custom_operator* declared = data.declared.load(std::memory_order_acquire);
   if (!declared)
     throw_error(ErrorClass::unsupported, fmt::format("{}: its plugin {} is unloaded; load it again",
                                                      call.op.name(), data.maker));
-  if (!declared->infer) return infer_like_first_tensor(call, out);
-  bp_output_spec specs[max_results] = {};
+  return *declared;
+}
+
+// Asks the plugin's own rule for as many results as there is room for.
+void ask_plugin(const CustomData& data, const bp_custom_operator& declared, const Call& call,
+                std::span<bp_output_spec> room) {
   bp_call abi{};
   abi.h = {sizeof(bp_call), BP_TYPE_CALL, nullptr};
   abi.op = &call.op.abi;
   abi.args = call.args;
   abi.num_args = call.num_args;
-  abi.num_outputs = call.num_results;
+  abi.num_outputs = static_cast<std::uint32_t>(room.size());
   ThreadState& state = thread_state();
   state.error_message.clear();
-  const bp_code code = declared->infer(declared->self, &abi, specs);
+  const bp_code code = declared.infer(declared.self, &abi, room.data());
   if (code != BP_OK)
     throw_error(ErrorClass::bad_argument,
                 fmt::format("{}: {} (shape rule of {})", call.op.name(),
                             state.error_message.empty() ? "the plugin gave no message"
                                                         : state.error_message,
                             data.maker));
+}
+
+// What the rule gives for an operator with a Tensor[]: as many specs as there are results. It is asked with more room
+// until it leaves some of it out.
+std::vector<bp_output_spec> specs_with_list(const CustomData& data,
+                                            const bp_custom_operator& declared, const Call& call) {
+  for (std::size_t room = call.op.schema->returns.size() + 16; room <= most_results; room *= 4) {
+    bp_output_spec nothing{};
+    nothing.ndim = left_out;
+    std::vector<bp_output_spec> specs(room, nothing);
+    ask_plugin(data, declared, call, specs);
+    const auto end = std::find_if(specs.begin(), specs.end(),
+                                  [](const bp_output_spec& spec) { return spec.ndim == left_out; });
+    if (end == specs.end()) continue;
+    specs.erase(end, specs.end());
+    return specs;
+  }
+  throw_error(
+      ErrorClass::bad_argument,
+      fmt::format("{}: the shape rule of {} gives more than {} results; it leaves those out "
+                  "that are not there",
+                  call.op.name(), data.maker, most_results / 4));
+}
+
+std::uint32_t count_by_plugin(const Call& call) {
+  const auto& data = *static_cast<const CustomData*>(call.op.custom);
+  const std::size_t count = specs_with_list(data, declaration_of(data, call), call).size();
+  const std::size_t num_others = call.op.schema->returns.size() - 1;
+  BP_CHECK(count >= num_others,
+           "{}: the shape rule of {} gives {} results; there are {} and a list", call.op.name(),
+           data.maker, count, num_others);
+  return static_cast<std::uint32_t>(count - num_others);
+}
+
+void infer_by_plugin(const Call& call, Inferred& out) {
+  const auto& data = *static_cast<const CustomData*>(call.op.custom);
+  const bp_custom_operator& declared = declaration_of(data, call);
+  if (!declared.infer) return infer_like_first_tensor(call, out);
+  std::vector<bp_output_spec> listed;
+  PerResult<bp_output_spec> few(call.op.count ? 0 : call.num_results);
+  std::span<const bp_output_spec> specs;
+  if (call.op.count) {
+    specs = listed = specs_with_list(data, declared, call);
+    BP_CHECK(specs.size() == call.num_results,
+             "{}: the shape rule of {} gives {} results and gave {} before", call.op.name(),
+             data.maker, specs.size(), call.num_results);
+  } else {
+    ask_plugin(data, declared, call, {few.data(), call.num_results});
+    specs = {few.data(), call.num_results};
+  }
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     check_spec(call, specs[i], data.maker);
     out.outputs[i].dtype = static_cast<Dtype>(specs[i].dtype);
@@ -82,14 +140,15 @@ void infer_by_plugin(const Call& call, Inferred& out) {
   }
 }
 
-Operator& add_operator(std::unique_ptr<CustomData> data, InferRule infer, Decomposition decompose) {
+Operator& add_operator(std::unique_ptr<CustomData> data, const CustomOperator& custom) {
   auto op = std::make_unique<Operator>();
   op->schema_text = data->schema_text.c_str();
   if (!data->first_schema.empty()) op->hash_of = data->first_schema.c_str();
   op->kind = BP_KIND_COMPOSITE;
   op->dtypes = dtypes::computed;
-  op->infer = infer ? infer : infer_like_first_tensor;
-  op->decompose = decompose;
+  op->infer = custom.infer ? custom.infer : infer_like_first_tensor;
+  op->decompose = custom.decompose;
+  op->count = custom.count;
   op->custom = data.get();
   register_operator(*op);
   static_cast<void>(data.release());
@@ -115,7 +174,7 @@ void check_derivative(const bp_plugin& plugin, const bp_custom_operator& declare
   const std::size_t num_args = schema.arguments.size(), num_results = schema.returns.size();
   BP_CHECK(
       (num_args >= 64 || !(declared.saved_args >> num_args)) &&
-          !(declared.saved_outputs >> num_results),
+          (num_results >= 64 || !(declared.saved_outputs >> num_results)),
       "{}: the operator '{}' saves an argument that it does not have: bits {:#x} of {} arguments, "
       "{:#x} of {} outputs",
       plugin.name, schema.name, declared.saved_args, num_args, declared.saved_outputs, num_results);
@@ -173,6 +232,11 @@ void check_declaration(const bp_plugin& plugin, std::uint32_t index) {
   const std::string prefix = fmt::format("{}::", plugin.name);
   BP_CHECK(schema.name.starts_with(prefix), "{}: a plugin's operator needs its prefix: {}{}",
            plugin.name, prefix, schema.name);
+  BP_CHECK(
+      !schema.returns_list() || declared.infer,
+      "{}: '{}' has a Tensor[] among its results, and no infer that says how many tensors it has; "
+      "give it one",
+      plugin.name, schema.name);
   check_derivative(plugin, declared, schema);
 }
 
@@ -212,7 +276,7 @@ Operator& register_custom_operator(std::string_view schema, const CustomOperator
   auto data = std::make_unique<CustomData>();
   data->schema_text = schema;
   data->maker = "the application";
-  return add_operator(std::move(data), custom.infer, custom.decompose);
+  return add_operator(std::move(data), custom);
 }
 
 DeclaredDerivative declared_derivative(const Operator& op) {
@@ -236,7 +300,10 @@ void register_plugin_operators(const bp_plugin& plugin) {
     if (const char* first = first_schema_of(*declared)) data->first_schema = first;
     data->maker = plugin.name;
     add_declaration(*data, declared);
-    add_operator(std::move(data), infer_by_plugin, nullptr);
+    Schema schema;
+    parse_schema(declared->schema, schema);
+    add_operator(std::move(data),
+                 {infer_by_plugin, nullptr, schema.returns_list() ? count_by_plugin : nullptr});
   }
 }
 

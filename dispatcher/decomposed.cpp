@@ -28,7 +28,7 @@ bool decomposes_on(const Operator& op, std::uint32_t backend, Dtype dtype, int d
   for (const char* const* name = op.uses; *name; ++name) {
     const Operator* used = find_operator(*name);
     if (!used) return false;
-    if (used->view || serves(*used, backend, dtype)) continue;
+    if (used->is_view() || serves(*used, backend, dtype)) continue;
     if (!decomposes_on(*used, backend, dtype, depth + 1)) return false;
   }
   return true;

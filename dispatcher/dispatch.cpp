@@ -1,4 +1,6 @@
 // From a boxed call to the ladder: layers, the operator's rule, devices, conversions.
+#include <algorithm>
+
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/frame.hpp>
 #include <backplane/dispatcher/host_device.hpp>
@@ -42,6 +44,7 @@ void check_missing(const Call& call, const SchemaArgument& argument) {
 }
 
 void check_list(const Call& call, const SchemaArgument& argument, const bp_value& value) {
+  if (argument.holes) return;
   auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
   for (std::uint32_t k = 0; k < value.aux; ++k)
     BP_CHECK(elements[k], "{}: tensor {} of '{}' is undefined; give it a value first",
@@ -54,14 +57,21 @@ void check_is_dtype(const Call& call, const SchemaArgument& argument, const bp_v
            argument.name, value.u.i);
 }
 
-// What every rule relies on: tensors are there, and dtypes are dtypes.
-void check_values(const Call& call) {
+// What every rule relies on: tensors are there, and dtypes are dtypes. Does the call draw from a generator, without
+// that the numbers were taken already?
+bool check_values(const Call& call) {
+  bool draws = false;
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     const bp_value& value = call.args[i];
-    if (value.tag == BP_NONE) check_missing(call, call.op.schema->arguments[i]);
+    if (value.tag == BP_NONE) {
+      check_missing(call, call.op.schema->arguments[i]);
+      draws |= call.op.schema->arguments[i].type == ArgumentType::generator;
+    }
     if (value.tag == BP_TENSOR_LIST) check_list(call, call.op.schema->arguments[i], value);
     if (value.tag == BP_DTYPE) check_is_dtype(call, call.op.schema->arguments[i], value);
+    if (value.tag == BP_GENERATOR) draws |= Generator::of(value) != nullptr;
   }
+  return draws;
 }
 
 // The one device of the call: of its tensors, or of its device argument, or the default.
@@ -181,15 +191,18 @@ void fill_result(const Call& call, const Inferred& inferred, Device device) {
   }
 }
 
-void make_view_result(const Call& call) {
+void make_view_results(const Call& call) {
   BP_CHECK(!call.results[0].defined(), "{}: a view cannot be written to an output; use copy_into",
            call.op.name());
-  call.results[0] = call.op.view(call);
+  if (call.op.views)
+    call.op.views(call);
+  else
+    call.results[0] = call.op.view(call);
   count_view(call.op, *call.results[0].impl());
 }
 
 void execute(const Call& call) {
-  Inferred inferred;
+  Inferred inferred(call.num_results);
   call.op.infer(call, inferred);
   const Device device = device_of(call);
   check_given_results(call, inferred, device);
@@ -210,6 +223,44 @@ bool decomposes_above_layers(const Operator& op) {
   return op.kind == BP_KIND_COMPOSITE && op.decompose && !op.infer && !op.has_gradient;
 }
 
+// Of the results, or where data decide their shapes, of the tensors among the arguments.
+std::uint64_t num_elements(const Call& call, const Inferred& inferred) {
+  std::uint64_t count = 0;
+  if (call.op.flags & BP_OP_SHAPE_DATA) {
+    for_each_tensor(call, [&](std::uint32_t, const bp_tensor& tensor) {
+      count += static_cast<std::uint64_t>(tensor.numel);
+    });
+    return count;
+  }
+  for (std::uint32_t i = 0; i < call.num_results; ++i)
+    count += static_cast<std::uint64_t>(checked_numel(call.op.name(), inferred.outputs[i].shape));
+  return count;
+}
+
+// Takes the numbers before layers and rungs see the call, so that whatever runs it, once or again, draws the same: a
+// step of the generator, four 32-bit numbers, for each element.
+void dispatch_drawing(const Call& call) {
+  std::vector<bp_value> args(call.args, call.args + call.num_args);
+  Inferred inferred(call.num_results);
+  call.op.infer({call.op, args.data(), call.num_args, call.results, call.num_results}, inferred);
+  std::copy_n(call.args, call.num_args, args.begin());  // as they were before the rule
+  const Device device = device_of(call);
+  const std::uint64_t num_steps = std::max<std::uint64_t>(num_elements(call, inferred), 1);
+  std::vector<bp_generator> taken;
+  taken.reserve(call.num_args);
+  for (std::uint32_t i = 0; i < call.num_args; ++i) {
+    if (call.op.schema->arguments[i].type != ArgumentType::generator) continue;
+    Generator* given = Generator::of(args[i]);
+    if (args[i].tag == BP_GENERATOR && !given) continue;
+    const PhiloxState state = draw_from(given, device, 4 * num_steps);
+    args[i] = {};
+    args[i].tag = BP_GENERATOR;
+    args[i].u.ptr = &taken.emplace_back(
+        bp_generator{{sizeof(bp_generator), BP_TYPE_GENERATOR, nullptr}, state.seed, state.offset});
+  }
+  dispatch({call.op, args.data(), call.num_args, call.results, call.num_results});
+}
+
 void check_defined(const Operator& op, const Tensor& out) {
   BP_CHECK(out.defined(),
            "{}: the output is an undefined tensor; make one with empty(), or call the form "
@@ -220,7 +271,7 @@ void check_defined(const Operator& op, const Tensor& out) {
 }  // namespace
 
 void dispatch_below_layers(const Call& call) {
-  if (call.op.view) return make_view_result(call);
+  if (call.op.is_view()) return make_view_results(call);
   if (!call.op.infer) return run_decomposition(call.op, call);
   execute(call);
 }
@@ -249,13 +300,33 @@ void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor
   dispatch(Call{op, args, num_args, results, num_results});
 }
 
+std::uint32_t num_results_of(Operator& op, bp_value* args, std::uint32_t num_args) {
+  if (!op.registered.load(std::memory_order_acquire)) ensure_operators();
+  const auto num_declared = static_cast<std::uint32_t>(op.schema->returns.size());
+  if (!op.count) return num_declared;
+  return named(op.name(), [&] {
+    const Call call{op, args, num_args, nullptr, 0};
+    check_values(call);
+    return num_declared - 1 + op.count(call);
+  });
+}
+
+std::vector<Tensor> call_all(Operator& op, bp_value* args, std::uint32_t num_args) {
+  std::vector<Tensor> results(num_results_of(op, args, num_args));
+  if (!results.empty())
+    dispatch(Call{op, args, num_args, results.data(), static_cast<std::uint32_t>(results.size())});
+  return results;
+}
+
 void dispatch(const Call& call) {
   // A process may begin with a call of no device: on meta, or a wrong one.
   if (!call.op.registered.load(std::memory_order_acquire)) [[unlikely]]
     ensure_operators();
   named(call.op.name(), [&] {
-    check_values(call);
+    const bool draws = check_values(call);
     if (decomposes_above_layers(call.op)) return run_decomposition(call.op, call);
+    if (draws && call.op.infer) [[unlikely]]
+      return dispatch_drawing(call);
     const std::uint64_t keys = visible_layers(call);
     if (keys) [[unlikely]] {
       if (handle_by_layer(keys, call)) return;

@@ -170,8 +170,8 @@ bool try_host(Frame& frame) {
   bp_value args[64];
   if (frame.call.num_args > 64) return false;
   std::copy_n(frame.call.args, frame.call.num_args, args);
-  Tensor results[max_results];
-  Call call{frame.call.op, args, frame.call.num_args, results, frame.call.num_results};
+  PerResult<Tensor> results(frame.call.num_results);
+  Call call{frame.call.op, args, frame.call.num_args, results.data(), frame.call.num_results};
   Temporaries kept;
   arguments_on_host(frame, host, call, kept);
   if (call.op.kind == BP_KIND_POINTWISE)

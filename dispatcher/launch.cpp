@@ -47,7 +47,7 @@ bool accepts_value(const bp_arg& arg, const bp_value& value) {
   if (value.tag != BP_TENSOR_LIST) return true;
   auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
   for (std::uint32_t i = 0; i < value.aux; ++i)
-    if (!accepts_tensor(arg, *elements[i])) return false;
+    if (elements[i] && !accepts_tensor(arg, *elements[i])) return false;
   return true;
 }
 
@@ -56,8 +56,10 @@ bool is_number(const bp_value& value) {
          value.tag == BP_COMPLEX;
 }
 
+// The tensors of a Tensor[] at the end share one declaration.
 const bp_arg& output_declaration(const Candidate& candidate, std::uint32_t index) {
-  return candidate.args[candidate.num_known + index];
+  const std::uint32_t last = candidate.num_declared_results - 1;
+  return candidate.args[candidate.num_known + std::min(index, last)];
 }
 
 // Are the arguments that the kernel's schema does not have as if they were absent?
@@ -132,7 +134,7 @@ std::uint32_t space_for(const Candidate& candidate, const Frame& frame, std::uin
 
 // For `supports`: the outputs that `run` would get, without memory.
 void show_results(const Candidate& candidate, const Frame& frame, Launch& launch,
-                  Tensor (&shown)[max_results]) {
+                  PerResult<Tensor>& shown) {
   if (is_shape_from_data(frame)) return;
   for (std::uint32_t i = 0; i < frame.call.num_results; ++i) {
     const OutputSpec& spec = frame.inferred.outputs[i];
@@ -211,9 +213,8 @@ bool accepts(const Candidate& candidate, Frame& frame) {
   }
   if (deterministic() && !(candidate.declared.flags & BP_KERNEL_DETERMINISTIC)) return false;
   if (!candidate.declared.supports) return true;
-  Launch launch;
-  launch.frame = &frame;
-  Tensor shown[max_results];
+  Launch launch(frame);
+  PerResult<Tensor> shown(call.num_results);
   show_results(candidate, frame, launch, shown);
   bp_call abi_call = make_abi_call(frame, launch);
   abi_call.num_args = candidate.num_known;
@@ -262,7 +263,7 @@ bp_call make_abi_call(Frame& frame, Launch& launch) {
   abi.h = {sizeof(bp_call), BP_TYPE_CALL, nullptr};
   abi.op = &frame.op().abi;
   abi.args = frame.call.args;
-  abi.outputs = launch.outputs;
+  abi.outputs = launch.outputs.data();
   abi.num_args = frame.call.num_args;
   abi.num_outputs = frame.call.num_results;
   abi.device = frame.record.handle;
@@ -284,11 +285,10 @@ std::uint32_t common_space(const Frame& frame) {
 
 bool launch(const Candidate& candidate, Frame& frame) {
   const Call& call = frame.call;
-  Tensor written[max_results];
-  bool direct[max_results] = {};
-  Launch launch;
-  launch.frame = &frame;
-  launch.results = written;
+  PerResult<Tensor> written(call.num_results);
+  PerResult<bool> direct(call.num_results);
+  Launch launch(frame);
+  launch.results = written.data();
   launch.temporaries = &frame.temporaries;
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     if (is_shape_from_data(frame)) continue;

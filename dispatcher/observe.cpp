@@ -29,7 +29,7 @@ std::optional<Rung> run_observed(const Call& call) {
   std::optional<Rung> served;
   const Asking asking(served);
   dispatch_below_layers(call);
-  if (call.op.view) return Rung::view;
+  if (call.op.is_view()) return Rung::view;
   return served;
 }
 

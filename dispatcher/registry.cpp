@@ -115,6 +115,7 @@ const Candidate& keep_candidate(Registry& r, const Operator& op, const bp_kernel
   candidate.num_known = static_cast<std::uint32_t>(num_known_arguments(op, kernel.schema_hash));
   candidate.kernel = &kernel;
   std::memcpy(&candidate.declared, &kernel, std::min<std::size_t>(kernel.h.size, sizeof kernel));
+  candidate.num_declared_results = static_cast<std::uint32_t>(op.schema->returns.size());
   candidate.args = all_places(op, kernel, candidate.num_known, level);
   if (candidate.declared.plan) candidate.plans = make_plan_cache();
   return candidate;
@@ -157,6 +158,11 @@ void fork_registry(ForkStep step) {
 void register_operator(Operator& op) {
   auto schema = std::make_unique<Schema>();
   parse_schema(op.schema_text, *schema);
+  BP_CHECK(schema->returns_list() == (op.count != nullptr), "{}: {}; the schema is {}",
+           schema->name,
+           op.count ? "has a rule for how many tensors a Tensor[] has, and no such result"
+                    : "nobody says how many tensors its Tensor[] has; give it a count rule",
+           schema->text);
   if (op.hash_of) schema->hash = schema_hash(op.hash_of);
   op.schema = schema.get();
   describe(op);

@@ -9,7 +9,7 @@
 namespace bp {
 namespace {
 
-constexpr std::size_t max_returns = 4;
+constexpr std::size_t max_returns = 64;
 
 // A cursor over the text; every error quotes the text and the place.
 class Parser {
@@ -78,8 +78,12 @@ class Parser {
   std::size_t position_ = 0;
 };
 
-ArgumentType parse_type(Parser& parser) {
+ArgumentType parse_type(Parser& parser, bool* holes = nullptr) {
   const std::string base = parser.identifier("a type");
+  if (base == "Tensor" && holes && parser.accept("?[]")) {
+    *holes = true;
+    return ArgumentType::tensor_list;
+  }
   const bool list = parser.accept("[]");
   if (base == "Tensor") return list ? ArgumentType::tensor_list : ArgumentType::tensor;
   if (base == "int") return list ? ArgumentType::integer_list : ArgumentType::integer;
@@ -90,6 +94,7 @@ ArgumentType parse_type(Parser& parser) {
     if (base == "str") return ArgumentType::string;
     if (base == "Dtype") return ArgumentType::dtype;
     if (base == "Device") return ArgumentType::device;
+    if (base == "Generator") return ArgumentType::generator;
   }
   parser.fail(fmt::format("unknown type '{}{}'", base, list ? "[]" : ""));
 }
@@ -155,7 +160,7 @@ void parse_arguments(Parser& parser, Schema& out) {
       continue;
     }
     SchemaArgument argument;
-    argument.type = parse_type(parser);
+    argument.type = parse_type(parser, &argument.holes);
     argument.optional = parser.accept("?");
     argument.name = parser.identifier("an argument's name");
     argument.keyword_only = keyword_only;
@@ -172,6 +177,8 @@ void parse_return(Parser& parser, Schema& out) {
   result.type = parse_type(parser);
   if (result.type != ArgumentType::tensor && result.type != ArgumentType::tensor_list)
     parser.fail("a result is a Tensor or Tensor[]");
+  if (out.returns_list()) parser.fail("a result behind a Tensor[], which is the last one");
+  if (out.returns.size() == max_returns) parser.fail("more than 64 results");
   out.returns.push_back(std::move(result));
 }
 
@@ -183,7 +190,6 @@ void parse_returns(Parser& parser, Schema& out) {
     out.returns.back().name = parser.optional_identifier();
   } while (parser.accept(","));
   parser.expect(")");
-  if (out.returns.size() > max_returns) parser.fail("more than 4 results");
 }
 
 // Lists and strings are pointed to once the vectors no longer move.
@@ -210,8 +216,9 @@ int Schema::find(std::string_view argument) const {
 
 bool differ_in_names_alone(const Schema& a, const Schema& b) {
   const auto same_argument = [](const SchemaArgument& x, const SchemaArgument& y) {
-    return x.type == y.type && x.optional == y.optional && x.keyword_only == y.keyword_only &&
-           x.has_default == y.has_default && x.default_text == y.default_text;
+    return x.type == y.type && x.optional == y.optional && x.holes == y.holes &&
+           x.keyword_only == y.keyword_only && x.has_default == y.has_default &&
+           x.default_text == y.default_text;
   };
   const auto same_result = [](const SchemaReturn& x, const SchemaReturn& y) {
     return x.type == y.type;

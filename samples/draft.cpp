@@ -154,8 +154,8 @@ void Draft::add(const Tensor& tensor) {
 void Draft::add(const std::vector<Tensor>& tensors) {
   std::vector<const bp_tensor*>& list = sample_.tensor_lists.emplace_back();
   for (const Tensor& tensor : tensors) {
-    sample_.tensors.push_back(tensor);
-    list.push_back(&tensor.impl()->abi);
+    if (tensor.defined()) sample_.tensors.push_back(tensor);
+    list.push_back(tensor.defined() ? &tensor.impl()->abi : nullptr);
   }
   bp_value value{};
   value.tag = BP_TENSOR_LIST;

@@ -38,7 +38,7 @@ class Draft {
   // A vector of bools.
   Tensor choices(std::int64_t count) { return dense({count}, boolean); }
 
-  // Appends an argument.
+  // Appends an argument. An undefined tensor is a hole of the list.
   void add(const Tensor& tensor);
   void add(const std::vector<Tensor>& tensors);
   void add_list(IntList list);

@@ -16,8 +16,9 @@ constexpr const char* key =
     "backplane_call";  // the file's first word, and its value the format's number
 constexpr int format = 1;
 
-constexpr const char* tag_names[] = {"none",   "tensor", "int",    "float",   "bool",  "complex",
-                                     "string", "ints",   "floats", "tensors", "dtype", "device"};
+constexpr const char* tag_names[] = {"none",    "tensor", "int",      "float",  "bool",
+                                     "complex", "string", "ints",     "floats", "tensors",
+                                     "dtype",   "device", "generator"};
 
 // As bits, since JSON has neither NaN nor infinity.
 json to_json(const std::vector<double>& reals) {
@@ -40,7 +41,8 @@ json to_json(const SavedArgument& argument) {
   if (!argument.reals.empty()) out["bits"] = to_json(argument.reals);
   if (!argument.list.empty()) out["list"] = argument.list;
   if (!argument.text.empty()) out["text"] = argument.text;
-  for (const SavedTensor& tensor : argument.tensors) out["tensors"].push_back(to_json(tensor));
+  for (const auto& tensor : argument.tensors)
+    out["tensors"].push_back(tensor ? to_json(*tensor) : json());
   return out;
 }
 
@@ -87,7 +89,8 @@ SavedArgument argument_from(const json& in) {
   argument.text = in.value("text", "");
   if (argument.tag != BP_TENSOR && argument.tag != BP_TENSOR_LIST) return argument;
   for (const json& tensor : in.value("tensors", json::array()))
-    argument.tensors.push_back(tensor_from(tensor));
+    argument.tensors.push_back(tensor.is_null() ? std::optional<SavedTensor>()
+                                                : tensor_from(tensor));
   return argument;
 }
 

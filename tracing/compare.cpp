@@ -80,9 +80,10 @@ class Bound {
   void set_accumulation(const SavedCall& saved, const Elements& wanted) {
     std::uint64_t terms = 1;
     for (const SavedArgument& argument : saved.args)
-      for (const SavedTensor& tensor : argument.tensors) {
+      for (const std::optional<SavedTensor>& tensor : argument.tensors) {
+        if (!tensor) continue;
         std::uint64_t count = 1;
-        for (std::int64_t size : tensor.shape) count *= static_cast<std::uint64_t>(size);
+        for (std::int64_t size : tensor->shape) count *= static_cast<std::uint64_t>(size);
         terms = std::max(terms, count / std::max<std::uint64_t>(1, wanted.numbers.size()));
       }
     double inside = std::max(format_.epsilon, 0x1p-52);

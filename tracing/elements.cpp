@@ -104,8 +104,9 @@ Magnitudes magnitudes_of(const SavedCall& saved) {
   for (const SavedArgument& argument : saved.args) {
     for (double real : argument.reals)
       if (std::isfinite(real)) found.any = std::max(found.any, std::abs(real));
-    for (const SavedTensor& tensor : argument.tensors) {
-      const double largest = largest_saved(saved, tensor);
+    for (const std::optional<SavedTensor>& tensor : argument.tensors) {
+      if (!tensor) continue;
+      const double largest = largest_saved(saved, *tensor);
       found.any = std::max(found.any, largest);
       if (place == 0) found.first = largest;
       if (place == 1) found.second = largest;

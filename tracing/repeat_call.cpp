@@ -63,6 +63,7 @@ class Arguments {
       case BP_STRING: point_to(argument.text); break;
       case BP_TENSOR:
       case BP_TENSOR_LIST: return tensors(argument, device);
+      case BP_GENERATOR: return generator(argument);
       default: break;
     }
     return v;
@@ -70,13 +71,11 @@ class Arguments {
 
   bp_value tensors(const SavedArgument& argument, Device device) {
     auto& pointers = lists_.emplace_back();
-    for (const SavedTensor& saved : argument.tensors) {
-      kept_.push_back(tensor(saved, device));
-      pointers.push_back(&kept_.back().impl()->abi);
-    }
+    for (const std::optional<SavedTensor>& saved : argument.tensors)
+      pointers.push_back(saved ? &kept_.emplace_back(tensor(*saved, device)).impl()->abi : nullptr);
     if (argument.tag == BP_TENSOR) {
-      BP_CHECK(pointers.size() == 1, "{}: an argument is {} tensors; it takes 1", op_.name(),
-               pointers.size());
+      BP_CHECK(pointers.size() == 1 && pointers[0], "{}: an argument is {} tensors; it takes 1",
+               op_.name(), pointers.size());
       return value_of(kept_.back());
     }
     bp_value v{};
@@ -86,7 +85,20 @@ class Arguments {
     return v;
   }
 
+  bp_value generator(const SavedArgument& argument) {
+    BP_CHECK(argument.list.size() == 2, "{}: a generator has {} numbers; it needs seed and offset",
+             op_.name(), argument.list.size());
+    bp_value v{};
+    v.tag = BP_GENERATOR;
+    v.u.ptr =
+        &generators_.emplace_back(bp_generator{{sizeof(bp_generator), BP_TYPE_GENERATOR, nullptr},
+                                               static_cast<std::uint64_t>(argument.list[0]),
+                                               static_cast<std::uint64_t>(argument.list[1])});
+    return v;
+  }
+
   const Operator& op_;
+  std::deque<bp_generator> generators_;
   std::vector<Tensor> storages_;
   std::deque<Tensor> kept_;
   std::deque<std::vector<const bp_tensor*>> lists_;
@@ -101,13 +113,14 @@ std::vector<Tensor> repeat_call(const SavedCall& saved, Device device) {
   BP_CHECK(op,
            "{}: there is no operator of this name; load the plugin that brings it with --plugin",
            saved.op);
-  BP_CHECK(
-      saved.results.size() == op->schema->returns.size() && saved.results.size() <= max_results,
-      "{}: {} results are saved, and the operator has {}; save the call again", saved.op,
-      saved.results.size(), op->schema->returns.size());
   device_record(device);  // opened, so that copies have a stream to go on
   const Unseen unseen;
   Arguments arguments(saved, *op, device);
+  const std::uint32_t num_results = num_results_of(
+      *op, arguments.values().data(), static_cast<std::uint32_t>(arguments.values().size()));
+  BP_CHECK(saved.results.size() == num_results,
+           "{}: {} results are saved, and the operator has {}; save the call again", saved.op,
+           saved.results.size(), num_results);
   std::vector<Tensor> results(saved.results.size());
   for (std::size_t i = 0; i < results.size(); ++i)
     if (saved.results[i]) results[i] = arguments.tensor(*saved.results[i], device);

@@ -64,12 +64,22 @@ template <class F> void for_each_impl(const bp_value& value, F&& f) {
   if (value.tag == BP_TENSOR) return f(*TensorImpl::of(value.u.tensor));
   if (value.tag != BP_TENSOR_LIST) return;
   auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-  for (std::uint32_t i = 0; i < value.aux; ++i) f(*TensorImpl::of(elements[i]));
+  for (std::uint32_t i = 0; i < value.aux; ++i)
+    if (elements[i]) f(*TensorImpl::of(elements[i]));
 }
 
 template <class T> std::vector<T> list_of(const void* data, std::size_t count) {
   auto* first = static_cast<const T*>(data);
   return {first, first + count};
+}
+
+std::vector<std::optional<SavedTensor>> saved_list(const bp_value& value,
+                                                   const Storages& storages) {
+  std::vector<std::optional<SavedTensor>> out(value.aux);
+  auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+  for (std::uint32_t i = 0; i < value.aux; ++i)
+    if (elements[i]) out[i] = storages.saved(*TensorImpl::of(elements[i]));
+  return out;
 }
 
 SavedArgument saved_argument(const bp_value& value, const Storages& storages) {
@@ -84,10 +94,16 @@ SavedArgument saved_argument(const bp_value& value, const Storages& storages) {
     case BP_DOUBLE_LIST: out.reals = list_of<double>(value.u.ptr, value.aux); break;
     case BP_INT_LIST: out.list = list_of<std::int64_t>(value.u.ptr, value.aux); break;
     case BP_STRING: out.text.assign(static_cast<const char*>(value.u.ptr), value.aux); break;
+    case BP_TENSOR: out.tensors = {storages.saved(*TensorImpl::of(value.u.tensor))}; break;
+    case BP_TENSOR_LIST: out.tensors = saved_list(value, storages); break;
+    case BP_GENERATOR: {
+      auto& generator = *static_cast<const bp_generator*>(value.u.ptr);
+      out.list = {static_cast<std::int64_t>(generator.seed),
+                  static_cast<std::int64_t>(generator.offset)};
+      break;
+    }
     default: break;
   }
-  for_each_impl(value,
-                [&](const TensorImpl& impl) { out.tensors.push_back(storages.saved(impl)); });
   return out;
 }
 

@@ -42,8 +42,10 @@ bool find_device(const Call& call, Device& found) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     const bp_value& value = call.args[i];
     const bp_tensor* tensor = value.tag == BP_TENSOR ? value.u.tensor : nullptr;
-    if (value.tag == BP_TENSOR_LIST && value.aux)
-      tensor = *static_cast<const bp_tensor* const*>(value.u.ptr);
+    if (value.tag == BP_TENSOR_LIST) {
+      auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+      for (std::uint32_t k = 0; k < value.aux && !tensor; ++k) tensor = elements[k];
+    }
     if (tensor) return found = {tensor->device}, true;
   }
   for (std::uint32_t i = 0; i < call.num_args; ++i)
@@ -57,7 +59,7 @@ bool find_device(const Call& call, Device& found) {
 // Does a kernel compute something here that another device would compute as well? A composite's parts are compared
 // instead of it, since it may draw random numbers.
 bool is_comparable(const Call& call, Device& on, Device& shadow) {
-  if (call.op.view || !call.op.infer || is_capturing()) return false;
+  if (call.op.is_view() || !call.op.infer || is_capturing()) return false;
   if (!find_device(call, on) || on == meta_device) return false;
   return find_shadow(shadow) && !(on == shadow);
 }

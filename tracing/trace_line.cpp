@@ -64,6 +64,10 @@ void append_number(Buffer& out, const bp_value& value) {
     case BP_DTYPE: return append(out, "\"{}\"", name(static_cast<Dtype>(value.u.i)));
     case BP_DEVICE:
       return append(out, "{}", json_text(device_name({static_cast<std::uint32_t>(value.u.i)})));
+    case BP_GENERATOR: {
+      auto& generator = *static_cast<const bp_generator*>(value.u.ptr);
+      return append(out, "{{\"seed\":{},\"offset\":{}}}", generator.seed, generator.offset);
+    }
     default: return append(out, "null");
   }
 }
@@ -95,7 +99,8 @@ template <class F> void for_each_tensor_of(const bp_value& value, F&& f) {
   if (value.tag == BP_TENSOR) return f(*value.u.tensor);
   if (value.tag != BP_TENSOR_LIST) return;
   auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-  for (std::uint32_t i = 0; i < value.aux; ++i) f(*elements[i]);
+  for (std::uint32_t i = 0; i < value.aux; ++i)
+    if (elements[i]) f(*elements[i]);
 }
 
 // The arguments that are no tensors and not None, by name.

@@ -51,7 +51,7 @@ class Relations {
         turn_(static_cast<std::size_t>(hash_text(op.name()) % 1024)) {}
 
   void add_forms() {
-    if (axes_.shapes.empty() || op_.view) return;
+    if (axes_.shapes.empty() || op_.is_view()) return;
     add(usual_case(op_, axes_, dtype_in_turn(),
                    axes_.shapes[turn_ % std::min<std::size_t>(axes_.shapes.size(), 3)]),
         "forms");

@@ -51,7 +51,7 @@ void add_far_elements(const Operator& op, std::vector<Case>& out) {
 // ---- Derivatives
 
 bool has_derivative(const Operator& op) {
-  return !has_trait(op.name(), Trait::flat) && (op.has_gradient || op.decompose || op.view);
+  return !has_trait(op.name(), Trait::flat) && (op.has_gradient || op.decompose || op.is_view());
 }
 
 // Shapes whose call writes into an argument, or gives nothing.
@@ -115,7 +115,7 @@ void add_gradients(const Operator& op, const Axes& axes, Profile profile, std::v
 void add_stress(const Operator& op, const Axes& axes, Profile profile, std::vector<Case>& out) {
   const bool is_asked =
       profile == Profile::full || (profile == Profile::normal && is_inference_row(op.name()));
-  if (!is_asked || op.view || !gives_the_same_again(op)) return;
+  if (!is_asked || op.is_view() || !gives_the_same_again(op)) return;
   if (axes.shapes.empty() || axes.dtypes.empty()) return;
   const bool is_sample = axes.shapes[0].starts_with("sample:");
   for (const char* form : {"repeat", "threads"})

@@ -20,7 +20,7 @@ bool needs_a_cast(const InferredCall& call, const Operator& op) {
     if (value.tag != BP_TENSOR_LIST) continue;
     auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
     for (std::uint32_t k = 0; k < value.aux; ++k)
-      if (elements[k]->dtype != index(call.inferred.compute_dtype)) return true;
+      if (elements[k] && elements[k]->dtype != index(call.inferred.compute_dtype)) return true;
   }
   return false;
 }
@@ -50,8 +50,12 @@ Argument canonical_argument(const bp_value& value, const InferredCall& call, Pro
     argument.tensors = {call.position_of(value.u.tensor)};
   } else if (value.tag == BP_TENSOR_LIST) {
     auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-    for (std::uint32_t k = 0; k < value.aux; ++k)
-      argument.tensors.push_back(call.position_of(elements[k]));
+    for (std::uint32_t k = 0; k < value.aux; ++k) {
+      if (elements[k])
+        argument.tensors.push_back(call.position_of(elements[k]));
+      else
+        argument.holes.push_back(k);
+    }
   } else if (value.tag == BP_INT_LIST) {
     auto* list = static_cast<const std::int64_t*>(value.u.ptr);
     argument.value.u.ptr = out.lists.emplace_back(list, list + value.aux).data();
@@ -75,11 +79,11 @@ void take_shapes_from_values(const Problem& problem, Problem& out) {
 
 bool canonical(const Problem& problem, Problem& out) {
   const Operator& op = *problem.op;
-  if (!has_rule(op) || op.view) return false;
+  if (!has_rule(op) || op.is_view()) return false;
   const bool reads_values = (op.flags & BP_OP_SHAPE_DATA) != 0;
   InferredCall call;
   infer_call(problem, call);
-  const std::size_t num_outputs = op.schema->returns.size();
+  const std::size_t num_outputs = count_results(problem);
   if (call.inferred.fills || needs_a_cast(call, op)) return false;
   if (!reads_values && gives_nothing(call, num_outputs)) return false;
   out = Problem();

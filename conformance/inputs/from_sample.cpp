@@ -19,6 +19,7 @@ namespace {
 struct ClonedArgument {
   bp_value value{};
   std::vector<int> tensors;
+  std::vector<std::size_t> holes = {};
 };
 // A sample without anything of a device.
 struct ClonedSample {
@@ -66,7 +67,12 @@ class SampleCloner {
       made.tensors = {tensor(value.u.tensor)};
     } else if (value.tag == BP_TENSOR_LIST) {
       auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-      for (std::uint32_t i = 0; i < value.aux; ++i) made.tensors.push_back(tensor(elements[i]));
+      for (std::uint32_t i = 0; i < value.aux; ++i) {
+        if (elements[i])
+          made.tensors.push_back(tensor(elements[i]));
+        else
+          made.holes.push_back(i);
+      }
     } else if (value.tag == BP_INT_LIST) {
       auto* list = static_cast<const std::int64_t*>(value.u.ptr);
       made.value.u.ptr = cloned_.lists.emplace_back(list, list + value.aux).data();
@@ -137,7 +143,8 @@ void plan_from_sample(const Case& one, PlannedProblem& plan) {
   }
   for (std::size_t i = 0; i < found->arguments.size(); ++i) {
     const ClonedArgument& argument = found->arguments[i];
-    Argument& made = problem.arguments.emplace_back(Argument{argument.value, argument.tensors});
+    Argument& made =
+        problem.arguments.emplace_back(Argument{argument.value, argument.tensors, argument.holes});
     if (argument.value.tag == BP_INT_LIST) {
       auto* list = static_cast<const std::int64_t*>(argument.value.u.ptr);
       made.value.u.ptr = problem.lists.emplace_back(list, list + argument.value.aux).data();

@@ -1,7 +1,9 @@
 #include "inputs/inferred.hpp"
 
+#include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/tensor/error.hpp>
 
 #include "inputs/layouts.hpp"
 #include "judge/expected.hpp"
@@ -35,7 +37,9 @@ bool has_rule(const Operator& op) {
   return op.infer != nullptr;
 }
 
-void infer_call(const Problem& problem, InferredCall& out) {
+namespace {
+
+void fill_arguments(const Problem& problem, InferredCall& out) {
   Operator& op = *problem.op;
   const bool reads = rule_reads_values(problem);
   for (const Laid& laid : problem.tensors)
@@ -50,18 +54,41 @@ void infer_call(const Problem& problem, InferredCall& out) {
       value.u.tensor = &out.tensors[static_cast<std::size_t>(argument.tensors[0])].impl()->abi;
     } else if (value.tag == BP_TENSOR_LIST) {
       std::vector<const bp_tensor*>& list = out.lists.emplace_back();
-      for (const int tensor : argument.tensors)
-        list.push_back(&out.tensors[static_cast<std::size_t>(tensor)].impl()->abi);
+      for_each_listed(argument, [&](int tensor) {
+        list.push_back(tensor < 0 ? nullptr
+                                  : &out.tensors[static_cast<std::size_t>(tensor)].impl()->abi);
+      });
       value.aux = static_cast<std::uint32_t>(list.size());
       value.u.ptr = list.data();
     }
     if (op.schema->arguments[i].type == ArgumentType::real && value.tag == BP_INT)
       value = Scalar(static_cast<double>(value.u.i)).value();
   }
-  Tensor results[max_results];
-  const Call call{op, out.args.data(), static_cast<std::uint32_t>(out.args.size()), results,
-                  static_cast<std::uint32_t>(op.schema->returns.size())};
-  op.infer(call, out.inferred);
+}
+
+}  // namespace
+
+std::size_t count_results(const Problem& problem) {
+  const std::size_t num_declared = problem.op->schema->returns.size();
+  if (!problem.op->count) return num_declared;
+  InferredCall call;
+  fill_arguments(problem, call);
+  try {
+    return num_results_of(*problem.op, call.args.data(),
+                          static_cast<std::uint32_t>(call.args.size()));
+  } catch (const Error&) {
+    return num_declared;
+  }
+}
+
+void infer_call(const Problem& problem, InferredCall& out) {
+  fill_arguments(problem, out);
+  const auto num_results = static_cast<std::uint32_t>(count_results(problem));
+  std::vector<Tensor> results(num_results);
+  out.inferred = Inferred(num_results);
+  problem.op->infer({*problem.op, out.args.data(), static_cast<std::uint32_t>(out.args.size()),
+                     results.data(), num_results},
+                    out.inferred);
 }
 
 }  // namespace bp::conform

@@ -22,6 +22,8 @@ struct InferredCall {
 
 // Does the row have a rule (composite rows and views have none)?
 bool has_rule(const Operator& op);
+// How many results the call has; of one that must be refused, as many as the schema names.
+std::size_t count_results(const Problem& problem);
 // Throws what the rule throws.
 void infer_call(const Problem& problem, InferredCall& out);
 

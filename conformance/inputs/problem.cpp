@@ -142,7 +142,7 @@ void find_outputs(Problem& problem) {
   if (!has_rule(*problem.op) || (problem.op->flags & BP_OP_SHAPE_DATA)) return;
   InferredCall call;
   infer_call(problem, call);
-  for (std::size_t i = 0; i < problem.op->schema->returns.size(); ++i)
+  for (std::size_t i = 0; i < count_results(problem); ++i)
     problem.outputs.push_back(call.inferred.outputs[i]);
 }
 

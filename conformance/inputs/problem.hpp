@@ -29,8 +29,24 @@ struct Argument {
   bp_value value{};  // of anything but tensors; lists and strings point into the Problem
   std::vector<int>
       tensors;  // positions in Problem::tensors: one for BP_TENSOR, several for BP_TENSOR_LIST
+  std::vector<std::size_t> holes = {};  // of a list: which of its elements are none, rising
   bool is_tensor() const { return value.tag == BP_TENSOR; }
 };
+
+// Calls `f` with the position of each element of a list, -1 for a hole.
+template <class F> void for_each_listed(const Argument& argument, F&& f) {
+  auto hole = argument.holes.begin();
+  std::size_t place = 0;
+  const auto fill = [&] {
+    for (; hole != argument.holes.end() && *hole == place; ++hole, ++place) f(-1);
+  };
+  for (const int tensor : argument.tensors) {
+    fill();
+    f(tensor);
+    ++place;
+  }
+  fill();
+}
 
 struct Problem {
   Operator* op = nullptr;

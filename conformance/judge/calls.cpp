@@ -52,8 +52,9 @@ bp_value tensor_value(const Argument& argument, const std::vector<Tensor>& tenso
   if (argument.value.tag == BP_TENSOR)
     return value_of(tensors[static_cast<std::size_t>(argument.tensors[0])]);
   std::vector<const bp_tensor*>& list = boxed.lists.emplace_back();
-  for (const int place : argument.tensors)
-    list.push_back(&tensors[static_cast<std::size_t>(place)].impl()->abi);
+  for_each_listed(argument, [&](int place) {
+    list.push_back(place < 0 ? nullptr : &tensors[static_cast<std::size_t>(place)].impl()->abi);
+  });
   bp_value value = argument.value;
   value.aux = static_cast<std::uint32_t>(list.size());
   value.u.ptr = list.data();

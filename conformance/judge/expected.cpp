@@ -141,6 +141,7 @@ Expected evaluated(const Problem& problem, const Case& one, const Numerics& nume
   Expected expected;
   std::vector<std::size_t> written;
   const std::vector<Tensor> given = call_as_given(problem, one.seed, &written);
+  expected.num_results = given.size();
   Evaluation all = evaluation_of(problem, one, numerics, given);
   const bool is_wide = all.kind != RuleKind::exact && all.kind != RuleKind::shape;
   if (is_wide) all.results = call_row(problem, all.inputs, all.options);

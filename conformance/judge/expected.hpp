@@ -42,6 +42,7 @@ struct WrittenTensor {
 
 struct Expected {
   std::vector<ExpectedTensor> results;
+  std::size_t num_results = 0;  // of the call; gradients follow them
   std::vector<WrittenTensor> written;
   std::string error;  // the call must fail: a word that the error names; then results are empty
   int error_class = 0;

@@ -1,6 +1,7 @@
 // A problem's arguments as scripts say them.
 #include <complex>
 
+#include "inputs/inferred.hpp"
 #include "inputs/layouts.hpp"
 #include "protocol/script.hpp"
 
@@ -63,7 +64,8 @@ template <class F> Json arguments_json(const Problem& problem, F&& tensor_json) 
       list.push_back({{"tensor", tensor_json(argument.tensors.at(0))}});
     } else if (argument.value.tag == BP_TENSOR_LIST) {
       Json tensors = Json::array();
-      for (const int each : argument.tensors) tensors.push_back(tensor_json(each));
+      for_each_listed(argument,
+                      [&](int each) { tensors.push_back(each < 0 ? Json() : tensor_json(each)); });
       list.push_back({{"tensors", std::move(tensors)}});
     } else {
       list.push_back(plain_value(argument.value));
@@ -90,7 +92,8 @@ Json direct_arguments(const Problem& problem, int first) {
 
 Json row_step(const Problem& problem, int first_result) {
   Json results = Json::array();
-  for (std::size_t i = 0; i < problem.op->schema->returns.size(); ++i)
+  const std::size_t num_results = count_results(problem);
+  for (std::size_t i = 0; i < num_results; ++i)
     results.push_back(first_result + static_cast<int>(i));
   return {{"do", "row"},
           {"op", problem.op->name()},

@@ -68,7 +68,8 @@ Json arguments_with(const Problem& problem, const std::vector<int>& objects) {
   for (Json& each : list) {
     if (each.contains("tensor")) replaced(each["tensor"]);
     if (each.contains("tensors"))
-      for (Json& one : each["tensors"]) replaced(one);
+      for (Json& one : each["tensors"])
+        if (!one.is_null()) replaced(one);
   }
   return list;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "inputs/draft_problem.hpp"
+#include "inputs/inferred.hpp"
 #include "trials/answers.hpp"
 
 namespace bp::conform {
@@ -19,7 +20,7 @@ class RowTrial : public Trial {
  protected:
   static constexpr int first_result = 200;  // objects of the row's own call; tensors are 0 and up
   static int object_at(int first, std::size_t i) { return first + static_cast<int>(i); }
-  std::size_t num_results() const { return problem_.op->schema->returns.size(); }
+  std::size_t num_results() const { return count_results(problem_); }
   bool uses_stream() const { return one_.form == "stream" && subject_.has_streams; }
   void add_tensors(Json& script) const {
     for (std::size_t i = 0; i < problem_.tensors.size(); ++i)

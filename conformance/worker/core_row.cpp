@@ -46,10 +46,7 @@ std::vector<Tensor> CoreScope::run(Operator& op, const Json& step, Arguments& ar
   if (op.kind == BP_KIND_POINTWISE && wanted == 1)
     return {call_pointwise(op, values.data(), count_of(values))};
   if (op.kind == BP_KIND_VIEW && op.view) return {call_view(op, values.data(), count_of(values))};
-  results.resize(wanted);
-  dispatch(Call{op, values.data(), count_of(values), results.data(),
-                static_cast<std::uint32_t>(wanted)});
-  return results;
+  return call_all(op, values.data(), count_of(values));
 }
 
 void CoreScope::note_served(Json& result) {

@@ -82,7 +82,7 @@ bool takes_value(const DirectKernel& kernel, const DirectCall& call, std::size_t
   if (value.tag != BP_TENSOR_LIST) return true;
   auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
   return std::all_of(elements, elements + value.aux,
-                     [&](const bp_tensor* each) { return takes_tensor(arg, *each); });
+                     [&](const bp_tensor* each) { return !each || takes_tensor(arg, *each); });
 }
 
 // A kernel that asks for density alone walks all its tensors in the order of memory: their strides must agree.

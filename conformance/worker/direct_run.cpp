@@ -106,19 +106,19 @@ void DirectScope::expect_outputs(const DirectCall& call) {
 bp_code DirectScope::run_kernel(const DirectKernel& kernel, DirectCall& call, const Json& step,
                                 Json& result) {
   const bool allocates = (call.op->flags & BP_OP_SHAPE_DATA) != 0;
-  bp_tensor* shown[max_results] = {};
-  for (std::size_t i = 0; i < call.outputs.size() && i < max_results; ++i)
+  PerResult<bp_tensor*> shown(static_cast<std::uint32_t>(call.outputs.size()));
+  for (std::size_t i = 0; i < call.outputs.size(); ++i)
     shown[i] = allocates ? nullptr : &call.outputs[i]->impl.abi;
   bp_call abi{};
   abi.h = {sizeof(bp_call), BP_TYPE_CALL, nullptr};
   abi.op = &call.op->abi;
   abi.args = call.args.data();
-  abi.outputs = shown;
+  abi.outputs = shown.data();
   abi.num_args = static_cast<std::uint32_t>(kernel.num_known);
   abi.num_outputs = static_cast<std::uint32_t>(call.outputs.size());
   abi.device = plugin_.device;
   abi.stream = stream_of(step);
-  Context context(*this, call, plugin_.host, shown,
+  Context context(*this, call, plugin_.host, shown.data(),
                   (kernel.declared.flags & BP_KERNEL_SCRATCH) != 0);
   abi.host_data = static_cast<CallContext*>(&context);
   const Ask ask = [&, skew = read_skew(step)](const auto& function) {

@@ -49,7 +49,7 @@ bp_value read_value(const Json& json, ArgumentLists& lists, const bp_value& devi
   if (kind != "tensors")
     throw_error(ErrorClass::bad_argument, fmt::format("script: '{}' is no kind of value", kind));
   auto& list = lists.tensors.emplace_back();
-  for (const Json& each : content) list.push_back(tensor_of(each));
+  for (const Json& each : content) list.push_back(each.is_null() ? nullptr : tensor_of(each));
   return pointing_to(BP_TENSOR_LIST, list);
 }
 

@@ -8,6 +8,7 @@ PARAMETERS = {
     "Tensor": "const Tensor&",
     "Tensor?": "const Tensor&",
     "Tensor[]": "TensorList",
+    "Tensor?[]": "TensorList",
     "Scalar": "const Scalar&",
     "Scalar?": "const std::optional<Scalar>&",
     "int": "std::int64_t",
@@ -22,12 +23,14 @@ PARAMETERS = {
     "Dtype?": "std::optional<Dtype>",
     "Device": "Device",
     "Device?": "std::optional<Device>",
+    "Generator?": "Generator*",
 }
 # How a decomposition reads an argument back from a call: rules/arguments.hpp.
 READERS = {
     "Tensor": "tensor_arg",
     "Tensor?": "tensor_arg",
     "Tensor[]": "tensors_arg",
+    "Tensor?[]": "tensors_arg",
     "Scalar": "scalar_arg",
     "Scalar?": "optional_scalar_arg",
     "int": "int_arg",
@@ -41,7 +44,12 @@ READERS = {
     "Dtype": "dtype_arg",
     "Dtype?": "optional_dtype_arg",
     "Device?": "optional_device_arg",
+    "Generator?": "generator_arg",
 }
+
+
+def is_tensor_list(arg):
+    return arg.type in ("Tensor[]", "Tensor?[]")
 
 
 def parameter(arg, number=False, with_default=False):
@@ -51,6 +59,8 @@ def parameter(arg, number=False, with_default=False):
 
 
 def default_of(arg):
+    if arg.type == "Generator?":
+        return "nullptr"
     if arg.default == "None":
         return "{}" if arg.type in ("int[]?", "Tensor?") else "std::nullopt"
     if arg.type == "str":
@@ -62,7 +72,7 @@ def default_of(arg):
 
 def value_of(arg):
     """The argument as a bp_value."""
-    if arg.type == "Tensor[]":
+    if is_tensor_list(arg):
         return f"{arg.name}_value.value()"
     return f"value_of({arg.name}.list())" if arg.type == "int[]?" else f"value_of({arg.name})"
 

@@ -22,6 +22,7 @@ READERS = {
     "int?": ("const std::optional<std::int64_t>", "optional_integer"), "int[]": ("const IntList", "integers"),
     "int[]?": ("const DimList", "dims"), "float": ("const double", "real"), "bool": ("const bool", "truth"),
     "Tensor[]": ("const std::span<const Tensor>", "list"), "Tensor?": ("const Tensor", "tensor"),
+    "Tensor?[]": ("const std::span<const Tensor>", "list"),
     "str": ("const std::string_view", "text"),
 }  # fmt: skip
 # Functions that look at the shape, dtype and device of this argument alone.
@@ -56,7 +57,7 @@ def emit_row(row):
         parts = names.split(", ")  # several: one rule finds all their gradients
         places = [[arg.name for arg in row.args].index(part) for part in parts]
         used = Uses(row, text)
-        is_list = len(parts) > 1 or row.args[places[0]].type == "Tensor[]"
+        is_list = len(parts) > 1 or cxx.is_tensor_list(row.args[places[0]])
         name = "_and_".join(parts)
         functions += emit_rule(row, name, text, used, is_list)
         rule = f"{row.name}_by_{name}"
@@ -101,6 +102,9 @@ class Uses:
                 self.visit(child, False)
 
     def name(self, name, shape_alone):
+        if name == "grads" and self.row.returns_list:
+            self.gradients[name] = 0
+            return
         if name == "grad" or (name.startswith("grad_") and name[5:] in self.returns):
             self.gradients[name] = self.returns.get(name[5:], 0)
             return
@@ -108,7 +112,7 @@ class Uses:
             self.results |= 1 << self.returns[name]
         elif name in self.args:
             place = self.args[name]
-            if self.row.args[place].type in ("Tensor", "Tensor?", "Tensor[]"):
+            if self.row.args[place].type.startswith("Tensor"):
                 if shape_alone:
                     self.shapes |= 1 << place
                 else:
@@ -159,10 +163,12 @@ def emit_rule(row, name, text, used, is_list):
     before, statements, expression = rule_of(row, name, text, is_list)
     taken = {gradient for gradient in used.gradients if f"spent({gradient})" in " ".join([*statements, expression])}
     gradients = "".join(
-        f"  {'' if gradient in taken else 'const '}Tensor& {gradient} = gradients[{place}];\n"
+        "  const std::span<const Tensor> grads = gradients;\n" if gradient == "grads" else f"  {'' if gradient in taken else 'const '}Tensor& {gradient} = gradients[{place}];\n"
         for gradient, place in used.gradients.items()
     )
-    nothing = " && ".join(f"!{gradient}.defined()" for gradient in used.gradients)
+    nothing = " && ".join(
+        "none_defined(grads)" if gradient == "grads" else f"!{gradient}.defined()" for gradient in used.gradients
+    )
     parts = ["const Recorded& call" if lines or operands else "const Recorded&",
              f"std::span<{'const ' if is_list else ''}Tensor> gradients"]  # fmt: skip
     if is_list:

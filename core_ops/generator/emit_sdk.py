@@ -8,6 +8,7 @@ PARAMETERS = {
     "Tensor": "In",
     "Tensor?": "std::optional<In>",
     "Tensor[]": "InList",
+    "Tensor?[]": "OptionalInList",
     "Scalar": "Scalar",
     "Scalar?": "std::optional<Scalar>",
     "int": "int64_t",
@@ -24,6 +25,7 @@ PARAMETERS = {
     "Dtype?": "std::optional<Dtype>",
     "Device": "DeviceNumber",
     "Device?": "std::optional<DeviceNumber>",
+    "Generator?": "std::optional<Generator>",
 }
 # Words that a schema may use for a name and C++ may not. A struct `std` would hide the namespace.
 RESERVED = set(

@@ -53,6 +53,8 @@ def emit_decomposition(row):
     reads = [f"{'operand_arg' if arg.scalar_ok else cxx.READERS[arg.type]}(call, {index})" for index, arg in used]
     uses = [f'"{name}"' for name in row.uses] + ["nullptr"]
     finish = cxx.joined(f"  finish(call, {row.name}_by_parts(", reads, "));")
+    if row.returns_list:
+        finish = cxx.joined(f"  std::vector<Tensor> parts = {row.name}_by_parts(", reads, ");") + "\n  finish(call, parts);"
     if len(row.returns) > 1:
         members = ", ".join(f"std::move(parts.{result.name})" for result in row.returns)
         finish = cxx.joined(f"  {result_struct(row)} parts = {row.name}_by_parts(", reads, ");")
@@ -112,7 +114,10 @@ def emit_operator(row):
     if row.shape:
         text += cxx.set_field("infer", f"rules::{row.shape}")
     if row.kind == "view":
-        text += cxx.set_field("view", f"rules::{row.name}_view")
+        several = "s" if row.returns_list else ""
+        text += cxx.set_field(f"view{several}", f"rules::{row.name}_view{several}")
+    if row.returns_list:
+        text += cxx.set_field("count", f"rules::{row.name}_count")
     if row.decompose:
         text += cxx.set_field("decompose", f"decompose_{row.name}")
         text += cxx.set_field("uses", f"{row.name}_uses")
@@ -143,7 +148,7 @@ def emit_function(row, form, numbers):
     outs = [f"const Tensor& {name}" for name in form.out_names(row)]
     head = cxx.joined(f"{result_type(row, form)} {form.name(row)}(", outs + parameters, ") {")
     lists = "".join(
-        f"  const TensorListValue {arg.name}_value({arg.name}.span());\n" for arg in row.args if arg.type == "Tensor[]"
+        f"  const TensorListValue {arg.name}_value({arg.name}.span());\n" for arg in row.args if cxx.is_tensor_list(arg)
     )
     # A call without tensors may be the process's first.
     if not any(arg.type.startswith("Tensor") for arg in row.args):

@@ -45,6 +45,8 @@ def overloads_of(row, form):
 def result_type(row, form):
     if form is IN_PLACE:
         return "const Tensor&"
+    if row.returns_list:
+        return "std::vector<Tensor>"
     if len(row.returns) == 1:
         return "const Tensor&" if form is OUT else "Tensor"
     return "void" if form is OUT else result_struct(row)
@@ -59,6 +61,8 @@ def call_function(row, form):
     count = len(row.args)
     if len(row.returns) > 1:
         return call_many(row, form, count)
+    if row.returns_list:
+        return f"  return call_all(ops::{row.name}, args, {count});\n"
     path = row.kind if row.kind in ("pointwise", "view") else "one"
     if form is FUNCTIONAL:
         return f"  return call_{path}(ops::{row.name}, args, {count});\n"

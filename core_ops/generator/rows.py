@@ -23,7 +23,8 @@ DTYPES = {
     "index": "set_of(i32, i64)",
     "words": "set_of(u32)",
 }
-TYPES = """Tensor Tensor? Tensor[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?""".split()
+TYPES = """Tensor Tensor? Tensor[] Tensor?[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?
+Generator?""".split()
 KEYS = set(
     """op past hash_of doc kind expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
     samples tolerance since wide mutates draws recipes suite batch linear cast aten onnx""".split()
@@ -109,6 +110,10 @@ class Row:
         return self.hash_of or self.schema
 
     @property
+    def returns_list(self):
+        return self.returns[-1].type == "Tensor[]"
+
+    @property
     def has_kernel(self):
         return self.kind not in ("view", "composite")
 
@@ -131,15 +136,15 @@ def parse_schema(text):
         if part == "*":
             kwonly = True
             continue
-        found = re.fullmatch(r"(\w+(?:\[\])?\??) (\w+)(?:=(.+))?", part)
+        found = re.fullmatch(r"(\w+\??(?:\[\])?\??) (\w+)(?:=(.+))?", part)
         if not found or found[1] not in TYPES:
             raise TableError(f"{name}: cannot read the argument {part!r}; the types are {', '.join(TYPES)}")
         args.append(Arg(found[2], found[1], found[3], kwonly))
     results = []
     for part in after.strip("()").split(","):
         kind, _, result = part.strip().partition(" ")
-        if kind != "Tensor":
-            raise TableError(f"{name}: a result is a Tensor, not {kind!r}")
+        if kind not in ("Tensor", "Tensor[]"):
+            raise TableError(f"{name}: a result is a Tensor or Tensor[], not {kind!r}")
         results.append(Result(result, kind))
     return name, args, results
 
@@ -214,6 +219,8 @@ def check_row(row):
     require(len(set(row.samples)) == len(row.samples), "a sample is listed twice")
     require(len(row.samples) >= MIN_SAMPLES, f"{len(row.samples)} samples; at least {MIN_SAMPLES}")
     require(SEVERAL_TILES in row.samples, f"no sample spans several tiles; add {SEVERAL_TILES}")
+    lists = [result for result in row.returns if result.type == "Tensor[]"]
+    require(not lists or (len(row.returns) == 1 and not row.has_kernel), "a Tensor[] is the only result of a view or a composite row")
     require((row.kind == "pointwise") == bool(row.expr), "a pointwise row has an expr, and no other row")
     require(
         not row.combine or row.kind in ("reduction", "scan", "scatter"), "only what accumulates has 'combine' and 'initial'"

@@ -7,6 +7,7 @@
 
 #include <backplane/core_ops/arguments.hpp>
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/runtime/generator.hpp>
 
 namespace bp {
 
@@ -34,13 +35,13 @@ inline BorrowedTensor tensor_arg(const Call& call, std::uint32_t place) {
 inline const TensorImpl& impl_arg(const Call& call, std::uint32_t place) {
   return *TensorImpl::of(call.args[place].u.tensor);
 }
-// The tensors of a list.
+// The tensors of a list; undefined ones for its holes.
 class ListedTensors {
  public:
   explicit ListedTensors(const bp_value& value) {
     auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
     for (std::uint32_t i = 0; i < value.aux; ++i)
-      tensors_.push_back(Tensor::share(TensorImpl::of(elements[i])));
+      tensors_.push_back(elements[i] ? Tensor::share(TensorImpl::of(elements[i])) : Tensor());
   }
   operator TensorList() const { return tensors_; }
 
@@ -104,6 +105,27 @@ inline Dtype dtype_arg(const Call& call, std::uint32_t place) {
 inline std::optional<Dtype> optional_dtype_arg(const Call& call, std::uint32_t place) {
   if (is_none(call, place)) return std::nullopt;
   return dtype_arg(call, place);
+}
+// The generator that the call draws from. Where its numbers were taken already, one that begins there and is the
+// call's own.
+class CalledGenerator {
+ public:
+  explicit CalledGenerator(const bp_value& value) : generator_(Generator::of(value)) {
+    if (value.tag != BP_GENERATOR || generator_) return;
+    const auto& taken = *static_cast<const bp_generator*>(value.u.ptr);
+    own_.emplace().set_state({taken.seed, taken.offset});
+    generator_ = &*own_;
+  }
+  CalledGenerator(const CalledGenerator&) = delete;
+  CalledGenerator& operator=(const CalledGenerator&) = delete;
+  operator Generator*() const { return generator_; }
+
+ private:
+  std::optional<Generator> own_;
+  Generator* generator_;
+};
+inline CalledGenerator generator_arg(const Call& call, std::uint32_t place) {
+  return CalledGenerator(call.args[place]);
 }
 inline std::optional<Device> optional_device_arg(const Call& call, std::uint32_t place) {
   if (is_none(call, place)) return std::nullopt;

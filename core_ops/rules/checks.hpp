@@ -30,7 +30,7 @@ inline void compute_in(const Call& call, Inferred& out, Dtype dtype) {
     if (value.tag != BP_TENSOR_LIST) continue;
     auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
     for (std::uint32_t k = 0; k < value.aux; ++k)
-      if (elements[k]->dtype != index(dtype)) out.converts = true;
+      if (elements[k] && elements[k]->dtype != index(dtype)) out.converts = true;
   }
 }
 

@@ -1,5 +1,7 @@
 #include <atomic>
+#include <cstddef>
 #include <mutex>
+#include <utility>
 
 #include <backplane/runtime/device_registry.hpp>
 #include <backplane/runtime/generator.hpp>
@@ -38,18 +40,34 @@ class Spin {
 };
 
 struct Generators {
+  template <std::size_t... Number>
+  explicit Generators(std::index_sequence<Number...>)
+      : of_device{Generator(Device{static_cast<std::uint32_t>(Number)})...} {}
+
   CoreMutex mutex;  // orders seeding of all against a new device's first seed
   std::uint64_t seed = 0;
   Generator of_device[max_devices];
 };
 
 Generators& generators() {
-  static Generators& all = *new Generators;
+  static Generators& all = *new Generators(std::make_index_sequence<max_devices>());
   return all;
 }
 BP_MADE_AT_LOAD(generators);
 
 }  // namespace
+
+Generator::Generator(std::optional<Device> device, std::uint64_t seed)
+    : state_{{sizeof(bp_generator), BP_TYPE_GENERATOR, nullptr}, seed, 0}, device_(device) {}
+
+bp_value Generator::value() {
+  static_assert(offsetof(Generator, state_) == 0);
+  bp_value value{};
+  value.tag = BP_GENERATOR;
+  value.aux = live;
+  value.u.ptr = this;
+  return value;
+}
 
 void Generator::manual_seed(std::uint64_t seed) {
   set_state({seed, 0});
@@ -61,17 +79,18 @@ std::uint64_t Generator::initial_seed() const {
 
 PhiloxState Generator::state() const {
   const Spin lock(lock_);
-  return state_;
+  return {state_.seed, state_.offset};
 }
 
 void Generator::set_state(PhiloxState state) {
   const Spin lock(lock_);
-  state_ = state;
+  state_.seed = state.seed;
+  state_.offset = state.offset;
 }
 
 PhiloxState Generator::reserve(std::uint64_t num_words) {
   const Spin lock(lock_);
-  const PhiloxState before = state_;
+  const PhiloxState before{state_.seed, state_.offset};
   state_.offset += num_words / 4 + (num_words % 4 != 0);
   return before;
 }
@@ -81,6 +100,17 @@ Generator& default_generator(Device device) {
                (device == meta_device || detail::device_records[device.number]),
            "default_generator: there is no device number {}", device.number);
   return generators().of_device[device.number];
+}
+
+PhiloxState draw_from(Generator* generator, Device device, std::uint64_t num_words) {
+  if (device == meta_device) return {};
+  const std::optional<Device> own = generator ? generator->device() : device;
+  BP_CHECK(
+      !own || *own == device,
+      "the generator is of {} and the numbers are drawn on {}; pass one of that device, or one "
+      "made without a device",
+      device_name(*own), device_name(device));
+  return (generator ? *generator : default_generator(device)).reserve(num_words);
 }
 
 void manual_seed(std::uint64_t seed) {

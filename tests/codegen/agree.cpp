@@ -286,7 +286,7 @@ std::vector<const Operator*> rows_of_kind(std::uint32_t kind) {
   ensure_operators();
   std::vector<const Operator*> found;
   for (const Operator* op : registered_operators())
-    if (op->kind == kind && !op->view && find_row_facts(op->name())) found.push_back(op);
+    if (op->kind == kind && !op->is_view() && find_row_facts(op->name())) found.push_back(op);
   return found;
 }
 

@@ -1,4 +1,4 @@
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <backplane/dispatcher/schema.hpp>
 #include <backplane/tensor/error.hpp>
@@ -70,13 +70,33 @@ TEST(Schema, quotes_text_and_column_of_a_mistake) {
   EXPECT_EQ(error_in("add(Tensor a"),
             "schema 'add(Tensor a': expected ')' at column 13; write it like 'name(Tensor "
             "input, *, Scalar alpha=1) -> Tensor'");
-  for (const char* bad :
-       {"", "add", "add(", "add()", "add() ->", "add() -> int", "add(Tensr a) -> Tensor",
-        "add(Tensor a, Tensor a) -> Tensor", "add(Tensor a=) -> Tensor", "add(int a=x) -> Tensor",
-        "add(int[] a=[1,x]) -> Tensor", "add(*, *, int a) -> Tensor",
-        "add(Tensor a) -> Tensor more", "add(int a=None) -> Tensor",
-        "f() -> (Tensor, Tensor, Tensor, Tensor, Tensor)"})
+  for (const char* bad : {"",
+                          "add",
+                          "add(",
+                          "add()",
+                          "add() ->",
+                          "add() -> int",
+                          "add(Tensr a) -> Tensor",
+                          "add(Tensor a, Tensor a) -> Tensor",
+                          "add(Tensor a=) -> Tensor",
+                          "add(int a=x) -> Tensor",
+                          "add(int[] a=[1,x]) -> Tensor",
+                          "add(*, *, int a) -> Tensor",
+                          "add(Tensor a) -> Tensor more",
+                          "add(int a=None) -> Tensor",
+                          "f(Tensor?[] a) -> Tensor?[]",
+                          "f(int?[] a) -> Tensor",
+                          "f(Generator[] a) -> Tensor",
+                          "f() -> Generator",
+                          "f() -> (Tensor[], Tensor)",
+                          "f() -> (Tensor[], Tensor[])"})
     EXPECT_NE(error_in(bad), "no error") << bad;
+  std::string many = "f() -> (Tensor";
+  for (int i = 1; i < 64; ++i) many += ", Tensor";
+  EXPECT_EQ(error_in(many + ")"), "no error");
+  EXPECT_THAT(error_in(many + ", Tensor)"), testing::HasSubstr("more than 64 results"));
+  EXPECT_THAT(error_in("f() -> (Tensor[], Tensor)"),
+              testing::HasSubstr("a result behind a Tensor[], which is the last one"));
 }
 
 }  // namespace

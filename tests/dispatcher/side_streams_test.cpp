@@ -76,7 +76,7 @@ std::string wrong_after(std::vector<Tensor> given,
 
 // ---- Every row of the table ----
 
-// Without those whose call itself waits for values, as one_hot does to find its number of classes and index_put to find
+// Without those whose call itself waits for values, as one_hot does to find its number of classes, and index and index_put to find
 // what a mask names, and those that give others at the next call: numbers drawn, and memory as it was.
 std::vector<const Operator*> rows() {
   ensure_operators();
@@ -85,7 +85,7 @@ std::vector<const Operator*> rows() {
     const RowFacts* facts = find_row_facts(op->name());
     if (!facts || (op->flags & BP_OP_SHAPE_DATA)) continue;
     const std::string_view name = facts->name;
-    if (name == "one_hot" || name == "index_put") continue;
+    if (name == "one_hot" || name == "index" || name == "index_put") continue;
     if (op->draws != Draws::always && !facts->is(Trait::undetermined)) found.push_back(op);
   }
   return found;

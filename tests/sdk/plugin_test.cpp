@@ -4,6 +4,7 @@
 
 #include <backplane/plugin.hpp>
 
+#include "sdk/blend.hpp"
 #include "sdk/fake_host.hpp"
 
 namespace {
@@ -128,6 +129,15 @@ bp::Status infer_swish(bp::In a, bp::Ints dims, double, std::optional<std::strin
   return x.like(a);
 }
 
+bp::Status run_blend(bp::Stream, bp::In, bp::OptionalInList others, bp::Generator generator,
+                     bp::Out, bp::OutList parts) {
+  seen.dims = parts.size();
+  seen.number = others.size() == 3 && !others[1] && others[2];
+  seen.numel = parts[1].numel();
+  seen.alpha = static_cast<double>(generator.seed + generator.offset);
+  return bp::ok;
+}
+
 }  // namespace
 
 BP_KERNELS(first) {
@@ -150,6 +160,8 @@ BP_KERNELS(second) {
   k.define<swish>()
       .infer(infer_swish)
       .backward("test::swish_backward", {swish::place::beta, swish::place::y});
+  k.define<blend>().infer(infer_blend);
+  k.add<blend>(run_blend).dtypes(bp::f32);
 }
 BP_PLUGIN(Counting, first, second)
 
@@ -225,8 +237,8 @@ TEST_F(InProcess, says_who_it_is) {
   EXPECT_STREQ(plugin->name, "counting");
   EXPECT_EQ(plugin->h.size, sizeof(bp_plugin));
   EXPECT_EQ(plugin->abi, BP_ABI_LEVEL);
-  EXPECT_EQ(plugin->num_kernels, 7u);
-  EXPECT_EQ(plugin->num_operators, 1u);
+  EXPECT_EQ(plugin->num_kernels, 8u);
+  EXPECT_EQ(plugin->num_operators, 2u);
   EXPECT_EQ(plugin->memory->fill, nullptr);
   EXPECT_EQ(plugin->queue->create_event, nullptr);
   EXPECT_EQ(plugin->probe, nullptr);
@@ -425,6 +437,48 @@ TEST_F(InProcess, turns_exceptions_of_a_kernel_into_codes) {
   EXPECT_EQ(run(kernel(2), "relu", {tensor()}, 3), BP_INTERNAL);
   EXPECT_EQ(run(kernel(2), "relu", {tensor()}, 4), BP_UNSUPPORTED);
   EXPECT_EQ(fake::Host::last_message(), "four");
+}
+
+TEST_F(InProcess, gives_lists_holes_and_generators) {
+  const bp_custom_operator& op = *plugin->operators[1];
+  int64_t shape[] = {4}, strides[] = {1};
+  bp_tensor a{};
+  a.dl.ndim = 1;
+  a.dl.shape = shape;
+  a.dl.strides = strides;
+  a.numel = 4;
+  a.dtype = BP_F16;
+  const bp_tensor* others[] = {&a, nullptr, &a};
+  const bp_generator generator{{sizeof(bp_generator), BP_TYPE_GENERATOR, nullptr}, 7, 20};
+  bp_value args[3] = {tensor(), {BP_TENSOR_LIST, 3, {}}, {BP_GENERATOR, 0, {}}};
+  args[0].u.tensor = &a;
+  args[1].u.ptr = others;
+  args[2].u.ptr = &generator;
+  bp_tensor* outputs[] = {&a, &a, &a};
+  bp_call call{};
+  call.args = args;
+  call.num_args = 3;
+  call.outputs = outputs;
+  for (const uint32_t room : {2u, 3u, 5u}) {
+    call.num_outputs = room;
+    bp_output_spec specs[5] = {};
+    for (bp_output_spec& spec : specs) spec.ndim = UINT32_MAX;
+    ASSERT_EQ(op.infer(op.self, &call, specs), BP_OK);
+    EXPECT_EQ(specs[0].ndim, 1u);
+    EXPECT_EQ(specs[1].ndim, 1u);
+    EXPECT_EQ(specs[2].ndim, room > 2 ? 1u : UINT32_MAX);
+    EXPECT_EQ(specs[3].ndim, UINT32_MAX);
+  }
+  call.num_outputs = 3;
+  const bp_kernel& kernel = this->kernel(7);
+  EXPECT_EQ(kernel.num_args, 5u);
+  EXPECT_EQ(kernel.args[1].layouts, BP_LAYOUT_CONTIGUOUS);
+  EXPECT_EQ(kernel.args[4].layouts, BP_LAYOUT_CONTIGUOUS);
+  ASSERT_EQ(kernel.run(kernel.self, &call), BP_OK);
+  EXPECT_EQ(seen.dims, 2u);
+  EXPECT_TRUE(seen.number);
+  EXPECT_EQ(seen.numel, 4);
+  EXPECT_EQ(seen.alpha, 27);
 }
 
 TEST_F(InProcess, brings_an_operator_with_its_derivative) {

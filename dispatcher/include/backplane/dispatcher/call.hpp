@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/runtime/generator.hpp>
 #include <backplane/tensor/scalar.hpp>
 
 namespace bp {
@@ -68,12 +69,15 @@ inline bp_value value_of(Device device) {
   v.u.i = device.number;
   return v;
 }
+inline bp_value value_of(Generator* generator) {
+  return generator ? generator->value() : bp_value{};
+}
 template <class T> bp_value value_of(const std::optional<T>& optional) {
   return optional ? value_of(*optional) : bp_value{};
 }
 
 // A list of tensors as a value; holds the array that the value points to. An undefined tensor is null in
-// it, which the call refuses.
+// it: a hole of Tensor?[], which a call with a Tensor[] refuses.
 class BP_API TensorListValue {
  public:
   explicit TensorListValue(std::span<const Tensor> tensors);
@@ -112,6 +116,12 @@ BP_API void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, 
 // The same for several results, all of which must be defined.
 BP_API void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor* results,
                            std::uint32_t num_results);
+
+// How many results the call has, as Call counts them. Throws bad_argument where a Tensor[] among them has no number
+// because of the arguments.
+BP_API std::uint32_t num_results_of(Operator& op, bp_value* args, std::uint32_t num_args);
+// All results of a call, those of a Tensor[] at the end.
+BP_API std::vector<Tensor> call_all(Operator& op, bp_value* args, std::uint32_t num_args);
 
 // Boxed calls: for custom operators, bindings and tools. Missing arguments take their defaults;
 // throws bad_argument naming operator and argument for one that is missing, extra or of another

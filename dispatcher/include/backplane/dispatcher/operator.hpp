@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include <backplane/abi.h>
+#include <backplane/dispatcher/per_result.hpp>
 #include <backplane/dispatcher/schema.hpp>
 #include <backplane/runtime/thread_state.hpp>
 #include <backplane/tensor/scalar.hpp>
@@ -15,11 +17,10 @@ namespace bp {
 class Level;
 struct Operator;
 
-inline constexpr std::uint32_t max_results = 4;
-
 // One call on its way down: arguments in schema order and the results. Arguments are borrowed; a
 // rule may rewrite them (they are the call's own copy). A result that is defined at the start is
-// the tensor to write into: out= and in place.
+// the tensor to write into: out= and in place. A Tensor[] among the results stands at their end, tensor by
+// tensor: `num_results` counts them, as num_results_of says.
 struct Call {
   Operator& op;
   bp_value* args;
@@ -34,8 +35,29 @@ struct OutputSpec {
   Dims shape;
 };
 
+// By result; a rule writes as many as the call has.
+class OutputSpecs {
+ public:
+  explicit OutputSpecs(std::uint32_t count) {
+    if (count > few_results) [[unlikely]]
+      more_.resize(count - few_results);
+  }
+  OutputSpec& operator[](std::size_t i) {
+    return i < few_results ? few_[i] : more_[i - few_results];
+  }
+  const OutputSpec& operator[](std::size_t i) const {
+    return i < few_results ? few_[i] : more_[i - few_results];
+  }
+
+ private:
+  OutputSpec few_[few_results];
+  std::vector<OutputSpec> more_;
+};
+
 struct Inferred {
-  OutputSpec outputs[max_results];
+  explicit Inferred(std::uint32_t num_results = few_results) : outputs(num_results) {}
+
+  OutputSpecs outputs;
   // The dtype that tensor arguments are converted to; meaningful if `converts`.
   Dtype compute_dtype = Dtype::f32;
   bool converts = false;
@@ -55,6 +77,11 @@ using InferRule = void (*)(const Call& call, Inferred& out);
 using Decomposition = void (*)(const Call& call);
 // A view: makes result 0 from metadata.
 using ViewRule = Tensor (*)(const Call& call);
+// Several views of one tensor: makes all results.
+using ViewsRule = void (*)(const Call& call);
+// How many tensors the Tensor[] at the end of the results has, from the arguments, which it checks as far as it
+// reads them; the call has no results yet.
+using CountRule = std::uint32_t (*)(const Call& call);
 
 enum class Promotion : std::uint8_t {
   none,      // arguments keep their dtypes
@@ -107,6 +134,8 @@ struct Operator {
   Draws draws = Draws::never;   // random numbers, from the device's generator
   InferRule infer = nullptr;
   ViewRule view = nullptr;
+  ViewsRule views = nullptr;
+  CountRule count = nullptr;  // of operators with a Tensor[] among the results
   Decomposition decompose = nullptr;
   const char* const* uses = nullptr;  // the operators that `decompose` calls, then null
   bool widens = false;                // it computes in f32 where its arguments are f16 or bf16
@@ -138,6 +167,8 @@ struct Operator {
   std::atomic<std::uint32_t> counter_slots[max_backends] = {};  // 0: none yet (counter_slots.hpp)
 
   const char* name() const { return abi.name; }
+  // It has no kernel: results are seen in the memory of an argument.
+  bool is_view() const { return view || views; }
 };
 
 // What a call of the common kind needs: all tensors of one dtype, contiguous, no condition to ask.

@@ -15,9 +15,10 @@ class PlanCache;
 // A kernel that a backend offered, checked and copied from the plugin's declaration.
 struct Candidate {
   const bp_kernel* kernel = nullptr;
-  bp_kernel declared{};              // as far as the plugin's size reached; the rest is 0
-  std::vector<bp_arg> args;          // num_known of them for arguments, then outputs
-  std::uint32_t num_known = 0;       // arguments of the schema that it was written against
+  bp_kernel declared{};                    // as far as the plugin's size reached; the rest is 0
+  std::vector<bp_arg> args;                // num_known of them for arguments, then outputs
+  std::uint32_t num_known = 0;             // arguments of the schema that it was written against
+  std::uint32_t num_declared_results = 1;  // the schema's, where a Tensor[] is one
   Rung rung = Rung::native;          // or generated: tried after all that the backend brings itself
   mutable std::uint64_t ran_on = 0;  // a bit for each device of the backend (runtime/quiet.hpp)
   PlanCache* plans = nullptr;        // if it plans
@@ -49,6 +50,7 @@ BP_API std::uint32_t kernels_epoch();
 struct CustomOperator {
   InferRule infer = nullptr;
   Decomposition decompose = nullptr;
+  CountRule count = nullptr;  // of one with a Tensor[] among its results
 };
 BP_API Operator& register_custom_operator(std::string_view schema,
                                           const CustomOperator& custom = {});

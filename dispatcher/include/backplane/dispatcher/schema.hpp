@@ -1,6 +1,8 @@
 // Schemas: the one line of text that says what an operator takes and gives.
 //   add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor
 //   sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
+//   index(Tensor input, Tensor?[] indices) -> Tensor
+//   unbind(Tensor input, int dim=0) -> Tensor[]
 #pragma once
 
 #include <cstdint>
@@ -25,12 +27,14 @@ enum class ArgumentType : std::uint8_t {
   string,
   dtype,
   device,
+  generator,
 };
 
 struct SchemaArgument {
   std::string name;
   ArgumentType type = ArgumentType::tensor;
   bool optional = false;  // "Tensor?": may be None
+  bool holes = false;     // "Tensor?[]": elements may be None
   bool keyword_only = false;
   bool has_default = false;
   std::string default_text;
@@ -49,7 +53,7 @@ struct Schema {
   std::uint64_t hash = 0;  // what kernels are compared by: of `text`, or of an operator's `hash_of`
   std::string name;
   std::vector<SchemaArgument> arguments;
-  std::vector<SchemaReturn> returns;
+  std::vector<SchemaReturn> returns;  // a Tensor[] is the last
 
   Schema() = default;
   Schema(const Schema&) = delete;  // default values point into it
@@ -60,6 +64,9 @@ struct Schema {
 
   // The position of an argument by name, or -1.
   BP_API int find(std::string_view argument) const;
+  bool returns_list() const {
+    return !returns.empty() && returns.back().type == ArgumentType::tensor_list;
+  }
 };
 
 // Fills `out`; throws bad_argument quoting the text and the place.

@@ -47,8 +47,8 @@ struct Frame {
   Device device() const { return record.device; }
 };
 
-// Calls `f` with every tensor among the arguments, the elements of lists included. `f` returns the
-// tensor to put in its place (the same one to leave it).
+// Calls `f` with every tensor among the arguments, the elements of lists included but for their holes. `f` returns
+// the tensor to put in its place (the same one to leave it).
 template <class F> void rewrite_tensors(const Call& call, Temporaries& temporaries, F&& f) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     bp_value& value = call.args[i];
@@ -57,7 +57,8 @@ template <class F> void rewrite_tensors(const Call& call, Temporaries& temporari
     } else if (value.tag == BP_TENSOR_LIST) {
       auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
       auto& list = temporaries.new_list();
-      for (std::uint32_t k = 0; k < value.aux; ++k) list.push_back(f(i, elements[k]));
+      for (std::uint32_t k = 0; k < value.aux; ++k)
+        list.push_back(elements[k] ? f(i, elements[k]) : nullptr);
       value.u.ptr = list.data();
     }
   }
@@ -69,7 +70,8 @@ template <class F> void for_each_tensor(const Call& call, F&& f) {
       f(i, *value.u.tensor);
     } else if (value.tag == BP_TENSOR_LIST) {
       auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-      for (std::uint32_t k = 0; k < value.aux; ++k) f(i, *elements[k]);
+      for (std::uint32_t k = 0; k < value.aux; ++k)
+        if (elements[k]) f(i, *elements[k]);
     }
   }
 }

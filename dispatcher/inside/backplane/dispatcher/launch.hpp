@@ -8,9 +8,11 @@ namespace bp {
 
 // Behind bp_call.host_data while a kernel runs; host functions find their call by it.
 struct Launch {
-  Frame* frame = nullptr;
+  explicit Launch(Frame& of) : frame(&of), outputs(of.call.num_results) {}
+
+  Frame* frame;
   Tensor* results = nullptr;  // what the kernel writes
-  bp_tensor* outputs[max_results] = {};
+  PerResult<bp_tensor*> outputs;
   Temporaries* temporaries = nullptr;
   PlanInUse plan;  // of a kernel that plans
 };

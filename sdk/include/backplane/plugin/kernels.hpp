@@ -7,29 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include <backplane/plugin/output_spec.hpp>
 #include <backplane/plugin/signature.hpp>
 
 namespace BP_SDK BP_HIDDEN {
-
-// What a custom operator's infer() fills in, for one output.
-class OutputSpec {
- public:
-  explicit OutputSpec(bp_output_spec* spec) : spec_(spec) {}
-
-  Status like(AnyTensor tensor) const { return set(tensor.dtype(), tensor.shape()); }
-  Status set(Dtype dtype, Ints shape) const {
-    if (shape.size() > BP_MAX_RANK) {
-      return bad_argument("an output of rank %zu; the highest is %d", shape.size(), BP_MAX_RANK);
-    }
-    spec_->dtype = static_cast<uint32_t>(dtype);
-    spec_->ndim = static_cast<uint32_t>(shape.size());
-    for (size_t i = 0; i < shape.size(); ++i) spec_->shape[i] = shape[i];
-    return ok;
-  }
-
- private:
-  bp_output_spec* spec_;
-};
 
 // What a kernel's .plan() says of all calls with the same dtypes, shapes, strides, alignments and other arguments: an
 // object that run() gets as call.plan<T>(), which the host destroys when no call uses it any more, and how much workspace
@@ -69,6 +50,17 @@ template <> struct Argument<InOrNumber> {
 template <> struct Argument<InList> {
   static InList read(const bp_value& value) {
     return {static_cast<const bp_tensor* const*>(value.u.ptr), value.aux};
+  }
+};
+template <> struct Argument<OptionalInList> {
+  static OptionalInList read(const bp_value& value) {
+    return {static_cast<const bp_tensor* const*>(value.u.ptr), value.aux};
+  }
+};
+template <> struct Argument<Generator> {
+  static Generator read(const bp_value& value) {
+    const auto* generator = static_cast<const bp_generator*>(value.u.ptr);
+    return {generator->seed, generator->offset};
   }
 };
 template <> struct Argument<Scalar> {
@@ -124,6 +116,9 @@ template <class Op, class F, size_t I> Parameter<F, I + 1> read_place(const bp_c
   using Given = Parameter<F, I + 1>;
   if constexpr (I < Places<Op>::num_args) {
     return Argument<Given>::read(call.args[I]);
+  } else if constexpr (std::is_same_v<Given, OutList>) {
+    constexpr size_t first = I - Places<Op>::num_args;
+    return {call.outputs + first, call.num_outputs - first};
   } else {
     return Given(call.outputs[I - Places<Op>::num_args]);
   }
@@ -200,7 +195,7 @@ template <class Op, class F> struct InferEntry;
 template <class Op, class... P> struct InferEntry<Op, Status(P...)> {
   static_assert(sizeof...(P) == Places<Op>::count,
                 "infer takes one parameter for each argument of the operator's schema, and one "
-                "bp::OutputSpec for each result");
+                "bp::OutputSpec (bp::OutputSpecs for a Tensor[]) for each result");
 
   static bp_code run(void* self, const bp_call* call, bp_output_spec* outputs) noexcept {
     return guarded([=] { return invoke(self, *call, outputs, std::index_sequence_for<P...>()); });
@@ -225,9 +220,14 @@ template <class Op, class... P> struct InferEntry<Op, Status(P...)> {
       static_assert(accepts<Given, Wanted>, "infer takes what the operator's schema says");
       return Argument<Given>::read(call.args[I]);
     } else {
-      static_assert(std::is_same_v<Given, OutputSpec>,
-                    "infer's last parameters are bp::OutputSpec");
-      return OutputSpec(outputs + (I - num_args));
+      using Wanted = typename Places<Op>::template type<I>;
+      using Spec = std::conditional_t<std::is_same_v<Wanted, OutList>, OutputSpecs, OutputSpec>;
+      static_assert(std::is_same_v<Given, Spec>,
+                    "infer's last parameters are bp::OutputSpec, for a Tensor[] bp::OutputSpecs");
+      if constexpr (std::is_same_v<Spec, OutputSpecs>)
+        return OutputSpecs(outputs + (I - num_args), call.num_outputs - (I - num_args));
+      else
+        return OutputSpec(outputs + (I - num_args));
     }
   }
 };
@@ -361,7 +361,8 @@ template <class Op> class KernelBuilder {
   template <class T>
   static constexpr bool is_tensor =
       std::is_same_v<T, In> || std::is_same_v<T, InOrNumber> ||
-      std::is_same_v<T, std::optional<In>> || std::is_same_v<T, InList> || std::is_same_v<T, Out>;
+      std::is_same_v<T, std::optional<In>> || std::is_same_v<T, InList> ||
+      std::is_same_v<T, OptionalInList> || std::is_same_v<T, Out> || std::is_same_v<T, OutList>;
 
   template <class Do> static constexpr void for_each_tensor(Do&& act) {
     visit(act, std::make_index_sequence<Places::count>());

@@ -37,17 +37,20 @@ template <class Op> struct Places {
   template <size_t I> using type = Parameter<signature, I + 1>;
 
   template <size_t... I> static constexpr size_t count_outputs(std::index_sequence<I...>) {
-    return (size_t{0} + ... + size_t{std::is_same_v<type<I>, Out>});
+    return (size_t{0} + ... +
+            size_t{std::is_same_v<type<I>, Out> || std::is_same_v<type<I>, OutList>});
   }
   static constexpr size_t num_outputs = count_outputs(std::make_index_sequence<count>());
   static constexpr size_t num_args = count - num_outputs;
 };
 
 // A kernel may take less than the schema offers: the core makes a tensor of a number, and a number that
-// the kernel's type cannot hold exactly is answered with BP_UNSUPPORTED.
+// the kernel's type cannot hold exactly is answered with BP_UNSUPPORTED. A generator is always there.
 template <class Given, class Wanted>
 inline constexpr bool accepts = std::is_same_v<Given, Wanted> ||
                                 (std::is_same_v<Wanted, InOrNumber> && std::is_same_v<Given, In>) ||
+                                (std::is_same_v<Wanted, std::optional<Generator>> &&
+                                 std::is_same_v<Given, Generator>) ||
                                 (std::is_same_v<Wanted, Scalar> &&
                                  (std::is_same_v<Given, double> || std::is_same_v<Given, int64_t>));
 
@@ -72,9 +75,11 @@ template <class Op, class F, class R> constexpr bool fits() {
   static_assert(right_result,
                 "a kernel returns bp::Status, and what .supports() gets returns bool");
   constexpr bool right_size = Written::size == Places<Op>::count + 1;
-  static_assert(right_size,
-                "a kernel takes bp::Stream (or bp::Call), one parameter for each argument of the "
-                "operator's schema, and one bp::Out for each result; see Op::signature");
+  static_assert(
+      right_size,
+      "a kernel takes bp::Stream (or bp::Call), one parameter for each argument of the "
+      "operator's schema, and one bp::Out (bp::OutList for a Tensor[]) for each result; see "
+      "Op::signature");
   if constexpr (right_result && right_size) {
     constexpr bool right_start = std::is_base_of_v<Stream, Parameter<F, 0>>;
     static_assert(right_start, "a kernel's first parameter is bp::Stream or bp::Call");
@@ -90,6 +95,8 @@ template <class T> constexpr std::string_view schema_word() {
   if constexpr (std::is_same_v<T, In> || std::is_same_v<T, InOrNumber>) return "Tensor";
   if constexpr (std::is_same_v<T, std::optional<In>>) return "Tensor?";
   if constexpr (std::is_same_v<T, InList>) return "Tensor[]";
+  if constexpr (std::is_same_v<T, OptionalInList>) return "Tensor?[]";
+  if constexpr (std::is_same_v<T, std::optional<Generator>>) return "Generator?";
   if constexpr (std::is_same_v<T, Scalar>) return "Scalar";
   if constexpr (std::is_same_v<T, std::optional<Scalar>>) return "Scalar?";
   if constexpr (std::is_same_v<T, int64_t>) return "int";
@@ -140,6 +147,17 @@ template <class Op> struct FirstSchema<Op, std::void_t<decltype(Op::first_schema
   static constexpr const char* hashed = text;
 };
 
+template <class Op, size_t... I>
+constexpr bool results_agree(std::string_view results, std::index_sequence<I...>) {
+  size_t at = 0;
+  constexpr size_t first = Places<Op>::num_args;
+  return (true && ... &&
+          (next_word(results, at) ==
+           (std::is_same_v<typename Places<Op>::template type<first + I>, OutList> ? "Tensor[]"
+                                                                                   : "Tensor"))) &&
+         next_word(results, at).empty();
+}
+
 template <class Op> constexpr bool agrees_with_its_schema() {
   const std::string_view schema = Op::schema;
   const size_t open = schema.find('('), close = schema.find(") -> ");
@@ -150,10 +168,7 @@ template <class Op> constexpr bool agrees_with_its_schema() {
 
   std::string_view results = schema.substr(close + 5);
   if (results.front() == '(') results = results.substr(1, results.size() - 2);
-  size_t at = 0, count = 0;
-  for (; !next_word(results, at).empty(); ++count) {
-  }
-  return count == Places<Op>::num_outputs;
+  return results_agree<Op>(results, std::make_index_sequence<Places<Op>::num_outputs>());
 }
 
 }  // namespace detail

@@ -171,6 +171,41 @@ class InList {
   size_t size_;
 };
 
+// Tensor?[]: elements may be absent.
+class OptionalInList {
+ public:
+  OptionalInList(const bp_tensor* const* tensors, size_t size) : tensors_(tensors), size_(size) {}
+
+  size_t size() const { return size_; }
+  std::optional<In> operator[](size_t index) const {
+    if (!tensors_[index]) return std::nullopt;
+    return In(tensors_[index]);
+  }
+
+ private:
+  const bp_tensor* const* tensors_;
+  size_t size_;
+};
+
+// Tensor[] at the end of an operator's results.
+class OutList {
+ public:
+  OutList(bp_tensor* const* tensors, size_t size) : tensors_(tensors), size_(size) {}
+
+  size_t size() const { return size_; }
+  Out operator[](size_t index) const { return Out(tensors_[index]); }
+
+ private:
+  bp_tensor* const* tensors_;
+  size_t size_;
+};
+
+// Where a call's random numbers begin: Philox 4x32-10's key, and its counter in steps of four numbers. The host has taken
+// a step for each element of the results.
+struct Generator {
+  uint64_t seed, offset;
+};
+
 // ---- Numbers -------------------------------------------------------------------------------------
 
 // A number of the caller's: bool, integer, floating or complex.

@@ -20,11 +20,12 @@ struct SavedTensor {
 
 struct SavedArgument {
   std::uint32_t tag = BP_NONE;
-  std::int64_t integer = 0;          // also of bool, Dtype
-  std::vector<double> reals;         // float, complex (two), float[]
-  std::vector<std::int64_t> list;    // int[]
-  std::string text;                  // str
-  std::vector<SavedTensor> tensors;  // Tensor (one), Tensor[]
+  std::int64_t integer = 0;        // also of bool, Dtype
+  std::vector<double> reals;       // float, complex (two), float[]
+  std::vector<std::int64_t> list;  // int[], Generator (seed and offset)
+  std::string text;                // str
+  std::vector<std::optional<SavedTensor>>
+      tensors;  // Tensor (one), Tensor[], with nothing for holes
 };
 
 struct SavedCall {
