@@ -1,6 +1,4 @@
 // Public functions that do more than pass their arguments on.
-#include <algorithm>
-
 #include <backplane/core_ops/forms.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/core_ops/generated/matmul.hpp>
@@ -22,12 +20,6 @@ namespace {
 Tensor multiply(const Tensor& input, const Tensor& other) {
   bp_value args[] = {value_of(input), value_of(other)};
   return call_one(ops::matmul, args, 2);
-}
-
-std::int64_t split_dim(const char* op, const Tensor& input, std::int64_t dim) {
-  BP_CHECK(input.defined(), "{}: the tensor is undefined; give it a value first", op);
-  BP_CHECK(input.ndim() > 0, "{}: a 0-dim tensor has no parts; reshape it to [1] first", op);
-  return wrap_dim(op, dim, input.ndim());
 }
 
 }  // namespace
@@ -61,46 +53,17 @@ Tensor empty(IntList size, std::optional<Dtype> dtype, std::optional<Device> dev
 }
 
 std::vector<Tensor> split(const Tensor& input, IntList sizes, std::int64_t dim) {
-  const std::int64_t place = split_dim("split", input, dim), size = input.size(place);
-  std::int64_t sum = 0;
-  bool overflow = false;
-  for (std::int64_t part : sizes) {
-    BP_CHECK(part >= 0, "split: a part of {} elements; pass 0 or more", part);
-    overflow |= __builtin_add_overflow(sum, part, &sum);
-  }
-  BP_CHECK(sum == size && !overflow,
-           "split: the sizes {} add up to {} and dimension {} has {}; make them equal",
-           to_string(sizes), sum, place, size);
-  std::vector<Tensor> parts;
-  std::int64_t start = 0;
-  for (std::int64_t part : sizes) {
-    parts.push_back(narrow(input, place, start, part));
-    start += part;
-  }
-  return parts;
+  return named("split", [&] { return split_with_sizes(input, sizes, dim); });
 }
 
-std::vector<Tensor> split(const Tensor& input, std::int64_t size, std::int64_t dim) {
-  const std::int64_t place = split_dim("split", input, dim), whole = input.size(place);
-  BP_CHECK(size > 0 || (size == 0 && whole == 0),
-           "split: parts of {} elements of dimension {}, which has {}; pass a positive number",
-           size, place, whole);
-  return named("split", [&] {
-    std::vector<std::int64_t> sizes;
-    for (std::int64_t left = whole; left > 0; left -= sizes.back())
-      sizes.push_back(std::min(size, left));
-    if (sizes.empty()) sizes.push_back(0);
-    return split(input, IntList(sizes), place);
-  });
+std::vector<Tensor> tensor_split(const Tensor& input, IntList indices, std::int64_t dim) {
+  return named("tensor_split", [&] { return tensor_split_at(input, indices, dim); });
 }
 
-std::vector<Tensor> chunk(const Tensor& input, std::int64_t chunks, std::int64_t dim) {
-  BP_CHECK(chunks > 0, "chunk: {} chunks; pass a positive number", chunks);
-  const std::int64_t place = split_dim("chunk", input, dim), whole = input.size(place);
-  return named("chunk", [&] {
-    if (whole == 0)
-      return split(input, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), place);
-    return split(input, (whole - 1) / chunks + 1, place);
+const Tensor& index_put_(const Tensor& input, TensorList indices, const Tensor& values,
+                         bool accumulate) {
+  return named("index_put_", [&]() -> const Tensor& {
+    return copy_(input, index_put(input, indices, values, accumulate));
   });
 }
 
@@ -115,9 +78,10 @@ Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index, const
 }
 
 Tensor normal(double mean, double std, IntList size, std::optional<Dtype> dtype,
-              std::optional<Device> device) {
+              std::optional<Device> device, Generator* generator) {
   BP_CHECK(std >= 0, "normal: std is {}; pass 0 or more", std);
-  return named("normal", [&] { return add(mul(randn(size, dtype, device), std), mean); });
+  return named("normal",
+               [&] { return add(mul(randn(size, dtype, device, generator), std), mean); });
 }
 
 }  // namespace bp

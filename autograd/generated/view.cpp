@@ -180,6 +180,45 @@ Tensor diagonal_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input diagonal_inputs[] = {{0, diagonal_by_input, nullptr, 0b0, 0b1, 0b0}};
 constexpr Derivative diagonal_derivative{diagonal_inputs, 1, Derivative::Fit::never};
 
+// stacked_gradients(grads, input.shape, dim)
+Tensor unbind_by_input(const Recorded& call, std::span<Tensor> gradients) {
+  const std::span<const Tensor> grads = gradients;
+  if (none_defined(grads)) return {};
+  const Tensor input = call.tensor(0);
+  const std::int64_t dim = call.integer(1);
+  return stacked_gradients(grads, input.shape(), dim);
+}
+
+constexpr Derivative::Input unbind_inputs[] = {{0, unbind_by_input, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative unbind_derivative{unbind_inputs, 1, Derivative::Fit::never};
+
+// joined_gradients(grads, input.shape, equal_parts(input.shape, split_size, dim), dim)
+Tensor split_by_input(const Recorded& call, std::span<Tensor> gradients) {
+  const std::span<const Tensor> grads = gradients;
+  if (none_defined(grads)) return {};
+  const Tensor input = call.tensor(0);
+  const std::int64_t split_size = call.integer(1);
+  const std::int64_t dim = call.integer(2);
+  return joined_gradients(grads, input.shape(), equal_parts(input.shape(), split_size, dim), dim);
+}
+
+constexpr Derivative::Input split_inputs[] = {{0, split_by_input, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative split_derivative{split_inputs, 1, Derivative::Fit::never};
+
+// joined_gradients(grads, input.shape, split_sizes, dim)
+Tensor split_with_sizes_by_input(const Recorded& call, std::span<Tensor> gradients) {
+  const std::span<const Tensor> grads = gradients;
+  if (none_defined(grads)) return {};
+  const Tensor input = call.tensor(0);
+  const IntList split_sizes = call.integers(1);
+  const std::int64_t dim = call.integer(2);
+  return joined_gradients(grads, input.shape(), split_sizes, dim);
+}
+
+constexpr Derivative::Input split_with_sizes_inputs[] = {{0, split_with_sizes_by_input, nullptr, 0b0, 0b1, 0b0}};
+constexpr Derivative split_with_sizes_derivative{split_with_sizes_inputs, 1,
+                                                 Derivative::Fit::never};
+
 }  // namespace
 
 void register_view_derivatives();
@@ -199,6 +238,9 @@ void register_view_derivatives() {
   ops::as_strided.derivative.store(&as_strided_derivative, order);
   ops::unfold.derivative.store(&unfold_derivative, order);
   ops::diagonal.derivative.store(&diagonal_derivative, order);
+  ops::unbind.derivative.store(&unbind_derivative, order);
+  ops::split.derivative.store(&split_derivative, order);
+  ops::split_with_sizes.derivative.store(&split_with_sizes_derivative, order);
 }
 
 }  // namespace bp::autograd

@@ -16,6 +16,10 @@ std::int64_t wrapped(std::int64_t dim, const Tensor& input) {
   return dim < 0 ? dim + std::max<std::int64_t>(input.ndim(), 1) : dim;
 }
 
+std::size_t wrapped_in(IntList shape, std::int64_t dim) {
+  return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(shape.size()) : dim);
+}
+
 // The shape that a reduction of `input` has with keepdim.
 Dims kept_shape(const Tensor& input, const DimList& dim) {
   Dims shape(input.shape());
@@ -196,6 +200,48 @@ void split_like(const Tensor& input, std::span<const Tensor> parts, std::int64_t
     }
     start += length;
   }
+}
+
+std::vector<std::int64_t> equal_parts(IntList shape, std::int64_t split_size, std::int64_t dim) {
+  const std::int64_t whole = shape[wrapped_in(shape, dim)];
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t left = whole; left > 0; left -= sizes.back())
+    sizes.push_back(std::min(split_size, left));
+  if (sizes.empty()) sizes.push_back(0);
+  return sizes;
+}
+
+namespace {
+
+const Tensor& any_of(std::span<const Tensor> gradients) {
+  return *std::find_if(gradients.begin(), gradients.end(),
+                       [](const Tensor& gradient) { return gradient.defined(); });
+}
+
+}  // namespace
+
+Tensor joined_gradients(std::span<const Tensor> gradients, IntList shape, IntList sizes,
+                        std::int64_t dim) {
+  const std::size_t place = wrapped_in(shape, dim);
+  const Tensor& like = any_of(gradients);
+  std::vector<Tensor> parts(gradients.begin(), gradients.end());
+  Dims part(shape);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    part[place] = sizes[i];
+    if (!parts[i].defined()) parts[i] = zeros(part, like.dtype(), like.device());
+  }
+  return cat(parts, static_cast<std::int64_t>(place));
+}
+
+Tensor stacked_gradients(std::span<const Tensor> gradients, IntList shape, std::int64_t dim) {
+  const std::size_t place = wrapped_in(shape, dim);
+  const Tensor& like = any_of(gradients);
+  std::vector<Tensor> slices(gradients.begin(), gradients.end());
+  Dims slice(shape);
+  slice.erase(place);
+  for (Tensor& each : slices)
+    if (!each.defined()) each = zeros(slice, like.dtype(), like.device());
+  return stack(slices, static_cast<std::int64_t>(place));
 }
 
 }  // namespace bp::autograd

@@ -1,7 +1,9 @@
 // What the derivatives of the table are written with: public operators, and the functions here.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include <backplane/core_ops/arguments.hpp>
@@ -73,5 +75,17 @@ std::vector<std::int64_t> negated(IntList numbers);
 // The parts of what cat joined.
 void split_like(const Tensor& input, std::span<const Tensor> parts, std::int64_t dim,
                 std::span<Tensor> out);
+
+// Of a call with a list of results: came no gradient at all?
+inline bool none_defined(std::span<const Tensor> gradients) {
+  return std::none_of(gradients.begin(), gradients.end(),
+                      [](const Tensor& gradient) { return gradient.defined(); });
+}
+// How many slices each part of `split_size` has along `dim`, the last one what is left.
+std::vector<std::int64_t> equal_parts(IntList shape, std::int64_t split_size, std::int64_t dim);
+// The gradient of a tensor of this shape that was cut into parts, or into slices; one that did not come is zero.
+Tensor joined_gradients(std::span<const Tensor> gradients, IntList shape, IntList sizes,
+                        std::int64_t dim);
+Tensor stacked_gradients(std::span<const Tensor> gradients, IntList shape, std::int64_t dim);
 
 }  // namespace bp::autograd

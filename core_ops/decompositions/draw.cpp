@@ -45,14 +45,14 @@ void check_counts(const Tensor& input, std::int64_t num_samples, bool replacemen
 }
 
 // Uniform numbers in (0, 1), in float64, so that devices' roundings do not change what comes out.
-Tensor open_uniforms(IntList shape, Device device) {
-  return add(rand(shape, f64, device), 0x1p-33);
+Tensor open_uniforms(IntList shape, Device device, Generator* generator) {
+  return add(rand(shape, f64, device, generator), 0x1p-33);
 }
 
 // Exponential clocks with the probabilities as their rates: who rings first is drawn by them, and so is who
 // rings next of the others (Efraimidis and Spirakis 2006). Who has no probability comes last.
-Tensor first_of_race(const Tensor& weights, std::int64_t num_samples) {
-  const Tensor times = neg(log(open_uniforms(weights.shape(), weights.device())));
+Tensor first_of_race(const Tensor& weights, std::int64_t num_samples, Generator* generator) {
+  const Tensor times = neg(log(open_uniforms(weights.shape(), weights.device(), generator)));
   return topk(div(weights, times), num_samples, -1).indices;
 }
 
@@ -67,19 +67,19 @@ Tensor places_among(const Tensor& sums, const Tensor& numbers) {
   return narrow(by_place, -1, count, num_samples);
 }
 
-Tensor draw_again_and_again(const Tensor& weights, std::int64_t num_samples) {
+Tensor draw_again_and_again(const Tensor& weights, std::int64_t num_samples, Generator* generator) {
   const Tensor sums = cumsum(weights, -1);
   Dims shape(weights.shape());
   shape.back() = num_samples;
   const Tensor total = narrow(sums, -1, weights.size(-1) - 1, 1);
   // Below the total, since a uniform number is below 1 by more than a rounding.
-  const Tensor numbers = mul(rand(shape, f64, weights.device()), total);
+  const Tensor numbers = mul(rand(shape, f64, weights.device(), generator), total);
   return copy(places_among(sums, numbers));
 }
 
 }  // namespace
 
-Tensor bernoulli_by_uniforms(const Tensor& input, std::optional<double> p) {
+Tensor bernoulli_by_uniforms(const Tensor& input, std::optional<double> p, Generator* generator) {
   const Unrecorded constant;
   BP_CHECK(!p || (*p >= 0 && *p <= 1), "bernoulli: p is {}; pass a probability from 0 to 1",
            p.value_or(0));
@@ -88,24 +88,26 @@ Tensor bernoulli_by_uniforms(const Tensor& input, std::optional<double> p) {
     BP_CHECK(item<bool>(min(logical_and(ge(input, 0), le(input, 1)))),
              "bernoulli: a probability is below 0, above 1 or NaN; pass numbers from 0 to 1");
   // Not in `input`'s dtype: half precision has few uniform numbers.
-  const Tensor uniforms = rand(input.shape(), input.dtype() == f64 ? f64 : f32, input.device());
+  const Tensor uniforms =
+      rand(input.shape(), input.dtype() == f64 ? f64 : f32, input.device(), generator);
   return cast(p ? lt(uniforms, *p) : lt(uniforms, input), input.dtype());
 }
 
-Tensor multinomial_by_race(const Tensor& input, std::int64_t num_samples, bool replacement) {
+Tensor multinomial_by_race(const Tensor& input, std::int64_t num_samples, bool replacement,
+                           Generator* generator) {
   const Unrecorded constant;
   check_counts(input, num_samples, replacement);
   const Tensor weights = cast(input, f64);
   if (input.device() != meta_device && input.numel() > 0) check_probabilities(weights);
-  return replacement ? draw_again_and_again(weights, num_samples)
-                     : first_of_race(weights, num_samples);
+  return replacement ? draw_again_and_again(weights, num_samples, generator)
+                     : first_of_race(weights, num_samples, generator);
 }
 
-Tensor normal_by_scaling(const Tensor& mean, const Tensor& std) {
+Tensor normal_by_scaling(const Tensor& mean, const Tensor& std, Generator* generator) {
   const Unrecorded constant;
   const Dims shape = broadcast_shapes("normal", mean.shape(), std.shape());
   const Dtype dtype = promote(mean.dtype(), std.dtype());
-  return add(mul(randn(shape, dtype, mean.device()), std), mean);
+  return add(mul(randn(shape, dtype, mean.device(), generator), std), mean);
 }
 
 }  // namespace bp

@@ -7,8 +7,9 @@
 
 namespace bp {
 
-Tensor bernoulli_by_uniforms(const Tensor& input, std::optional<double> p);
-Tensor multinomial_by_race(const Tensor& input, std::int64_t num_samples, bool replacement);
-Tensor normal_by_scaling(const Tensor& mean, const Tensor& std);
+Tensor bernoulli_by_uniforms(const Tensor& input, std::optional<double> p, Generator* generator);
+Tensor multinomial_by_race(const Tensor& input, std::int64_t num_samples, bool replacement,
+                           Generator* generator);
+Tensor normal_by_scaling(const Tensor& mean, const Tensor& std, Generator* generator);
 
 }  // namespace bp

@@ -40,11 +40,6 @@ Tensor last_writers(IntList shape, std::int64_t dim, const Tensor& index) {
   return scatter_add(full(shape, 0, i64, index.device()), dim, sorted.values, numbers);
 }
 
-// Numbers from last_writers as indices: where there is none, any will do.
-Tensor as_index(const Tensor& writers) {
-  return sub(maximum(writers, 1), 1);
-}
-
 Tensor first_element(const Tensor& input) {
   Tensor one = input;
   for (std::int64_t d = 0; d < input.ndim(); ++d) one = narrow(one, d, 0, 1);
@@ -60,57 +55,7 @@ Tensor overwritten(const Tensor& region, std::int64_t dim, const Tensor& index, 
     return where(gt(counts, 0), first_element(src), region);
   }
   const Tensor writers = last_writers(region.shape(), dim, index);
-  return where(gt(writers, 0), gather(src, dim, as_index(writers)), region);
-}
-
-// A bool tensor is as many indices as it has dimensions.
-std::vector<Tensor> without_masks(const Tensor& input, TensorList indices) {
-  std::vector<Tensor> result;
-  for (const Tensor& index : indices.span()) {
-    if (index.dtype() != boolean) {
-      BP_CHECK(index.dtype() == i64 || index.dtype() == i32,
-               "index_put: an index is {}; cast it to int64 (or int32, or bool)",
-               name(index.dtype()));
-      result.push_back(cast(index, i64));
-      continue;
-    }
-    const std::size_t first = result.size();
-    for (std::int64_t d = 0; d < index.ndim(); ++d) {
-      const auto dim = static_cast<std::int64_t>(first) + d;
-      BP_CHECK(dim < input.ndim() && index.size(d) == input.size(dim),
-               "index_put: a mask has shape {} and input has shape {}; make their sizes equal",
-               to_string(index.shape()), to_string(input.shape()));
-    }
-    const Tensor places = nonzero(index);
-    for (std::int64_t d = 0; d < index.ndim(); ++d) result.push_back(select(places, 1, d));
-  }
-  BP_CHECK(!result.empty() && static_cast<std::int64_t>(result.size()) <= input.ndim(),
-           "index_put: {} indices into shape {}; pass from one up to one for each dimension",
-           result.size(), to_string(input.shape()));
-  return result;
-}
-
-// Which row of `input`, seen as [rows, the rest], each tuple of indices names. One that is outside in any
-// dimension is outside of the rows as well, so that it is noticed.
-Tensor row_numbers(const Tensor& input, std::span<const Tensor> indices, std::int64_t num_rows) {
-  Tensor row, is_inside;
-  for (std::size_t d = 0; d < indices.size(); ++d) {
-    const std::int64_t size = input.shape()[d];
-    const Tensor& index = indices[d];
-    const Tensor wrapped = where(lt(index, 0), add(index, size), index);
-    const Tensor fits = logical_and(ge(wrapped, 0), lt(wrapped, size));
-    row = d == 0 ? wrapped : add(mul(row, size), wrapped);
-    is_inside = d == 0 ? fits : logical_and(is_inside, fits);
-  }
-  return where(is_inside, row, num_rows);
-}
-
-// Row `rows[i]` of `lines` becomes row i of `values`.
-Tensor with_rows(const Tensor& lines, const Tensor& rows, const Tensor& values) {
-  const Tensor none = full({lines.size(0)}, 0, i64, lines.device());
-  const Tensor writers =
-      scatter(none, 0, rows, arange(1, rows.numel() + 1, 1, i64, lines.device()));
-  return where(unsqueeze(gt(writers, 0), 1), index_select(values, 0, as_index(writers)), lines);
+  return where(gt(writers, 0), gather(src, dim, index_of_writer(writers)), region);
 }
 
 }  // namespace
@@ -129,33 +74,6 @@ Tensor scatter_by_sort(const Tensor& input, std::int64_t dim, const Tensor& inde
   Tensor result = copy(input);
   copy_(reached(result, index.shape(), dim), written);
   return result;
-}
-
-Tensor index_put_by_rows(const Tensor& input, TensorList given, const Tensor& values,
-                         bool accumulate) {
-  BP_CHECK(input.dtype() == values.dtype(),
-           "index_put: input is {} and values is {}; cast one of them", name(input.dtype()),
-           name(values.dtype()));
-  const std::vector<Tensor> indices = without_masks(input, given);
-  std::int64_t num_rows = 1, row_size = 1;
-  Dims shape(indices[0].shape());
-  for (const Tensor& index : indices) shape = broadcast_shapes("index_put", shape, index.shape());
-  const std::int64_t count = checked_numel("index_put", shape);
-  for (std::int64_t d = 0; d < input.ndim(); ++d) {
-    const bool is_indexed = d < static_cast<std::int64_t>(indices.size());
-    (is_indexed ? num_rows : row_size) *= input.size(d);
-    if (!is_indexed) shape.push_back(input.size(d));
-  }
-  BP_CHECK(count == 0 || num_rows > 0, "index_put: {} indices into shape {}, which has no elements",
-           count, to_string(input.shape()));
-  const Tensor written = expand(values, shape);
-  if (count == 0 || row_size == 0) return copy(input);
-  const Tensor rows = reshape(row_numbers(input, indices, num_rows), {count});
-  const Tensor lines = reshape(input, {num_rows, row_size});
-  const Tensor new_lines = reshape(written, {count, row_size});
-  if (!accumulate) return reshape(with_rows(lines, rows, new_lines), input.shape());
-  const Tensor places = expand(unsqueeze(rows, 1), {count, row_size});
-  return reshape(scatter_add(lines, 0, places, new_lines), input.shape());
 }
 
 Tensor embedding_by_select(const Tensor& weight, const Tensor& indices) {

@@ -11,31 +11,34 @@
 namespace bp {
 namespace {
 
-Tensor bernoulli_by_parts(const Tensor& input, std::optional<double> p) {
-  return bernoulli_by_uniforms(input, p);
+Tensor bernoulli_by_parts(const Tensor& input, std::optional<double> p, Generator* generator) {
+  return bernoulli_by_uniforms(input, p, generator);
 }
 void decompose_bernoulli(const Call& call) {
-  finish(call, bernoulli_by_parts(tensor_arg(call, 0), optional_real_arg(call, 1)));
+  finish(call, bernoulli_by_parts(tensor_arg(call, 0), optional_real_arg(call, 1),
+                                  generator_arg(call, 2)));
 }
 constexpr const char* bernoulli_uses[] = {"rand", "cast", "lt", "ge", "le", "logical_and", "min",
                                           nullptr};
 
-Tensor multinomial_by_parts(const Tensor& input, std::int64_t num_samples, bool replacement) {
-  return multinomial_by_race(input, num_samples, replacement);
+Tensor multinomial_by_parts(const Tensor& input, std::int64_t num_samples, bool replacement,
+                            Generator* generator) {
+  return multinomial_by_race(input, num_samples, replacement, generator);
 }
 void decompose_multinomial(const Call& call) {
-  finish(call, multinomial_by_parts(tensor_arg(call, 0), int_arg(call, 1), bool_arg(call, 2)));
+  finish(call, multinomial_by_parts(tensor_arg(call, 0), int_arg(call, 1), bool_arg(call, 2),
+                                    generator_arg(call, 3)));
 }
 constexpr const char* multinomial_uses[] = {"cast", "rand", "add", "log", "neg", "div", "topk",
                                             "cumsum", "mul", "narrow", "expand", "cat", "sort",
                                             "lt", "scatter_add", "reshape", "ge", "logical_and",
                                             "sum", "gt", "min", "full", nullptr};
 
-Tensor normal_by_parts(const Tensor& mean, const Tensor& std) {
-  return normal_by_scaling(mean, std);
+Tensor normal_by_parts(const Tensor& mean, const Tensor& std, Generator* generator) {
+  return normal_by_scaling(mean, std, generator);
 }
 void decompose_normal(const Call& call) {
-  finish(call, normal_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
+  finish(call, normal_by_parts(operand_arg(call, 0), operand_arg(call, 1), generator_arg(call, 2)));
 }
 constexpr const char* normal_uses[] = {"randn", "mul", "add", nullptr};
 
@@ -43,13 +46,18 @@ constexpr const char* normal_uses[] = {"randn", "mul", "add", nullptr};
 
 namespace ops {
 
+constexpr const char* bernoulli_past[] = {"bernoulli(Tensor input, float? p=None) -> Tensor",
+                                          nullptr};
+
 constinit Operator bernoulli{
-    .schema_text = "bernoulli(Tensor input, float? p=None) -> Tensor",
+    .schema_text = "bernoulli(Tensor input, float? p=None, *, Generator? generator=None) -> "
+                   "Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .draws = Draws::always,
     .decompose = decompose_bernoulli,
     .uses = bernoulli_uses,
+    .past_schemas = bernoulli_past,
     .tolerance = "exact",
     .doc = "1 with the probability that the element of `input` says, else 0. With `p`, that is "
            "everyone's probability and `input` says the shape alone. Probabilities are numbers "
@@ -58,13 +66,18 @@ constinit Operator bernoulli{
     .abi = described_as("bernoulli"),
 };
 
+constexpr const char* multinomial_past[] = {"multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor",
+                                            nullptr};
+
 constinit Operator multinomial{
-    .schema_text = "multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor",
+    .schema_text = "multinomial(Tensor input, int num_samples, bool replacement=False, *, "
+                   "Generator? generator=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .draws = Draws::always,
     .decompose = decompose_multinomial,
     .uses = multinomial_uses,
+    .past_schemas = multinomial_past,
     .tolerance = "exact",
     .doc = "int64 indices into the last dimension of `input`, a vector or a matrix, drawn with "
            "probabilities in proportion to its elements, which are at least 0, finite, and not "
@@ -72,8 +85,10 @@ constinit Operator multinomial{
     .abi = described_as("multinomial"),
 };
 
+constexpr const char* normal_past[] = {"normal(Tensor mean, Tensor std) -> Tensor", nullptr};
+
 constinit Operator normal{
-    .schema_text = "normal(Tensor mean, Tensor std) -> Tensor",
+    .schema_text = "normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .promoted = 0b11,
@@ -81,6 +96,7 @@ constinit Operator normal{
     .draws = Draws::always,
     .decompose = decompose_normal,
     .uses = normal_uses,
+    .past_schemas = normal_past,
     .tolerance = "accumulation",
     .doc = "Normal numbers of these means and standard deviations, which broadcast. No gradient "
            "goes through.",
@@ -89,29 +105,31 @@ constinit Operator normal{
 
 }  // namespace ops
 
-Tensor bernoulli(const Tensor& input, std::optional<double> p) {
-  bp_value args[] = {value_of(input), value_of(p)};
-  return call_one(ops::bernoulli, args, 2);
+Tensor bernoulli(const Tensor& input, std::optional<double> p, Generator* generator) {
+  bp_value args[] = {value_of(input), value_of(p), value_of(generator)};
+  return call_one(ops::bernoulli, args, 3);
 }
 
-Tensor multinomial(const Tensor& input, std::int64_t num_samples, bool replacement) {
-  bp_value args[] = {value_of(input), value_of(num_samples), value_of(replacement)};
-  return call_one(ops::multinomial, args, 3);
+Tensor multinomial(const Tensor& input, std::int64_t num_samples, bool replacement,
+                   Generator* generator) {
+  bp_value args[] = {value_of(input), value_of(num_samples), value_of(replacement),
+                     value_of(generator)};
+  return call_one(ops::multinomial, args, 4);
 }
 
-Tensor normal(const Tensor& mean, const Tensor& std) {
-  bp_value args[] = {value_of(mean), value_of(std)};
-  return call_one(ops::normal, args, 2);
+Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
+  bp_value args[] = {value_of(mean), value_of(std), value_of(generator)};
+  return call_one(ops::normal, args, 3);
 }
 
-Tensor normal(const Scalar& mean, const Tensor& std) {
-  bp_value args[] = {value_of(mean), value_of(std)};
-  return call_one(ops::normal, args, 2);
+Tensor normal(const Scalar& mean, const Tensor& std, Generator* generator) {
+  bp_value args[] = {value_of(mean), value_of(std), value_of(generator)};
+  return call_one(ops::normal, args, 3);
 }
 
-Tensor normal(const Tensor& mean, const Scalar& std) {
-  bp_value args[] = {value_of(mean), value_of(std)};
-  return call_one(ops::normal, args, 2);
+Tensor normal(const Tensor& mean, const Scalar& std, Generator* generator) {
+  bp_value args[] = {value_of(mean), value_of(std), value_of(generator)};
+  return call_one(ops::normal, args, 3);
 }
 
 void register_draw_operators();

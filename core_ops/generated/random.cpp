@@ -34,43 +34,48 @@ constexpr const char* randn_philox_uses[] = {"philox", "select", "cast", "add", 
                                              "sin", "cos", "unsqueeze", "cat", "reshape", "narrow",
                                              nullptr};
 
-Tensor rand_by_parts(IntList size, std::optional<Dtype> dtype, std::optional<Device> device) {
-  const Draw draw = reserve_words(checked_numel("rand", size), device);
+Tensor rand_by_parts(IntList size, std::optional<Dtype> dtype, std::optional<Device> device,
+                     Generator* generator) {
+  const Draw draw = reserve_words(checked_numel("rand", size), device, generator);
   return rand_philox(size, draw.seed, draw.offset, dtype, draw.device);
 }
 void decompose_rand(const Call& call) {
   finish(call, rand_by_parts(list_arg(call, 0), optional_dtype_arg(call, 1),
-                             optional_device_arg(call, 2)));
+                             optional_device_arg(call, 2), generator_arg(call, 3)));
 }
 constexpr const char* rand_uses[] = {"rand_philox", nullptr};
 
-Tensor randn_by_parts(IntList size, std::optional<Dtype> dtype, std::optional<Device> device) {
-  const Draw draw = reserve_words(checked_numel("randn", size), device);
+Tensor randn_by_parts(IntList size, std::optional<Dtype> dtype, std::optional<Device> device,
+                      Generator* generator) {
+  const Draw draw = reserve_words(checked_numel("randn", size), device, generator);
   return randn_philox(size, draw.seed, draw.offset, dtype, draw.device);
 }
 void decompose_randn(const Call& call) {
   finish(call, randn_by_parts(list_arg(call, 0), optional_dtype_arg(call, 1),
-                              optional_device_arg(call, 2)));
+                              optional_device_arg(call, 2), generator_arg(call, 3)));
 }
 constexpr const char* randn_uses[] = {"randn_philox", nullptr};
 
 Tensor randint_by_parts(std::int64_t low, std::int64_t high, IntList size,
-                        std::optional<Dtype> dtype, std::optional<Device> device) {
-  return integers_by_words(low, high, size, dtype, device);
+                        std::optional<Dtype> dtype, std::optional<Device> device,
+                        Generator* generator) {
+  return integers_by_words(low, high, size, dtype, device, generator);
 }
 void decompose_randint(const Call& call) {
   finish(call, randint_by_parts(int_arg(call, 0), int_arg(call, 1), list_arg(call, 2),
-                                optional_dtype_arg(call, 3), optional_device_arg(call, 4)));
+                                optional_dtype_arg(call, 3), optional_device_arg(call, 4),
+                                generator_arg(call, 5)));
 }
 constexpr const char* randint_uses[] = {"rand", "philox", "select", "reshape", "mul", "floor",
                                         "add", "cast", nullptr};
 
-Tensor randperm_by_parts(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device> device) {
-  return permutation_by_sort(n, dtype, device);
+Tensor randperm_by_parts(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device> device,
+                         Generator* generator) {
+  return permutation_by_sort(n, dtype, device, generator);
 }
 void decompose_randperm(const Call& call) {
   finish(call, randperm_by_parts(int_arg(call, 0), optional_dtype_arg(call, 1),
-                                 optional_device_arg(call, 2)));
+                                 optional_device_arg(call, 2), generator_arg(call, 3)));
 }
 constexpr const char* randperm_uses[] = {"philox", "select", "cast", "mul", "add", "sort", nullptr};
 
@@ -125,40 +130,54 @@ constinit Operator randn_philox{
     .abi = described_as("randn_philox"),
 };
 
+constexpr const char* rand_past[] = {"rand(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+                                     nullptr};
+
 constinit Operator rand{
-    .schema_text = "rand(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    .schema_text = "rand(int[] size, *, Dtype? dtype=None, Device? device=None, Generator? "
+                   "generator=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .draws = Draws::always,
     .decompose = decompose_rand,
     .uses = rand_uses,
+    .past_schemas = rand_past,
     .tolerance = "exact",
-    .doc = "Uniform numbers in [0, 1) from the device's generator. Without `dtype`, of the "
-           "default dtype.",
+    .doc = "Uniform numbers in [0, 1) from `generator`, by default the device's. Without `dtype`,"
+           " of the default dtype.",
     .abi = described_as("rand"),
 };
 
+constexpr const char* randn_past[] = {"randn(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+                                      nullptr};
+
 constinit Operator randn{
-    .schema_text = "randn(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    .schema_text = "randn(int[] size, *, Dtype? dtype=None, Device? device=None, Generator? "
+                   "generator=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .draws = Draws::always,
     .decompose = decompose_randn,
     .uses = randn_uses,
+    .past_schemas = randn_past,
     .tolerance = "4 ulp",
-    .doc = "Normal numbers of mean 0 and variance 1 from the device's generator. Without `dtype`,"
-           " of the default dtype.",
+    .doc = "Normal numbers of mean 0 and variance 1 from `generator`, by default the device's. "
+           "Without `dtype`, of the default dtype.",
     .abi = described_as("randn"),
 };
 
+constexpr const char* randint_past[] = {"randint(int low, int high, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+                                        nullptr};
+
 constinit Operator randint{
     .schema_text = "randint(int low, int high, int[] size, *, Dtype? dtype=None, Device? "
-                   "device=None) -> Tensor",
+                   "device=None, Generator? generator=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
     .draws = Draws::always,
     .decompose = decompose_randint,
     .uses = randint_uses,
+    .past_schemas = randint_past,
     .tolerance = "exact",
     .doc = "Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of "
            "uniform float64 numbers u; of more than 2^32 numbers, low + floor((w0 + 2^32 w1) / "
@@ -166,13 +185,18 @@ constinit Operator randint{
     .abi = described_as("randint"),
 };
 
+constexpr const char* randperm_past[] = {"randperm(int n, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+                                         nullptr};
+
 constinit Operator randperm{
-    .schema_text = "randperm(int n, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    .schema_text = "randperm(int n, *, Dtype? dtype=None, Device? device=None, Generator? "
+                   "generator=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::real,
     .draws = Draws::always,
     .decompose = decompose_randperm,
     .uses = randperm_uses,
+    .past_schemas = randperm_past,
     .tolerance = "exact",
     .doc = "The numbers from 0 to n - 1 in random order - the indices that sort pairs of words of"
            " philox. Without `dtype`, int64.",
@@ -216,30 +240,33 @@ Tensor randn_philox(IntList size, std::int64_t seed, std::int64_t offset,
   return call_one(ops::randn_philox, args, 5);
 }
 
-Tensor rand(IntList size, std::optional<Dtype> dtype, std::optional<Device> device) {
+Tensor rand(IntList size, std::optional<Dtype> dtype, std::optional<Device> device,
+            Generator* generator) {
   ensure_operators();
-  bp_value args[] = {value_of(size), value_of(dtype), value_of(device)};
-  return call_one(ops::rand, args, 3);
+  bp_value args[] = {value_of(size), value_of(dtype), value_of(device), value_of(generator)};
+  return call_one(ops::rand, args, 4);
 }
 
-Tensor randn(IntList size, std::optional<Dtype> dtype, std::optional<Device> device) {
+Tensor randn(IntList size, std::optional<Dtype> dtype, std::optional<Device> device,
+             Generator* generator) {
   ensure_operators();
-  bp_value args[] = {value_of(size), value_of(dtype), value_of(device)};
-  return call_one(ops::randn, args, 3);
+  bp_value args[] = {value_of(size), value_of(dtype), value_of(device), value_of(generator)};
+  return call_one(ops::randn, args, 4);
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, IntList size, std::optional<Dtype> dtype,
-               std::optional<Device> device) {
+               std::optional<Device> device, Generator* generator) {
   ensure_operators();
   bp_value args[] = {value_of(low), value_of(high), value_of(size), value_of(dtype),
-                     value_of(device)};
-  return call_one(ops::randint, args, 5);
+                     value_of(device), value_of(generator)};
+  return call_one(ops::randint, args, 6);
 }
 
-Tensor randperm(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device> device) {
+Tensor randperm(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device> device,
+                Generator* generator) {
   ensure_operators();
-  bp_value args[] = {value_of(n), value_of(dtype), value_of(device)};
-  return call_one(ops::randperm, args, 3);
+  bp_value args[] = {value_of(n), value_of(dtype), value_of(device), value_of(generator)};
+  return call_one(ops::randperm, args, 4);
 }
 
 Tensor dropout(const Tensor& input, double p, bool training) {

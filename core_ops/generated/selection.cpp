@@ -21,6 +21,16 @@ void decompose_scatter(const Call& call) {
 }
 constexpr const char* scatter_uses[] = {"narrow", "gather", "where", "copy", nullptr};
 
+Tensor index_by_parts(const Tensor& input, TensorList indices) {
+  return index_by_rows(input, indices);
+}
+void decompose_index(const Call& call) {
+  finish(call, index_by_parts(tensor_arg(call, 0), tensors_arg(call, 1)));
+}
+constexpr const char* index_uses[] = {"nonzero", "select", "cast", "ge", "lt", "logical_and",
+                                      "where", "add", "mul", "reshape", "permute", "index_select",
+                                      "copy", nullptr};
+
 Tensor index_put_by_parts(const Tensor& input, TensorList indices, const Tensor& values,
                           bool accumulate) {
   return index_put_by_rows(input, indices, values, accumulate);
@@ -30,9 +40,10 @@ void decompose_index_put(const Call& call) {
                                   bool_arg(call, 3)));
 }
 constexpr const char* index_put_uses[] = {"nonzero", "select", "cast", "ge", "lt", "logical_and",
-                                          "where", "add", "mul", "reshape", "expand", "unsqueeze",
-                                          "full", "arange", "scatter", "scatter_add", "gt", "clamp",
-                                          "index_select", "copy", nullptr};
+                                          "where", "add", "mul", "reshape", "permute",
+                                          "index_select", "copy", "expand", "unsqueeze", "full",
+                                          "arange", "scatter", "scatter_add", "gt", "clamp",
+                                          nullptr};
 
 Tensor embedding_by_parts(const Tensor& weight, const Tensor& indices) {
   return embedding_by_select(weight, indices);
@@ -73,19 +84,35 @@ constinit Operator scatter{
     .abi = described_as("scatter"),
 };
 
+constinit Operator index{
+    .schema_text = "index(Tensor input, Tensor?[] indices) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::computed,
+    .decompose = decompose_index,
+    .uses = index_uses,
+    .tolerance = "exact",
+    .doc = "The elements of `input` that `indices` name, as NumPy's a[i, :, j]. Each index "
+           "belongs to a dimension, in order, and where there is none the dimension stays as it "
+           "is. Indices are int64 or int32, broadcast to one shape, and count from the end where "
+           "negative; a bool tensor names the places where it holds, and belongs to as many "
+           "dimensions as it has. The shape of the indices takes the place of their dimensions, "
+           "or comes first where another dimension lies between these. An index outside of "
+           "`input` is an error, at the latest when its stream is synchronized.",
+    .abi = described_as("index"),
+};
+
 constinit Operator index_put{
-    .schema_text = "index_put(Tensor input, Tensor[] indices, Tensor values, bool "
+    .schema_text = "index_put(Tensor input, Tensor?[] indices, Tensor values, bool "
                    "accumulate=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
     .decompose = decompose_index_put,
     .uses = index_put_uses,
     .tolerance = "accumulation",
-    .doc = "A copy of `input` in which the elements that `indices` name are `values`, or have "
-           "them added (`accumulate`). The indices belong to `input`'s first dimensions and "
-           "broadcast to one shape; negative ones count from the end; a bool tensor names the "
-           "places where it holds. Of several values for one place it is the last. An index "
-           "outside of `input` is an error, at the latest when its stream is synchronized.",
+    .doc = "A copy of `input` in which the elements that `indices` name, as those of index do, "
+           "are `values`, or have them added (`accumulate`). `values` broadcasts to the shape "
+           "that index gives. Of several values for one place it is the last. An index outside of"
+           " `input` is an error, at the latest when its stream is synchronized.",
     .abi = described_as("index_put"),
 };
 
@@ -136,6 +163,12 @@ const Tensor& scatter_out(const Tensor& out, const Tensor& input, std::int64_t d
   return out;
 }
 
+Tensor index(const Tensor& input, TensorList indices) {
+  const TensorListValue indices_value(indices.span());
+  bp_value args[] = {value_of(input), indices_value.value()};
+  return call_one(ops::index, args, 2);
+}
+
 Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
   const TensorListValue indices_value(indices.span());
   bp_value args[] = {value_of(input), indices_value.value(), value_of(values),
@@ -173,7 +206,7 @@ void topk_out(const Tensor& values, const Tensor& indices, const Tensor& input, 
 
 void register_selection_operators();
 void register_selection_operators() {
-  for (Operator* op : {&ops::scatter, &ops::index_put, &ops::embedding, &ops::topk})
+  for (Operator* op : {&ops::scatter, &ops::index, &ops::index_put, &ops::embedding, &ops::topk})
     register_operator(*op);
 }
 

@@ -79,6 +79,56 @@ void decompose_triu(const Call& call) {
 }
 constexpr const char* triu_uses[] = {"arange", "reshape", "sub", "ge", "where", nullptr};
 
+std::vector<Tensor> chunk_by_parts(const Tensor& input, std::int64_t chunks, std::int64_t dim) {
+  return chunk_by_split(input, chunks, dim);
+}
+void decompose_chunk(const Call& call) {
+  std::vector<Tensor> parts = chunk_by_parts(tensor_arg(call, 0), int_arg(call, 1),
+                                             int_arg(call, 2));
+  finish(call, parts);
+}
+constexpr const char* chunk_uses[] = {"split", "split_with_sizes", nullptr};
+
+std::vector<Tensor> tensor_split_by_parts(const Tensor& input, std::int64_t sections,
+                                          std::int64_t dim) {
+  return tensor_split_by_narrow(input, sections, dim);
+}
+void decompose_tensor_split(const Call& call) {
+  std::vector<Tensor> parts = tensor_split_by_parts(tensor_arg(call, 0), int_arg(call, 1),
+                                                    int_arg(call, 2));
+  finish(call, parts);
+}
+constexpr const char* tensor_split_uses[] = {"narrow", nullptr};
+
+std::vector<Tensor> tensor_split_at_by_parts(const Tensor& input, IntList indices,
+                                             std::int64_t dim) {
+  return tensor_split_by_slice(input, indices, dim);
+}
+void decompose_tensor_split_at(const Call& call) {
+  std::vector<Tensor> parts = tensor_split_at_by_parts(tensor_arg(call, 0), list_arg(call, 1),
+                                                       int_arg(call, 2));
+  finish(call, parts);
+}
+constexpr const char* tensor_split_at_uses[] = {"slice", nullptr};
+
+std::vector<Tensor> meshgrid_by_parts(TensorList tensors, std::string_view indexing) {
+  return meshgrid_by_expand(tensors, indexing);
+}
+void decompose_meshgrid(const Call& call) {
+  std::vector<Tensor> parts = meshgrid_by_parts(tensors_arg(call, 0), text_arg(call, 1));
+  finish(call, parts);
+}
+constexpr const char* meshgrid_uses[] = {"reshape", "expand", "transpose", nullptr};
+
+std::vector<Tensor> broadcast_tensors_by_parts(TensorList tensors) {
+  return broadcast_tensors_by_expand(tensors);
+}
+void decompose_broadcast_tensors(const Call& call) {
+  std::vector<Tensor> parts = broadcast_tensors_by_parts(tensors_arg(call, 0));
+  finish(call, parts);
+}
+constexpr const char* broadcast_tensors_uses[] = {"expand", nullptr};
+
 }  // namespace
 
 namespace ops {
@@ -190,6 +240,72 @@ constinit Operator triu{
     .abi = described_as("triu"),
 };
 
+constinit Operator chunk{
+    .schema_text = "chunk(Tensor input, int chunks, int dim=0) -> Tensor[]",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::all,
+    .count = rules::chunk_count,
+    .decompose = decompose_chunk,
+    .uses = chunk_uses,
+    .tolerance = "exact",
+    .doc = "At most `chunks` parts of `input` along `dim`, all of one size but for the last, "
+           "which may be smaller; views, as those of split.",
+    .abi = described_as("chunk"),
+};
+
+constinit Operator tensor_split{
+    .schema_text = "tensor_split(Tensor input, int sections, int dim=0) -> Tensor[]",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::all,
+    .count = rules::tensor_split_count,
+    .decompose = decompose_tensor_split,
+    .uses = tensor_split_uses,
+    .tolerance = "exact",
+    .doc = "`sections` parts of `input` along `dim`, as views; the first ones have one slice more"
+           " where they cannot all be alike.",
+    .abi = described_as("tensor_split"),
+};
+
+constinit Operator tensor_split_at{
+    .schema_text = "tensor_split_at(Tensor input, int[] indices, int dim=0) -> Tensor[]",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::all,
+    .count = rules::tensor_split_at_count,
+    .decompose = decompose_tensor_split_at,
+    .uses = tensor_split_at_uses,
+    .tolerance = "exact",
+    .doc = "The parts of `input` along `dim` up to each of `indices` and behind the last, as "
+           "views. An index may count from the end; where one is smaller than the one before, the"
+           " part between them is empty.",
+    .abi = described_as("tensor_split_at"),
+};
+
+constinit Operator meshgrid{
+    .schema_text = "meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::all,
+    .count = rules::meshgrid_count,
+    .decompose = decompose_meshgrid,
+    .uses = meshgrid_uses,
+    .tolerance = "exact",
+    .doc = "For vectors, or 0-dim tensors, of n1, n2 ... elements as many views of shape [n1, n2 "
+           "...], each with the elements of one vector along its own dimension. With `indexing` "
+           "'xy', the first two dimensions are swapped.",
+    .abi = described_as("meshgrid"),
+};
+
+constinit Operator broadcast_tensors{
+    .schema_text = "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::all,
+    .count = rules::broadcast_tensors_count,
+    .decompose = decompose_broadcast_tensors,
+    .uses = broadcast_tensors_uses,
+    .tolerance = "exact",
+    .doc = "Views of the tensors in the one shape that theirs broadcast to.",
+    .abi = described_as("broadcast_tensors"),
+};
+
 }  // namespace ops
 
 Tensor stack(TensorList tensors, std::int64_t dim) {
@@ -241,10 +357,38 @@ Tensor triu(const Tensor& input, std::int64_t diagonal) {
   return call_one(ops::triu, args, 2);
 }
 
+std::vector<Tensor> chunk(const Tensor& input, std::int64_t chunks, std::int64_t dim) {
+  bp_value args[] = {value_of(input), value_of(chunks), value_of(dim)};
+  return call_all(ops::chunk, args, 3);
+}
+
+std::vector<Tensor> tensor_split(const Tensor& input, std::int64_t sections, std::int64_t dim) {
+  bp_value args[] = {value_of(input), value_of(sections), value_of(dim)};
+  return call_all(ops::tensor_split, args, 3);
+}
+
+std::vector<Tensor> tensor_split_at(const Tensor& input, IntList indices, std::int64_t dim) {
+  bp_value args[] = {value_of(input), value_of(indices), value_of(dim)};
+  return call_all(ops::tensor_split_at, args, 3);
+}
+
+std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
+  const TensorListValue tensors_value(tensors.span());
+  bp_value args[] = {tensors_value.value(), value_of(indexing)};
+  return call_all(ops::meshgrid, args, 2);
+}
+
+std::vector<Tensor> broadcast_tensors(TensorList tensors) {
+  const TensorListValue tensors_value(tensors.span());
+  bp_value args[] = {tensors_value.value()};
+  return call_all(ops::broadcast_tensors, args, 1);
+}
+
 void register_shape_operators();
 void register_shape_operators() {
   for (Operator* op : {&ops::stack, &ops::constant_pad_nd, &ops::pad, &ops::repeat, &ops::flip,
-                       &ops::roll, &ops::tril, &ops::triu})
+                       &ops::roll, &ops::tril, &ops::triu, &ops::chunk, &ops::tensor_split,
+                       &ops::tensor_split_at, &ops::meshgrid, &ops::broadcast_tensors})
     register_operator(*op);
 }
 

@@ -173,6 +173,45 @@ constinit Operator diagonal{
     .abi = described_as("diagonal"),
 };
 
+constinit Operator unbind{
+    .schema_text = "unbind(Tensor input, int dim=0) -> Tensor[]",
+    .kind = BP_KIND_VIEW,
+    .dtypes = dtypes::all,
+    .views = rules::unbind_views,
+    .count = rules::unbind_count,
+    .has_gradient = true,
+    .tolerance = "exact",
+    .doc = "The slices of `input` along `dim`, which is dropped, one after the other. None of "
+           "them is written in place while derivatives are recorded.",
+    .abi = described_as("unbind"),
+};
+
+constinit Operator split{
+    .schema_text = "split(Tensor input, int split_size, int dim=0) -> Tensor[]",
+    .kind = BP_KIND_VIEW,
+    .dtypes = dtypes::all,
+    .views = rules::split_views,
+    .count = rules::split_count,
+    .has_gradient = true,
+    .tolerance = "exact",
+    .doc = "The parts of `input` along `dim` with `split_size` slices each, the last one with "
+           "what is left. None of them is written in place while derivatives are recorded.",
+    .abi = described_as("split"),
+};
+
+constinit Operator split_with_sizes{
+    .schema_text = "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]",
+    .kind = BP_KIND_VIEW,
+    .dtypes = dtypes::all,
+    .views = rules::split_with_sizes_views,
+    .count = rules::split_with_sizes_count,
+    .has_gradient = true,
+    .tolerance = "exact",
+    .doc = "The parts of `input` along `dim` with these numbers of slices, which add up to all of"
+           " them. None of them is written in place while derivatives are recorded.",
+    .abi = described_as("split_with_sizes"),
+};
+
 }  // namespace ops
 
 Tensor view(const Tensor& input, IntList size) {
@@ -248,11 +287,27 @@ Tensor diagonal(const Tensor& input, std::int64_t offset, std::int64_t dim1, std
   return call_view(ops::diagonal, args, 4);
 }
 
+std::vector<Tensor> unbind(const Tensor& input, std::int64_t dim) {
+  bp_value args[] = {value_of(input), value_of(dim)};
+  return call_all(ops::unbind, args, 2);
+}
+
+std::vector<Tensor> split(const Tensor& input, std::int64_t split_size, std::int64_t dim) {
+  bp_value args[] = {value_of(input), value_of(split_size), value_of(dim)};
+  return call_all(ops::split, args, 3);
+}
+
+std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, std::int64_t dim) {
+  bp_value args[] = {value_of(input), value_of(split_sizes), value_of(dim)};
+  return call_all(ops::split_with_sizes, args, 3);
+}
+
 void register_view_operators();
 void register_view_operators() {
   for (Operator* op : {&ops::view, &ops::reshape, &ops::flatten, &ops::transpose, &ops::permute,
                        &ops::slice, &ops::select, &ops::narrow, &ops::expand, &ops::squeeze,
-                       &ops::unsqueeze, &ops::as_strided, &ops::unfold, &ops::diagonal})
+                       &ops::unsqueeze, &ops::as_strided, &ops::unfold, &ops::diagonal,
+                       &ops::unbind, &ops::split, &ops::split_with_sizes})
     register_operator(*op);
 }
 

@@ -14,9 +14,11 @@
 #include "decompositions/bitwise.hpp"
 #include "decompositions/convolution.hpp"
 #include "decompositions/draw.hpp"
+#include "decompositions/index.hpp"
 #include "decompositions/linear.hpp"
 #include "decompositions/loss.hpp"
 #include "decompositions/norm.hpp"
+#include "decompositions/parts.hpp"
 #include "decompositions/pooling.hpp"
 #include "decompositions/selection.hpp"
 #include "decompositions/shape.hpp"
@@ -56,21 +58,22 @@ Tensor log1p_by_log(const Tensor& input);
 Tensor erf_by_exp(const Tensor& input);
 
 // Where a draw begins. The counters are reserved before a kernel is chosen, so that all devices give
-// the same numbers.
+// the same numbers; from `generator`, or where that is null from the device's.
 struct Draw {
   std::int64_t seed, offset;
   Device device;
 };
-Draw reserve_words(std::int64_t num_words, std::optional<Device> device);
+Draw reserve_words(std::int64_t num_words, std::optional<Device> device, Generator* generator);
 
 Tensor uniform_by_words(IntList size, std::int64_t seed, std::int64_t offset,
                         std::optional<Dtype> dtype, std::optional<Device> device);
 Tensor normal_by_words(IntList size, std::int64_t seed, std::int64_t offset,
                        std::optional<Dtype> dtype, std::optional<Device> device);
 Tensor integers_by_words(std::int64_t low, std::int64_t high, IntList size,
-                         std::optional<Dtype> dtype, std::optional<Device> device);
-Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,
-                           std::optional<Device> device);
+                         std::optional<Dtype> dtype, std::optional<Device> device,
+                         Generator* generator);
+Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device> device,
+                           Generator* generator);
 Tensor dropout_by_mask(const Tensor& input, double p, bool training);
 
 }  // namespace bp

@@ -39,17 +39,19 @@ WordPairs word_pairs(std::int64_t num_pairs, std::int64_t seed, std::int64_t off
 }
 
 // floor(w / 2^32 * range) of words w, exact in float64.
-Tensor steps_of_words(std::uint64_t range, IntList size, std::optional<Device> device) {
-  return cast(floor(mul(rand(size, f64, device), static_cast<double>(range))), i64);
+Tensor steps_of_words(std::uint64_t range, IntList size, std::optional<Device> device,
+                      Generator* generator) {
+  return cast(floor(mul(rand(size, f64, device, generator), static_cast<double>(range))), i64);
 }
 
 // floor(w / 2^64 * range) of w = w0 + 2^32 w1, by the columns of a product in base 2^16: range's digits
 // times a word stay below 2^53, so that each step is exact in float64. What is from 2^64 on falls away, as it
 // does where `low` is added.
-Tensor steps_of_pairs(std::uint64_t range, IntList size, std::optional<Device> device) {
+Tensor steps_of_pairs(std::uint64_t range, IntList size, std::optional<Device> device,
+                      Generator* generator) {
   const std::int64_t numel = checked_numel("randint", size);
   BP_CHECK(numel <= INT64_MAX / 2, "randint: {} numbers; choose a smaller size", numel);
-  const Draw draw = reserve_words(2 * numel, device);
+  const Draw draw = reserve_words(2 * numel, device, generator);
   const WordPairs words = word_pairs(numel, draw.seed, draw.offset, draw.device, f64);
   const auto digit = [&](int place) {
     return static_cast<double>(range >> (16 * place) & 0xffffu);
@@ -84,10 +86,9 @@ Circle circle(const Tensor& words) {
 
 }  // namespace
 
-Draw reserve_words(std::int64_t num_words, std::optional<Device> device) {
+Draw reserve_words(std::int64_t num_words, std::optional<Device> device, Generator* generator) {
   const Device place = device_or_default(device);
-  if (place == meta_device) return {0, 0, place};
-  const PhiloxState state = default_generator(place).reserve(static_cast<std::uint64_t>(num_words));
+  const PhiloxState state = draw_from(generator, place, static_cast<std::uint64_t>(num_words));
   return {static_cast<std::int64_t>(state.seed), static_cast<std::int64_t>(state.offset), place};
 }
 
@@ -113,23 +114,25 @@ Tensor normal_by_words(IntList size, std::int64_t seed, std::int64_t offset,
 }
 
 Tensor integers_by_words(std::int64_t low, std::int64_t high, IntList size,
-                         std::optional<Dtype> dtype, std::optional<Device> device) {
+                         std::optional<Dtype> dtype, std::optional<Device> device,
+                         Generator* generator) {
   BP_CHECK(low < high, "randint: no whole number from {} up to {}; make the second larger", low,
            high);
   const Dtype wanted = dtype.value_or(i64);
   check_holds("randint", "the lowest number", wanted, low);
   check_holds("randint", "the highest number", wanted, high - 1);
   const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  const Tensor steps = range <= std::uint64_t{1} << 32 ? steps_of_words(range, size, device)
-                                                       : steps_of_pairs(range, size, device);
+  const Tensor steps = range <= std::uint64_t{1} << 32
+                           ? steps_of_words(range, size, device, generator)
+                           : steps_of_pairs(range, size, device, generator);
   return cast(add(steps, low), wanted);
 }
 
-Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype,
-                           std::optional<Device> device) {
+Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device> device,
+                           Generator* generator) {
   BP_CHECK(n >= 0, "randperm: {} numbers; pass 0 or more", n);
   BP_CHECK(n <= INT64_MAX / 16, "randperm: {} numbers; pass at most {}", n, INT64_MAX / 16);
-  const Draw draw = reserve_words(2 * n, device);
+  const Draw draw = reserve_words(2 * n, device, generator);
   const WordPairs words = word_pairs(n, draw.seed, draw.offset, draw.device, i64);
   // 62 bits: equal keys, which the stable sort would leave in order, do not happen.
   const Tensor keys = add(mul(words.first, std::int64_t{1} << 30), words.second);

@@ -80,4 +80,18 @@ Tensor as_strided_view(const Call& call);
 Tensor unfold_view(const Call& call);
 Tensor diagonal_view(const Call& call);
 
+// Several views of one tensor, and how many results rows with lists have: parts.cpp.
+void unbind_views(const Call& call);
+void split_views(const Call& call);
+void split_with_sizes_views(const Call& call);
+
+std::uint32_t unbind_count(const Call& call);
+std::uint32_t split_count(const Call& call);
+std::uint32_t split_with_sizes_count(const Call& call);
+std::uint32_t chunk_count(const Call& call);
+std::uint32_t tensor_split_count(const Call& call);
+std::uint32_t tensor_split_at_count(const Call& call);
+std::uint32_t meshgrid_count(const Call& call);
+std::uint32_t broadcast_tensors_count(const Call& call);
+
 }  // namespace bp::rules

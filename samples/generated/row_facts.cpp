@@ -1294,13 +1294,27 @@ constexpr RowFacts facts[] = {
      "s1x1,1x9,1x9:dim=1",
      "normal duplicates exact big",
      "s4x6,4x7,4x6:dim=1 s4x6,4x9,4x9:dim=1!too_high s4x6,4x9,4x9:dim=1!too_low"},
+    {"index", "0.2",
+     "vector matrix all_dims broadcast_indices masked negative hole only_holes separated adjacent"
+     " mask_and_hole zero_size non_contiguous transposed repeated_index several_tiles",
+     draft_selection, 3, 0,
+     "sample:vector sample:matrix sample:all_dims sample:broadcast_indices sample:masked "
+     "sample:negative sample:hole sample:only_holes sample:separated sample:adjacent "
+     "sample:mask_and_hole sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:repeated_index sample:several_tiles",
+     "",
+     "own",
+     ""},
     {"index_put", "0.2",
-     "vector matrix all_dims broadcast_indices broadcast_values masked negative accumulate "
-     "zero_size non_contiguous transposed repeated_index several_tiles",
+     "vector matrix all_dims broadcast_indices broadcast_values masked negative hole only_holes "
+     "separated adjacent mask_and_hole accumulate accumulate_separated zero_size non_contiguous "
+     "transposed repeated_index several_tiles",
      draft_selection, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place),
      "sample:vector sample:matrix sample:all_dims sample:broadcast_indices "
-     "sample:broadcast_values sample:masked sample:negative sample:accumulate sample:zero_size "
-     "sample:non_contiguous sample:transposed sample:repeated_index sample:several_tiles",
+     "sample:broadcast_values sample:masked sample:negative sample:hole sample:only_holes "
+     "sample:separated sample:adjacent sample:mask_and_hole sample:accumulate "
+     "sample:accumulate_separated sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:repeated_index sample:several_tiles",
      "",
      "own",
      ""},
@@ -1395,6 +1409,52 @@ constexpr RowFacts facts[] = {
      draft_shape, 3, 0,
      "sample:same sample:above sample:below sample:wide sample:zero_size sample:non_contiguous "
      "sample:transposed sample:expanded sample:several_tiles sample:channels_last",
+     "",
+     "own specials big",
+     ""},
+    {"chunk", "0.2",
+     "same first_dim last_dim negative_dim uneven zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_shape, 3, 0,
+     "sample:same sample:first_dim sample:last_dim sample:negative_dim sample:uneven "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own specials big",
+     ""},
+    {"tensor_split", "0.2",
+     "same first_dim last_dim negative_dim uneven zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_shape, 3, 0,
+     "sample:same sample:first_dim sample:last_dim sample:negative_dim sample:uneven "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own specials big",
+     ""},
+    {"tensor_split_at", "0.2",
+     "same first_dim last_dim negative_dim uneven zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_shape, 3, 0,
+     "sample:same sample:first_dim sample:last_dim sample:negative_dim sample:uneven "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own specials big",
+     ""},
+    {"meshgrid", "0.2",
+     "same one_tensor three_tensors columns_first zero_dim zero_size non_contiguous several_tiles",
+     draft_shape, 3, 0,
+     "sample:same sample:one_tensor sample:three_tensors sample:columns_first sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:several_tiles",
+     "",
+     "own specials big",
+     ""},
+    {"broadcast_tensors", "0.2",
+     "same one_tensor row column zero_dim zero_size non_contiguous transposed several_tiles",
+     draft_shape, 3, 0,
+     "sample:same sample:one_tensor sample:row sample:column sample:zero_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own specials big",
      ""},
@@ -1590,6 +1650,30 @@ constexpr RowFacts facts[] = {
      "",
      "own specials",
      ""},
+    {"unbind", "0.1",
+     "same first last negative non_contiguous transposed expanded several_tiles offset",
+     draft_view, 3, 0,
+     "sample:same sample:first sample:last sample:negative sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own specials",
+     "s3x5:dim=2"},
+    {"split", "0.1",
+     "same first last negative non_contiguous transposed expanded several_tiles offset",
+     draft_view, 3, 0,
+     "sample:same sample:first sample:last sample:negative sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own specials",
+     "s3x5:split_size=0 s3x5:split_size=1:dim=2"},
+    {"split_with_sizes", "0.1",
+     "same first last negative non_contiguous transposed expanded several_tiles offset",
+     draft_view, 3, 0,
+     "sample:same sample:first sample:last sample:negative sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own specials",
+     "s3x5:split_sizes=1x1:dim=0"},
 };
 
 constexpr RoundTrip trips[] = {

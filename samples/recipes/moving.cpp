@@ -59,6 +59,14 @@ void draft_window(Draft& draft, std::string_view name) {
   draft.add_value(std::int64_t{1});
 }
 
+void draft_cut(Draft& draft, std::string_view name, const Tensor& a) {
+  const std::int64_t dim = draft.is("last") ? 1 : draft.is("negative") ? -1 : 0;
+  const std::int64_t whole = a.size(dim);
+  if (name == "split") draft.add_value(std::int64_t{2});
+  if (name == "split_with_sizes") draft.add_list({1, 0, whole - 1});
+  draft.add_value(dim);
+}
+
 // The arguments behind the tensor, for a tensor of this shape.
 void draft_view_arguments(Draft& draft, std::string_view name, const Tensor& a) {
   const std::int64_t rank = a.ndim();
@@ -87,6 +95,8 @@ void draft_view_arguments(Draft& draft, std::string_view name, const Tensor& a) 
     return draft.add_list({2, -1, -1});
   }
   if (name == "unsqueeze") return draft.add_value(std::int64_t{-1});
+  if (name == "unbind" || name == "split" || name == "split_with_sizes")
+    return draft_cut(draft, name, a);
   if (name == "as_strided") {
     draft.add_list({a.numel() == 0 ? 0 : 1});
     return draft.add_list({1});

@@ -29,13 +29,21 @@ void draft_scatter(Draft& draft) {
   draft.add(draft.tensor(has_larger_source ? Dims{3, 5} : index_shape));
 }
 
-struct IndexPut {
+struct Indexed {
   Dims a;
-  std::vector<Tensor> indices;
+  std::vector<Tensor> indices;  // undefined ones for holes
   Dims values;
 };
 
-IndexPut index_put_for(Draft& draft) {
+Indexed indexed_for(Draft& draft) {
+  const Tensor hole;
+  if (draft.is("hole")) return {{6, 4}, {hole, draft.indices({3}, 4)}, {6, 3}};
+  if (draft.is("only_holes")) return {{6, 4}, {hole}, {6, 4}};
+  if (draft.is("separated", "accumulate_separated"))
+    return {{3, 4, 5}, {draft.indices({2}, 3), hole, draft.indices({2}, 5)}, {2, 4}};
+  if (draft.is("adjacent"))
+    return {{3, 4, 5}, {hole, draft.indices({2, 3}, 4), draft.indices({3}, 5)}, {3, 2, 3}};
+  if (draft.is("mask_and_hole")) return {{6, 4}, {hole, draft.choices(4)}, {6, 1}};
   if (draft.is("vector", "accumulate")) return {{6, 4}, {draft.indices({3}, 6)}, {3, 4}};
   if (draft.is("matrix")) return {{6, 4}, {draft.indices({2, 3}, 6)}, {2, 3, 4}};
   if (draft.is("all_dims")) return {{6, 4}, {draft.indices({5}, 6), draft.indices({5}, 4)}, {5}};
@@ -52,12 +60,14 @@ IndexPut index_put_for(Draft& draft) {
   return {{6, 4}, {draft.indices({3}, 6)}, {3, 4}};
 }
 
-void draft_index_put(Draft& draft) {
-  const IndexPut parts = index_put_for(draft);
+void draft_index(Draft& draft) {
+  const Indexed parts = indexed_for(draft);
   draft.add(draft.tensor(parts.a));
   draft.add(parts.indices);
+  if (std::string_view(draft.op().name()) == "index") return;
   draft.add(draft.tensor(parts.values));
-  if (draft.is("accumulate") && draft.dtype() != boolean) draft.add_value(true);
+  if (draft.is("accumulate", "accumulate_separated") && draft.dtype() != boolean)
+    draft.add_value(true);
 }
 
 void draft_embedding(Draft& draft) {
@@ -102,7 +112,7 @@ void draft_topk(Draft& draft) {
 void draft_selection(Draft& draft) {
   const std::string_view name = draft.op().name();
   if (name == "scatter") return draft_scatter(draft);
-  if (name == "index_put") return draft_index_put(draft);
+  if (name == "index" || name == "index_put") return draft_index(draft);
   if (name == "embedding") return draft_embedding(draft);
   draft_topk(draft);
 }

@@ -88,6 +88,42 @@ void draft_turned(Draft& draft, bool is_roll) {
   draft.add_list(dims);
 }
 
+void draft_parts(Draft& draft, std::string_view name) {
+  const bool is_last = draft.is("last_dim"), is_negative = draft.is("negative_dim");
+  const bool is_uneven = draft.is("uneven");
+  const bool has_usual_shape = is_last || is_negative || is_uneven || draft.is("first_dim");
+  draft.add(draft.tensor(has_usual_shape ? Dims{7, 4} : draft.shape()));
+  if (name == "tensor_split_at")
+    draft.add_list(is_uneven ? IntList{4, 2, -1} : IntList{1, 3});
+  else
+    draft.add_value(is_uneven ? std::int64_t{4} : std::int64_t{3});
+  draft.add_value(is_last ? std::int64_t{1} : is_negative ? std::int64_t{-2} : std::int64_t{0});
+}
+
+void draft_meshgrid(Draft& draft) {
+  const bool is_tiled = draft.is("several_tiles"), has_three = draft.is("three_tensors");
+  const bool is_columns_first = draft.is("columns_first");
+  draft.is("same", "non_contiguous");
+  std::vector<Tensor> vectors{draft.tensor({is_tiled ? 70 : draft.is("zero_size") ? 0 : 3})};
+  if (draft.is("zero_dim"))
+    vectors.push_back(draft.tensor({}));
+  else if (!draft.is("one_tensor"))
+    vectors.push_back(draft.tensor({is_tiled ? 103 : 5}));
+  if (has_three) vectors.push_back(draft.tensor({2}));
+  draft.add(vectors);
+  if (is_columns_first) draft.add_value(std::string_view("xy"));
+}
+
+void draft_broadcast_tensors(Draft& draft) {
+  const bool is_row = draft.is("row"), is_column = draft.is("column");
+  const bool is_one = draft.is("one_tensor");
+  const Dims shape = is_row || is_column || is_one ? Dims{3, 5} : draft.shape();
+  std::vector<Tensor> tensors{draft.tensor(shape)};
+  if (!is_one) tensors.push_back(draft.tensor(is_row ? Dims{5} : is_column ? Dims{3, 1} : shape));
+  if (is_row || is_column) tensors.push_back(draft.tensor(Dims{1, 1}));
+  draft.add(tensors);
+}
+
 void draft_triangle(Draft& draft) {
   const bool is_wide = draft.is("wide"), is_above = draft.is("above"), is_below = draft.is("below");
   draft.add(draft.tensor(is_wide                ? Dims{2, 3, 6}
@@ -104,6 +140,9 @@ void draft_shape(Draft& draft) {
   if (name == "constant_pad_nd") return draft_constant_pad(draft);
   if (name == "pad") return draft_pad(draft);
   if (name == "repeat") return draft_repeat(draft);
+  if (name == "meshgrid") return draft_meshgrid(draft);
+  if (name == "broadcast_tensors") return draft_broadcast_tensors(draft);
+  if (name == "chunk" || name.starts_with("tensor_split")) return draft_parts(draft, name);
   if (name == "flip" || name == "roll") return draft_turned(draft, name == "roll");
   draft_triangle(draft);
 }

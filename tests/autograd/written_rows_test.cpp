@@ -20,7 +20,8 @@ class Moved {
       if (value.tag != BP_TENSOR_LIST) continue;
       auto* old = static_cast<const bp_tensor* const*>(value.u.ptr);
       auto& list = lists_.emplace_back(old, old + value.aux);
-      for (const bp_tensor*& tensor : list) tensor = moved(tensor, device);
+      for (const bp_tensor*& tensor : list)
+        if (tensor) tensor = moved(tensor, device);
       value.u.ptr = list.data();
     }
   }
@@ -37,7 +38,7 @@ class Moved {
 
 bool is_new(const Tensor& result, std::span<const bp_value> args) {
   const auto shares = [&](const bp_tensor* tensor) {
-    return TensorImpl::of(tensor)->storage == result.impl()->storage;
+    return tensor && TensorImpl::of(tensor)->storage == result.impl()->storage;
   };
   for (const bp_value& value : args) {
     if (value.tag == BP_TENSOR && shares(value.u.tensor)) return false;

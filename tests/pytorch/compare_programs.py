@@ -56,6 +56,8 @@ VIEWS = {
     "detach": lambda a: a.detach(),
     "split": lambda a, size, dim: a.split(size, dim),
     "chunk": lambda a, chunks, dim: a.chunk(chunks, dim),
+    "unbind": lambda a, dim=0: a.unbind(dim),
+    "split_with_sizes": lambda a, sizes, dim=0: a.split(sizes, dim),
 }
 IN_PLACE = {
     "relu_": torch.relu_,

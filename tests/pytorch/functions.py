@@ -204,8 +204,12 @@ FUNCTIONS = {
         input, dim=dim, descending=descending, stable=True),
     "embedding": lambda weight, indices, padding_idx=-1: F.embedding(
         indices, weight, None if padding_idx < 0 else padding_idx),
-    "index_put": lambda input, indices, values, accumulate=False: torch.index_put(
-        input, tuple(indices), values, accumulate),
+    "index": lambda input, indices: torch.ops.aten.index(input, indices),
+    "index_put": lambda input, indices, values, accumulate=False: torch.ops.aten.index_put(
+        input, indices, values, accumulate),
+    "tensor_split_at": lambda input, indices, dim=0: torch.tensor_split(input, tuple(indices), dim),
+    "meshgrid": lambda tensors, indexing="ij": torch.meshgrid(*tensors, indexing=indexing),
+    "broadcast_tensors": lambda tensors: torch.broadcast_tensors(*tensors),
     "einsum": lambda equation, operands: torch.einsum(equation, *operands),
     "repeat": lambda input, repeats: input.repeat(repeats),
     "pad": lambda input, pad, mode="constant", value=None: F.pad(input, pad, mode, value),

@@ -67,7 +67,8 @@ ordered_json argument(Writer& writer, const bp_value& value) {
       ordered_json list = ordered_json::array();
       auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
       for (std::uint32_t i = 0; i < value.aux; ++i)
-        list.push_back(writer.tensor(Tensor::share(TensorImpl::of(elements[i]))));
+        list.push_back(elements[i] ? writer.tensor(Tensor::share(TensorImpl::of(elements[i])))
+                                   : ordered_json());
       return {{"tensors", list}};
     }
     case BP_INT: return {{"number", value.u.i}};

@@ -92,8 +92,6 @@ std::vector<Tensor> call_step(const Step& step, const TensorOf& tensor_of) {
     fill_(first, number_of(args[1]));
     return {};
   }
-  if (step.name == "split") return split(first, args[1].integer, args[2].integer);
-  if (step.name == "chunk") return chunk(first, args[1].integer, args[2].integer);
   if (step.name == "detach") return {detach(first)};
   throw std::runtime_error("there is no call of this name: " + text_of(step));
 }

@@ -9,11 +9,11 @@ namespace bp::test::programs {
 
 using TensorOf = std::function<const Tensor&(std::int64_t variable)>;
 
-// The results of a call: of a row, of split, chunk and detach; none for what is written in place or by
+// The results of a call: of a row, or of detach; none for what is written in place or by
 // out=. What the library throws passes through.
 std::vector<Tensor> call_step(const Step& step, const TensorOf& tensor_of);
 
-// The row that a step calls; null if it is a form: copy_, fill_, split, chunk, detach.
+// The row that a step calls; null if it is a form: copy_, fill_, detach.
 Operator* row_of(const Step& step);
 
 // A tensor of these elements on the host.

@@ -159,7 +159,7 @@ Step Generator::view_of(std::int64_t variable, const Seen& seen) {
   const Argument of = Argument::of_variable(variable);
   const auto integer = [](std::int64_t value) { return Argument::of_integer(value); };
   const std::int64_t numel = numel_of(seen.shape);
-  const std::int64_t kind = below(18);
+  const std::int64_t kind = below(20);
   if (kind == 0) return call("detach", {of});
   if (kind == 1)
     return call(chance(50) ? "view" : "reshape",
@@ -209,6 +209,13 @@ Step Generator::view_of(std::int64_t variable, const Seen& seen) {
                 memory < 2 ? std::vector{of, Argument::of_integers({1}), Argument::of_integers({1})}
                            : std::vector{of, Argument::of_integers({first, second}),
                                          Argument::of_integers({step, 1})});
+  }
+  if (kind == 18) return call("unbind", {of, integer(dim)}, static_cast<std::size_t>(size));
+  if (kind == 19) {
+    const std::int64_t first = 1 + below(size);
+    const std::vector<std::int64_t> sizes =
+        first == size ? std::vector{size} : std::vector{first, size - first};
+    return call("split_with_sizes", {of, Argument::of_integers(sizes), integer(dim)}, sizes.size());
   }
   const bool is_split = kind == 16;
   const std::int64_t parts = 1 + below(size), each = is_split ? parts : (size + parts - 1) / parts;
@@ -282,7 +289,7 @@ bool Generator::add_pointwise() {
 
 bool Generator::add_written() {
   const auto target = find([&](std::int64_t variable, const Seen& seen) {
-    const bool is_refused = seen.is_leaf || repeats(seen);
+    const bool is_refused = seen.is_leaf || repeats(seen) || seen.is_one_of_several;
     return is_floating(seen.dtype) && (!is_refused || chance(10)) &&
            (!interpreter_.is_kept(variable) || chance(4));
   });
@@ -422,7 +429,7 @@ void Generator::choose_loss() {
   const std::int64_t count = 1 + below(3);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto variable = find([&](std::int64_t one, const Seen& seen) {
-      return interpreter_.requires_grad(one) &&
+      return interpreter_.requires_grad(one) && !interpreter_.is_outdated_part(one) &&
              std::find(program_.loss.begin(), program_.loss.end(), one) == program_.loss.end() &&
              (!seen.is_leaf || chance(10));
     });

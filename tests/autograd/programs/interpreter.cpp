@@ -123,7 +123,13 @@ void Interpreter::make_views(const Step& step) {
     made.base_way = base.way;
     made.base_writes = memories_[base.memory].num_writes;
   }
-  if (step.name == "detach") made.made_under_no_grad = made.is_view = false;
+  if (!is_cut && gives_several(step.name)) {
+    made.is_one_of_several = true;
+    made.is_recorded_part = ways_[base.way].requires_grad;
+    made.base_writes = memories_[base.memory].num_writes;
+  }
+  if (step.name == "detach")
+    made.made_under_no_grad = made.is_view = made.is_one_of_several = false;
   for (const Shown& one : shown)
     if (one.places.empty()) throw Refused(Why::does_not_fit, text_of(step));
   if (is_cut) made.way = new_way(base.memory, false);
@@ -244,6 +250,9 @@ void Interpreter::check_writable(const Step& step, bool is_recorded) const {
       refuse(base.is_of_leaf ? Why::leaf_written_by_view : Why::no_grad_view_written);
     // PyTorch refuses this as well; to us it is a view like any other, since nothing was recorded.
     if (target.made_under_no_grad && is_recorded) refuse(Why::does_not_fit);
+    if (target.is_one_of_several && target.is_recorded_part) refuse(Why::part_written);
+    // The same where nothing was recorded when it was made.
+    if (target.is_one_of_several && is_recorded) refuse(Why::does_not_fit);
   }
   if (step.is_out() && is_recorded) throw Refused(Why::does_not_fit, text_of(step));
 }
@@ -262,6 +271,12 @@ void Interpreter::check_order(const Step& step) const {
   }
 }
 
+bool Interpreter::is_outdated_part(std::int64_t variable) const {
+  const Seen& seen = seen_.at(variable);
+  return seen.is_one_of_several && seen.is_recorded_part &&
+         memories_[seen.memory].num_writes > seen.base_writes;
+}
+
 void Interpreter::check_up_to_date(const Step& step) const {
   if (step.under_no_grad || step.name == "detach") return;
   for (std::int64_t variable : variables_of(step)) {
@@ -270,6 +285,7 @@ void Interpreter::check_up_to_date(const Step& step) const {
     if (seen.made_under_no_grad && ways_[seen.base_way].requires_grad &&
         num_writes > seen.base_writes)
       throw Refused(Why::no_grad_view_outdated, text_of(step));
+    if (is_outdated_part(variable)) throw Refused(Why::part_outdated, text_of(step));
   }
 }
 

@@ -17,6 +17,8 @@ struct Seen : Shown {
   bool is_leaf = false;
   bool is_view = false;
   bool made_under_no_grad = false;  // a view, or a view of such
+  // A view that came with others, or a view of such; and whether it was recorded. base_writes is of these, too.
+  bool is_one_of_several = false, is_recorded_part = false;
   std::size_t base_way = 0;  // of such: whose view it is, and how often that had been written
   std::size_t base_writes = 0;
 };
@@ -42,6 +44,8 @@ class Interpreter {
   const std::map<std::int64_t, Seen>& all() const { return seen_; }
   std::vector<double> values(std::int64_t variable) const;
   bool requires_grad(std::int64_t variable) const;
+  // One of several views whose memory was written since: no record takes it any more.
+  bool is_outdated_part(std::int64_t variable) const;
   // sum(v * weights) of the moved values.
   double loss(const std::vector<std::int64_t>& variables) const;
 

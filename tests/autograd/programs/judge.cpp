@@ -201,6 +201,8 @@ Expected expect(const Program& program) {
   bool any = false;
   for (std::int64_t variable : program.loss) any |= interpreter.requires_grad(variable);
   if (!any) expected.invalid = "a loss without derivative";
+  for (std::int64_t variable : program.loss)
+    if (interpreter.is_outdated_part(variable)) expected.invalid = "a loss that no record takes";
   expected.is_error = program.throws;
   expected.may_fail = interpreter.wrote_what_was_kept();
   expected.seen = interpreter.all();

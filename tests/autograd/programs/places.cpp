@@ -8,10 +8,10 @@
 namespace bp::test::programs {
 namespace {
 
-const std::set<std::string> names{"view",      "reshape",    "flatten", "transpose", "permute",
-                                  "slice",     "select",     "narrow",  "expand",    "squeeze",
-                                  "unsqueeze", "as_strided", "unfold",  "diagonal",  "split",
-                                  "chunk",     "detach"};
+const std::set<std::string> names{
+    "view",   "reshape", "flatten", "transpose",        "permute",    "slice",  "select",
+    "narrow", "expand",  "squeeze", "unsqueeze",        "as_strided", "unfold", "diagonal",
+    "split",  "chunk",   "unbind",  "split_with_sizes", "detach"};
 
 void require(bool fits, const Step& step) {
   if (!fits) throw Refused(Why::does_not_fit, text_of(step));
@@ -224,6 +224,31 @@ std::vector<Shown> parts(const Step& step, const Shown& base) {
   return made;
 }
 
+std::vector<Shown> given_parts(const Step& step, const Shown& base) {
+  const Given given(step);
+  const auto dim = static_cast<std::size_t>(given.dim(2, 0, base.shape.size()));
+  std::vector<Shown> made;
+  std::int64_t at = 0;
+  for (const std::int64_t size : given.list(1)) {
+    require(size >= 0 && at + size <= base.shape[dim], step);
+    made.push_back(sliced(base, dim, at, size, 1));
+    at += size;
+  }
+  require(at == base.shape[dim], step);
+  return made;
+}
+
+std::vector<Shown> slices(const Step& step, const Shown& base) {
+  const auto dim = static_cast<std::size_t>(Given(step).dim(1, 0, base.shape.size()));
+  std::vector<Shown> made;
+  for (std::int64_t at = 0; at < base.shape[dim]; ++at) {
+    Shown one = sliced(base, dim, at, 1, 1);
+    one.shape.erase(one.shape.begin() + static_cast<std::ptrdiff_t>(dim));
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
 // Do the places lie at the strides that the first steps of each dimension have?
 bool has_strides(const Shown& shown) {
   bool has = true;
@@ -247,6 +272,10 @@ bool has_strides(const Shown& shown) {
 
 bool is_view(const std::string& name) {
   return names.contains(name);
+}
+
+bool gives_several(const std::string& name) {
+  return name == "split" || name == "chunk" || name == "unbind" || name == "split_with_sizes";
 }
 
 std::int64_t numel_of(const Shape& shape) {
@@ -313,7 +342,9 @@ std::vector<Shown> views_of(const Step& step, const Shown& base) {
   if (name == "as_strided") return {as_strided(step, base)};
   if (name == "unfold") return {unfold(step, base)};
   if (name == "diagonal") return {diagonal(step, base)};
-  if (name == "split" || name == "chunk") return parts(step, base);
+  if (name == "unbind") return slices(step, base);
+  if (name == "split_with_sizes") return given_parts(step, base);
+  if (gives_several(name)) return parts(step, base);
   throw std::logic_error(name + " is a view that nobody has described here");
 }
 

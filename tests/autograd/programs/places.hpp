@@ -27,6 +27,8 @@ enum class Why {
   repeated_written,
   no_grad_view_written,
   no_grad_view_outdated,  // its base was written since
+  part_written,           // one of several views of a call
+  part_outdated,          // its base was written since
 };
 class Refused : public std::runtime_error {
  public:
@@ -36,6 +38,7 @@ class Refused : public std::runtime_error {
 };
 
 bool is_view(const std::string& name);
+bool gives_several(const std::string& name);
 std::int64_t numel_of(const Shape& shape);
 
 // The results of a view; several of split and chunk. Of reshape and flatten nothing where the places have

@@ -50,13 +50,19 @@ std::optional<Argument> plain_argument(const bp_value& value) {
   }
 }
 
+std::size_t num_results(const Operator& op, const Sample& sample) {
+  if (!op.count) return op.schema->returns.size();
+  const NoGrad constant;
+  return call_boxed(*find_operator(op.name()), sample.args).size();
+}
+
 class Maker {
  public:
   Maker(const Operator& op, const Sample& sample) : op_(op), sample_(sample) {}
 
   std::optional<Template> make() {
     made_.step.name = op_.name();
-    made_.num_results = op_.schema->returns.size();
+    made_.num_results = num_results(op_, sample_);
     for (std::size_t i = 0; i < sample_.args.size(); ++i) {
       const bp_value& value = sample_.args[i];
       if ((op_.mutates >> i & 1u) && value.tag != BP_NONE) return {};
@@ -76,7 +82,10 @@ class Maker {
     if (value.tag != BP_TENSOR_LIST) return plain_argument(value);
     auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
     std::vector<std::int64_t> list;
-    for (std::uint32_t i = 0; i < value.aux; ++i) list.push_back(input_of(elements[i]));
+    for (std::uint32_t i = 0; i < value.aux; ++i) {
+      if (!elements[i]) return std::nullopt;  // programs have no word for a hole
+      list.push_back(input_of(elements[i]));
+    }
     return Argument::of_variables(std::move(list));
   }
   std::int64_t input_of(const bp_tensor* abi) {
@@ -114,7 +123,7 @@ std::vector<RowTemplates> make_templates() {
   ensure_operators();
   std::vector<RowTemplates> rows;
   for (Operator* op : registered_operators()) {
-    if (!find_row_facts(op->name()) || op->view || !contains(op->dtypes, f64)) continue;
+    if (!find_row_facts(op->name()) || op->is_view() || !contains(op->dtypes, f64)) continue;
     if (!has_derivative(*op) || is_random_or_made(*op) || is_backward(*op)) continue;
     RowTemplates made{op->name(), {}};
     for (const Sample& sample : samples_of(*op, f64, device("cpu"))) {

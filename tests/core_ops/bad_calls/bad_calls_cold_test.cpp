@@ -45,8 +45,8 @@ TEST(first_call, may_be_wrong) {
   EXPECT_FIRST_CALL(view(on_meta(), {4}), "^view: ");
   EXPECT_FIRST_CALL(view(Tensor(), {4}), "^view: argument 'input' is an undefined tensor");
   EXPECT_FIRST_CALL(matmul(on_meta(), on_meta()), "^matmul: ");
-  EXPECT_FIRST_CALL(split(Tensor(), 1), "^split: the tensor is undefined");
-  EXPECT_FIRST_CALL(chunk(Tensor(), 1), "^chunk: the tensor is undefined");
+  EXPECT_FIRST_CALL(split(Tensor(), 1), "^split: argument 'input' is an undefined tensor");
+  EXPECT_FIRST_CALL(chunk(Tensor(), 1), "^chunk: argument 'input' is an undefined tensor");
   EXPECT_FIRST_CALL(scatter(Tensor(), 0, on_meta(i64), 1),
                     "^scatter: argument 'input' is an undef");
   EXPECT_FIRST_CALL(scatter(on_meta(), 0, Tensor(), 1), "^scatter: argument 'index' is an undef");

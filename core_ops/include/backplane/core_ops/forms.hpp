@@ -1,4 +1,4 @@
-// Forms of operators that no row of the table describes: lists of results, numbers in place of tensors.
+// Forms of operators that no row of the table describes: lists and numbers in place of other arguments, writing in place.
 #pragma once
 
 #include <cstdint>
@@ -6,30 +6,39 @@
 #include <optional>
 #include <vector>
 
+#include <backplane/core_ops/arguments.hpp>
+#include <backplane/runtime/generator.hpp>
 #include <backplane/tensor/scalar.hpp>
 #include <backplane/tensor/tensor.hpp>
 
 namespace bp {
 
-// The parts of a tensor along `dim`, as views: of these sizes, which add up to the whole, or of one size,
-// the last one smaller where it does not fit.
+// split_with_sizes and tensor_split_at by the names that PyTorch has for them as well.
 BP_API std::vector<Tensor> split(const Tensor& input, IntList sizes, std::int64_t dim = 0);
-BP_API std::vector<Tensor> split(const Tensor& input, std::int64_t size, std::int64_t dim = 0);
 inline std::vector<Tensor> split(const Tensor& input, std::initializer_list<std::int64_t> sizes,
                                  std::int64_t dim = 0) {
   return split(input, IntList(sizes), dim);
 }
 
-// At most this many equal parts along `dim`, as views; the last one may be smaller.
-BP_API std::vector<Tensor> chunk(const Tensor& input, std::int64_t chunks, std::int64_t dim = 0);
+BP_API std::vector<Tensor> tensor_split(const Tensor& input, IntList indices, std::int64_t dim = 0);
+inline std::vector<Tensor> tensor_split(const Tensor& input,
+                                        std::initializer_list<std::int64_t> indices,
+                                        std::int64_t dim = 0) {
+  return tensor_split(input, IntList(indices), dim);
+}
+
+// index_put into `input` itself.
+//   bp::index_put_(table, {rows, {}, columns}, values);
+BP_API const Tensor& index_put_(const Tensor& input, TensorList indices, const Tensor& values,
+                                bool accumulate = false);
 
 // A copy of `input` with one number at `index` along `dim`.
 BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index,
                       const Scalar& value);
 
-// Normal numbers from the device's generator. Without `dtype`, of the default dtype.
+// Normal numbers from `generator`, by default the device's. Without `dtype`, of the default dtype.
 BP_API Tensor normal(double mean, double std, IntList size,
                      std::optional<Dtype> dtype = std::nullopt,
-                     std::optional<Device> device = std::nullopt);
+                     std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
 
 }  // namespace bp

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <backplane/core_ops/arguments.hpp>
+#include <backplane/runtime/generator.hpp>
 #include <backplane/tensor/scalar.hpp>
 #include <backplane/tensor/tensor.hpp>
 
@@ -14,16 +15,18 @@ namespace bp {
 // probability and `input` says the shape alone. Probabilities are numbers from 0 to 1; to look at
 // those of `input` it waits for the device, but not while a graph is captured. No gradient goes
 // through.
-BP_API Tensor bernoulli(const Tensor& input, std::optional<double> p = std::nullopt);
+BP_API Tensor bernoulli(const Tensor& input, std::optional<double> p = std::nullopt,
+                        Generator* generator = nullptr);
 
 // int64 indices into the last dimension of `input`, a vector or a matrix, drawn with probabilities
 // in proportion to its elements, which are at least 0, finite, and not all 0. Without `replacement`
 // no index comes twice in a row. Waits for the device.
-BP_API Tensor multinomial(const Tensor& input, std::int64_t num_samples, bool replacement = false);
+BP_API Tensor multinomial(const Tensor& input, std::int64_t num_samples, bool replacement = false,
+                          Generator* generator = nullptr);
 
 // Normal numbers of these means and standard deviations, which broadcast. No gradient goes through.
-BP_API Tensor normal(const Tensor& mean, const Tensor& std);
-BP_API Tensor normal(const Scalar& mean, const Tensor& std);
-BP_API Tensor normal(const Tensor& mean, const Scalar& std);
+BP_API Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator = nullptr);
+BP_API Tensor normal(const Scalar& mean, const Tensor& std, Generator* generator = nullptr);
+BP_API Tensor normal(const Tensor& mean, const Scalar& std, Generator* generator = nullptr);
 
 }  // namespace bp

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <backplane/core_ops/arguments.hpp>
+#include <backplane/runtime/generator.hpp>
 #include <backplane/tensor/scalar.hpp>
 #include <backplane/tensor/tensor.hpp>
 
@@ -28,26 +29,27 @@ BP_API Tensor randn_philox(IntList size, std::int64_t seed, std::int64_t offset,
                            std::optional<Dtype> dtype = std::nullopt,
                            std::optional<Device> device = std::nullopt);
 
-// Uniform numbers in [0, 1) from the device's generator. Without `dtype`, of the default dtype.
-BP_API Tensor rand(IntList size, std::optional<Dtype> dtype = std::nullopt,
-                   std::optional<Device> device = std::nullopt);
-
-// Normal numbers of mean 0 and variance 1 from the device's generator. Without `dtype`, of the
+// Uniform numbers in [0, 1) from `generator`, by default the device's. Without `dtype`, of the
 // default dtype.
+BP_API Tensor rand(IntList size, std::optional<Dtype> dtype = std::nullopt,
+                   std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
+
+// Normal numbers of mean 0 and variance 1 from `generator`, by default the device's. Without
+// `dtype`, of the default dtype.
 BP_API Tensor randn(IntList size, std::optional<Dtype> dtype = std::nullopt,
-                    std::optional<Device> device = std::nullopt);
+                    std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
 
 // Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of uniform
 // float64 numbers u; of more than 2^32 numbers, low + floor((w0 + 2^32 w1) / 2^64 * (high - low))
 // of two words of philox each. Without `dtype`, int64.
 BP_API Tensor randint(std::int64_t low, std::int64_t high, IntList size,
                       std::optional<Dtype> dtype = std::nullopt,
-                      std::optional<Device> device = std::nullopt);
+                      std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
 
 // The numbers from 0 to n - 1 in random order - the indices that sort pairs of words of philox.
 // Without `dtype`, int64.
 BP_API Tensor randperm(std::int64_t n, std::optional<Dtype> dtype = std::nullopt,
-                       std::optional<Device> device = std::nullopt);
+                       std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
 
 // In training, zeroes each element with probability `p` and divides the others by 1 - p; otherwise
 // `input` itself.

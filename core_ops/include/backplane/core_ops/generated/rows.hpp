@@ -184,6 +184,7 @@ extern BP_API Operator argmax;
 
 // selection
 extern BP_API Operator scatter;
+extern BP_API Operator index;
 extern BP_API Operator index_put;
 extern BP_API Operator embedding;
 extern BP_API Operator topk;
@@ -197,6 +198,11 @@ extern BP_API Operator flip;
 extern BP_API Operator roll;
 extern BP_API Operator tril;
 extern BP_API Operator triu;
+extern BP_API Operator chunk;
+extern BP_API Operator tensor_split;
+extern BP_API Operator tensor_split_at;
+extern BP_API Operator meshgrid;
+extern BP_API Operator broadcast_tensors;
 
 // statistics
 extern BP_API Operator prod;
@@ -223,5 +229,8 @@ extern BP_API Operator unsqueeze;
 extern BP_API Operator as_strided;
 extern BP_API Operator unfold;
 extern BP_API Operator diagonal;
+extern BP_API Operator unbind;
+extern BP_API Operator split;
+extern BP_API Operator split_with_sizes;
 
 }  // namespace bp::ops

@@ -20,9 +20,16 @@ BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index
 BP_API const Tensor& scatter_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                  const Tensor& index, const Tensor& src);
 
-// A copy of `input` in which the elements that `indices` name are `values`, or have them added
-// (`accumulate`). The indices belong to `input`'s first dimensions and broadcast to one shape;
-// negative ones count from the end; a bool tensor names the places where it holds. Of several
+// The elements of `input` that `indices` name, as NumPy's a[i, :, j]. Each index belongs to a
+// dimension, in order, and where there is none the dimension stays as it is. Indices are int64 or
+// int32, broadcast to one shape, and count from the end where negative; a bool tensor names the
+// places where it holds, and belongs to as many dimensions as it has. The shape of the indices
+// takes the place of their dimensions, or comes first where another dimension lies between these.
+// An index outside of `input` is an error, at the latest when its stream is synchronized.
+BP_API Tensor index(const Tensor& input, TensorList indices);
+
+// A copy of `input` in which the elements that `indices` name, as those of index do, are `values`,
+// or have them added (`accumulate`). `values` broadcasts to the shape that index gives. Of several
 // values for one place it is the last. An index outside of `input` is an error, at the latest when
 // its stream is synchronized.
 BP_API Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values,

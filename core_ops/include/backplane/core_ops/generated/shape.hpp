@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <backplane/core_ops/arguments.hpp>
 #include <backplane/tensor/scalar.hpp>
@@ -47,5 +48,27 @@ BP_API Tensor tril(const Tensor& input, std::int64_t diagonal = 0);
 // The matrices of `input` with zeros below the given diagonal; a positive one lies above the main
 // diagonal.
 BP_API Tensor triu(const Tensor& input, std::int64_t diagonal = 0);
+
+// At most `chunks` parts of `input` along `dim`, all of one size but for the last, which may be
+// smaller; views, as those of split.
+BP_API std::vector<Tensor> chunk(const Tensor& input, std::int64_t chunks, std::int64_t dim = 0);
+
+// `sections` parts of `input` along `dim`, as views; the first ones have one slice more where they
+// cannot all be alike.
+BP_API std::vector<Tensor> tensor_split(const Tensor& input, std::int64_t sections,
+                                        std::int64_t dim = 0);
+
+// The parts of `input` along `dim` up to each of `indices` and behind the last, as views. An index
+// may count from the end; where one is smaller than the one before, the part between them is empty.
+BP_API std::vector<Tensor> tensor_split_at(const Tensor& input, IntList indices,
+                                           std::int64_t dim = 0);
+
+// For vectors, or 0-dim tensors, of n1, n2 ... elements as many views of shape [n1, n2 ...], each
+// with the elements of one vector along its own dimension. With `indexing` 'xy', the first two
+// dimensions are swapped.
+BP_API std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing = "ij");
+
+// Views of the tensors in the one shape that theirs broadcast to.
+BP_API std::vector<Tensor> broadcast_tensors(TensorList tensors);
 
 }  // namespace bp

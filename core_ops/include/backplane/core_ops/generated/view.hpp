@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <backplane/core_ops/arguments.hpp>
 #include <backplane/tensor/scalar.hpp>
@@ -63,5 +64,19 @@ BP_API Tensor unfold(const Tensor& input, std::int64_t dimension, std::int64_t s
 // above the main one.
 BP_API Tensor diagonal(const Tensor& input, std::int64_t offset = 0, std::int64_t dim1 = 0,
                        std::int64_t dim2 = 1);
+
+// The slices of `input` along `dim`, which is dropped, one after the other. None of them is written
+// in place while derivatives are recorded.
+BP_API std::vector<Tensor> unbind(const Tensor& input, std::int64_t dim = 0);
+
+// The parts of `input` along `dim` with `split_size` slices each, the last one with what is left.
+// None of them is written in place while derivatives are recorded.
+BP_API std::vector<Tensor> split(const Tensor& input, std::int64_t split_size,
+                                 std::int64_t dim = 0);
+
+// The parts of `input` along `dim` with these numbers of slices, which add up to all of them. None
+// of them is written in place while derivatives are recorded.
+BP_API std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes,
+                                            std::int64_t dim = 0);
 
 }  // namespace bp

@@ -1,0 +1,97 @@
+// needs: cpu reference
+// Draws from a generator of the caller's own: the numbers of a device seeded alike, which stays where it is.
+#include <functional>
+#include <gtest/gtest.h>
+#include <map>
+
+#include <backplane/backplane.hpp>
+#include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/registry.hpp>
+
+namespace bp::generators_test {
+namespace {
+
+using Draws = std::vector<double>;
+
+// Each row that draws, as a function of a generator.
+std::map<std::string, std::function<Tensor(Generator*)>> draws_of_rows() {
+  const Tensor halves = full({5}, 0.5, f64);
+  return {
+      {"rand", [](Generator* g) { return rand({5}, f64, {}, g); }},
+      {"randn", [](Generator* g) { return randn({5}, f64, {}, g); }},
+      {"randint", [](Generator* g) { return randint(0, 1000, {5}, f64, {}, g); }},
+      {"wide randint",
+       [](Generator* g) { return randint(0, std::int64_t{1} << 40, {5}, f64, {}, g); }},
+      {"randperm", [](Generator* g) { return randperm(9, f64, {}, g); }},
+      {"bernoulli", [=](Generator* g) { return bernoulli(full({64}, 0.5, f64), {}, g); }},
+      {"multinomial", [=](Generator* g) { return to(multinomial(halves, 5, true, g), f64); }},
+      {"race", [=](Generator* g) { return to(multinomial(ones({64}, f64), 9, false, g), f64); }},
+      {"normal", [=](Generator* g) { return normal(halves, halves, g); }},
+      {"normal by number", [=](Generator* g) { return normal(0.0, halves, g); }},
+      {"normal of a size", [](Generator* g) { return normal(0, 1, {5}, f64, {}, g); }},
+  };
+}
+
+TEST(Generators, draws_are_those_of_the_device_seeded_alike_and_leave_it_alone) {
+  Generator& of_device = default_generator(host_device());
+  for (const auto& [row, draw] : draws_of_rows()) {
+    manual_seed(17);
+    const Draws expected = to_vector<double>(draw(nullptr));
+    const std::uint64_t end = of_device.state().offset;
+    manual_seed(5);
+    Generator own(17);
+    EXPECT_EQ(to_vector<double>(draw(&own)), expected) << row;
+    EXPECT_EQ(own.state().offset, end) << row;
+    EXPECT_EQ(of_device.state().offset, 0u) << row;
+    EXPECT_NE(to_vector<double>(draw(&own)), expected) << row;
+  }
+}
+
+TEST(Generators, draw_the_same_on_every_device) {
+  Generator here(3), there(3);
+  const Device place = device("reference");
+  EXPECT_EQ(to_vector<double>(rand({7}, f64, host_device(), &here)),
+            to_vector<double>(to(rand({7}, f64, place, &there), host_device())));
+  EXPECT_EQ(here.state().offset, there.state().offset);
+}
+
+TEST(Generators, of_another_device_are_refused) {
+  Generator there(device("reference"), 3);
+  EXPECT_EQ(*there.device(), device("reference"));
+  const auto sentence = [](const std::function<void()>& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(sentence([&] { rand({2}, f32, host_device(), &there); }),
+            "rand: the generator is of reference:0 and the numbers are drawn on cpu:0; pass one of "
+            "that device, or one made without a device");
+  for (const auto& [row, draw] : draws_of_rows())
+    EXPECT_NE(sentence([&] { draw(&there); }), "no error") << row;
+  EXPECT_EQ(there.state().offset, 0u);
+}
+
+TEST(Generators, are_not_moved_by_meta_tensors) {
+  Generator own(3);
+  rand({7}, f32, meta_device, &own);
+  EXPECT_EQ(own.state().offset, 0u);
+}
+
+TEST(Generators, pass_through_boxed_calls) {
+  Generator own(3), again(3);
+  bp_value args[] = {value_of(IntList{4}), {}, {}, value_of(&own)};
+  const Tensor boxed = call_boxed(*find_operator("rand"), args)[0];
+  EXPECT_EQ(to_vector<float>(boxed), to_vector<float>(rand({4}, {}, {}, &again)));
+  // Where the numbers were taken already, they begin there.
+  bp_generator taken{{sizeof(bp_generator), BP_TYPE_GENERATOR, nullptr}, 3, 0};
+  args[3] = {BP_GENERATOR, 0, {}};
+  args[3].u.ptr = &taken;
+  EXPECT_EQ(to_vector<float>(call_boxed(*find_operator("rand"), args)[0]), to_vector<float>(boxed));
+  EXPECT_EQ(taken.offset, 0u);
+}
+
+}  // namespace
+}  // namespace bp::generators_test
