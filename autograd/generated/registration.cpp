@@ -3,8 +3,11 @@
 
 namespace bp::autograd {
 
+void register_activation_derivatives();
 void register_attention_derivatives();
 void register_convolution_derivatives();
+void register_division_derivatives();
+void register_exponential_derivatives();
 void register_indexing_derivatives();
 void register_matmul_derivatives();
 void register_movement_derivatives();
@@ -16,11 +19,15 @@ void register_reduction_derivatives();
 void register_selection_derivatives();
 void register_shape_derivatives();
 void register_statistics_derivatives();
+void register_trigonometric_derivatives();
 void register_view_derivatives();
 
 void register_row_derivatives() {
+  register_activation_derivatives();
   register_attention_derivatives();
   register_convolution_derivatives();
+  register_division_derivatives();
+  register_exponential_derivatives();
   register_indexing_derivatives();
   register_matmul_derivatives();
   register_movement_derivatives();
@@ -32,6 +39,7 @@ void register_row_derivatives() {
   register_selection_derivatives();
   register_shape_derivatives();
   register_statistics_derivatives();
+  register_trigonometric_derivatives();
   register_view_derivatives();
 }
 

@@ -92,6 +92,8 @@ template <class T> class Expression {
     if constexpr (std::is_integral_v<T>) {
       switch (code) {
         case BP_X_POW: return integer_power(a, b);
+        case BP_X_DIV: return b == T{} ? T{} : is_minus_one(b) ? static_cast<T>(-x) : a / b;
+        case BP_X_FMOD: return b == T{} || is_minus_one(b) ? T{} : a % b;
         case BP_X_BITAND: return a & b;
         case BP_X_BITOR: return a | b;
         case BP_X_BITXOR: return a ^ b;
@@ -102,6 +104,9 @@ template <class T> class Expression {
       return elementary(code, a, b);
     }
   }
+
+  // By which the lowest number cannot be divided.
+  static bool is_minus_one(T value) { return std::is_signed_v<T> && value == T(-1); }
 
   static T ordered(uint16_t code, T a, T b) {
     switch (code) {
@@ -118,13 +123,16 @@ template <class T> class Expression {
 
   static T elementary(uint16_t code, T a, T b) {
     if (code == BP_X_DIV) return a / b;
-    if (code == BP_X_POW) return std::pow(a, b);
     if constexpr (is_floating) {
       const uint8_t kind = bp_steps[code].kind;
+      if (code == BP_X_COPYSIGN) return std::copysign(a, b);
+      if (kind == BP_STEP_FUNCTION && bp_steps[code].num_operands == 2)
+        return bp::function_step(code, a, b);
       if (kind == BP_STEP_FUNCTION || kind == BP_STEP_ROUNDING) return bp::function_step(code, a);
       if (code == BP_X_ABS) return std::abs(a);
       return ordered(code, a, b);
     }
+    if (code == BP_X_POW) return std::pow(a, b);
     switch (code) {  // of complex numbers
       case BP_X_EXP: return std::exp(a);
       case BP_X_LOG: return std::log(a);

@@ -45,7 +45,7 @@ std::vector<bool> find_masks(std::span<const bp_expr_node> nodes) {
 
 // As functions of the dialect are called, and messages.
 const char* step_name(std::uint16_t code) {
-  return is_bitwise(code) ? facts_of(code).symbol : facts_of(code).name;
+  return is_bitwise(code) && facts_of(code).symbol ? facts_of(code).symbol : facts_of(code).name;
 }
 
 struct Value {
@@ -186,9 +186,12 @@ class Emitter {
 
   Value bitwise(std::uint16_t code, const std::string& a, const std::string& b) {
     const bool is_not = code == BP_X_BITNOT;
+    if (is_bool_ && !facts_of(code).symbol) refuse(facts_of(code).name, dtype_);
     if (is_bool_)
       return is_not ? logic(BP_X_NOT, a, b) : mask(fmt::format("{} {} {}", a, step_name(code), b));
     if (!is_integral(dtype_)) refuse(step_name(code), dtype_);
+    if (!facts_of(code).symbol)
+      return number(fmt::format("{}_{}({}, {})", facts_of(code).name, wide(type_), a, b));
     const std::string value = is_not ? "~" + a : fmt::format("{} {} {}", a, step_name(code), b);
     return number(width_ == 1 ? fmt::format("({})({})", type_, value) : value);
   }
@@ -212,8 +215,10 @@ class Emitter {
     if (is_real && symbol) return number(fmt::format("{} {} {}", a, symbol, b));
     const bool is_f64_vector =
         width_ > 1 && type_ == "f64";  // see pow_f64x4 in helpers_arithmetic.cpp
-    if (is_real && code == BP_X_POW && !is_f64_vector)
-      return number(fmt::format("pow({}, {})", a, b));
+    const bool is_called = facts_of(code).kind == BP_STEP_FUNCTION || code == BP_X_COPYSIGN;
+    if (is_real && is_called && !(code == BP_X_POW && is_f64_vector))
+      return number(fmt::format("{}({}, {})", step_name(code), a, b));
+    if (code == BP_X_ATAN2 || code == BP_X_COPYSIGN) refuse(step_name(code), dtype_);
     if (!symbol && is_complex(dtype_)) refuse(step_name(code), dtype_);
     return number(fmt::format("{}_{}({}, {})", step_name(code), wide(type_), a, b));
   }

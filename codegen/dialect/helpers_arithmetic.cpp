@@ -64,6 +64,54 @@ std::string divided(const Word& word) {
   return function(word, 2, fmt::format("b == 0 ? ({})0 : {}", type, quotient));
 }
 
+// With the sign of a. Of the lowest number, -1 would trap.
+std::string left_over(const Word& word) {
+  if (!word.is_integer) return {};
+  const std::string& type = word.type;
+  if (word.width == 1)
+    return function(word, 2,
+                    fmt::format("b == 0{1} ? ({0})0 : ({0})(a % b)", type,
+                                word.is_signed ? " || b == -1" : ""));
+  const std::string minus_one =
+      word.is_signed ? fmt::format(" | (b == ({})(-1))", type) : std::string();
+  return fmt::format(
+      "DEVICE {0} {1}({0} a, {0} b) {{\n"
+      "  return select(a % select(b, ({0})(1), (b == ({0})(0)){2}), ({0})(0), (b == "
+      "({0})(0)){2});\n"
+      "}}\n",
+      type, word.name, minus_one);
+}
+
+// OpenCL counts places modulo the number of bits, and C leaves more than that open.
+std::string shifted(const Word& word, bool to_left) {
+  if (!word.is_integer) return {};
+  const std::string& type = word.type;
+  const bool is_wide = word.width > 1;
+  const auto constant = [&](std::size_t number) {
+    return is_wide ? fmt::format("({})({})", type, number) : fmt::format("({}){}", type, number);
+  };
+  const std::size_t bits = 8 * bytes_of_type(word.element);
+  std::string is_within = fmt::format("(b < {})", constant(bits));
+  if (word.is_signed) is_within += fmt::format(" & (b >= {})", constant(0));
+  const std::string unsigned_type =
+      is_wide ? opencl_type(unsigned_of(word.element), word.width) : "u64";
+  const auto as = [&](const std::string& to, const std::string& value) {
+    return is_wide ? fmt::format("as_{}({})", to, value) : fmt::format("({})({})", to, value);
+  };
+  const std::string own_type = is_wide ? opencl_type(word.element, word.width) : type;
+  const std::string places = is_wide ? fmt::format("(b & {})", constant(bits - 1)) : "b";
+  const std::string value =
+      to_left ? as(own_type, fmt::format("{} << {}", as(unsigned_type, "a"),
+                                         is_wide ? as(unsigned_type, places) : places))
+              : fmt::format("({})(a >> {})", type, places);
+  const std::string beyond = to_left || !word.is_signed ? constant(0)
+                             : is_wide                  ? fmt::format("a >> {}", constant(bits - 1))
+                                       : fmt::format("a < 0 ? ({0})-1 : ({0})0", type);
+  return function(word, 2,
+                  is_wide ? fmt::format("select({}, {}, {})", beyond, value, is_within)
+                          : fmt::format("{} ? {} : ({})", is_within, value, beyond));
+}
+
 std::string absolute(const Word& word) {
   if (!word.is_integer) return function(word, 1, "fabs(a)");
   if (!word.is_signed) return function(word, 1, "a");
@@ -213,6 +261,9 @@ std::string define_arithmetic(Language language, std::string_view name) {
   if (word.operation == "min") return extreme(word, '<');
   if (word.operation == "pow") return power(word);
   if (word.operation == "sin" || word.operation == "cos") return wave_by_element(word);
+  if (word.operation == "fmod") return left_over(word);
+  if (word.operation == "shl" || word.operation == "shr")
+    return shifted(word, word.operation == "shl");
   if (word.operation == "sigmoid") return sigmoid(word);
   if (word.operation == "tanh") return hyperbolic_tangent(language, word);
   return {};

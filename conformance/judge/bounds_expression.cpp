@@ -99,8 +99,11 @@ class Steps {
       case BP_X_ABS: return {std::fabs(a.value), a.error};
       case BP_X_MAX: return {larger_of(a.value, b.value), std::max(a.error, b.error)};
       case BP_X_MIN: return {-larger_of(-a.value, -b.value), std::max(a.error, b.error)};
-      case BP_X_POW: result = {std::pow(a.value, b.value), 0}; break;
-      default: result = applied(node.code, a); break;
+      case BP_X_COPYSIGN: return with_sign(a, b);
+      default:
+        result = bp_steps[node.code].num_operands == 2 ? applied(node.code, a, b)
+                                                       : applied(node.code, a);
+        break;
     }
     return with_own_rounding(node, result, a, b, is_last);
   }
@@ -136,6 +139,25 @@ class Steps {
     return {value, std::isnan(error) ? HUGE_VAL : error};
   }
 
+  // What the corners of what its operands may be make of it; fmod, which jumps, is open where they may differ.
+  static Approximate applied(std::uint16_t code, Approximate a, Approximate b) {
+    const double value = function_step(code, a.value, b.value);
+    double error = 0;
+    if (code == BP_X_FMOD && (a.error != 0 || b.error != 0)) return {value, HUGE_VAL};
+    for (const double left : {-a.error, a.error})
+      for (const double right : {-b.error, b.error}) {
+        const double off = function_step(code, a.value + left, b.value + right) - value;
+        if (left == 0 && right == 0) continue;
+        error = std::isnan(off) ? HUGE_VAL : std::max(error, std::fabs(off));
+      }
+    return {value, error};
+  }
+
+  static Approximate with_sign(Approximate a, Approximate b) {
+    const bool is_open = b.error != 0 && std::fabs(b.value) <= b.error;
+    return {std::copysign(a.value, b.value), a.error + (is_open ? 2 * std::fabs(a.value) : 0)};
+  }
+
   Approximate with_own_rounding(const bp_expr_node& node, Approximate result, Approximate a,
                                 Approximate b, bool is_last) const {
     const double size = std::fabs(result.value);
@@ -156,7 +178,7 @@ class Steps {
   }
 
   bool is_exact(const bp_expr_node& node, Approximate result, Approximate a, Approximate b) const {
-    if (bp_steps[node.code].kind == BP_STEP_ROUNDING) return true;
+    if (bp_steps[node.code].kind == BP_STEP_ROUNDING || node.code == BP_X_FMOD) return true;
     if (node.code != BP_X_ADD && node.code != BP_X_SUB && node.code != BP_X_MUL) return false;
     if (format_.digits < 53) return rounded(result.value) == result.value;
     if (node.code != BP_X_MUL) return a.value == 0 || b.value == 0;

@@ -47,6 +47,23 @@ Word power(Word base, Word exponent, Type type) {
   return result;
 }
 
+// Truncated, by size and sign; by 0 it is 0.
+Word quotient(Word a, Word b, Type type) {
+  if (b == 0) return 0;
+  const Word top = less(a, 0, type) ? -a : a, bottom = less(b, 0, type) ? -b : b;
+  return less(a, 0, type) != less(b, 0, type) ? -(top / bottom) : top / bottom;
+}
+
+// One place at a time, as long as something is left.
+Word shifted(Word a, Word places, bool to_left, Type type) {
+  const Word filling = less(a, 0, type) ? ~Word{0} : 0;
+  const bool is_open = less(places, 0, type) || places >= 64;
+  if (is_open) return to_left ? 0 : filling;
+  for (; places != 0; --places)
+    a = to_left ? wrapped(a + a, type.dtype) : (a >> 1) | (filling << 63);
+  return a;
+}
+
 Word apply(std::uint16_t code, Word a, Word b, Type type) {
   switch (code) {
     case BP_X_ADD: return a + b;
@@ -70,6 +87,10 @@ Word apply(std::uint16_t code, Word a, Word b, Type type) {
     case BP_X_TRUNC:
     case BP_X_ROUND: return a;
     case BP_X_POW: return power(a, b, type);
+    case BP_X_DIV: return quotient(a, b, type);
+    case BP_X_FMOD: return b == 0 ? 0 : a - quotient(a, b, type) * b;
+    case BP_X_SHL: return shifted(a, b, true, type);
+    case BP_X_SHR: return shifted(a, b, false, type);
     case BP_X_BITAND: return a & b;
     case BP_X_BITOR: return a | b;
     case BP_X_BITXOR: return a ^ b;
@@ -124,6 +145,22 @@ template <class R> R apply_real(std::uint16_t code, R a, R b) {
     case BP_X_LOG1P: return std::log1p(a);
     case BP_X_POW: return std::pow(a, b);
     case BP_X_ERF: return std::erf(a);
+    case BP_X_TAN: return std::tan(a);
+    case BP_X_ASIN: return std::asin(a);
+    case BP_X_ACOS: return std::acos(a);
+    case BP_X_ATAN: return std::atan(a);
+    case BP_X_SINH: return std::sinh(a);
+    case BP_X_COSH: return std::cosh(a);
+    case BP_X_ASINH: return std::asinh(a);
+    case BP_X_ACOSH: return std::acosh(a);
+    case BP_X_ATANH: return std::atanh(a);
+    case BP_X_EXP2: return std::exp2(a);
+    case BP_X_LOG2: return std::log2(a);
+    case BP_X_LOG10: return std::log10(a);
+    case BP_X_ERFC: return std::erfc(a);
+    case BP_X_ATAN2: return std::atan2(a, b);
+    case BP_X_FMOD: return std::fmod(a, b);
+    case BP_X_COPYSIGN: return std::copysign(a, b);
     default: throw bp::Failure{bp::unsupported("step %u is not for real numbers", code)};
   }
 }
@@ -272,6 +309,7 @@ bool rounds_once(const bp_operator& op) {
     const std::uint16_t code = op.nodes[n].code;
     if (code >= BP_X_EXP && code <= BP_X_TANH && code != BP_X_SQRT) return false;
     if (code >= BP_X_SIGMOID && code <= BP_X_ERF) return false;
+    if (code >= BP_X_TAN && code <= BP_X_ATAN2) return false;
     count += (code >= BP_X_ADD && code <= BP_X_DIV) || code == BP_X_SQRT;
   }
   return count <= 1;

@@ -12,4 +12,7 @@ Tensor one_bit_of_two(const Tensor& input, const Tensor& other);
 // ~a.
 Tensor other_bits(const Tensor& input);
 
+Tensor left_shift_by_powers(const Tensor& input, const Tensor& other);
+Tensor right_shift_by_quotients(const Tensor& input, const Tensor& other);
+
 }  // namespace bp

@@ -38,6 +38,20 @@ constexpr bp_expr_node bitwise_not_nodes[] = {
     {BP_X_BITNOT, 0, 0, 0, 0},
 };
 
+// bitwise_left_shift(input, other)
+constexpr bp_expr_node bitwise_left_shift_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_SHL, 0, 1, 0, 0},
+};
+
+// bitwise_right_shift(input, other)
+constexpr bp_expr_node bitwise_right_shift_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_SHR, 0, 1, 0, 0},
+};
+
 Tensor bitwise_or_by_parts(const Tensor& input, const Tensor& other) {
   return either_bit(input, other);
 }
@@ -61,6 +75,24 @@ void decompose_bitwise_not(const Call& call) {
   finish(call, bitwise_not_by_parts(tensor_arg(call, 0)));
 }
 constexpr const char* bitwise_not_uses[] = {"eq", "add", nullptr};
+
+Tensor bitwise_left_shift_by_parts(const Tensor& input, const Tensor& other) {
+  return left_shift_by_powers(input, other);
+}
+void decompose_bitwise_left_shift(const Call& call) {
+  finish(call, bitwise_left_shift_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
+}
+constexpr const char* bitwise_left_shift_uses[] = {"pow", "mul", "lt", "ge", "logical_or", "where",
+                                                   nullptr};
+
+Tensor bitwise_right_shift_by_parts(const Tensor& input, const Tensor& other) {
+  return right_shift_by_quotients(input, other);
+}
+void decompose_bitwise_right_shift(const Call& call) {
+  finish(call, bitwise_right_shift_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
+}
+constexpr const char* bitwise_right_shift_uses[] = {"pow", "floor_divide", "sub", "lt", "ge",
+                                                    "logical_or", "where", nullptr};
 
 }  // namespace
 
@@ -136,6 +168,45 @@ constinit Operator bitwise_not{
     .doc = "The bits that `input` has not, which makes -1 - input, elementwise; of bools, the "
            "opposite.",
     .abi = described_as("bitwise_not"),
+};
+
+constinit Operator bitwise_left_shift{
+    .schema_text = "bitwise_left_shift(Tensor input, Tensor other) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::integral,
+    .promotion = Promotion::common,
+    .numbers = Numbers::wrapped,
+    .promoted = 0b11,
+    .scalar_ok = 0b11,
+    .infer = rules::pointwise,
+    .decompose = decompose_bitwise_left_shift,
+    .uses = bitwise_left_shift_uses,
+    .nodes = bitwise_left_shift_nodes,
+    .num_nodes = std::size(bitwise_left_shift_nodes),
+    .tolerance = "exact",
+    .doc = "`input` with its bits moved `other` places up, and zeros below, elementwise; 0 where "
+           "that is negative, or as many places as there are bits, or more.",
+    .abi = described_as("bitwise_left_shift"),
+};
+
+constinit Operator bitwise_right_shift{
+    .schema_text = "bitwise_right_shift(Tensor input, Tensor other) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::integral,
+    .promotion = Promotion::common,
+    .numbers = Numbers::wrapped,
+    .promoted = 0b11,
+    .scalar_ok = 0b11,
+    .infer = rules::pointwise,
+    .decompose = decompose_bitwise_right_shift,
+    .uses = bitwise_right_shift_uses,
+    .nodes = bitwise_right_shift_nodes,
+    .num_nodes = std::size(bitwise_right_shift_nodes),
+    .tolerance = "exact",
+    .doc = "`input` with its bits moved `other` places down, and copies of the sign above, "
+           "elementwise; nothing but copies where that is negative, or as many places as there "
+           "are bits, or more.",
+    .abi = described_as("bitwise_right_shift"),
 };
 
 }  // namespace ops
@@ -292,9 +363,100 @@ const Tensor& bitwise_not_out(const Tensor& out, const Tensor& input) {
   return out;
 }
 
+Tensor bitwise_left_shift(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  return call_pointwise(ops::bitwise_left_shift, args, 2);
+}
+
+Tensor bitwise_left_shift(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  return call_pointwise(ops::bitwise_left_shift, args, 2);
+}
+
+Tensor bitwise_left_shift(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  return call_pointwise(ops::bitwise_left_shift, args, 2);
+}
+
+const Tensor& bitwise_left_shift_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_left_shift, args, 2, input);
+  return input;
+}
+
+const Tensor& bitwise_left_shift_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_left_shift, args, 2, input);
+  return input;
+}
+
+const Tensor& bitwise_left_shift_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_left_shift, args, 2, out);
+  return out;
+}
+
+const Tensor& bitwise_left_shift_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_left_shift, args, 2, out);
+  return out;
+}
+
+const Tensor& bitwise_left_shift_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_left_shift, args, 2, out);
+  return out;
+}
+
+Tensor bitwise_right_shift(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  return call_pointwise(ops::bitwise_right_shift, args, 2);
+}
+
+Tensor bitwise_right_shift(const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  return call_pointwise(ops::bitwise_right_shift, args, 2);
+}
+
+Tensor bitwise_right_shift(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  return call_pointwise(ops::bitwise_right_shift, args, 2);
+}
+
+const Tensor& bitwise_right_shift_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_right_shift, args, 2, input);
+  return input;
+}
+
+const Tensor& bitwise_right_shift_(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_right_shift, args, 2, input);
+  return input;
+}
+
+const Tensor& bitwise_right_shift_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_right_shift, args, 2, out);
+  return out;
+}
+
+const Tensor& bitwise_right_shift_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_right_shift, args, 2, out);
+  return out;
+}
+
+const Tensor& bitwise_right_shift_out(const Tensor& out, const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::bitwise_right_shift, args, 2, out);
+  return out;
+}
+
 void register_bitwise_operators();
 void register_bitwise_operators() {
-  for (Operator* op : {&ops::bitwise_and, &ops::bitwise_or, &ops::bitwise_xor, &ops::bitwise_not})
+  for (Operator* op : {&ops::bitwise_and, &ops::bitwise_or, &ops::bitwise_xor, &ops::bitwise_not,
+                       &ops::bitwise_left_shift, &ops::bitwise_right_shift})
     register_operator(*op);
 }
 

@@ -80,6 +80,63 @@ constexpr bp_expr_node logical_xor_nodes[] = {
     {BP_X_NE, 0, 1, 0, 0},
 };
 
+// input != input
+constexpr bp_expr_node isnan_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_NE, 0, 0, 0, 0},
+};
+
+// input * 0 == 0
+constexpr bp_expr_node isfinite_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_MUL, 0, 1, 0, 0},
+    {BP_X_EQ, 2, 1, 0, 0},
+};
+
+// input == input and input * 0 != 0
+constexpr bp_expr_node isinf_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_EQ, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_MUL, 0, 2, 0, 0},
+    {BP_X_NE, 3, 2, 0, 0},
+    {BP_X_AND, 1, 4, 0, 0},
+};
+
+// input > 0 and input * 0 != 0
+constexpr bp_expr_node isposinf_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_GT, 0, 1, 0, 0},
+    {BP_X_MUL, 0, 1, 0, 0},
+    {BP_X_NE, 3, 1, 0, 0},
+    {BP_X_AND, 2, 4, 0, 0},
+};
+
+// input < 0 and input * 0 != 0
+constexpr bp_expr_node isneginf_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_LT, 0, 1, 0, 0},
+    {BP_X_MUL, 0, 1, 0, 0},
+    {BP_X_NE, 3, 1, 0, 0},
+    {BP_X_AND, 2, 4, 0, 0},
+};
+
+// input < 0 or (input == 0 and 1 / input < 0)
+constexpr bp_expr_node signbit_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_LT, 0, 1, 0, 0},
+    {BP_X_EQ, 0, 1, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 1},
+    {BP_X_DIV, 4, 0, 0, 0},
+    {BP_X_LT, 5, 1, 0, 0},
+    {BP_X_AND, 3, 6, 0, 0},
+    {BP_X_OR, 2, 7, 0, 0},
+};
+
 Tensor ne_by_parts(const Tensor& input, const Tensor& other) {
   return logical_not(eq(input, other));
 }
@@ -111,6 +168,54 @@ void decompose_logical_xor(const Call& call) {
   finish(call, logical_xor_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
 }
 constexpr const char* logical_xor_uses[] = {"logical_and", "logical_or", "logical_not", nullptr};
+
+Tensor isnan_by_parts(const Tensor& input) {
+  return ne(input, input);
+}
+void decompose_isnan(const Call& call) {
+  finish(call, isnan_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* isnan_uses[] = {"ne", nullptr};
+
+Tensor isfinite_by_parts(const Tensor& input) {
+  return eq(mul(input, 0), 0);
+}
+void decompose_isfinite(const Call& call) {
+  finish(call, isfinite_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* isfinite_uses[] = {"eq", "mul", nullptr};
+
+Tensor isinf_by_parts(const Tensor& input) {
+  return logical_and(eq(input, input), ne(mul(input, 0), 0));
+}
+void decompose_isinf(const Call& call) {
+  finish(call, isinf_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* isinf_uses[] = {"logical_and", "eq", "ne", "mul", nullptr};
+
+Tensor isposinf_by_parts(const Tensor& input) {
+  return logical_and(gt(input, 0), ne(mul(input, 0), 0));
+}
+void decompose_isposinf(const Call& call) {
+  finish(call, isposinf_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* isposinf_uses[] = {"logical_and", "gt", "ne", "mul", nullptr};
+
+Tensor isneginf_by_parts(const Tensor& input) {
+  return logical_and(lt(input, 0), ne(mul(input, 0), 0));
+}
+void decompose_isneginf(const Call& call) {
+  finish(call, isneginf_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* isneginf_uses[] = {"logical_and", "lt", "ne", "mul", nullptr};
+
+Tensor signbit_by_parts(const Tensor& input) {
+  return logical_or(lt(input, 0), logical_and(eq(input, 0), lt(div(1, input), 0)));
+}
+void decompose_signbit(const Call& call) {
+  finish(call, signbit_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* signbit_uses[] = {"logical_or", "lt", "logical_and", "eq", "div", nullptr};
 
 }  // namespace
 
@@ -280,6 +385,102 @@ constinit Operator logical_xor{
     .tolerance = "exact",
     .doc = "True where one of both is nonzero and the other is zero.",
     .abi = described_as("logical_xor"),
+};
+
+constinit Operator isnan{
+    .schema_text = "isnan(Tensor input) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real | set_of(boolean),
+    .promotion = Promotion::compare,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_isnan,
+    .uses = isnan_uses,
+    .nodes = isnan_nodes,
+    .num_nodes = std::size(isnan_nodes),
+    .tolerance = "exact",
+    .doc = "Whether it is NaN, elementwise, as bool.",
+    .abi = described_as("isnan"),
+};
+
+constinit Operator isfinite{
+    .schema_text = "isfinite(Tensor input) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real | set_of(boolean),
+    .promotion = Promotion::compare,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_isfinite,
+    .uses = isfinite_uses,
+    .nodes = isfinite_nodes,
+    .num_nodes = std::size(isfinite_nodes),
+    .tolerance = "exact",
+    .doc = "Whether it is neither infinite nor NaN, elementwise, as bool.",
+    .abi = described_as("isfinite"),
+};
+
+constinit Operator isinf{
+    .schema_text = "isinf(Tensor input) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real | set_of(boolean),
+    .promotion = Promotion::compare,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_isinf,
+    .uses = isinf_uses,
+    .nodes = isinf_nodes,
+    .num_nodes = std::size(isinf_nodes),
+    .tolerance = "exact",
+    .doc = "Whether it is inf or -inf, elementwise, as bool.",
+    .abi = described_as("isinf"),
+};
+
+constinit Operator isposinf{
+    .schema_text = "isposinf(Tensor input) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real | set_of(boolean),
+    .promotion = Promotion::compare,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_isposinf,
+    .uses = isposinf_uses,
+    .nodes = isposinf_nodes,
+    .num_nodes = std::size(isposinf_nodes),
+    .tolerance = "exact",
+    .doc = "Whether it is inf, elementwise, as bool.",
+    .abi = described_as("isposinf"),
+};
+
+constinit Operator isneginf{
+    .schema_text = "isneginf(Tensor input) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real | set_of(boolean),
+    .promotion = Promotion::compare,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_isneginf,
+    .uses = isneginf_uses,
+    .nodes = isneginf_nodes,
+    .num_nodes = std::size(isneginf_nodes),
+    .tolerance = "exact",
+    .doc = "Whether it is -inf, elementwise, as bool.",
+    .abi = described_as("isneginf"),
+};
+
+constinit Operator signbit{
+    .schema_text = "signbit(Tensor input) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::real,
+    .promotion = Promotion::compare,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_signbit,
+    .uses = signbit_uses,
+    .nodes = signbit_nodes,
+    .num_nodes = std::size(signbit_nodes),
+    .tolerance = "exact",
+    .doc = "Whether it has the sign of negative numbers, as -0 has, elementwise, as bool.",
+    .abi = described_as("signbit"),
 };
 
 }  // namespace ops
@@ -526,10 +727,78 @@ const Tensor& logical_xor_out(const Tensor& out, const Tensor& input, const Tens
   return out;
 }
 
+Tensor isnan(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  return call_pointwise(ops::isnan, args, 1);
+}
+
+const Tensor& isnan_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::isnan, args, 1, out);
+  return out;
+}
+
+Tensor isfinite(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  return call_pointwise(ops::isfinite, args, 1);
+}
+
+const Tensor& isfinite_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::isfinite, args, 1, out);
+  return out;
+}
+
+Tensor isinf(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  return call_pointwise(ops::isinf, args, 1);
+}
+
+const Tensor& isinf_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::isinf, args, 1, out);
+  return out;
+}
+
+Tensor isposinf(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  return call_pointwise(ops::isposinf, args, 1);
+}
+
+const Tensor& isposinf_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::isposinf, args, 1, out);
+  return out;
+}
+
+Tensor isneginf(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  return call_pointwise(ops::isneginf, args, 1);
+}
+
+const Tensor& isneginf_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::isneginf, args, 1, out);
+  return out;
+}
+
+Tensor signbit(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  return call_pointwise(ops::signbit, args, 1);
+}
+
+const Tensor& signbit_out(const Tensor& out, const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  call_pointwise_into(ops::signbit, args, 1, out);
+  return out;
+}
+
 void register_comparison_operators();
 void register_comparison_operators() {
   for (Operator* op : {&ops::eq, &ops::ne, &ops::lt, &ops::le, &ops::gt, &ops::ge,
-                       &ops::logical_and, &ops::logical_or, &ops::logical_not, &ops::logical_xor})
+                       &ops::logical_and, &ops::logical_or, &ops::logical_not, &ops::logical_xor,
+                       &ops::isnan, &ops::isfinite, &ops::isinf, &ops::isposinf, &ops::isneginf,
+                       &ops::signbit})
     register_operator(*op);
 }
 

@@ -311,6 +311,22 @@ constexpr bp_expr_node hardsigmoid_nodes[] = {
     {BP_X_DIV, 6, 5, 0, 0},
 };
 
+Tensor sub_by_parts(const Tensor& input, const Tensor& other, const Scalar& alpha) {
+  return add(input, neg(other), alpha);
+}
+void decompose_sub(const Call& call) {
+  finish(call, sub_by_parts(operand_arg(call, 0), operand_arg(call, 1), scalar_arg(call, 2)));
+}
+constexpr const char* sub_uses[] = {"add", "neg", nullptr};
+
+Tensor abs_by_parts(const Tensor& input) {
+  return where(lt(input, 0), neg(input), add(input, 0));
+}
+void decompose_abs(const Call& call) {
+  finish(call, abs_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* abs_uses[] = {"where", "lt", "neg", "add", nullptr};
+
 Tensor sigmoid_by_parts(const Tensor& input) {
   const Tensor small = exp(neg(abs(input)));
   return div(where(lt(input, 0), small, 1), add(small, 1));
@@ -517,13 +533,15 @@ constinit Operator add{
 constinit Operator sub{
     .schema_text = "sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor",
     .kind = BP_KIND_POINTWISE,
-    .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::numeric,
     .promotion = Promotion::common,
     .numbers = Numbers::wrapped,
     .promoted = 0b11,
     .scalar_ok = 0b11,
     .infer = rules::pointwise,
+    .decompose = decompose_sub,
+    .uses = sub_uses,
+    .widens = true,
     .nodes = sub_nodes,
     .num_nodes = std::size(sub_nodes),
     .has_gradient = true,
@@ -640,11 +658,12 @@ constinit Operator neg{
 constinit Operator abs{
     .schema_text = "abs(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
-    .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real,
     .promotion = Promotion::common,
     .promoted = 0b1,
     .infer = rules::pointwise,
+    .decompose = decompose_abs,
+    .uses = abs_uses,
     .nodes = abs_nodes,
     .num_nodes = std::size(abs_nodes),
     .has_gradient = true,

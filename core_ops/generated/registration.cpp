@@ -3,11 +3,14 @@
 
 namespace bp {
 
+void register_activation_operators();
 void register_attention_operators();
 void register_bitwise_operators();
 void register_comparison_operators();
 void register_convolution_operators();
+void register_division_operators();
 void register_draw_operators();
+void register_exponential_operators();
 void register_factory_operators();
 void register_indexing_operators();
 void register_linear_operators();
@@ -23,14 +26,18 @@ void register_reduction_operators();
 void register_selection_operators();
 void register_shape_operators();
 void register_statistics_operators();
+void register_trigonometric_operators();
 void register_view_operators();
 
 void register_core_operators() {
+  register_activation_operators();
   register_attention_operators();
   register_bitwise_operators();
   register_comparison_operators();
   register_convolution_operators();
+  register_division_operators();
   register_draw_operators();
+  register_exponential_operators();
   register_factory_operators();
   register_indexing_operators();
   register_linear_operators();
@@ -46,6 +53,7 @@ void register_core_operators() {
   register_selection_operators();
   register_shape_operators();
   register_statistics_operators();
+  register_trigonometric_operators();
   register_view_operators();
 }
 

@@ -31,6 +31,8 @@ def _tree(node):
         return ("CONST", node.value)
     if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
         return (BINARY[type(node.op)], _tree(node.left), _tree(node.right))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        return ("CONST", -node.operand.value)
     if isinstance(node, ast.UnaryOp) and type(node.op) in UNARY:
         return (UNARY[type(node.op)], _tree(node.operand))
     if isinstance(node, ast.BoolOp):

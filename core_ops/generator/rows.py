@@ -19,6 +19,7 @@ DTYPES = {
     "real_or_bool": "dtypes::real | set_of(boolean)",
     "floating": "dtypes::floating",
     "boolean": "set_of(boolean)",
+    "integral": "dtypes::integral",
     "integral_or_bool": "dtypes::integral | set_of(boolean)",
     "index": "set_of(i32, i64)",
     "words": "set_of(u32)",

@@ -82,10 +82,11 @@ def emit_steps(rows):
             f" {step.cost}, {ulps_of(step, by_name):g}}},"
         )
     kinds = "\n".join(f"#define BP_STEP_{kind.upper()} {index}" for index, kind in enumerate(KINDS))
-    cases = "\n".join(
-        f"    case BP_X_{step.code}: return {std_call(step.std)};" for step in STEPS if step.std and step.num_operands == 1
-    )
-    return TEXT.replace("@KINDS@", kinds).replace("@STEPS@", "\n".join(lines)).replace("@CASES@", cases)
+    text = TEXT.replace("@KINDS@", kinds).replace("@STEPS@", "\n".join(lines))
+    for num_operands, place in ((1, "@CASES@"), (2, "@CASES_OF_TWO@")):
+        chosen = [step for step in STEPS if step.std and step.num_operands == num_operands]
+        text = text.replace(place, "\n".join(f"    case BP_X_{step.code}: return {std_call(step.std)};" for step in chosen))
+    return text
 
 
 TEXT = """\
@@ -127,6 +128,13 @@ namespace BP_SDK BP_HIDDEN {
 template <class T> T function_step(uint16_t code, T a) {
   switch (code) {
 @CASES@
+    default: return T(NAN);
+  }
+}
+/* The same of two operands. */
+template <class T> T function_step(uint16_t code, T a, T b) {
+  switch (code) {
+@CASES_OF_TWO@
     default: return T(NAN);
   }
 }

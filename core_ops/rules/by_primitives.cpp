@@ -7,13 +7,6 @@
 namespace bp {
 namespace {
 
-// The highest term first.
-Tensor polynomial(const Tensor& x, std::span<const double> terms) {
-  Tensor sum = mul(x, terms[0]);
-  for (std::size_t i = 1; i + 1 < terms.size(); ++i) sum = mul(add(sum, terms[i]), x);
-  return add(sum, terms.back());
-}
-
 // W. J. Cody, "Rational Chebyshev Approximations for the Error Function", Math. Comp. 23 (1969): erf(x) is
 // x * P(x^2) / Q(x^2) up to 0.46875, and 1 - exp(-x^2) * P(x) / Q(x) beyond. His third range, from 4, is not
 // needed: what the second says there differs from 0 by less than erf(x) differs from 1 in its last place.
@@ -47,6 +40,12 @@ Tensor erf_of_wide(const Tensor& input) {
 }
 
 }  // namespace
+
+Tensor polynomial(const Tensor& x, std::span<const double> terms) {
+  Tensor sum = mul(x, terms[0]);
+  for (std::size_t i = 1; i + 1 < terms.size(); ++i) sum = mul(add(sum, terms[i]), x);
+  return add(sum, terms.back());
+}
 
 // a - floor(a) is exact but for a in (-1, 0), where both of the nearest are 0 or what is lost decides nothing.
 Tensor round_by_floor(const Tensor& input) {

@@ -14,6 +14,7 @@
 #include "decompositions/bitwise.hpp"
 #include "decompositions/convolution.hpp"
 #include "decompositions/draw.hpp"
+#include "decompositions/elementary.hpp"
 #include "decompositions/index.hpp"
 #include "decompositions/linear.hpp"
 #include "decompositions/loss.hpp"
@@ -46,6 +47,9 @@ inline Device device_or_default(std::optional<Device> device) {
 
 // How many elements go into one result.
 std::int64_t num_reduced(const Tensor& input, const DimList& dim);
+
+// The highest term first.
+Tensor polynomial(const Tensor& x, std::span<const double> terms);
 
 Tensor matmul_by_bmm(const Tensor& input, const Tensor& other);
 Tensor index_select_by_gather(const Tensor& input, std::int64_t dim, const Tensor& index);

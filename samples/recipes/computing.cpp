@@ -90,6 +90,8 @@ void draft_pointwise(Draft& draft) {
   }
   draft.add(pair.a);
   draft.add(pair.b);
+  if (num_tensors(draft.op()) == 3 && !has_condition)
+    draft.add(draft.is("aliased") ? pair.b : draft.tensor(pair.b.shape()));
 }
 
 void draft_reduction(Draft& draft) {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include <backplane/generated/steps.h>
+
 #include "tile/primitives.hpp"
 
 namespace bp::cpu::tile {
@@ -33,8 +35,18 @@ void map(void* dst, const void* a, const void* b, int64_t count, F f) {
     map<Out, In>(dst, left, right, count, [](const In& a, const In& b) -> Out { return value; }); \
   }
 
+template <class T, uint16_t... codes> void add_functions(PrimitiveTable& table, uint32_t dtype) {
+  ((table.entries[codes][dtype] = BP_UNARY(T, T, bp::function_step(codes, a))), ...);
+}
+template <class T, uint16_t... codes>
+void add_functions_of_two(PrimitiveTable& table, uint32_t dtype) {
+  ((table.entries[codes][dtype] = BP_BINARY(T, T, bp::function_step(codes, a, b))), ...);
+}
+
 template <class T> void add_real(PrimitiveTable& table, uint32_t dtype) {
-  table.entries[BP_X_POW][dtype] = BP_BINARY(T, T, std::pow(a, b));
+  add_functions<T, BP_X_TAN, BP_X_ASIN, BP_X_ACOS, BP_X_ATAN, BP_X_SINH, BP_X_COSH, BP_X_ASINH,
+                BP_X_ACOSH, BP_X_ATANH, BP_X_EXP2, BP_X_LOG2, BP_X_LOG10, BP_X_ERFC>(table, dtype);
+  add_functions_of_two<T, BP_X_POW, BP_X_ATAN2, BP_X_FMOD, BP_X_COPYSIGN>(table, dtype);
 }
 
 // Wraps as products do. A fraction is 0, also 1 / 0.
@@ -48,8 +60,30 @@ template <class T> T power(T base, T exponent) {
   return static_cast<T>(result);
 }
 
+template <class T> T remainder(T a, T b) {
+  if constexpr (std::is_signed_v<T>)
+    if (b == -1) return 0;  // the lowest number would trap
+  return b == 0 ? T(0) : static_cast<T>(a % b);
+}
+
+// How far numbers of this type can be shifted, and something be left of them.
+template <class T> bool is_within(T places) {
+  return places >= 0 && static_cast<uint64_t>(places) < 8 * sizeof(T);
+}
+template <class T> T shifted_left(T a, T places) {
+  return is_within(places) ? static_cast<T>(static_cast<uint64_t>(a) << places) : T(0);
+}
+template <class T> T shifted_right(T a, T places) {
+  if (is_within(places)) return static_cast<T>(a >> places);
+  return a < 0 ? static_cast<T>(-1) : T(0);
+}
+
 template <class T> void add_integer(PrimitiveTable& table, uint32_t dtype) {
-  table.entries[BP_X_POW][dtype] = BP_BINARY(T, T, power<T>(a, b));
+  const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][dtype] = fn; };
+  set(BP_X_POW, BP_BINARY(T, T, power<T>(a, b)));
+  set(BP_X_FMOD, BP_BINARY(T, T, remainder<T>(a, b)));
+  set(BP_X_SHL, BP_BINARY(T, T, shifted_left<T>(a, b)));
+  set(BP_X_SHR, BP_BINARY(T, T, shifted_right<T>(a, b)));
 }
 
 template <class T> void add_complex(PrimitiveTable& table, uint32_t dtype) {

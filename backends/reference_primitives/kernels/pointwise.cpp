@@ -78,14 +78,14 @@ BP_KERNELS(pointwise) {
   add<bp::op::logical_not>(k, bp::boolean);
   add<bp::op::bitwise_and>(k, bp::integral | bp::boolean);
   add<bp::op::add>(k, computed);
-  add<bp::op::sub>(k, bp::numeric);
   add<bp::op::mul>(k, computed);
   add<bp::op::div>(k, bp::floating | bp::complex);
   add<bp::op::maximum>(k, ordered);
   add<bp::op::minimum>(k, ordered);
   add<bp::op::where>(k, computed).dtypes(bp::op::where::place::condition, bp::boolean);
   add<bp::op::neg>(k, bp::numeric);
-  add<bp::op::abs>(k, bp::real);
+  add<bp::op::fmod>(k, bp::real);
+  add<bp::op::floor_divide>(k, bp::real);
   add<bp::op::exp>(k, bp::floating);
   add<bp::op::log>(k, bp::floating);
   add<bp::op::sqrt>(k, bp::floating);

@@ -361,7 +361,25 @@ typedef struct bp_queue {
 #define BP_X_BITOR 38u
 #define BP_X_BITXOR 39u
 #define BP_X_BITNOT 40u
-#define BP_NUM_X 41u
+#define BP_X_TAN 41u
+#define BP_X_ASIN 42u
+#define BP_X_ACOS 43u
+#define BP_X_ATAN 44u
+#define BP_X_SINH 45u
+#define BP_X_COSH 46u
+#define BP_X_ASINH 47u
+#define BP_X_ACOSH 48u
+#define BP_X_ATANH 49u
+#define BP_X_EXP2 50u
+#define BP_X_LOG2 51u
+#define BP_X_LOG10 52u
+#define BP_X_ERFC 53u
+#define BP_X_ATAN2 54u    /* of a / b, in the quadrant of (b, a) */
+#define BP_X_FMOD 55u     /* exact, with the sign of a; of integers by 0: 0 */
+#define BP_X_COPYSIGN 56u /* the size of a, the sign of b */
+#define BP_X_SHL 57u      /* of integers, as the next; by less than 0 or all bits and more: 0 */
+#define BP_X_SHR 58u      /* copies of the sign come in; by less than 0 or all bits: nothing else */
+#define BP_NUM_X 59u
 
 /* One step; a, b and c are indices of earlier steps (of an argument for BP_X_ARG). */
 typedef struct bp_expr_node {

@@ -9,6 +9,94 @@
 namespace BP_SDK BP_HIDDEN {
 namespace op {
 
+struct relu6 {
+  static constexpr const char* name = "relu6";
+  static constexpr const char* schema = "relu6(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7d617dc4761423a3u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct hardtanh {
+  static constexpr const char* name = "hardtanh";
+  static constexpr const char* schema = "hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4eb90b46794a3316u;
+  using signature = Status(Stream, In, Scalar, Scalar, Out);
+  enum class place : unsigned { input, min_val, max_val, out };
+};
+
+struct selu {
+  static constexpr const char* name = "selu";
+  static constexpr const char* schema = "selu(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xfc87eb7790f6693au;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct celu {
+  static constexpr const char* name = "celu";
+  static constexpr const char* schema = "celu(Tensor input, Scalar alpha=1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x32bc71f3b3b3137cu;
+  using signature = Status(Stream, In, Scalar, Out);
+  enum class place : unsigned { input, alpha, out };
+};
+
+struct mish {
+  static constexpr const char* name = "mish";
+  static constexpr const char* schema = "mish(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb82a8c57dd3954b0u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct softsign {
+  static constexpr const char* name = "softsign";
+  static constexpr const char* schema = "softsign(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb194a702dda2a5a4u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct logsigmoid {
+  static constexpr const char* name = "logsigmoid";
+  static constexpr const char* schema = "logsigmoid(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x2fad7360c3437f33u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct hardshrink {
+  static constexpr const char* name = "hardshrink";
+  static constexpr const char* schema = "hardshrink(Tensor input, Scalar lambd=0.5) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xd380650b56227cd9u;
+  using signature = Status(Stream, In, Scalar, Out);
+  enum class place : unsigned { input, lambd, out };
+};
+
+struct softshrink {
+  static constexpr const char* name = "softshrink";
+  static constexpr const char* schema = "softshrink(Tensor input, Scalar lambd=0.5) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf202f4d7bfa7cb80u;
+  using signature = Status(Stream, In, Scalar, Out);
+  enum class place : unsigned { input, lambd, out };
+};
+
+struct tanhshrink {
+  static constexpr const char* name = "tanhshrink";
+  static constexpr const char* schema = "tanhshrink(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x8808ee39c92221c5u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct threshold {
+  static constexpr const char* name = "threshold";
+  static constexpr const char* schema = "threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x51a484c3a502430au;
+  using signature = Status(Stream, In, Scalar, Scalar, Out);
+  enum class place : unsigned { input, threshold, value, out };
+};
+
 struct native_attention {
   static constexpr const char* name = "native_attention";
   static constexpr const char* schema = "native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale) -> (Tensor result, Tensor logsumexp)";
@@ -55,6 +143,22 @@ struct bitwise_not {
   static constexpr uint64_t schema_hash = 0x6d7aeb537df017d2u;
   using signature = Status(Stream, In, Out);
   enum class place : unsigned { input, out };
+};
+
+struct bitwise_left_shift {
+  static constexpr const char* name = "bitwise_left_shift";
+  static constexpr const char* schema = "bitwise_left_shift(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x6d51daa02aa1019au;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct bitwise_right_shift {
+  static constexpr const char* name = "bitwise_right_shift";
+  static constexpr const char* schema = "bitwise_right_shift(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb4cfa15c8caa844fu;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { input, other, out };
 };
 
 struct eq {
@@ -137,6 +241,54 @@ struct logical_xor {
   enum class place : unsigned { input, other, out };
 };
 
+struct isnan {
+  static constexpr const char* name = "isnan";
+  static constexpr const char* schema = "isnan(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x058a174feba7a66au;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct isfinite {
+  static constexpr const char* name = "isfinite";
+  static constexpr const char* schema = "isfinite(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x222cc5509e3364beu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct isinf {
+  static constexpr const char* name = "isinf";
+  static constexpr const char* schema = "isinf(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xdb2103800a900020u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct isposinf {
+  static constexpr const char* name = "isposinf";
+  static constexpr const char* schema = "isposinf(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x90bd8effd9d465a4u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct isneginf {
+  static constexpr const char* name = "isneginf";
+  static constexpr const char* schema = "isneginf(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4b01db0b22d1920cu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct signbit {
+  static constexpr const char* name = "signbit";
+  static constexpr const char* schema = "signbit(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb2256c6a40e2f693u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
 struct convolution {
   static constexpr const char* name = "convolution";
   static constexpr const char* schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor";
@@ -151,6 +303,182 @@ struct convolution_backward_weight {
   static constexpr uint64_t schema_hash = 0x9f46d85873cb945au;
   using signature = Status(Stream, In, In, Ints, Ints, Ints, Ints, int64_t, Out);
   enum class place : unsigned { grad_output, input, weight_size, stride, padding, dilation, groups, out };
+};
+
+struct fmod {
+  static constexpr const char* name = "fmod";
+  static constexpr const char* schema = "fmod(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x796f391196215f4au;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct remainder {
+  static constexpr const char* name = "remainder";
+  static constexpr const char* schema = "remainder(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4caff40b12019ba9u;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct floor_divide {
+  static constexpr const char* name = "floor_divide";
+  static constexpr const char* schema = "floor_divide(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7ff37bdeca8c527eu;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct frac {
+  static constexpr const char* name = "frac";
+  static constexpr const char* schema = "frac(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xd1c58c212408ec4du;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct copysign {
+  static constexpr const char* name = "copysign";
+  static constexpr const char* schema = "copysign(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x80ac8eb2e4bc4188u;
+  using signature = Status(Stream, In, InOrNumber, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct sign {
+  static constexpr const char* name = "sign";
+  static constexpr const char* schema = "sign(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf5b664fff6b6d534u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct heaviside {
+  static constexpr const char* name = "heaviside";
+  static constexpr const char* schema = "heaviside(Tensor input, Tensor values) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7ba89abe39e1b668u;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { input, values, out };
+};
+
+struct fmax {
+  static constexpr const char* name = "fmax";
+  static constexpr const char* schema = "fmax(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x85a28f62cd9a79c0u;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct fmin {
+  static constexpr const char* name = "fmin";
+  static constexpr const char* schema = "fmin(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x54fd5481155e3a9eu;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct lerp {
+  static constexpr const char* name = "lerp";
+  static constexpr const char* schema = "lerp(Tensor input, Tensor end, Tensor weight) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xaca343dcb1c4dfefu;
+  using signature = Status(Stream, In, In, InOrNumber, Out);
+  enum class place : unsigned { input, end, weight, out };
+};
+
+struct addcmul {
+  static constexpr const char* name = "addcmul";
+  static constexpr const char* schema = "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xa1702e1763031f3bu;
+  using signature = Status(Stream, In, In, In, Scalar, Out);
+  enum class place : unsigned { input, tensor1, tensor2, value, out };
+};
+
+struct addcdiv {
+  static constexpr const char* name = "addcdiv";
+  static constexpr const char* schema = "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x12f2e7a65ebe6928u;
+  using signature = Status(Stream, In, In, In, Scalar, Out);
+  enum class place : unsigned { input, tensor1, tensor2, value, out };
+};
+
+struct exp2 {
+  static constexpr const char* name = "exp2";
+  static constexpr const char* schema = "exp2(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xc9404c536eb5e9d6u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct log2 {
+  static constexpr const char* name = "log2";
+  static constexpr const char* schema = "log2(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x3d091ca87be7ae3du;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct log10 {
+  static constexpr const char* name = "log10";
+  static constexpr const char* schema = "log10(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x23413810f010eed8u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct erfc {
+  static constexpr const char* name = "erfc";
+  static constexpr const char* schema = "erfc(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1d6aee8ce99522adu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct ndtr {
+  static constexpr const char* name = "ndtr";
+  static constexpr const char* schema = "ndtr(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x493fb9e3e343abadu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct logaddexp {
+  static constexpr const char* name = "logaddexp";
+  static constexpr const char* schema = "logaddexp(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xd6c0b6ce43ad7d0au;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct logaddexp2 {
+  static constexpr const char* name = "logaddexp2";
+  static constexpr const char* schema = "logaddexp2(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x0461d2de7f3d8d02u;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct xlogy {
+  static constexpr const char* name = "xlogy";
+  static constexpr const char* schema = "xlogy(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1df2b563c573c56bu;
+  using signature = Status(Stream, InOrNumber, In, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct xlog1py {
+  static constexpr const char* name = "xlog1py";
+  static constexpr const char* schema = "xlog1py(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x69dbdd543e8d3650u;
+  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct entr {
+  static constexpr const char* name = "entr";
+  static constexpr const char* schema = "entr(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x031165e0b9bf4b20u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
 };
 
 struct full {
@@ -839,6 +1167,118 @@ struct norm {
   static constexpr uint64_t schema_hash = 0x09b38f46cd34e9b8u;
   using signature = Status(Stream, In, double, std::optional<Ints>, bool, Out);
   enum class place : unsigned { input, p, dim, keepdim, out };
+};
+
+struct tan {
+  static constexpr const char* name = "tan";
+  static constexpr const char* schema = "tan(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xe6c4c773cc15c0a0u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct asin {
+  static constexpr const char* name = "asin";
+  static constexpr const char* schema = "asin(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4c83b658bc38d4ceu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct acos {
+  static constexpr const char* name = "acos";
+  static constexpr const char* schema = "acos(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xdc2c40a34f5a54a3u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct atan {
+  static constexpr const char* name = "atan";
+  static constexpr const char* schema = "atan(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x43e2864e504056c3u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct atan2 {
+  static constexpr const char* name = "atan2";
+  static constexpr const char* schema = "atan2(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x9d16d2cfa41c2beau;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct sinh {
+  static constexpr const char* name = "sinh";
+  static constexpr const char* schema = "sinh(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xc4115aa85f2f63a3u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct cosh {
+  static constexpr const char* name = "cosh";
+  static constexpr const char* schema = "cosh(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x9c8d69ff9eba02ccu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct asinh {
+  static constexpr const char* name = "asinh";
+  static constexpr const char* schema = "asinh(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xb9f8a4b00d6be82au;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct acosh {
+  static constexpr const char* name = "acosh";
+  static constexpr const char* schema = "acosh(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x83b1b387ca170d41u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct atanh {
+  static constexpr const char* name = "atanh";
+  static constexpr const char* schema = "atanh(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xa788688943e17461u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct hypot {
+  static constexpr const char* name = "hypot";
+  static constexpr const char* schema = "hypot(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x008f5e7a974b18e8u;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { input, other, out };
+};
+
+struct sinc {
+  static constexpr const char* name = "sinc";
+  static constexpr const char* schema = "sinc(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xca0e217d807f61aau;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct deg2rad {
+  static constexpr const char* name = "deg2rad";
+  static constexpr const char* schema = "deg2rad(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4977df1f8e743d7au;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
+};
+
+struct rad2deg {
+  static constexpr const char* name = "rad2deg";
+  static constexpr const char* schema = "rad2deg(Tensor input) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x6d5179cdbae14df2u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { input, out };
 };
 
 }  // namespace op

@@ -6,12 +6,25 @@
 #include <stdint.h>
 
 /* clang-format off */
+#define BP_SCHEMA_HASH_relu6 UINT64_C(0x7d617dc4761423a3) /* relu6(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_hardtanh UINT64_C(0x4eb90b46794a3316) /* hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor */
+#define BP_SCHEMA_HASH_selu UINT64_C(0xfc87eb7790f6693a) /* selu(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_celu UINT64_C(0x32bc71f3b3b3137c) /* celu(Tensor input, Scalar alpha=1) -> Tensor */
+#define BP_SCHEMA_HASH_mish UINT64_C(0xb82a8c57dd3954b0) /* mish(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_softsign UINT64_C(0xb194a702dda2a5a4) /* softsign(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_logsigmoid UINT64_C(0x2fad7360c3437f33) /* logsigmoid(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_hardshrink UINT64_C(0xd380650b56227cd9) /* hardshrink(Tensor input, Scalar lambd=0.5) -> Tensor */
+#define BP_SCHEMA_HASH_softshrink UINT64_C(0xf202f4d7bfa7cb80) /* softshrink(Tensor input, Scalar lambd=0.5) -> Tensor */
+#define BP_SCHEMA_HASH_tanhshrink UINT64_C(0x8808ee39c92221c5) /* tanhshrink(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_threshold UINT64_C(0x51a484c3a502430a) /* threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor */
 #define BP_SCHEMA_HASH_native_attention UINT64_C(0x946a1f5bafee7104) /* native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale) -> (Tensor result, Tensor logsumexp) */
 #define BP_SCHEMA_HASH_attention_backward UINT64_C(0xe0f7554e146a7875) /* attention_backward(Tensor grad_out, Tensor? grad_logsumexp, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor result, Tensor logsumexp, bool is_causal, float scale) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value) */
 #define BP_SCHEMA_HASH_bitwise_and UINT64_C(0x97cc39b5c0ab8d97) /* bitwise_and(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_bitwise_or UINT64_C(0xa4f1e58e794575b5) /* bitwise_or(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_bitwise_xor UINT64_C(0xc1a5f2d83689afcf) /* bitwise_xor(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_bitwise_not UINT64_C(0x6d7aeb537df017d2) /* bitwise_not(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_bitwise_left_shift UINT64_C(0x6d51daa02aa1019a) /* bitwise_left_shift(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_bitwise_right_shift UINT64_C(0xb4cfa15c8caa844f) /* bitwise_right_shift(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_eq UINT64_C(0xf9c16799439ee3ae) /* eq(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_ne UINT64_C(0x3a8955136b958765) /* ne(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_lt UINT64_C(0x6497daf27054a560) /* lt(Tensor input, Tensor other) -> Tensor */
@@ -22,8 +35,36 @@
 #define BP_SCHEMA_HASH_logical_or UINT64_C(0x5e1a1ad70b3a5789) /* logical_or(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_logical_not UINT64_C(0xd84aabd3823e485e) /* logical_not(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_logical_xor UINT64_C(0xeb759ccc30b9e68b) /* logical_xor(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_isnan UINT64_C(0x058a174feba7a66a) /* isnan(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_isfinite UINT64_C(0x222cc5509e3364be) /* isfinite(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_isinf UINT64_C(0xdb2103800a900020) /* isinf(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_isposinf UINT64_C(0x90bd8effd9d465a4) /* isposinf(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_isneginf UINT64_C(0x4b01db0b22d1920c) /* isneginf(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_signbit UINT64_C(0xb2256c6a40e2f693) /* signbit(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_convolution UINT64_C(0x0d6bb80d9f45745c) /* convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor */
 #define BP_SCHEMA_HASH_convolution_backward_weight UINT64_C(0x9f46d85873cb945a) /* convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor */
+#define BP_SCHEMA_HASH_fmod UINT64_C(0x796f391196215f4a) /* fmod(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_remainder UINT64_C(0x4caff40b12019ba9) /* remainder(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_floor_divide UINT64_C(0x7ff37bdeca8c527e) /* floor_divide(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_frac UINT64_C(0xd1c58c212408ec4d) /* frac(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_copysign UINT64_C(0x80ac8eb2e4bc4188) /* copysign(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_sign UINT64_C(0xf5b664fff6b6d534) /* sign(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_heaviside UINT64_C(0x7ba89abe39e1b668) /* heaviside(Tensor input, Tensor values) -> Tensor */
+#define BP_SCHEMA_HASH_fmax UINT64_C(0x85a28f62cd9a79c0) /* fmax(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_fmin UINT64_C(0x54fd5481155e3a9e) /* fmin(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_lerp UINT64_C(0xaca343dcb1c4dfef) /* lerp(Tensor input, Tensor end, Tensor weight) -> Tensor */
+#define BP_SCHEMA_HASH_addcmul UINT64_C(0xa1702e1763031f3b) /* addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor */
+#define BP_SCHEMA_HASH_addcdiv UINT64_C(0x12f2e7a65ebe6928) /* addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor */
+#define BP_SCHEMA_HASH_exp2 UINT64_C(0xc9404c536eb5e9d6) /* exp2(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_log2 UINT64_C(0x3d091ca87be7ae3d) /* log2(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_log10 UINT64_C(0x23413810f010eed8) /* log10(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_erfc UINT64_C(0x1d6aee8ce99522ad) /* erfc(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_ndtr UINT64_C(0x493fb9e3e343abad) /* ndtr(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_logaddexp UINT64_C(0xd6c0b6ce43ad7d0a) /* logaddexp(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_logaddexp2 UINT64_C(0x0461d2de7f3d8d02) /* logaddexp2(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_xlogy UINT64_C(0x1df2b563c573c56b) /* xlogy(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_xlog1py UINT64_C(0x69dbdd543e8d3650) /* xlog1py(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_entr UINT64_C(0x031165e0b9bf4b20) /* entr(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_full UINT64_C(0x2a557139574941de) /* full(int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_arange UINT64_C(0x122f4bde4be275f5) /* arange(Scalar start, Scalar end, Scalar step=1, *, Dtype? dtype=None, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_gather UINT64_C(0x0a431d367bc462f6) /* gather(Tensor input, int dim, Tensor index) -> Tensor */
@@ -110,6 +151,20 @@
 #define BP_SCHEMA_HASH_all UINT64_C(0xc0ead4b22ed4ea8c) /* all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */
 #define BP_SCHEMA_HASH_logsumexp UINT64_C(0x4541292ef33bb731) /* logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */
 #define BP_SCHEMA_HASH_norm UINT64_C(0x09b38f46cd34e9b8) /* norm(Tensor input, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_tan UINT64_C(0xe6c4c773cc15c0a0) /* tan(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_asin UINT64_C(0x4c83b658bc38d4ce) /* asin(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_acos UINT64_C(0xdc2c40a34f5a54a3) /* acos(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_atan UINT64_C(0x43e2864e504056c3) /* atan(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_atan2 UINT64_C(0x9d16d2cfa41c2bea) /* atan2(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_sinh UINT64_C(0xc4115aa85f2f63a3) /* sinh(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_cosh UINT64_C(0x9c8d69ff9eba02cc) /* cosh(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_asinh UINT64_C(0xb9f8a4b00d6be82a) /* asinh(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_acosh UINT64_C(0x83b1b387ca170d41) /* acosh(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_atanh UINT64_C(0xa788688943e17461) /* atanh(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_hypot UINT64_C(0x008f5e7a974b18e8) /* hypot(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_sinc UINT64_C(0xca0e217d807f61aa) /* sinc(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_deg2rad UINT64_C(0x4977df1f8e743d7a) /* deg2rad(Tensor input) -> Tensor */
+#define BP_SCHEMA_HASH_rad2deg UINT64_C(0x6d5179cdbae14df2) /* rad2deg(Tensor input) -> Tensor */
 /* clang-format on */
 
 #endif /* BACKPLANE_GENERATED_SCHEMAS_H */

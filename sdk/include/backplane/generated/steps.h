@@ -74,6 +74,24 @@ static const bp_step_facts bp_steps[BP_NUM_X] = {
     {"bitor", "bitwise_or", "|", 2, BP_STEP_BITWISE, 1, 0.5},
     {"bitxor", "bitwise_xor", "^", 2, BP_STEP_BITWISE, 1, 0.5},
     {"bitnot", "bitwise_not", "~", 1, BP_STEP_BITWISE, 1, 0.5},
+    {"tan", "tan", 0, 1, BP_STEP_FUNCTION, 8, 5},
+    {"asin", "asin", 0, 1, BP_STEP_FUNCTION, 8, 4},
+    {"acos", "acos", 0, 1, BP_STEP_FUNCTION, 8, 4},
+    {"atan", "atan", 0, 1, BP_STEP_FUNCTION, 8, 5},
+    {"sinh", "sinh", 0, 1, BP_STEP_FUNCTION, 8, 4},
+    {"cosh", "cosh", 0, 1, BP_STEP_FUNCTION, 8, 4},
+    {"asinh", "asinh", 0, 1, BP_STEP_FUNCTION, 8, 4},
+    {"acosh", "acosh", 0, 1, BP_STEP_FUNCTION, 8, 4},
+    {"atanh", "atanh", 0, 1, BP_STEP_FUNCTION, 8, 5},
+    {"exp2", "exp2", 0, 1, BP_STEP_FUNCTION, 8, 3},
+    {"log2", "log2", 0, 1, BP_STEP_FUNCTION, 8, 3},
+    {"log10", "log10", 0, 1, BP_STEP_FUNCTION, 8, 3},
+    {"erfc", "erfc", 0, 1, BP_STEP_FUNCTION, 8, 16},
+    {"atan2", "atan2", 0, 2, BP_STEP_FUNCTION, 8, 6},
+    {"fmod", "fmod", 0, 2, BP_STEP_FUNCTION, 8, 0.5},
+    {"copysign", "copysign", 0, 2, BP_STEP_ARITHMETIC, 1, 0.5},
+    {"shl", "bitwise_left_shift", 0, 2, BP_STEP_BITWISE, 1, 0.5},
+    {"shr", "bitwise_right_shift", 0, 2, BP_STEP_BITWISE, 1, 0.5},
 };
 
 #ifdef __cplusplus
@@ -96,6 +114,29 @@ template <class T> T function_step(uint16_t code, T a) {
     case BP_X_EXPM1: return std::expm1(a);
     case BP_X_LOG1P: return std::log1p(a);
     case BP_X_ERF: return std::erf(a);
+    case BP_X_TAN: return std::tan(a);
+    case BP_X_ASIN: return std::asin(a);
+    case BP_X_ACOS: return std::acos(a);
+    case BP_X_ATAN: return std::atan(a);
+    case BP_X_SINH: return std::sinh(a);
+    case BP_X_COSH: return std::cosh(a);
+    case BP_X_ASINH: return std::asinh(a);
+    case BP_X_ACOSH: return std::acosh(a);
+    case BP_X_ATANH: return std::atanh(a);
+    case BP_X_EXP2: return std::exp2(a);
+    case BP_X_LOG2: return std::log2(a);
+    case BP_X_LOG10: return std::log10(a);
+    case BP_X_ERFC: return std::erfc(a);
+    default: return T(NAN);
+  }
+}
+/* The same of two operands. */
+template <class T> T function_step(uint16_t code, T a, T b) {
+  switch (code) {
+    case BP_X_POW: return std::pow(a, b);
+    case BP_X_ATAN2: return std::atan2(a, b);
+    case BP_X_FMOD: return std::fmod(a, b);
+    case BP_X_COPYSIGN: return std::copysign(a, b);
     default: return T(NAN);
   }
 }

@@ -50,4 +50,34 @@ BP_API Tensor bitwise_not(const Tensor& input);
 BP_API const Tensor& bitwise_not_(const Tensor& input);
 BP_API const Tensor& bitwise_not_out(const Tensor& out, const Tensor& input);
 
+// `input` with its bits moved `other` places up, and zeros below, elementwise; 0 where that is
+// negative, or as many places as there are bits, or more. Shapes broadcast, dtypes are promoted;
+// throws bad_argument where they cannot be.
+BP_API Tensor bitwise_left_shift(const Tensor& input, const Tensor& other);
+BP_API Tensor bitwise_left_shift(const Scalar& input, const Tensor& other);
+BP_API Tensor bitwise_left_shift(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_left_shift_(const Tensor& input, const Tensor& other);
+BP_API const Tensor& bitwise_left_shift_(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_left_shift_out(const Tensor& out, const Tensor& input,
+                                            const Tensor& other);
+BP_API const Tensor& bitwise_left_shift_out(const Tensor& out, const Scalar& input,
+                                            const Tensor& other);
+BP_API const Tensor& bitwise_left_shift_out(const Tensor& out, const Tensor& input,
+                                            const Scalar& other);
+
+// `input` with its bits moved `other` places down, and copies of the sign above, elementwise;
+// nothing but copies where that is negative, or as many places as there are bits, or more. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor bitwise_right_shift(const Tensor& input, const Tensor& other);
+BP_API Tensor bitwise_right_shift(const Scalar& input, const Tensor& other);
+BP_API Tensor bitwise_right_shift(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_right_shift_(const Tensor& input, const Tensor& other);
+BP_API const Tensor& bitwise_right_shift_(const Tensor& input, const Scalar& other);
+BP_API const Tensor& bitwise_right_shift_out(const Tensor& out, const Tensor& input,
+                                             const Tensor& other);
+BP_API const Tensor& bitwise_right_shift_out(const Tensor& out, const Scalar& input,
+                                             const Tensor& other);
+BP_API const Tensor& bitwise_right_shift_out(const Tensor& out, const Tensor& input,
+                                             const Scalar& other);
+
 }  // namespace bp

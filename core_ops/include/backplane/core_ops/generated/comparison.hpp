@@ -84,4 +84,34 @@ BP_API const Tensor& logical_not_out(const Tensor& out, const Tensor& input);
 BP_API Tensor logical_xor(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logical_xor_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
+// Whether it is NaN, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
+BP_API Tensor isnan(const Tensor& input);
+BP_API const Tensor& isnan_out(const Tensor& out, const Tensor& input);
+
+// Whether it is neither infinite nor NaN, elementwise, as bool. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
+BP_API Tensor isfinite(const Tensor& input);
+BP_API const Tensor& isfinite_out(const Tensor& out, const Tensor& input);
+
+// Whether it is inf or -inf, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
+BP_API Tensor isinf(const Tensor& input);
+BP_API const Tensor& isinf_out(const Tensor& out, const Tensor& input);
+
+// Whether it is inf, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
+BP_API Tensor isposinf(const Tensor& input);
+BP_API const Tensor& isposinf_out(const Tensor& out, const Tensor& input);
+
+// Whether it is -inf, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
+BP_API Tensor isneginf(const Tensor& input);
+BP_API const Tensor& isneginf_out(const Tensor& out, const Tensor& input);
+
+// Whether it has the sign of negative numbers, as -0 has, elementwise, as bool. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor signbit(const Tensor& input);
+BP_API const Tensor& signbit_out(const Tensor& out, const Tensor& input);
+
 }  // namespace bp

@@ -5,6 +5,19 @@
 
 namespace bp::ops {
 
+// activation
+extern BP_API Operator relu6;
+extern BP_API Operator hardtanh;
+extern BP_API Operator selu;
+extern BP_API Operator celu;
+extern BP_API Operator mish;
+extern BP_API Operator softsign;
+extern BP_API Operator logsigmoid;
+extern BP_API Operator hardshrink;
+extern BP_API Operator softshrink;
+extern BP_API Operator tanhshrink;
+extern BP_API Operator threshold;
+
 // attention
 extern BP_API Operator scaled_dot_product_attention;
 extern BP_API Operator native_attention;
@@ -16,6 +29,8 @@ extern BP_API Operator bitwise_and;
 extern BP_API Operator bitwise_or;
 extern BP_API Operator bitwise_xor;
 extern BP_API Operator bitwise_not;
+extern BP_API Operator bitwise_left_shift;
+extern BP_API Operator bitwise_right_shift;
 
 // comparison
 extern BP_API Operator eq;
@@ -28,6 +43,12 @@ extern BP_API Operator logical_and;
 extern BP_API Operator logical_or;
 extern BP_API Operator logical_not;
 extern BP_API Operator logical_xor;
+extern BP_API Operator isnan;
+extern BP_API Operator isfinite;
+extern BP_API Operator isinf;
+extern BP_API Operator isposinf;
+extern BP_API Operator isneginf;
+extern BP_API Operator signbit;
 
 // convolution
 extern BP_API Operator convolution;
@@ -39,10 +60,36 @@ extern BP_API Operator conv_transpose1d;
 extern BP_API Operator conv_transpose2d;
 extern BP_API Operator conv_transpose3d;
 
+// division
+extern BP_API Operator fmod;
+extern BP_API Operator remainder;
+extern BP_API Operator floor_divide;
+extern BP_API Operator frac;
+extern BP_API Operator copysign;
+extern BP_API Operator sign;
+extern BP_API Operator heaviside;
+extern BP_API Operator fmax;
+extern BP_API Operator fmin;
+extern BP_API Operator lerp;
+extern BP_API Operator addcmul;
+extern BP_API Operator addcdiv;
+
 // draw
 extern BP_API Operator bernoulli;
 extern BP_API Operator multinomial;
 extern BP_API Operator normal;
+
+// exponential
+extern BP_API Operator exp2;
+extern BP_API Operator log2;
+extern BP_API Operator log10;
+extern BP_API Operator erfc;
+extern BP_API Operator ndtr;
+extern BP_API Operator logaddexp;
+extern BP_API Operator logaddexp2;
+extern BP_API Operator xlogy;
+extern BP_API Operator xlog1py;
+extern BP_API Operator entr;
 
 // factory
 extern BP_API Operator full;
@@ -213,6 +260,22 @@ extern BP_API Operator any;
 extern BP_API Operator all;
 extern BP_API Operator logsumexp;
 extern BP_API Operator norm;
+
+// trigonometric
+extern BP_API Operator tan;
+extern BP_API Operator asin;
+extern BP_API Operator acos;
+extern BP_API Operator atan;
+extern BP_API Operator atan2;
+extern BP_API Operator sinh;
+extern BP_API Operator cosh;
+extern BP_API Operator asinh;
+extern BP_API Operator acosh;
+extern BP_API Operator atanh;
+extern BP_API Operator hypot;
+extern BP_API Operator sinc;
+extern BP_API Operator deg2rad;
+extern BP_API Operator rad2deg;
 
 // view
 extern BP_API Operator view;
