@@ -256,6 +256,27 @@ TEST_F(StreamMemory, that_the_plugin_keeps_is_trimmed_by_empty_cache) {
   EXPECT_EQ(fake.num_trims, 1);
 }
 
+TEST(StreamMemoryOfASynchronousDevice, comes_and_goes_with_its_tensors) {
+  StreamMemoryPlugin fake;
+  fake.flags |= BP_DEVICE_SYNCHRONOUS;
+  const Registered acme(fake);
+  const Stream stream(acme.device());
+  const StreamGuard guard(stream);
+  { const Held held(acme.record(), large); }
+  EXPECT_EQ(fake.num_asked, 1);
+  EXPECT_EQ(fake.num_held, 0);
+  EXPECT_EQ(memory_statistics(acme.device()).reserved_bytes, 0u);
+}
+
+TEST(StreamMemoryOfADeviceThatCutsNothing, serves_large_blocks_alone) {
+  StreamMemoryPlugin fake;
+  fake.flags &= ~std::uint32_t{BP_DEVICE_CAN_SUBALLOCATE};
+  const Registered acme(fake);
+  { const Held held(acme.record(), large), small(acme.record(), 100000); }
+  EXPECT_EQ(fake.num_asked, 1);
+  EXPECT_EQ(fake.num_held, 1) << "the small one is kept";
+}
+
 TEST(StreamMemoryWithoutTrim, is_used_all_the_same) {
   StreamMemoryPlugin fake;
   fake.table.trim = nullptr;
