@@ -498,7 +498,7 @@ typedef struct bp_custom_operator {
   bp_header h;
   const char* schema;
   void* self;
-  /* Optional. Shapes and dtypes of the outputs; NULL: all as the first tensor. Threads: any. */
+  /* Optional. Shapes and dtypes of the outputs (a Tensor[]: docs/abi.md); NULL: as the first tensor. Threads: any. */
   bp_code (*infer)(void* self, const bp_call* call, bp_output_spec* outputs);
   /* Optional: the derivative as data. `backward` names the operator that takes the gradients of the
    * outputs and then the saved arguments (bits of `saved_args`, then of `saved_outputs`). */
