@@ -22,6 +22,10 @@ Tensor multiply(const Tensor& input, const Tensor& other) {
   return call_one(ops::matmul, args, 2);
 }
 
+void check_target(const char* op, const Tensor& input) {
+  BP_CHECK(input.defined(), "{}: the tensor is undefined; give it a value first", op);
+}
+
 }  // namespace
 
 // A vector is a matrix for the kernel, and the dimension that this added goes again.
@@ -82,6 +86,32 @@ Tensor normal(double mean, double std, IntList size, std::optional<Dtype> dtype,
   BP_CHECK(std >= 0, "normal: std is {}; pass 0 or more", std);
   return named("normal",
                [&] { return add(mul(randn(size, dtype, device, generator), std), mean); });
+}
+
+const Tensor& uniform_(const Tensor& input, double low, double high, Generator* generator) {
+  check_target("uniform_", input);
+  BP_CHECK(low <= high, "uniform_: no number from {} up to {}; make the second larger", low, high);
+  return named("uniform_", [&]() -> const Tensor& {
+    const Tensor numbers = rand(input.shape(), input.dtype(), input.device(), generator);
+    return copy_(input, add(mul(numbers, high - low), low));
+  });
+}
+
+const Tensor& normal_(const Tensor& input, double mean, double std, Generator* generator) {
+  check_target("normal_", input);
+  return named("normal_", [&]() -> const Tensor& {
+    return copy_(input, normal(mean, std, input.shape(), input.dtype(), input.device(), generator));
+  });
+}
+
+const Tensor& bernoulli_(const Tensor& input, double p, Generator* generator) {
+  check_target("bernoulli_", input);
+  BP_CHECK(p >= 0 && p <= 1, "bernoulli_: p is {}; pass a probability from 0 to 1", p);
+  return named("bernoulli_", [&]() -> const Tensor& {
+    const Dtype dtype = input.dtype() == f64 ? f64 : f32;
+    const Tensor draws = lt(rand(input.shape(), dtype, input.device(), generator), p);
+    return copy_(input, cast(draws, input.dtype()));
+  });
 }
 
 }  // namespace bp

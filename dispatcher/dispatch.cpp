@@ -296,6 +296,10 @@ void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, const T
 
 void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor* results,
                     std::uint32_t num_results) {
+  const std::uint32_t wanted = num_results_of(op, args, num_args);
+  BP_CHECK(num_results == wanted,
+           "{}: {} outputs are given and there are {} results; give one for each", op.name(),
+           num_results, wanted);
   for (std::uint32_t i = 0; i < num_results; ++i) check_defined(op, results[i]);
   dispatch(Call{op, args, num_args, results, num_results});
 }

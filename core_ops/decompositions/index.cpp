@@ -1,6 +1,7 @@
 #include "decompositions/index.hpp"
 
 #include <backplane/core_ops/creation.hpp>
+#include <backplane/runtime/device_registry.hpp>
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/promotion.hpp>
 
@@ -8,6 +9,12 @@
 
 namespace bp {
 namespace {
+
+void check_together(const char* op, const Tensor& input, const char* what, const Tensor& other) {
+  BP_CHECK(other.device() == input.device(),
+           "{}: 'input' is on {} and {} is on {}; move one with to()", op,
+           device_name(input.device()), what, device_name(other.device()));
+}
 
 // A mask is as many indices as it has dimensions.
 void append_mask(const char* op, const Tensor& input, const Tensor& mask,
@@ -28,7 +35,10 @@ std::vector<Tensor> indices_by_dim(const char* op, const Tensor& input, TensorLi
   for (const Tensor& index : given.span()) {
     if (!index.defined()) {
       by_dim.emplace_back();
-    } else if (index.dtype() == boolean) {
+      continue;
+    }
+    check_together(op, input, "an index", index);
+    if (index.dtype() == boolean) {
       append_mask(op, input, index, by_dim);
     } else {
       BP_CHECK(index.dtype() == i64 || index.dtype() == i32,
@@ -179,6 +189,7 @@ Tensor index_put_by_rows(const Tensor& input, TensorList indices, const Tensor& 
   BP_CHECK(input.dtype() == values.dtype(),
            "index_put: input is {} and values is {}; cast one of them", name(input.dtype()),
            name(values.dtype()));
+  check_together("index_put", input, "'values'", values);
   const Rows rows("index_put", input, indices);
   const Tensor written = expand(values, rows.result_shape());
   if (rows.has_no_index()) return accumulate ? add(input, written) : copy(written);

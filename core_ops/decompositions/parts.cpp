@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <backplane/core_ops/forms.hpp>
+#include <backplane/runtime/device_registry.hpp>
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/promotion.hpp>
 
@@ -49,6 +50,9 @@ std::vector<Tensor> meshgrid_by_expand(TensorList tensors, std::string_view inde
              to_string(tensor.shape()));
     BP_CHECK(tensor.dtype() == first.dtype(), "meshgrid: tensors are {} and {}; cast one of them",
              name(first.dtype()), name(tensor.dtype()));
+    BP_CHECK(tensor.device() == first.device(),
+             "meshgrid: tensors are on {} and {}; move one with to()", device_name(first.device()),
+             device_name(tensor.device()));
     shape.push_back(tensor.numel());
   }
   check_rank("meshgrid", shape.size());

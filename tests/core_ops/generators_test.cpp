@@ -93,5 +93,35 @@ TEST(Generators, pass_through_boxed_calls) {
   EXPECT_EQ(taken.offset, 0u);
 }
 
+TEST(Generators, draw_into_tensors_in_place) {
+  const Tensor target = zeros({6}, f64);
+  Generator own(3), again(3);
+  EXPECT_TRUE(uniform_(target, -1, 1, &own).is_same(target));
+  EXPECT_EQ(to_vector<double>(target),
+            to_vector<double>(sub(mul(rand({6}, f64, {}, &again), 2), 1)));
+  normal_(target, 5, 2, &own);
+  EXPECT_EQ(to_vector<double>(target), to_vector<double>(normal(5, 2, {6}, f64, {}, &again)));
+  bernoulli_(target, 0.5, &own);
+  EXPECT_EQ(to_vector<double>(target), to_vector<double>(bernoulli(zeros({6}, f64), 0.5, &again)));
+  EXPECT_EQ(own.state().offset, again.state().offset);
+  const Tensor flags = zeros({64}, boolean);
+  EXPECT_TRUE(item<bool>(any(bernoulli_(flags, 1))));
+  const Tensor row = zeros({2, 3}, f64);
+  normal_(select(row, 0, 1));
+  EXPECT_EQ(to_vector<double>(select(row, 0, 0)), (Draws{0, 0, 0}));
+}
+
+TEST(Generators, what_was_drawn_in_place_is_a_constant) {
+  const Tensor leaf = set_requires_grad(ones({3}, f64));
+  const Tensor product = mul(leaf, 2);
+  uniform_(product);
+  backward(sum(product));
+  EXPECT_FALSE(grad(leaf).defined());  // zero, as of what copy_ wrote over
+  EXPECT_THROW(normal_(leaf), Error);
+  EXPECT_THROW(normal_(Tensor()), Error);
+  EXPECT_THROW(uniform_(product, 2, 1), Error);
+  EXPECT_THROW(bernoulli_(product, 2), Error);
+}
+
 }  // namespace
 }  // namespace bp::generators_test

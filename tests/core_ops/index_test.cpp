@@ -225,6 +225,16 @@ TEST(Index, wrong_calls_say_what_is_wrong) {
                 index_put(a, {{}, i}, ones({2, 2}, f64));
               }),
               HasSubstr("index_put: shape [2, 2] does not expand to [3, 1]"));
+  const Tensor far = to(i, device("reference_primitives"));
+  EXPECT_EQ(problem([&] {
+              index(a, {{}, far});
+            }),
+            "index: 'input' is on cpu:0 and an index is on reference_primitives:0; move one with "
+            "to()");
+  EXPECT_EQ(
+      problem([&] { index_put(a, {i}, to(ones({1}, f64), far.device())); }),
+      "index_put: 'input' is on cpu:0 and 'values' is on reference_primitives:0; move one with "
+      "to()");
   EXPECT_EQ(problem([&] { index(Tensor(), {i}); }),
             "index: argument 'input' is an undefined tensor; give it a value first");
 }

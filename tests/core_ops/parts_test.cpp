@@ -132,6 +132,10 @@ TEST(Parts, that_cannot_be_say_why) {
               meshgrid({number, ones({2})});
             }),
             "meshgrid: tensors are float64 and float32; cast one of them");
+  EXPECT_EQ(problem([] {
+              meshgrid({ones({2}), to(ones({2}), device("reference"))});
+            }),
+            "meshgrid: tensors are on cpu:0 and reference:0; move one with to()");
   EXPECT_EQ(problem([&] {
               broadcast_tensors({a, Tensor()});
             }),

@@ -185,6 +185,8 @@ TEST_F(ListCalls, write_into_given_tensors) {
   results[6] = given({0, 0, 0});
   EXPECT_EQ(error_of([&] { call_many_into(spread_, args, 2, results.data(), 7); }),
             "test::spread: the output has shape [3], the result has [2]; give one of that shape");
+  EXPECT_EQ(error_of([&] { call_many_into(spread_, args, 2, results.data(), 6); }),
+            "test::spread: 6 outputs are given and there are 7 results; give one for each");
 }
 
 // ---- Generators ----

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
+#include <backplane/dispatcher/call.hpp>
+
 #include "tracing/programs.hpp"
 
 namespace {
@@ -68,6 +70,31 @@ TEST_F(Trace, views_layouts_and_targets_are_told) {
   bool empty_is_there = false;
   for (const json& call : calls) empty_is_there |= call["args"]["rung"] == "no kernel needed";
   EXPECT_TRUE(empty_is_there);
+}
+
+TEST_F(Trace, DISABLED_lists) {
+  const bp::Device device = test_backend("lists");
+  const Tensor input = some_numbers({4}, device);
+  const std::vector<Tensor> others{Tensor(), input};
+  const bp::TensorListValue list(others);
+  bp::Generator generator(7);
+  bp::call_boxed("lists::weigh", {bp::value_of(input), list.value()});
+  bp::call_boxed("lists::cut", {bp::value_of(input), bp::value_of(std::int64_t{3})});
+  bp::call_boxed("lists::noise", {bp::value_of(input), bp::value_of(&generator)});
+  bp::split(input, 3);
+}
+
+TEST_F(Trace, lists_holes_and_generators_are_told) {
+  const std::vector<json> calls = trace("lists");
+  EXPECT_EQ(find_call(calls, "lists::weigh", "lists:0")["args"]["shapes"],
+            json::parse("[[4], [4]]"));
+  EXPECT_EQ(find_call(calls, "lists::cut", "lists:0")["args"]["result_shapes"],
+            json::parse("[[], [3], [1]]"));
+  EXPECT_EQ(find_call(calls, "lists::noise", "lists:0")["args"]["values"],
+            json::parse(R"({"generator": {"seed": 7, "offset": 0}})"));
+  const json split = find_call(calls, "split", "lists:0");
+  EXPECT_EQ(split["args"]["rung"], "view");
+  EXPECT_EQ(split["args"]["result_shapes"], json::parse("[[3], [1]]"));
 }
 
 // The calls that lie inside the one, by time and thread.

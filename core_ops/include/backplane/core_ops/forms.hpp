@@ -41,4 +41,13 @@ BP_API Tensor normal(double mean, double std, IntList size,
                      std::optional<Dtype> dtype = std::nullopt,
                      std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
 
+// Draws into `input` itself, in its dtype: uniform numbers from `low` up to `high`; normal ones; 1 with
+// probability `p`, else 0. From `generator`, by default the device's.
+BP_API const Tensor& uniform_(const Tensor& input, double low = 0, double high = 1,
+                              Generator* generator = nullptr);
+BP_API const Tensor& normal_(const Tensor& input, double mean = 0, double std = 1,
+                             Generator* generator = nullptr);
+BP_API const Tensor& bernoulli_(const Tensor& input, double p = 0.5,
+                                Generator* generator = nullptr);
+
 }  // namespace bp
