@@ -42,6 +42,13 @@ def table(op="double(Tensor a) -> Tensor", expr="a + a", more="primitive: true")
         return generate.load(Path(folder))["test"]
 
 
+def list_table(op, more):
+    text = ROW.format(op=op, expr="", more=more).replace("    kind: pointwise\n    expr: \n    promote: common\n", "")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "test.yaml").write_text(text)
+        return generate.load(Path(folder))["test"]
+
+
 class Schemas(unittest.TestCase):
     def test_arguments_have_types_defaults_and_places(self):
         name, args, returns = rows.parse_schema("sum(Tensor a, int[]? dim=None, *, Dtype? dtype=None) -> Tensor")
@@ -53,6 +60,28 @@ class Schemas(unittest.TestCase):
     def test_results_may_have_names(self):
         _, _, returns = rows.parse_schema("sort(Tensor a) -> (Tensor values, Tensor indices)")
         self.assertEqual([r.name for r in returns], ["values", "indices"])
+
+    def test_lists_may_have_holes_and_be_results_and_draws_take_generators(self):
+        _, args, returns = rows.parse_schema("f(Tensor?[] a, *, Generator? generator=None) -> (Tensor b, Tensor[] c)")
+        self.assertEqual([a.type for a in args], ["Tensor?[]", "Generator?"])
+        self.assertEqual([(r.name, r.type) for r in returns], [("b", "Tensor"), ("c", "Tensor[]")])
+        for wrong in ("f(Tensor?[]? a) -> int", "f(Generator[] a) -> Tensor", "f(Tensor a) -> Tensor?[]"):
+            with self.assertRaises(TableError):
+                rows.parse_schema(wrong)
+
+    def test_a_list_is_the_only_result_of_a_view_or_a_composite_row(self):
+        kinds = "kind: composite\n    decompose: halves_of(a)\n    uses: []"
+        for op in ("halves(Tensor a) -> (Tensor, Tensor[])", "halves(Tensor a) -> (Tensor[], Tensor)"):
+            with self.assertRaisesRegex(TableError, "only result"):
+                list_table(op, kinds)
+        text = emit_source("test", list_table("halves(Tensor a) -> Tensor[]", kinds))
+        self.assertIn("std::vector<Tensor> halves(const Tensor& a) {", text)
+        self.assertIn("return call_all(ops::halves, args, 1);", text)
+        self.assertIn(".count = rules::halves_count", text)
+
+    def test_the_derivative_of_a_list_gets_all_gradients(self):
+        text = emit_autograd("test", list_table("halves(Tensor a) -> Tensor[]", 'kind: view\n    grad: {a: "whole(grads, a.shape)"}'))
+        self.assertIn("const std::span<const Tensor> grads = gradients;\n  if (none_defined(grads)) return {};", text)
 
     def test_a_wrong_type_is_named(self):
         with self.assertRaisesRegex(TableError, "Tensorr a"):
