@@ -1,6 +1,7 @@
 // The entry point: what this plugin is, and the list of its kernels. Written without BP_PLUGIN, since it makes kernels
 // of the host's expressions as well.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -115,11 +116,16 @@ bp_code init(void*) noexcept {
   });
 }
 
+std::atomic<bool> serves = false;  // a host, until it has shut the library down
+
 void shutdown(void*) noexcept {
   drop_kernels();
+  serves = false;
 }
 
 bp_code get_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out) noexcept {
+  if (serves && host != bp::detail::the_host)
+    return host->set_error(host, BP_RETRY, "cpu: this library serves another host of the process");
   bp::detail::the_host = host;
   if (*abi == 0 || host->abi_min > BP_ABI_LEVEL)
     return fail(BP_UNSUPPORTED, "cpu: this plugin is older than every ABI level of the host");
@@ -139,6 +145,7 @@ bp_code get_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out) no
   the_plugin.queue = &queue_functions;
   the_plugin.extension = extension;
   *out = &the_plugin;
+  serves = true;
   return BP_OK;
 }
 

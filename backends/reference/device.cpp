@@ -113,15 +113,15 @@ void Device::destroy_stream(Queue* queue) {
 }
 
 bp::Status Device::record_event(EventHandle* handle, Queue* queue) {
-  return handle->event->record(handle->event, queue_of(queue));
+  return handle->record(queue_of(queue));
 }
 
 bp::Status Device::wait_event(Queue* queue, EventHandle* handle) {
-  return handle->event->make_wait(handle->event, queue_of(queue));
+  return handle->make_wait(queue_of(queue));
 }
 
 bp::Result<double> Device::elapsed(EventHandle* start, EventHandle* end) {
-  const double from = start->event->reached_ns(), to = end->event->reached_ns();
+  const double from = start->reached_ns(), to = end->reached_ns();
   if (from < 0 || to < 0)
     return bp::bad_argument("elapsed: an event was not recorded, or not yet reached");
   return to - from;
@@ -156,10 +156,10 @@ void Device::usage(uint64_t* pending, uint64_t* allocations, uint64_t* bytes) {
 }
 
 bp::Status Device::submit(Queue* queue, Work work, uint64_t call_number) {
-  const bp_code failure = next_failure_.exchange(BP_OK);
-  if (failure != BP_OK) {
-    work = [failure] { return Outcome{failure, "a failure that a test asked for"}; };
-  }
+  if (const bp_code failure = injections.take(BP_INJECT_GIVEN); failure != BP_OK)
+    return bp::error(failure, injected_text);
+  if (const bp_code failure = injections.take(BP_INJECT_WORK); failure != BP_OK)
+    work = [failure] { return Outcome{failure, injected_text}; };
   return queue_of(queue).submit(std::move(work), call_number);
 }
 

@@ -1,13 +1,13 @@
 // One software device: memory that the host cannot read, and queues that are truly asynchronous.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
 
 #include <backplane/plugin.hpp>
 
+#include "inject.hpp"
 #include "memory.hpp"
 #include "queue.hpp"
 #include "stream_memory.hpp"
@@ -21,9 +21,7 @@ class Device : public bp::Backend {
   static constexpr bp::Identity identity{REFERENCE_NAME, "Backplane", "0.1"};
 
   // What the host holds as an event.
-  struct EventHandle {
-    std::shared_ptr<Event> event = std::make_shared<Event>();
-  };
+  using EventHandle = Event;
 
   static bp::Result<uint32_t> num_devices() { return device_count; }
   static bp::Status describe(uint32_t index, bp::DeviceInfo& info);
@@ -35,7 +33,11 @@ class Device : public bp::Backend {
   explicit Device(uint32_t index, Context* adopted = nullptr);
   ~Device();
 
-  bp::Result<bp::Handle> allocate(uint64_t bytes) { return context_.memory.allocate(bytes); }
+  bp::Result<bp::Handle> allocate(uint64_t bytes) {
+    if (const bp_code failure = injections.take(BP_INJECT_MEMORY); failure != BP_OK)
+      return bp::error(failure, injected_text);
+    return context_.memory.allocate(bytes);
+  }
   void release(bp::Handle handle) { context_.memory.release(handle); }
   bp::Status copy(bp::Region to, bp::Region from, bp::Direction direction, Queue* queue);
   bp::Status fill(bp::Region to, const void* pattern, uint32_t pattern_bytes, Queue* queue);
@@ -55,14 +57,14 @@ class Device : public bp::Backend {
   void destroy_event(EventHandle* handle) { delete handle; }
   bp::Status record_event(EventHandle* handle, Queue* queue);
   bp::Status wait_event(Queue* queue, EventHandle* handle);
-  bp::Status query_event(EventHandle* handle) { return handle->event->query(); }
-  bp::Status synchronize_event(EventHandle* handle) { return handle->event->synchronize(); }
+  bp::Status query_event(EventHandle* handle) { return handle->query(); }
+  bp::Status synchronize_event(EventHandle* handle) { return handle->synchronize(); }
   bp::Result<double> elapsed(EventHandle* start, EventHandle* end);
 
   // The hooks: see backplane/extensions/reference.h.
   void hold();
   void release_hold();
-  void fail_next(bp_code code) { next_failure_ = code; }
+  void fail_next(bp_code code) { (void)injections.fail_next(BP_INJECT_WORK, 0, code); }
   void set_limit(uint64_t bytes);
   void usage(uint64_t* pending, uint64_t* allocations, uint64_t* bytes);
 
@@ -82,6 +84,8 @@ class Device : public bp::Backend {
   Queue& queue_of(Queue* queue) { return queue == nullptr ? *default_queue_ : *queue; }
   bool has(const Queue* queue);
 
+  Injections injections;
+
  private:
   uint32_t index_;
   const std::unique_ptr<Context> own_context_;
@@ -91,7 +95,6 @@ class Device : public bp::Backend {
   std::unique_ptr<Queue> default_queue_;
   std::set<Queue*> queues_;
   bool held_ = false;
-  std::atomic<bp_code> next_failure_{BP_OK};
 };
 
 }  // namespace reference

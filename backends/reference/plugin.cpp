@@ -23,6 +23,8 @@ const bp_header* reference::Device::extension(const char* name, uint32_t min_ver
   if (std::strcmp(name, BP_HOST_CALLS) == 0) return &host_call_functions.h;
   if (std::strcmp(name, BP_SEMAPHORES) == 0) return &semaphore_functions.h;
   if (std::strcmp(name, BP_STREAM_MEMORY) == 0) return &stream_memory_functions.h;
+  static constexpr bp_inject inject = reference::inject_of<reference::Device>();
+  if (std::strcmp(name, BP_INJECT) == 0) return &inject.h;
   return nullptr;
 }
 

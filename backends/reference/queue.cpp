@@ -36,6 +36,7 @@ bp::Status Queue::submit(Given given) {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
   {
     std::lock_guard lock(mutex_);
+    if (lost_) return bp::error(BP_STREAM_LOST, "the stream was lost by work that failed");
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     waiting_.push_back(std::move(given));
     ++given_;
@@ -97,9 +98,11 @@ void Queue::run() {
     Given next = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    const Outcome outcome = next.work();
+    const bool runs = !lost_ || next.is_certain;  // only this thread writes it
+    const Outcome outcome = runs ? next.work() : Outcome{};
     next.work = nullptr;  // lets go of its event
     lock.lock();
+    lost_ = lost_ || outcome.code == BP_STREAM_LOST;
     if (failure_.code == BP_OK) {
       failure_ = outcome;
       failed_call_ = next.call_number;
@@ -109,64 +112,71 @@ void Queue::run() {
   }
 }
 
-bp::Status Event::record(const std::shared_ptr<Event>& self, Queue& queue) {
-  uint64_t place;
-  {
-    std::lock_guard lock(mutex_);
-    place = ++recorded_;
+struct Event::Recording {
+  void reach() {
+    {
+      std::lock_guard lock(mutex);
+      const auto now = std::chrono::steady_clock::now().time_since_epoch();
+      ns = std::chrono::duration<double, std::nano>(now).count();
+    }
+    changed.notify_all();
   }
-  return queue.submit([self, place] {
-    self->reach(place);
-    return Outcome{};
-  });
+  void wait() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return ns >= 0; });
+  }
+  double reached_ns() {
+    std::lock_guard lock(mutex);
+    return ns;
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  double ns = -1;  // when it was reached
+};
+
+std::shared_ptr<Event::Recording> Event::last() {
+  std::lock_guard lock(mutex_);
+  return last_;
 }
 
-bp::Status Event::make_wait(const std::shared_ptr<Event>& self, Queue& queue) {
-  uint64_t place;
+bp::Status Event::record(Queue& queue) {
+  auto made = std::make_shared<Recording>();
   {
     std::lock_guard lock(mutex_);
-    place = recorded_;
-    if (reached_ >= place) return bp::ok;
+    last_ = made;
   }
-  return queue.submit([self, place] {
-    self->wait(place);
+  // Work that fails keeps nobody waiting, nor does a queue that takes none.
+  bp::Status given = queue.submit_for_certain([made] {
+    made->reach();
+    return Outcome{};
+  });
+  if (!given.is_ok()) made->reach();
+  return given;
+}
+
+bp::Status Event::make_wait(Queue& queue) {
+  const std::shared_ptr<Recording> awaited = last();
+  if (!awaited || awaited->reached_ns() >= 0) return bp::ok;
+  return queue.submit([awaited] {
+    awaited->wait();
     return Outcome{};
   });
 }
 
 bp::Status Event::query() {
-  std::lock_guard lock(mutex_);
-  return reached_ >= recorded_ ? bp::ok : bp::Status::from_host(BP_RETRY);
+  const std::shared_ptr<Recording> asked = last();
+  return !asked || asked->reached_ns() >= 0 ? bp::ok : bp::Status::from_host(BP_RETRY);
 }
 
 bp::Status Event::synchronize() {
-  uint64_t place;
-  {
-    std::lock_guard lock(mutex_);
-    place = recorded_;
-  }
-  wait(place);
+  if (const std::shared_ptr<Recording> awaited = last()) awaited->wait();
   return bp::ok;
 }
 
 double Event::reached_ns() {
-  std::lock_guard lock(mutex_);
-  return reached_ >= recorded_ ? reached_ns_ : -1;
-}
-
-void Event::reach(uint64_t place) {
-  {
-    std::lock_guard lock(mutex_);
-    if (place > reached_) reached_ = place;
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    reached_ns_ = std::chrono::duration<double, std::nano>(now).count();
-  }
-  changed_.notify_all();
-}
-
-void Event::wait(uint64_t place) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return reached_ >= place; });
+  const std::shared_ptr<Recording> asked = last();
+  return asked ? asked->reached_ns() : -1;
 }
 
 }  // namespace reference

@@ -31,7 +31,7 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  // Returns at once; the work is done later, on the queue's own thread.
+  // Returns at once; the work is done later, on the queue's own thread. BP_STREAM_LOST once a piece of work has said so.
   // `call_number`: of the call that it is given with, for an error.
   bp::Status submit(Work work, uint64_t call_number = 0);
   // The same for work that somebody waits for: it is done even if the queue goes first.
@@ -64,29 +64,30 @@ class Queue {
   Outcome failure_;
   uint64_t failed_call_ = 0;
   bool held_ = false, stop_ = false;
+  bool lost_ =
+      false;  // by a piece of work: the rest is dropped, unless it is certain, and nothing is taken
   pid_t process_;
 };
 
-// Threads: any, for every function. Work that refers to it may outlive the handle that the host holds.
+// Threads: any, for every function. What waits for a recording goes on when it is reached, whatever becomes of the event:
+// it may be recorded again, or go.
 class Event {
  public:
   // The place after all work that `queue` has now.
-  bp::Status record(const std::shared_ptr<Event>& self, Queue& queue);
+  bp::Status record(Queue& queue);
   // Later work of `queue` waits for the place recorded last.
-  bp::Status make_wait(const std::shared_ptr<Event>& self, Queue& queue);
+  bp::Status make_wait(Queue& queue);
   bp::Status query();
   bp::Status synchronize();
   // When the place was reached, on the host's steady clock; -1 if it was not.
   double reached_ns();
 
  private:
-  void reach(uint64_t place);
-  void wait(uint64_t place);
+  struct Recording;
+  std::shared_ptr<Recording> last();
 
   std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t recorded_ = 0, reached_ = 0;
-  double reached_ns_ = -1;
+  std::shared_ptr<Recording> last_;  // null: never recorded
 };
 
 }  // namespace reference

@@ -35,6 +35,7 @@ template <class Visit> void each_newer_field(auto& subject, Visit visit) {
   visit("host_calls", subject.has_host_calls);
   visit("semaphores", subject.has_semaphores);
   visit("stream_memory", subject.has_stream_memory);
+  visit("inject", subject.has_inject);
   visit("num_spaces", subject.num_spaces);
   visit("host_memory", subject.has_host_memory);
 }

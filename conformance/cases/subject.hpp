@@ -45,6 +45,7 @@ struct Subject {
   bool has_streams = false, has_events = false, has_fill = false, compiles = false;
   bool describes_space = false, has_links = false;
   bool has_host_calls = false, has_semaphores = false, has_stream_memory = false;
+  bool has_inject = false;  // the extension bp.inject: it fails on request
   std::vector<DeclaredKernel> kernels;
   Numerics numerics;
 

@@ -32,6 +32,7 @@
 //        -> "shapes", "dtypes", "served": {ROW: RUNG} of what the call caused
 //     {"do":"backward", "results":[N...], "cotangents":[N...], "inputs":[N...], "gradients":[N...]}
 //     {"do":"values", "object":N}    -> "bytes": elements, row-major;  {"do":"storage", "object":N} -> all its memory
+//     {"do":"replays", "steps":[ROW...], "times":T} -> "by_device": captured, and replayed so often
 //     {"do":"side_streams", "threads":H, "rounds":R, "calls":B} -> "checked", "wrong": see worker/side_streams.hpp
 //   both
 //     {"do":"host", "threads":N?, "deterministic":B?, ...}: what the host says until the script ends. Direct lane: "fail_from"

@@ -81,6 +81,9 @@ const std::vector<Probe>& facts_probes();
 const std::vector<Probe>& stream_probes();
 const std::vector<Probe>& async_probes();
 const std::vector<Probe>& wait_probes();
+const std::vector<Probe>& busy_probes();
+const std::vector<Probe>& late_probes();
+const std::vector<Probe>& capture_probes();
 const std::vector<Probe>& order_probes();
 const std::vector<Probe>& stream_memory_probes();
 const std::vector<Probe>& plan_probes();
@@ -107,16 +110,24 @@ Json simple_step(const char* what, int stream = 0);
 Json object_step(const char* what, int object);  // "stream", "event", "release"
 // "record", "wait"
 Json event_step(const char* what, int event, int stream);
+// Of the core lane: a vector, and a call of a row whose result is a new object.
+Json core_vector(int object, const char* dtype, std::size_t count,
+                 const std::vector<std::uint8_t>& bytes);
+Json core_call(const char* op, Json args, int result);
 Json raw_allocate_step(std::uint64_t bytes, std::uint64_t alignment);
 
 // "step 3 (copy): BP_INTERNAL ..." for the first step that failed; empty if none did.
 std::string first_failure(const Json& answer, const Json& steps);
+// Is this a failure with the code that is said, and a message? A sentence if not.
+std::string refused(const Json& result, int code, const std::string& what);
 // Compares what a step read; empty if equal.
 std::string differs(const Json& answer, std::size_t step, const std::vector<std::uint8_t>& expected,
                     const std::string& what);
 // Does a counter grow all the time? `growth` is repeat's; `heap_bytes`: of malloc that one repetition may not keep.
 std::string grows(const Json& growth, double times, double heap_bytes = 8);
 
+// Where there are streams, and events.
+std::vector<std::string> with_events(const Subject& subject, int profile);
 std::vector<std::string> one_variant(const Subject& subject, int profile);
 
 }  // namespace bp::conform

@@ -143,6 +143,9 @@ const std::vector<ProbeFamily>& probe_families() {
                                                     {"order", 1, order_probes},
                                                     {"stream_memory", 1, stream_memory_probes},
                                                     {"waits", 1, wait_probes},
+                                                    {"busy", 1, busy_probes},
+                                                    {"late", 5, late_probes},
+                                                    {"capture", 2, capture_probes},
                                                     {"negative", 1, negative_probes},
                                                     {"plan", 2, plan_probes},
                                                     {"counters", 5, counter_probes},
@@ -225,6 +228,21 @@ Json raw_allocate_step(std::uint64_t bytes, std::uint64_t alignment) {
   return {{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", alignment}};
 }
 
+Json core_vector(int object, const char* dtype, std::size_t count,
+                 const std::vector<std::uint8_t>& bytes) {
+  return {{"do", "tensor"},
+          {"object", object},
+          {"dtype", dtype},
+          {"shape", {count}},
+          {"strides", {1}},
+          {"offset", 0},
+          {"storage", Json::binary(bytes)}};
+}
+
+Json core_call(const char* op, Json args, int result) {
+  return {{"do", "row"}, {"op", op}, {"args", std::move(args)}, {"results", {result}}};
+}
+
 std::string first_failure(const Json& answer, const Json& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Json& result = result_of(answer, i);
@@ -233,6 +251,13 @@ std::string first_failure(const Json& answer, const Json& steps) {
                          error_of(result));
   }
   return {};
+}
+
+std::string refused(const Json& result, int code, const std::string& what) {
+  if (code_of(result) != code)
+    return fmt::format("{}: code {} instead of {}: {}", what, code_of(result), code,
+                       message_of(result));
+  return message_of(result).empty() ? what + ": it fails without a message" : "";
 }
 
 std::string differs(const Json& answer, std::size_t step, const std::vector<std::uint8_t>& expected,
@@ -275,6 +300,11 @@ std::string grows(const Json& growth, double times, double heap_bytes) {
           "leak: {} grows all the time while the same is repeated: by {} in {} repetitions", kind,
           (*found)[3].get<std::int64_t>(), times);
   }
+  return {};
+}
+
+std::vector<std::string> with_events(const Subject& subject, int) {
+  if (subject.has_streams && subject.has_events) return {""};
   return {};
 }
 

@@ -213,6 +213,24 @@ ProbePlan extensions(const std::string&, const Subject&) {
   });
 }
 
+// A second host of the process that loads the same file has to wait for the first one's end, which notices nothing.
+ProbePlan two_hosts(const std::string&, const Subject&) {
+  return ask_bare({{"do", "two_hosts"}}, [](const Json& result) -> std::string {
+    if (result["second"] == BP_OK)
+      return "a second host was taken while the first one had the library";
+    if (result["second"] != BP_RETRY)
+      return fmt::format("a second host was refused with code {} instead of BP_RETRY: {}",
+                         result["second"].dump(), result["message"].get<std::string>());
+    if (result["message"].get<std::string>().empty())
+      return "a second host was refused without a message";
+    if (result["works"] != true)
+      return "after a second host was refused, a copy there and back of the first gives other "
+             "bytes";
+    if (result["strayed"] != 0) return "errors of the first host's are told the second one";
+    return result["told"] == true ? "" : "the first host is no longer told of its errors";
+  });
+}
+
 ProbePlan probing(const std::string&, const Subject&) {
   return ask_bare({{"do", "probe"}}, [](const Json& result) -> std::string {
     for (const Json& code : result["codes"])
@@ -235,6 +253,7 @@ const std::vector<Probe>& load_probes() {
                                             {"compile", compile_variants, compile},
                                             {"devices", one_variant, devices},
                                             {"extensions", one_variant, extensions},
+                                            {"two_hosts", one_variant, two_hosts},
                                             {"probe", one_variant, probing}};
   return probes;
 }

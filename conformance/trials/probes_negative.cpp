@@ -8,13 +8,6 @@
 namespace bp::conform {
 namespace {
 
-std::string refused(const Json& result, int code, const std::string& what) {
-  if (code_of(result) != code)
-    return fmt::format("{}: code {} instead of {}: {}", what, code_of(result), code,
-                       message_of(result));
-  return message_of(result).empty() ? what + ": it fails without a message" : "";
-}
-
 std::vector<std::string> bad_patterns(const Subject& subject, int) {
   if (!subject.has_fill) return {};
   return {"3", "5", "6", "7", "12"};
@@ -68,22 +61,8 @@ ProbePlan unknown_operator(const std::string&, const Subject&) {
   return plan;
 }
 
-Json core_vector(int object, const char* dtype, std::size_t count,
-                 const std::vector<std::uint8_t>& bytes) {
-  return {{"do", "tensor"},
-          {"object", object},
-          {"dtype", dtype},
-          {"shape", {count}},
-          {"strides", {1}},
-          {"offset", 0},
-          {"storage", Json::binary(bytes)}};
-}
 Json core_floats(int object, std::size_t count) {
   return core_vector(object, "f32", count, std::vector<std::uint8_t>(count * 4));
-}
-
-Json core_call(const char* op, Json args, int result) {
-  return {{"do", "row"}, {"op", op}, {"args", std::move(args)}, {"results", {result}}};
 }
 
 // A bad index is found on the device: the error comes out once, names the operator, and the stream goes on.
@@ -135,6 +114,19 @@ ProbePlan other_device(const std::string&, const Subject&) {
   return plan;
 }
 
+// No kernel ever sees a stride below 0: the core makes no such tensor.
+ProbePlan negative_stride(const std::string&, const Subject&) {
+  ProbePlan plan;
+  plan.lane = "core";
+  plan.add(core_floats(1, 5));
+  const std::size_t row = plan.add(
+      core_call("as_strided", {{{"tensor", 1}}, {{"ints", {5}}}, {{"ints", {-1}}}, {{"i", 4}}}, 2));
+  plan.judge = [=](const Json& answer) {
+    return refused(result_of(answer, row), BP_BAD_ARGUMENT, "as_strided with a stride of -1");
+  };
+  return plan;
+}
+
 }  // namespace
 
 const std::vector<Probe>& negative_probes() {
@@ -142,7 +134,8 @@ const std::vector<Probe>& negative_probes() {
                                             {"stale_handle", stale_kinds, stale},
                                             {"unknown_operator", one_variant, unknown_operator},
                                             {"error_once", one_variant, error_once},
-                                            {"other_device", one_variant, other_device}};
+                                            {"other_device", one_variant, other_device},
+                                            {"negative_stride", one_variant, negative_stride}};
   return probes;
 }
 

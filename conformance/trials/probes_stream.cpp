@@ -31,11 +31,6 @@ ProbePlan order(const std::string& variant, const Subject&) {
   return script.take();
 }
 
-std::vector<std::string> with_events(const Subject& subject, int) {
-  if (subject.has_streams && subject.has_events) return {""};
-  return {};
-}
-
 // What the one stream writes the other one reads, after an event.
 ProbePlan wait(const std::string&, const Subject&) {
   constexpr std::uint64_t room = 100000;

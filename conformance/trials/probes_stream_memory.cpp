@@ -7,7 +7,7 @@
 namespace bp::conform {
 namespace {
 
-std::vector<std::string> sizes(const Subject& subject, int) {
+std::vector<std::string> pooled_sizes(const Subject& subject, int) {
   if (!subject.has_stream_memory || !subject.has_streams || subject.synchronous()) return {};
   return {"100", "70001", "12000000"};
 }
@@ -32,7 +32,7 @@ ProbePlan plan_of(const char* what, const std::string& variant, const Subject& s
   return plan;
 }
 
-ProbePlan reuse(const std::string& variant, const Subject& subject) {
+ProbePlan reuse_of_pool(const std::string& variant, const Subject& subject) {
   return plan_of("order", variant, subject, [](const Json& result) -> std::string {
     if (!result["earlier"].get<bool>())
       return "memory that was released in the order of a stream changed before the work that the "
@@ -43,7 +43,7 @@ ProbePlan reuse(const std::string& variant, const Subject& subject) {
   });
 }
 
-ProbePlan waits(const std::string& variant, const Subject& subject) {
+ProbePlan waits_of_pool(const std::string& variant, const Subject& subject) {
   return plan_of("waits", variant, subject, [](const Json& result) -> std::string {
     const std::string waited = result["waited"].get<std::string>();
     if (waited.empty()) return {};
@@ -61,8 +61,9 @@ ProbePlan ends(const std::string& variant, const Subject& subject) {
 }  // namespace
 
 const std::vector<Probe>& stream_memory_probes() {
-  static const std::vector<Probe> probes = {
-      {"reuse", sizes, reuse}, {"waits", sizes, waits}, {"ends", sizes, ends}};
+  static const std::vector<Probe> probes = {{"reuse", pooled_sizes, reuse_of_pool},
+                                            {"waits", pooled_sizes, waits_of_pool},
+                                            {"ends", pooled_sizes, ends}};
   return probes;
 }
 

@@ -8,6 +8,8 @@
 //      version that does not exist, "known": [NAME...]
 //   {"do":"facts"}, {"do":"links"}: see device_facts.hpp
 //   {"do":"probe"} -> "codes" of two calls before init
+//   {"do":"two_hosts"} -> "second", "message": what a second host of the process is answered; "works", "told": of the first
+//      afterwards, was it told its own error? "strayed": errors that the second was told
 //   {"do":"core_cycle", "times":T} -> loaded and unloaded through the core, with a sum in between
 //   {"do":"together", "plugins":[{"path", "device"}...]} -> "outputs": {DEVICE: BINARY} of a small computation in the core
 #include <algorithm>
@@ -71,6 +73,7 @@ class BareScope : public Scope {
     if (what == "facts") return ask_facts(DirectPlugin(device_, file()));
     if (what == "links") return ask_links(DirectPlugin(device_, file()));
     if (what == "probe") return probe();
+    if (what == "two_hosts") return two_hosts();
     if (what == "together") return together(step);
     throw_error(ErrorClass::bad_argument,
                 fmt::format("script: the bare lane has no step '{}'", what));
@@ -231,7 +234,7 @@ class BareScope : public Scope {
     for (const char* name : {"conform.no_such_thing", "bp.", "bp.compilerx", ""})
       if (plugin.extension(name, 1)) unknown.push_back(name);
     for (const char* name : {"bp.compiler", "bp.program", "bp.capture", "bp.interop", "bp.peer",
-                             "bp.numerics", "bp.host_calls", "bp.semaphores"}) {
+                             "bp.numerics", "bp.host_calls", "bp.semaphores", "bp.inject"}) {
       if (plugin.extension(name, 1)) known.push_back(name);
       if (plugin.extension(name, 0x7fffffff)) future.push_back(name);
     }
@@ -249,6 +252,26 @@ class BareScope : public Scope {
     // The last call, also where init was never called.
     if (plugin.shutdown) plugin.shutdown(plugin.self);
     return {{"code", BP_OK}, {"codes", codes}};
+  }
+
+  Json two_hosts() {
+    DirectPlugin plugin(device_, file());
+    DirectHost second(file());
+    loading::PluginLibrary library;
+    const loading::Outcome opened = open_library(file(), second, library);
+    Json result = {{"code", BP_OK}, {"second", opened.code}, {"message", opened.message}};
+    const std::int64_t before = second.num_errors(), own = plugin.host.num_errors();
+    DirectScope scope(plugin, 0x33);
+    result["works"] = scope.step({{"do", "alive"}}).value("same", false);
+    const Json too_much = scope.step({{"do", "raw"},
+                                      {"what", "allocate"},
+                                      {"bytes", std::uint64_t{1} << 60},
+                                      {"alignment", 64}});
+    result["told"] = too_much["code"] == BP_OK || plugin.host.num_errors() > own;
+    scope.finish();
+    watch.merge(scope.watch);
+    result["strayed"] = second.num_errors() - before;
+    return result;
   }
 
   static Json together(const Json& step) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <backplane/autograd/autograd.hpp>
+#include <backplane/capture/capture.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/transfer.hpp>
@@ -74,6 +75,7 @@ Json CoreScope::step(const Json& step) {
   if (what == "values") return values(step);
   if (what == "storage") return storage(step);
   if (what == "backward") return backward(step);
+  if (what == "replays") return replays(step);
   if (what == "host") return set_host(step);
   if (what == "alive") return alive();
   if (what == "side_streams") return run_side_streams(record_, step);
@@ -255,6 +257,24 @@ Json CoreScope::backward(const Json& step) {
   look({}, nullptr);
   memory_.look(watch);
   return result;
+}
+
+// {"do":"replays", "steps":[ROW...], "times":T} -> "by_device": rows that write into given tensors, captured and replayed.
+Json CoreScope::replays(const Json& step) {
+  std::vector<Tensor> written;
+  Recording recording = capture(record_.device, [&] {
+    for (Json each : step.at("steps")) {
+      each.update({{"quiet", true}, {"synchronize", false}});
+      for (const Tensor& target : targets_of(each)) written.push_back(target);
+      if (const Json result = row(each); result["code"] != BP_OK)
+        throw_error(static_cast<ErrorClass>(result["code"].get<bp_code>()),
+                    result["message"].get<std::string>());
+    }
+  });
+  for (int i = 0; i < step.at("times").get<int>(); ++i) recording.replay();
+  if (Json late = late_error(); !late.is_null()) return late;
+  look(written, nullptr);
+  return {{"code", BP_OK}, {"by_device", recording.is_of_device()}};
 }
 
 Json CoreScope::queue_step(const std::string& what, const Json& step) {

@@ -40,6 +40,7 @@ class CoreScope : public Scope {
   Json make_tensor(const Json& step);
   Json row(const Json& step);
   Json backward(const Json& step);
+  Json replays(const Json& step);
   Json values(const Json& step);
   Json storage(const Json& step);
   Json queue_step(const std::string& what, const Json& step);

@@ -21,7 +21,8 @@ DirectHost& host_of(const bp_host* host) {
   return *static_cast<DirectHost*>(host->context);
 }
 
-bp_code host_set_error(const bp_host*, bp_code code, const char* message) {
+bp_code host_set_error(const bp_host* host, bp_code code, const char* message) {
+  host_of(host).note_error();
   ToldError& told = told_error();
   told.code = code;
   told.message.assign(message ? message : "", message ? strnlen(message, 4096) : 0);

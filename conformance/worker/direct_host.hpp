@@ -53,6 +53,9 @@ class DirectHost {
   void fail_from(std::int64_t nth);
   std::int64_t num_calls() const { return calls_.load(); }
   std::int64_t num_live() const { return live_.load(); }
+  // How often the plugin told this host of an error.
+  std::int64_t num_errors() const { return errors_.load(); }
+  void note_error() { ++errors_; }
   // What was done wrong since the last question.
   std::vector<std::string> take_faults();
   std::vector<std::string> take_log();
@@ -74,7 +77,7 @@ class DirectHost {
   std::string plugin_path_;
   Skew skew_;
   std::unique_ptr<SkewedStruct> given_, settings_;
-  std::atomic<std::int64_t> calls_{0}, live_{0}, fail_at_{0};
+  std::atomic<std::int64_t> calls_{0}, live_{0}, fail_at_{0}, errors_{0};
   std::mutex mutex_;  // guards what follows
   std::unordered_map<void*, std::uint64_t> blocks_;
   std::vector<std::string> faults_, log_;

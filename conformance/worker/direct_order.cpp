@@ -6,6 +6,7 @@
 #include <string_view>
 #include <thread>
 
+#include <backplane/extensions/inject.h>
 #include <backplane/tensor/error.hpp>
 
 #include "worker/direct_scope.hpp"
@@ -97,6 +98,53 @@ void OrderObjects::end() {
   calls_.clear();
 }
 
+Json DirectScope::work(const Json& step) {
+  GuardedBlock &to = block(step, "to"), &from = block(step, "from");
+  const bp_region target{to.handle(), to.front(), to.bytes()};
+  const bp_region source{from.handle(), from.front(), to.bytes()};
+  bp_stream* const stream = stream_of(step);
+  const auto give = [&](int times) {
+    for (int i = 0; i < times; ++i)
+      require(plugin_.memory.copy(plugin_.device, &target, &source, BP_COPY_WITHIN, stream),
+              "copy");
+  };
+  constexpr int most = 1 << 14;
+  for (int times = 8; plugin_.copies_in_ms == 0; times *= 2) {
+    const auto begin = std::chrono::steady_clock::now();
+    give(times);
+    require(plugin_.queue.synchronize(plugin_.device, stream), "synchronize");
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    if (took.count() >= 5 || times >= most) plugin_.copies_in_ms = times / took.count();
+  }
+  const double wanted = plugin_.copies_in_ms * step.at("milliseconds").get<double>();
+  give(static_cast<int>(std::clamp<double>(wanted, 1, most)));
+  to.copy_expectation(0, from, 0, to.bytes());
+  from.was_moved = true;
+  return answer(settle_step(step, false));
+}
+
+Json DirectScope::destroy(const Json& step) {
+  if (const int stream = step.value("stream", 0)) {
+    plugin_.queue.destroy_stream(plugin_.device, stream_of(step));
+    streams_.erase(stream);
+    busy_.erase(stream);
+  } else {
+    const int event = step.at("event").get<int>();
+    plugin_.queue.destroy_event(plugin_.device, events_.at(event));
+    events_.erase(event);
+  }
+  return answer(BP_OK);
+}
+
+Json DirectScope::inject(const Json& step) {
+  const auto api = table_of<bp_inject>(plugin_, BP_INJECT, BP_INJECT_VERSION);
+  const auto& kind = step.at("kind").get_ref<const std::string&>();
+  const std::uint32_t number = kind == "given"  ? BP_INJECT_GIVEN
+                               : kind == "work" ? BP_INJECT_WORK
+                                                : BP_INJECT_MEMORY;
+  return answer(api.fail_next(plugin_.device, number, 0, step.at("error").get<bp_code>()));
+}
+
 Json DirectScope::order_step(const std::string& what, const Json& step) {
   const int object = step.value("object", 0), number = step.value("stream", 0);
   const auto given = [&](bp_code code) {
@@ -117,6 +165,9 @@ Json DirectScope::order_step(const std::string& what, const Json& step) {
     return {{"code", BP_OK}, {"calls", call.calls.load()}, {"place", call.place.load()}};
   }
   if (what == "open") return {{"code", BP_OK}, {"over", order_.open(order_.call(object))}};
+  if (what == "work") return work(step);
+  if (what == "destroy") return destroy(step);
+  if (what == "inject") return inject(step);
   if (what == "pause") {
     std::this_thread::sleep_for(std::chrono::milliseconds(step.at("milliseconds").get<int>()));
     return answer(BP_OK);

@@ -9,6 +9,9 @@
 //     {"do":"semaphore_raise", "object":M, "value":V}  by the host
 //     {"do":"semaphore_value", "object":M} -> "value"
 //     {"do":"pause", "milliseconds":T}
+//     {"do":"work", "to":N, "from":M, "stream":S, "milliseconds":T}  copies that take the device so long
+//     {"do":"destroy", "event":E} {"do":"destroy", "stream":S}
+//     {"do":"inject", "kind":"given"|"work"|"memory", "error":CODE}  of the device's next piece of work, or allocation
 #pragma once
 
 #include <atomic>

@@ -70,6 +70,12 @@ class DirectScope : public Scope {
   void look_if_idle();
   void end_workspaces();
   void check_targets();
+  void expect(const Json& step, GuardedBlock& to, std::uint64_t offset, const std::uint8_t* data,
+              std::uint64_t count);
+  // In direct_order.cpp.
+  Json work(const Json& step);
+  Json destroy(const Json& step);
+  Json inject(const Json& step);
   // The answer of a function of memory that failed, which may have changed nothing.
   Json refused(bp_code code);
 
@@ -92,6 +98,7 @@ class DirectScope : public Scope {
   std::vector<std::unique_ptr<GuardedBlock>> workspaces_;
   std::map<int, bp_stream*> streams_;
   std::map<int, bp_event*> events_;
+  std::set<int> lost_;  // streams that are not to be synchronized any more
   std::set<int> busy_;  // streams with work that nobody has waited for; 0 is the default one
   std::vector<std::unique_ptr<HostBuffer>> buffers_;
   std::unique_ptr<GuardedBlock> fault_;

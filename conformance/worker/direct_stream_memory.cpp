@@ -20,7 +20,7 @@ namespace {
 
 // Long enough that nothing on a busy machine takes as long by itself.
 constexpr std::chrono::milliseconds longest_hold{3000};
-constexpr std::uint64_t alignment = 64;
+constexpr std::uint64_t block_alignment = 64;
 constexpr int num_others = 3;
 
 // What a held stream waits for. The plugin's call owns a reference, and comes once, whatever becomes of the stream.
@@ -70,7 +70,7 @@ class Stage {
   // A block of the device's usual memory that holds bytes of its own.
   bp_handle block(unsigned seed) {
     bp_handle handle = 0;
-    require(plugin.allocate(bytes, alignment, handle), "allocate");
+    require(plugin.allocate(bytes, block_alignment, handle), "allocate");
     blocks_.push_back(handle);
     const std::vector<std::uint8_t> pattern = pattern_of(seed);
     plugin.write(handle, 0, pattern.data(), bytes);
@@ -78,7 +78,7 @@ class Stage {
   }
   bp_handle allocate(bp_stream* stream) {
     bp_handle handle = 0;
-    require(api.allocate(plugin.device, bytes, alignment, stream, &handle),
+    require(api.allocate(plugin.device, bytes, block_alignment, stream, &handle),
             "bp_stream_memory.allocate");
     if (handle == 0)
       throw_error(ErrorClass::internal, "bp_stream_memory.allocate succeeded without a handle");
@@ -229,7 +229,9 @@ Json stream_memory(DirectPlugin& plugin, const Json& step) {
     if (what == "order") return look_at_order(stage);
     return what == "waits" ? look_for_waits(stage) : look_at_ends(stage);
   } catch (const Error& error) {
-    return {{"code", static_cast<int>(error.error_class())}, {"message", error.what()}, {"told", told_error().code}};
+    return {{"code", static_cast<int>(error.error_class())},
+            {"message", error.what()},
+            {"told", told_error().code}};
   }
 }
 

@@ -6,6 +6,7 @@
 #include <backplane/extensions/compiler.h>
 #include <backplane/extensions/host_calls.h>
 #include <backplane/extensions/host_memory.h>
+#include <backplane/extensions/inject.h>
 #include <backplane/extensions/numerics.h>
 #include <backplane/extensions/stream_memory.h>
 #include <backplane/loading/loader.hpp>
@@ -70,6 +71,7 @@ Subject subject_of(const DirectPlugin& plugin) {
   subject.has_semaphores = takes_timelines(plugin);
   subject.has_stream_memory =
       plugin.extension(BP_STREAM_MEMORY, BP_STREAM_MEMORY_VERSION) != nullptr;
+  subject.has_inject = plugin.extension(BP_INJECT, BP_INJECT_VERSION) != nullptr;
   subject.numerics = numerics_of(plugin);
   // In the plugin's order: a script's "kernel" is a place in it.
   subject.kernels.resize(plugin.kernels.size());

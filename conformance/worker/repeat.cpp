@@ -77,6 +77,7 @@ class Runner {
     if (plan_.watches_growth) {
       for (int i = 0; i < 10; ++i)
         once(hashed);  // what is made once, when first needed, is no growth
+      marks_.reserve(8);  // the list of the marks is none either
       marks_.push_back(lane_.counters());
     }
     for (done_ = 0; done_ < goal;) {

@@ -143,12 +143,32 @@ TEST_F(Reference, measures_between_events) {
 TEST_F(Reference, a_late_error_comes_out_of_synchronize_once) {
   const bp_handle handle = device.allocate(4);
   int32_t value = 1;
-  ASSERT_EQ(hooks().fail_next(0, BP_STREAM_LOST), BP_OK);
+  ASSERT_EQ(hooks().fail_next(0, BP_INTERNAL), BP_OK);
   ASSERT_EQ(device.from_host(handle, &value, 4), BP_OK);
-  EXPECT_EQ(device.synchronize(), BP_STREAM_LOST);
+  EXPECT_EQ(device.synchronize(), BP_INTERNAL);
   EXPECT_EQ(fake::Host::last_message(), "a failure that a test asked for");
   EXPECT_EQ(fake::Host::last_call(), 0u) << "a copy is no call";
   EXPECT_EQ(device.synchronize(), BP_OK);
+  device.release(handle);
+}
+
+TEST_F(Reference, a_lost_stream_takes_nothing_and_others_go_on) {
+  const bp_handle handle = device.allocate(4);
+  int32_t value = 1;
+  bp_stream *const lost = make_stream(), *const other = make_stream();
+  const bp_region to{handle, 0, 4}, from{reinterpret_cast<uintptr_t>(&value), 0, 4};
+  const auto copy = [&](bp_stream* stream) {
+    return device.copy(to, from, BP_COPY_FROM_HOST, stream);
+  };
+  ASSERT_EQ(hooks().fail_next(0, BP_STREAM_LOST), BP_OK);
+  ASSERT_EQ(copy(lost), BP_OK);
+  EXPECT_EQ(device.queue().synchronize(device.get(), lost), BP_STREAM_LOST);
+  EXPECT_EQ(copy(lost), BP_STREAM_LOST);
+  EXPECT_EQ(fake::Host::last_message(), "the stream was lost by work that failed");
+  EXPECT_EQ(copy(other), BP_OK);
+  EXPECT_EQ(device.queue().synchronize(device.get(), other), BP_OK);
+  device.queue().destroy_stream(device.get(), lost);
+  device.queue().destroy_stream(device.get(), other);
   device.release(handle);
 }
 

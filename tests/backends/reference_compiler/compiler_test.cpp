@@ -190,9 +190,9 @@ TEST_F(CCompiler, a_failure_comes_out_of_synchronize) {
   bp_module* module = nullptr;
   ASSERT_EQ(compile(scale, &module), BP_OK);
   const bp_handle in = device.allocate(96), out = device.allocate(100);
-  ASSERT_EQ(hooks().fail_next(0, BP_STREAM_LOST), BP_OK);
+  ASSERT_EQ(hooks().fail_next(0, BP_INTERNAL), BP_OK);
   ASSERT_EQ(launch(find(module), in, out), BP_OK);
-  EXPECT_EQ(device.synchronize(), BP_STREAM_LOST);
+  EXPECT_EQ(device.synchronize(), BP_INTERNAL);
   device.release(in);
   device.release(out);
   expect_scales(module);

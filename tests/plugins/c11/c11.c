@@ -155,11 +155,17 @@ static bp_code init(void* self) {
   return BP_OK;
 }
 
+static void shut_down(void* self) {
+  (void)self;
+  host = NULL;
+}
+
 static bp_plugin plugin = {.h = {sizeof(bp_plugin), BP_TYPE_PLUGIN, NULL},
                            .name = "c11",
                            .vendor = "Backplane tests",
                            .version = "0.1",
                            .init = init,
+                           .shutdown = shut_down,
                            .devices = devices,
                            .open = open_device,
                            .close = close_device,
@@ -171,6 +177,8 @@ static bp_plugin plugin = {.h = {sizeof(bp_plugin), BP_TYPE_PLUGIN, NULL},
                            .num_operators = 1};
 
 bp_code bp_get_plugin_v1(const bp_host* given, uint32_t* abi_inout, const bp_plugin** out) {
+  if (host && host != given)
+    return given->set_error(given, BP_RETRY, "c11 serves another host of this process");
   host = given;
   if (*abi_inout > BP_ABI_LEVEL) *abi_inout = BP_ABI_LEVEL;
   if (*abi_inout < host->abi_min) return fail(BP_UNSUPPORTED, "c11 speaks ABI level 1");

@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "queue_faults.hpp"
 #include "variant.hpp"
 
 namespace reference {
@@ -48,7 +49,7 @@ void wait_at_random() {
 }  // namespace
 
 bool is_asynchronous() {
-  if (exam::variant_is("background")) return true;
+  if (exam::variant_is("background") || exam::is_queue_fault(exam::fault())) return true;
   for (const char* fault :
        {"event_too_early", "wait_forgotten", "host_call_too_early", "semaphore_forgotten",
         "signal_too_early", "release_waits", "work_waits", "stream_memory_too_early",
@@ -73,6 +74,8 @@ bp::Status Device::describe(uint32_t index, bp::DeviceInfo& info) {
 }
 
 bp::Result<bp::Handle> Device::allocate(uint64_t bytes, uint64_t alignment) {
+  if (const bp_code failure = injections.take(BP_INJECT_MEMORY); failure != BP_OK)
+    return bp::error(failure, injected_text);
   if (exam::variant_is("align_4096") && alignment < 4096) alignment = 4096;
   if (alignment < sizeof(void*)) alignment = sizeof(void*);
   const bool is_large = bytes >= large && alignment <= 4096;
@@ -96,6 +99,13 @@ void Device::destroy_stream(Queue* queue) {
     streams_.erase(std::find(streams_.begin(), streams_.end(), queue));
   }
   delete queue;
+}
+
+bp::Result<double> Device::elapsed(EventHandle* start, EventHandle* end) {
+  const double from = start->reached_ns(), to = end->reached_ns();
+  if (from < 0 || to < 0)
+    return bp::bad_argument("elapsed: an event was not recorded, or not yet reached");
+  return to - from;
 }
 
 void Device::wait_for_all_streams() {
@@ -151,6 +161,13 @@ bp::Status Device::fill(bp::Region to, const void* pattern, uint32_t pattern_byt
 bp::Status Device::submit(Queue* queue, Work work, uint64_t call_number) {
   if (exam::variant_is("delays")) wait_at_random();
   if (exam::fault_is("work_waits")) wait_for_all_streams();
+  if (const bp_code failure = injections.take(BP_INJECT_GIVEN); failure != BP_OK) {
+    if (exam::fault_is("errs_and_does_it")) (void)queue_of(queue).submit(std::move(work));
+    return bp::error(failure, injected_text);
+  }
+  if (const bp_code failure = injections.take(BP_INJECT_WORK); failure != BP_OK)
+    work = [failure = exam::failure_of_work(failure)] { return Outcome{failure, injected_text}; };
+  if (captures.take(queue_of(queue), work)) return bp::ok;
   if (is_asynchronous()) return queue_of(queue).submit(std::move(work), call_number);
   const Outcome outcome = work();
   return outcome.code == BP_OK ? bp::Status(bp::ok) : bp::error(outcome.code, "%s", outcome.text);

@@ -8,6 +8,8 @@
 
 #include <backplane/plugin.hpp>
 
+#include "capture.hpp"
+#include "inject.hpp"
 #include "memory.hpp"
 #include "queue.hpp"
 #include "scratch.hpp"
@@ -23,9 +25,7 @@ class Device : public bp::Backend {
  public:
   static constexpr bp::Identity identity{"exam", "Backplane tests", "0.1"};
 
-  struct EventHandle {
-    std::shared_ptr<Event> event = std::make_shared<Event>();
-  };
+  using EventHandle = Event;
 
   static bp::Result<uint32_t> num_devices() { return 2u; }
   static bp::Status describe(uint32_t index, bp::DeviceInfo& info);
@@ -54,17 +54,22 @@ class Device : public bp::Backend {
   bp::Result<EventHandle*> create_event() { return new EventHandle; }
   void destroy_event(EventHandle* handle) { delete handle; }
   bp::Status record_event(EventHandle* handle, Queue* queue) {
-    return handle->event->record(handle->event, queue_of(queue));
+    return handle->record(queue_of(queue));
   }
   bp::Status wait_event(Queue* queue, EventHandle* handle) {
     if (exam::fault_is("wait_forgotten")) return bp::ok;
-    return handle->event->make_wait(handle->event, queue_of(queue));
+    return handle->make_wait(queue_of(queue));
   }
   bp::Status query_event(EventHandle* handle) {
     if (exam::fault_is("event_too_early")) return bp::ok;
-    return handle->event->query();
+    return handle->query();
   }
-  bp::Status synchronize_event(EventHandle* handle) { return handle->event->synchronize(); }
+  bp::Status synchronize_event(EventHandle* handle) { return handle->synchronize(); }
+
+  bp::Result<double> elapsed(EventHandle* start, EventHandle* end);
+
+  Injections injections;
+  Captures captures;
 
   Queue& queue_of(Queue* queue) { return queue == nullptr ? default_queue_ : *queue; }
   static Device& of(bp_device* device) { return *reinterpret_cast<Device*>(device); }

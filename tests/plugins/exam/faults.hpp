@@ -21,11 +21,15 @@ struct KernelFault {
 const KernelFault* chosen_kernel_fault();
 
 // One table for each file of faults.
-extern const std::vector<KernelFault> shape_faults, value_faults, memory_faults, honesty_faults;
+extern const std::vector<KernelFault> shape_faults, value_faults, memory_faults, honesty_faults,
+    contract_faults;
 
 // In place of the memory's functions, where that is the fault: changes the table.
 void spoil_memory(bp_memory& memory);
 void spoil_spaces(bp_memory& memory);
+
+// What a kernel does besides running.
+void spoil_contract(bp_kernel& kernel);
 
 // The same for what devices say of themselves, and for links between them.
 void spoil_facts(bp_plugin& plugin, bp_memory& memory, bp_queue& queue);

@@ -5,8 +5,10 @@
 
 #include <backplane/abi.h>
 
+#include "device.hpp"
 #include "faults.hpp"
 #include "plans.hpp"
+#include "queue_faults.hpp"
 #include "variant.hpp"
 
 extern "C" bp_code exam_correct_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out);
@@ -81,6 +83,8 @@ void add_kernel(const bp_kernel& inner) {
     return run(*static_cast<const bp_kernel*>(self), *call);
   };
   outer.known.supports = nullptr;
+  if (reference::is_asynchronous()) outer.known.flags |= BP_KERNEL_CAPTURABLE;
+  spoil_contract(outer.known);
   if (makes_plans(inner)) make_planned(outer.known);
   if (chosen_kernel_fault() != nullptr) outer.known.run = run_with_fault;
   if (variant_is("flushes_declared")) outer.known.run = run_flushing;
@@ -119,7 +123,8 @@ extern "C" BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi
                                               const bp_plugin** out) {
   using namespace exam;
   const bp_code code = exam_correct_plugin(host, abi, &correct_plugin);
-  if (code != BP_OK) return code;
+  const bool takes_over = code == BP_RETRY && fault_is("second_host_takes_over");
+  if (code != BP_OK && !takes_over) return code;
   exam::host = host;
   plugin.known = *correct_plugin;
   memory.known = *correct_plugin->memory;
@@ -127,6 +132,7 @@ extern "C" BP_EXPORT bp_code bp_get_plugin_v1(const bp_host* host, uint32_t* abi
   spoil_memory(memory.known);
   spoil_facts(plugin.known, memory.known, queue.known);
   spoil_spaces(memory.known);
+  spoil_queue(queue.known, memory.known);
   grow(plugin);
   grow(memory);
   grow(queue);

@@ -36,8 +36,8 @@ bp::Result<bp::Handle> StreamMemory::allocate(Queue& queue, uint64_t bytes, uint
   if (const Kept again = take(queue, bytes); again.handle != 0) {
     if (!again.is_reached && again.queue != &queue && fault_is("stream_memory_ties")) {
       const auto end = std::make_shared<reference::Event>();
-      (void)end->record(end, *again.queue);
-      (void)end->make_wait(end, queue);
+      (void)end->record(*again.queue);
+      (void)end->make_wait(queue);
     }
     return again.handle;
   }

@@ -2,6 +2,7 @@
 #ifndef BACKPLANE_PLUGIN_BACKEND_HPP
 #define BACKPLANE_PLUGIN_BACKEND_HPP
 
+#include <atomic>
 #include <cstring>
 
 #include <backplane/plugin/device_info.hpp>
@@ -231,9 +232,14 @@ template <class B> struct PluginOf {
                      FillKernels fill) noexcept {
     if (host == nullptr || abi == nullptr || out == nullptr) return BP_BAD_ARGUMENT;
     if (!BP_HAS(host, bp_host, extension)) return BP_UNSUPPORTED;
+    if (serves.exchange(true) && host != the_host)
+      return host->set_error(
+          host, BP_RETRY,
+          "this library serves another host of the process, until that one has shut it down");
     the_host = host;
     const uint32_t level = *abi < BP_ABI_LEVEL ? *abi : BP_ABI_LEVEL;
     if (level == 0 || level < host->abi_min) {
+      serves = false;
       return unsupported("%s speaks ABI levels 1 to %u; this host wants %u to %u", B::identity.name,
                          BP_ABI_LEVEL, host->abi_min, host->abi_max)
           .code();
@@ -261,8 +267,10 @@ template <class B> struct PluginOf {
   static void shutdown(void*) noexcept {
     plugin.num_kernels = plugin.num_operators = 0;
     delete std::exchange(kernels, nullptr);
-    if (!std::exchange(initialized, false)) return;
-    if constexpr (has_shutdown<B>) (void)guarded([] { return B::shutdown(), ok; });
+    if constexpr (has_shutdown<B>) {
+      if (initialized) (void)guarded([] { return B::shutdown(), ok; });
+    }
+    initialized = serves = false;
   }
 
   static bp_code devices(void*, uint32_t* count, bp_device_info* infos) noexcept {
@@ -350,6 +358,7 @@ template <class B> struct PluginOf {
   static inline FillKernels fill_kernels = nullptr;
   static inline Kernels* kernels = nullptr;
   static inline bool initialized = false;
+  static inline std::atomic<bool> serves = false;  // a host, until it has shut the library down
   static inline bp_plugin plugin = make();
 };
 

@@ -85,7 +85,7 @@ typedef int32_t bp_code;
 /* ---- Element types -------------------------------------------------------------------------- */
 
 /* Ours are small and dense, so that a set of them is one word: bit (bp_dtype_set)1 << dtype. */
-#define BP_BOOL 0u
+#define BP_BOOL 0u /* a byte, 0 or 1: the host gives no other, and a kernel writes no other */
 #define BP_U8 1u
 #define BP_I8 2u
 #define BP_I16 3u
@@ -128,7 +128,7 @@ typedef struct bp_dl_tensor {
   int32_t ndim;
   bp_dl_dtype dtype;
   int64_t* shape;
-  int64_t* strides;     /* in elements, never NULL */
+  int64_t* strides;     /* in elements, never NULL nor negative */
   uint64_t byte_offset; /* from the start of the allocation to element 0 */
 } bp_dl_tensor;
 
@@ -200,7 +200,7 @@ typedef struct bp_value {
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 typedef struct bp_device bp_device; /* the plugin's, made by open */
-typedef struct bp_stream bp_stream; /* the plugin's, made by create_stream; NULL: the only one */
+typedef struct bp_stream bp_stream; /* the plugin's, made by create_stream; NULL: see bp_queue */
 typedef struct bp_event bp_event;   /* the plugin's, made by create_event */
 
 /* Names an allocation; only the plugin looks inside. 0 names none. */
@@ -268,12 +268,17 @@ typedef struct bp_memory {
 /* Order and completion. A backend that fills in `synchronize` alone is synchronous or has one
  * stream, NULL. Either all of level 1's stream functions are there, or none; the same for events.
  *
+ * NULL is the device's own stream: always there, neither created nor destroyed. Beside others it is one of them: only
+ * events order its work with theirs, and synchronize waits for its work alone. Once it is lost the device has to be
+ * opened anew.
+ *
  * Work that fails after its call has returned is reported by the stream's next synchronize or query_stream, once,
  * through host->set_call_error with the number of the call that it was given with. What the stream was given besides
  * may or may not have run. With BP_STREAM_LOST nothing of it runs any more and the stream takes nothing new, which
  * every function that is given work for it answers so; with any other code it goes on. Events say order, not success:
- * one whose work failed counts as reached, and a stream that waits for it goes on; the host carries the error from the
- * one stream to the other. */
+ * one whose work failed counts as reached, and a stream that waits for it goes on; query_event and synchronize_event
+ * answer BP_OK and take nothing of the error, which is the stream's to tell. The host carries it from the one stream to
+ * the other. */
 typedef struct bp_queue {
   bp_header h;
 
@@ -289,11 +294,13 @@ typedef struct bp_queue {
    * the stream is still busy: ask again. */
   bp_code (*query_stream)(bp_device* device, bp_stream* stream);
 
-  /* Optional. An event that was never recorded counts as reached. */
+  /* Optional. An event that was never recorded counts as reached. One that is recorded again speaks of the newest
+   * recording; what waits already waits for the one before. */
   bp_code (*create_event)(bp_device* device, bp_event** out);
+  /* Also of one that is not reached yet: streams that wait for it still do. */
   void (*destroy_event)(bp_device* device, bp_event* event);
   bp_code (*record_event)(bp_device* device, bp_event* event, bp_stream* stream);
-  /* Later work of `stream` waits for `event`; the caller does not. */
+  /* Later work of `stream` waits for the recording that `event` has now; the caller does not. */
   bp_code (*wait_event)(bp_device* device, bp_stream* stream, bp_event* event);
   /* BP_OK: reached. BP_RETRY: not yet (no message needed). */
   bp_code (*query_event)(bp_device* device, bp_event* event);
@@ -432,7 +439,8 @@ typedef struct bp_call {
   bp_region workspace;    /* as large as that plan says; bytes 0: none */
 } bp_call;
 
-/* What a kernel accepts at one place. Zero means: anything (of the plugin's level), as places beyond num_args do. */
+/* What a kernel accepts at one place; of a list of tensors, each of them. Zero means: anything (of the plugin's level),
+ * as places beyond num_args do. */
 typedef struct bp_arg {
   bp_dtype_set dtypes;
   uint32_t layouts;           /* the tensor must have one of these BP_LAYOUT_* */
@@ -470,8 +478,8 @@ typedef struct bp_kernel {
   int32_t priority;     /* the highest that accepts a call takes it */
   uint32_t reserved;
   void* self;
-  /* Optional. Looks at the actual call, whose outputs may be unallocated; BP_UNSUPPORTED sends it to
-   * the next candidate, without a message. Threads: any. */
+  /* Optional. Looks at the actual call, whose outputs may be unallocated (outputs[i] is NULL for BP_OP_SHAPE_DATA);
+   * BP_UNSUPPORTED sends it to the next candidate, without a message. Threads: any. */
   bp_code (*supports)(void* self, const bp_call* call);
   /* Required. Gives the work to call->stream. BP_UNSUPPORTED, with the outputs untouched, sends the
    * call to the next candidate; prefer to say so in `supports`. Threads: any, also at once. */
@@ -641,7 +649,9 @@ typedef struct bp_plugin {
 
 /* The one symbol that a plugin exports. `*abi_inout` comes in as the highest level that the host
  * speaks and goes out as the one that the plugin will speak, within [abi_min, abi_max]; done before
- * any state is made. Called once for each load. The plugin lives until the library is closed. */
+ * any state is made. Called once for each load. The plugin lives until the library is closed. A library serves one
+ * host at a time: another one of the process that loads the same file is answered BP_RETRY, with a message through its
+ * own set_error, until the first one's `shutdown` has returned. */
 typedef bp_code (*bp_get_plugin_fn)(const bp_host* host, uint32_t* abi_inout,
                                     const bp_plugin** out);
 

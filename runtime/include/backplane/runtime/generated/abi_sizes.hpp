@@ -22,6 +22,7 @@ inline constexpr AbiSize abi_sizes[] = {
     {1, "bp_host", 152},
     {1, "bp_host_calls", 24},
     {1, "bp_host_memory", 48},
+    {1, "bp_inject", 24},
     {1, "bp_interop", 120},
     {1, "bp_kernel", 96},
     {1, "bp_launch", 96},
