@@ -125,7 +125,6 @@ template <class T> class Expression {
     if (code == BP_X_DIV) return a / b;
     if constexpr (is_floating) {
       const uint8_t kind = bp_steps[code].kind;
-      if (code == BP_X_COPYSIGN) return std::copysign(a, b);
       if (kind == BP_STEP_FUNCTION && bp_steps[code].num_operands == 2)
         return bp::function_step(code, a, b);
       if (kind == BP_STEP_FUNCTION || kind == BP_STEP_ROUNDING) return bp::function_step(code, a);

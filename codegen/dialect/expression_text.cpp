@@ -215,7 +215,7 @@ class Emitter {
     if (is_real && symbol) return number(fmt::format("{} {} {}", a, symbol, b));
     const bool is_f64_vector =
         width_ > 1 && type_ == "f64";  // see pow_f64x4 in helpers_arithmetic.cpp
-    const bool is_called = facts_of(code).kind == BP_STEP_FUNCTION || code == BP_X_COPYSIGN;
+    const bool is_called = facts_of(code).kind == BP_STEP_FUNCTION;
     if (is_real && is_called && !(code == BP_X_POW && is_f64_vector))
       return number(fmt::format("{}({}, {})", step_name(code), a, b));
     if (code == BP_X_ATAN2 || code == BP_X_COPYSIGN) refuse(step_name(code), dtype_);

@@ -204,7 +204,10 @@ Number number_at(const Filling& filling, std::int64_t element) {
       filling.meets_many && (filling.values == "exact" || filling.values == "ties");
   if (holds_whole_numbers(filling.dtype)) {
     const std::int64_t whole = one_whole(filling, element);
-    return Number::of_whole(shuns_zero && whole == 0 && filling.dtype != boolean ? 2 : whole);
+    // Beside a whole tensor, powers of 1 and its logarithm would make all alike too.
+    const bool shuns_one = filling.meets_many && filling.values == "positive";
+    const bool is_telling = !(shuns_zero && whole == 0) && !(shuns_one && whole == 1);
+    return Number::of_whole(is_telling || filling.dtype == boolean ? whole : 2);
   }
   // Products of complex infinities are a matter of taste; only real numbers are asked for those.
   Filling chosen = filling;

@@ -18,7 +18,8 @@ constexpr bp_expr_node fmod_nodes[] = {
     {BP_X_FMOD, 0, 1, 0, 0},
 };
 
-// where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), fmod(input, other) + other, fmod(input, other))
+// where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), fmod(input, other) +
+// other, fmod(input, other))
 constexpr bp_expr_node remainder_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
@@ -33,7 +34,16 @@ constexpr bp_expr_node remainder_nodes[] = {
     {BP_X_SELECT, 8, 9, 2, 0},
 };
 
-// where(other == 0, input / other, where(where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), (input - fmod(input, other)) / other - 1, (input - fmod(input, other)) / other) == 0, input / other * 0, where(where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), (input - fmod(input, other)) / other - 1, (input - fmod(input, other)) / other) - floor(where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), (input - fmod(input, other)) / other - 1, (input - fmod(input, other)) / other)) > 0.5, floor(where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), (input - fmod(input, other)) / other - 1, (input - fmod(input, other)) / other)) + 1, floor(where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), (input - fmod(input, other)) / other - 1, (input - fmod(input, other)) / other)))))
+// where(other == 0, input / other, where(where(fmod(input, other) != 0 and (other < 0) !=
+// (fmod(input, other) < 0), (input - fmod(input, other)) / other - 1, (input - fmod(input, other))
+// / other) == 0, input / other * 0, where(where(fmod(input, other) != 0 and (other < 0) !=
+// (fmod(input, other) < 0), (input - fmod(input, other)) / other - 1, (input - fmod(input, other))
+// / other) - floor(where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0),
+// (input - fmod(input, other)) / other - 1, (input - fmod(input, other)) / other)) > 0.5,
+// floor(where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), (input -
+// fmod(input, other)) / other - 1, (input - fmod(input, other)) / other)) + 1,
+// floor(where(fmod(input, other) != 0 and (other < 0) != (fmod(input, other) < 0), (input -
+// fmod(input, other)) / other - 1, (input - fmod(input, other)) / other)))))
 constexpr bp_expr_node floor_divide_nodes[] = {
     {BP_X_ARG, 1, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 0},

@@ -45,7 +45,8 @@ constexpr bp_expr_node ndtr_nodes[] = {
     {BP_X_MUL, 3, 4, 0, 0},
 };
 
-// where(input == other, input + 0.6931471805599453, maximum(input, other) + log1p(exp(-abs(input - other))))
+// where(input == other, input + 0.6931471805599453, maximum(input, other) + log1p(exp(-abs(input -
+// other))))
 constexpr bp_expr_node logaddexp_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
@@ -62,7 +63,8 @@ constexpr bp_expr_node logaddexp_nodes[] = {
     {BP_X_SELECT, 2, 4, 11, 0},
 };
 
-// where(input == other, input + 1, maximum(input, other) + log1p(exp2(-abs(input - other))) * 1.4426950408889634)
+// where(input == other, input + 1, maximum(input, other) + log1p(exp2(-abs(input - other))) *
+// 1.4426950408889634)
 constexpr bp_expr_node logaddexp2_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ARG, 1, 0, 0, 0},
@@ -187,7 +189,7 @@ Tensor xlogy_by_parts(const Tensor& input, const Tensor& other) {
   return where(ne(other, other), other, where(eq(input, 0), 0, mul(input, log(other))));
 }
 void decompose_xlogy(const Call& call) {
-  finish(call, xlogy_by_parts(operand_arg(call, 0), tensor_arg(call, 1)));
+  finish(call, xlogy_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
 }
 constexpr const char* xlogy_uses[] = {"where", "ne", "eq", "mul", "log", nullptr};
 
@@ -344,7 +346,7 @@ constinit Operator xlogy{
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
     .promoted = 0b11,
-    .scalar_ok = 0b1,
+    .scalar_ok = 0b11,
     .infer = rules::pointwise,
     .decompose = decompose_xlogy,
     .uses = xlogy_uses,
@@ -528,7 +530,18 @@ Tensor xlogy(const Scalar& input, const Tensor& other) {
   return call_pointwise(ops::xlogy, args, 2);
 }
 
+Tensor xlogy(const Tensor& input, const Scalar& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  return call_pointwise(ops::xlogy, args, 2);
+}
+
 const Tensor& xlogy_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::xlogy, args, 2, input);
+  return input;
+}
+
+const Tensor& xlogy_(const Tensor& input, const Scalar& other) {
   bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::xlogy, args, 2, input);
   return input;
@@ -541,6 +554,12 @@ const Tensor& xlogy_out(const Tensor& out, const Tensor& input, const Tensor& ot
 }
 
 const Tensor& xlogy_out(const Tensor& out, const Scalar& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::xlogy, args, 2, out);
+  return out;
+}
+
+const Tensor& xlogy_out(const Tensor& out, const Tensor& input, const Scalar& other) {
   bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::xlogy, args, 2, out);
   return out;

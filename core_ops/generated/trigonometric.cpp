@@ -72,7 +72,10 @@ constexpr bp_expr_node atanh_nodes[] = {
     {BP_X_ATANH, 0, 0, 0, 0},
 };
 
-// where(abs(input) - abs(input) != 0 and input == input, abs(input), where(abs(other) - abs(other) != 0 and other == other, abs(other), where(maximum(abs(input), abs(other)) == 0, abs(input), maximum(abs(input), abs(other)) * sqrt(1 + minimum(abs(input), abs(other)) / maximum(abs(input), abs(other)) * (minimum(abs(input), abs(other)) / maximum(abs(input), abs(other)))))))
+// where(abs(input) - abs(input) != 0 and input == input, abs(input), where(abs(other) - abs(other)
+// != 0 and other == other, abs(other), where(maximum(abs(input), abs(other)) == 0, abs(input),
+// maximum(abs(input), abs(other)) * sqrt(1 + minimum(abs(input), abs(other)) / maximum(abs(input),
+// abs(other)) * (minimum(abs(input), abs(other)) / maximum(abs(input), abs(other)))))))
 constexpr bp_expr_node hypot_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_ABS, 0, 0, 0, 0},
@@ -101,7 +104,8 @@ constexpr bp_expr_node hypot_nodes[] = {
     {BP_X_SELECT, 6, 1, 23, 0},
 };
 
-// where(input == 0, 1, sin((input - round(input * 0.5) * 2) * 3.141592653589793) / (input * 3.141592653589793))
+// where(input == 0, 1, sin((input - round(input * 0.5) * 2) * 3.141592653589793) / (input *
+// 3.141592653589793))
 constexpr bp_expr_node sinc_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 0},

@@ -39,7 +39,7 @@ def emit_nodes(row):
         return ""
     nodes = expression.nodes_of(text, [arg.name for arg in row.args])
     lines = "".join(f"    {{BP_X_{code}, {a}, {b}, {c}, {imm}}},\n" for code, a, b, c, imm in nodes)
-    return f"\n// {text}\nconstexpr bp_expr_node {row.name}_nodes[] = {{\n{lines}}};\n"
+    return f"\n{cxx.comment(text)}\nconstexpr bp_expr_node {row.name}_nodes[] = {{\n{lines}}};\n"
 
 
 def emit_decomposition(row):

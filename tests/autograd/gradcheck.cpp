@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <random>
 
+#include <backplane/samples/row_facts.hpp>
+
 #include "core_ops/rewired.hpp"
 
 namespace bp::test {
@@ -26,12 +28,23 @@ template <class Body> void for_each_element(const Tensor& tensor, Body&& body) {
   }
 }
 
+struct Range {
+  double low, width;
+};
+Range range_of(const Operator& op) {
+  if (has_trait(op.name(), Trait::within_one)) return {0.05, 0.9};
+  if (has_trait(op.name(), Trait::from_one)) return {1.2, 1.5};
+  return {0.5, 1.5};
+}
+
 // Not those of another number either: where two inputs are equal, a row may have a kink.
-void fill_with_distinct(const Tensor& tensor, std::size_t number, std::mt19937& random) {
+void fill_with_distinct(const Tensor& tensor, Range range, std::size_t number,
+                        std::mt19937& random) {
   const double phase = 0.1 + 0.8 * std::fmod(0.5 + 0.618 * static_cast<double>(number), 1);
   std::vector<double> values(static_cast<std::size_t>(tensor.numel()));
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = 0.5 + 1.5 * (static_cast<double>(i) + phase) / static_cast<double>(values.size());
+    values[i] = range.low +
+                range.width * (static_cast<double>(i) + phase) / static_cast<double>(values.size());
   std::shuffle(values.begin(), values.end(), random);
   std::size_t next = 0;
   for_each_element(tensor, [&](double& element) { element = values[next++]; });
@@ -181,7 +194,7 @@ Checked check_derivative(Operator& op, const Sample& sample, Placing placing,
     if (tensor.numel() > most_elements) return {};
     Placed placed = place(tensor, placing);
     if (!placed.leaf.defined()) return {};
-    fill_with_distinct(placed.leaf, leaves.size(), random);
+    fill_with_distinct(placed.leaf, range_of(op), leaves.size(), random);
     replaced.push_back(&tensor.impl()->abi);
     shown.push_back(std::move(placed.shown));
     leaves.push_back(std::move(placed.leaf));

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <backplane/generated/steps.h>
 
@@ -35,18 +36,19 @@ void map(void* dst, const void* a, const void* b, int64_t count, F f) {
     map<Out, In>(dst, left, right, count, [](const In& a, const In& b) -> Out { return value; }); \
   }
 
-template <class T, uint16_t... codes> void add_functions(PrimitiveTable& table, uint32_t dtype) {
-  ((table.entries[codes][dtype] = BP_UNARY(T, T, bp::function_step(codes, a))), ...);
+// The C library's, which are asked for what math.cpp does not have.
+template <class T, size_t code> void add_function(PrimitiveTable& table, uint32_t dtype) {
+  if (bp_steps[code].kind != BP_STEP_FUNCTION) return;
+  table.entries[code][dtype] = bp_steps[code].num_operands == 2
+                                   ? BP_BINARY(T, T, bp::function_step(code, a, b))
+                                   : BP_UNARY(T, T, bp::function_step(code, a));
 }
-template <class T, uint16_t... codes>
-void add_functions_of_two(PrimitiveTable& table, uint32_t dtype) {
-  ((table.entries[codes][dtype] = BP_BINARY(T, T, bp::function_step(codes, a, b))), ...);
+template <class T, size_t... codes>
+void add_functions(PrimitiveTable& table, uint32_t dtype, std::index_sequence<codes...>) {
+  (add_function<T, codes>(table, dtype), ...);
 }
-
 template <class T> void add_real(PrimitiveTable& table, uint32_t dtype) {
-  add_functions<T, BP_X_TAN, BP_X_ASIN, BP_X_ACOS, BP_X_ATAN, BP_X_SINH, BP_X_COSH, BP_X_ASINH,
-                BP_X_ACOSH, BP_X_ATANH, BP_X_EXP2, BP_X_LOG2, BP_X_LOG10, BP_X_ERFC>(table, dtype);
-  add_functions_of_two<T, BP_X_POW, BP_X_ATAN2, BP_X_FMOD, BP_X_COPYSIGN>(table, dtype);
+  add_functions<T>(table, dtype, std::make_index_sequence<BP_NUM_X>());
 }
 
 // Wraps as products do. A fraction is 0, also 1 / 0.

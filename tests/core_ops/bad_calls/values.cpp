@@ -214,6 +214,11 @@ Device Values::device() {
   return drawn;
 }
 
+Generator* Values::generator() {
+  if (once_in(2)) return nullptr;
+  return &kept_generators_.emplace_back(device(), 7);
+}
+
 const std::vector<std::int64_t>& Values::integers() {
   const std::uint32_t count = once_in(20) ? 60 : below(6);
   auto& list = kept_integers_.emplace_back();
@@ -276,7 +281,7 @@ bp_value Values::value(ArgumentType type) {
     say("None");
     return {};
   }
-  return value_of_type(static_cast<ArgumentType>(below(11)));
+  return value_of_type(static_cast<ArgumentType>(below(12)));
 }
 
 bp_value Values::value_of_type(ArgumentType type) {
@@ -309,6 +314,7 @@ bp_value Values::value_of_type(ArgumentType type) {
       return number;
     }
     case ArgumentType::device: return value_of(device());
+    case ArgumentType::generator: return value_of(generator());
   }
   return {};
 }

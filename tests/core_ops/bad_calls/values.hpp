@@ -47,6 +47,8 @@ class Values {
   Dtype dtype();
   Device device();
   const std::vector<std::int64_t>& integers();
+  // None, of a device that is right or wrong, or of none.
+  Generator* generator();
 
   // True once in `count` times.
   bool once_in(std::uint32_t count) { return below(count) == 0; }
@@ -71,6 +73,7 @@ class Values {
   std::deque<TensorListValue> kept_lists_;
   std::deque<std::vector<std::int64_t>> kept_integers_;
   std::deque<Scalar> kept_scalars_;
+  std::deque<Generator> kept_generators_;
 };
 
 // How a parameter of each type is drawn: get() is what the function takes.
@@ -93,6 +96,7 @@ BP_KEPT(bool, bool, values.boolean());
 BP_KEPT(std::string_view, std::string_view, values.string());
 BP_KEPT(Dtype, Dtype, values.dtype());
 BP_KEPT(Device, Device, values.device());
+BP_KEPT(Generator*, Generator*, values.generator());
 BP_KEPT(IntList, IntList, values.integers());
 BP_KEPT(MemoryFormat, MemoryFormat, static_cast<MemoryFormat>(values.below(3)));
 BP_KEPT(DimList, DimList, values.once_in(4) ? DimList() : DimList(values.integers()));

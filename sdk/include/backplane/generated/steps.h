@@ -89,7 +89,7 @@ static const bp_step_facts bp_steps[BP_NUM_X] = {
     {"erfc", "erfc", 0, 1, BP_STEP_FUNCTION, 8, 16},
     {"atan2", "atan2", 0, 2, BP_STEP_FUNCTION, 8, 6},
     {"fmod", "fmod", 0, 2, BP_STEP_FUNCTION, 8, 0.5},
-    {"copysign", "copysign", 0, 2, BP_STEP_ARITHMETIC, 1, 0.5},
+    {"copysign", "copysign", 0, 2, BP_STEP_FUNCTION, 1, 0.5},
     {"shl", "bitwise_left_shift", 0, 2, BP_STEP_BITWISE, 1, 0.5},
     {"shr", "bitwise_right_shift", 0, 2, BP_STEP_BITWISE, 1, 0.5},
 };
