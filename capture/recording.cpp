@@ -74,6 +74,7 @@ void record_kernel(RecordedWork& work, const Candidate& candidate, Frame& frame,
   RecordedKernel kept;
   kept.candidate = &candidate;
   kept.op = &frame.call.op;
+  kept.chain = Chain::sharing(frame.call.op);
   kept.reports_faults = reports_faults;
   kept.may_ask_host = may_ask_host(candidate, frame.op());
   for (std::uint32_t i = 0; i < frame.call.num_args; ++i)
@@ -99,6 +100,7 @@ bp_code give_to_device(RecordedWork& work, const Candidate& candidate, Frame& fr
   });
   for (std::uint32_t i = 0; i < frame.call.num_results; ++i)
     work.hold(*launch.results[i].impl()->storage);
+  if (Chain chain = Chain::sharing(frame.call.op)) work.chains.push_back(std::move(chain));
   if (launch.plan.plan()) work.plans.push_back(launch.plan.plan());
   if (reports_faults) {
     call.fault = &arm_fault(work.stream, op);

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/submit.hpp>
 #include <backplane/extensions/capture.h>
 
@@ -18,6 +19,7 @@ namespace bp {
 struct RecordedKernel {
   const Candidate* candidate = nullptr;
   Operator* op = nullptr;
+  Chain chain;  // if it is a joined one
   bool reports_faults = false;
   bool may_ask_host = false;  // the kernel: then it gets more than `call`
   std::vector<bp_value> args;
@@ -64,6 +66,7 @@ struct RecordedWork final : Recorder {
   std::optional<Stream> last_stream;  // of the last replay
 
   std::vector<RecordedCall> calls;  // unless by_device
+  std::vector<Chain> chains;        // if by_device: the joined operators among the graph's
   bp_capture api{};
   bp_graph* graph = nullptr;                 // if by_device
   std::vector<const char*> fault_operators;  // of the graph

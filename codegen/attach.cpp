@@ -1,12 +1,13 @@
 // Which kernels there are: one for each operator and backend that can compile, registered as rung 3.
 #include <algorithm>
 #include <atomic>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 
 #include <backplane/codegen/codegen.hpp>
+#include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/measured.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/extensions.hpp>
@@ -16,6 +17,7 @@
 #include "device/invocation.hpp"
 #include "device/tuner.hpp"
 #include "dialect/spirv.hpp"
+#include "kinds/elementwise.hpp"
 #include "kinds/kinds.hpp"
 
 namespace bp::codegen {
@@ -36,6 +38,7 @@ struct AttachedBackend;
 // What bp_kernel.self points to.
 struct AttachedKernel {
   AttachedBackend* backend;
+  const Operator* op;
   std::unique_ptr<GeneratedKernel> kernel;
   bp_kernel declaration{};
   std::unique_ptr<FunctionTable[]> functions;  // by the backend's index of the device
@@ -46,7 +49,7 @@ struct AttachedBackend {
   bp_compiler api{};
   std::uint32_t num_devices = 0;
   AttachedDevice devices[max_backend_devices];
-  std::deque<AttachedKernel> kernels;
+  std::list<AttachedKernel> kernels;
 
   std::uint32_t find(const bp_device* handle) const {
     for (std::uint32_t i = 0; i < num_devices; ++i)
@@ -104,6 +107,7 @@ void add_kernel(AttachedBackend& backend, const Operator& op) {
   if (!kernel) return;
   AttachedKernel& made = backend.kernels.emplace_back();
   made.backend = &backend;
+  made.op = &op;
   made.kernel = std::move(kernel);
   made.functions = std::make_unique<FunctionTable[]>(backend.num_devices);
   bp_kernel& declaration = made.declaration;
@@ -117,6 +121,11 @@ void add_kernel(AttachedBackend& backend, const Operator& op) {
   declaration.run = run;
   const bp_kernel* list[] = {&declaration};
   register_kernels(*backend.backend, list, 1, Rung::generated);
+}
+
+auto find_kernel(AttachedBackend& backend, const Operator& op) {
+  return std::find_if(backend.kernels.begin(), backend.kernels.end(),
+                      [&](const AttachedKernel& each) { return each.op == &op; });
 }
 
 // Null: the device cannot compile, or, unless it is woken, has not yet been asked to.
@@ -149,7 +158,22 @@ std::size_t choose_kernel(Device device, std::string_view what, std::size_t num_
 void add_operator(Operator& op) {
   Attached& all = attached();
   const std::lock_guard lock(all.mutex);
-  for (auto& [_, backend] : all.backends) add_kernel(*backend, op);
+  for (auto& [_, backend] : all.backends)
+    if (!op.joined || find_kernel(*backend, op) == backend->kernels.end()) add_kernel(*backend, op);
+}
+
+// A joined one: nobody calls it, and its work is done.
+void end_operator(Operator& op) {
+  Attached& all = attached();
+  const std::lock_guard lock(all.mutex);
+  for (auto& [_, backend] : all.backends) {
+    const auto kernel = find_kernel(*backend, op);
+    if (kernel == backend->kernels.end()) continue;
+    for (std::uint32_t i = 0; i < backend->num_devices; ++i)
+      if (DeviceCompiler* compiler = backend->devices[i].compiler.load())
+        compiler->forget(function_name(op.name()) + "_");
+    backend->kernels.erase(kernel);
+  }
 }
 
 void detach(Backend& backend) {
@@ -180,12 +204,15 @@ void attach(Backend& backend) {
   for (DeviceRecord* record : backend.devices)
     if (made->num_devices < max_backend_devices) made->devices[made->num_devices++].record = record;
   AttachedBackend& kept = *made;
+  std::vector<Chain> joined_before;  // let go after the lock
   Attached& all = attached();
   const std::lock_guard lock(all.mutex);
   all.backends[&backend] = std::move(made);
-  backend.closing = detach;
+  hear_of_closing(backend, detach);
   hear_of_closing(backend, close_compiler);
   for (Operator* op : registered_operators()) add_kernel(kept, *op);
+  joined_before = living_chains();
+  for (const Chain& chain : joined_before) add_kernel(kept, *chain);
 }
 
 }  // namespace
@@ -225,7 +252,7 @@ std::string spirv_of(const GeneratedSource& source) {
 }  // namespace bp::codegen
 
 void bp_codegen_attach(bp::Backend* backend) {
+  bp::listen_for_operators({bp::codegen::add_operator, bp::codegen::end_operator});
   bp::codegen::attach(*backend);
-  bp::listen_for_operators(bp::codegen::add_operator);
   bp::set_kernel_chooser(bp::codegen::choose_kernel);
 }

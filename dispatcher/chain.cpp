@@ -1,20 +1,18 @@
-// Joined operators: what their calls do, and that the same chain is the same operator.
+// Joined operators: what their calls do.
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <utility>
 
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/chain.hpp>
-#include <backplane/dispatcher/fork_locks.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
-#include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/rung_policy.hpp>
+#include <backplane/runtime/capturing.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "joined.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
+#include "living_chains.hpp"
 
 namespace bp {
 namespace {
@@ -143,7 +141,7 @@ bool has_one_kernel(const Operator& op, std::uint32_t backend, Dtype dtype) {
 // Would the steps compute in the dtype of the tensors as they are, unseen by layers?
 bool goes_as_one(const Joined& joined, const bp_value* args, std::uint32_t num_args) {
   const ThreadState& state = thread_state();
-  std::uint64_t keys = state.included_layers;
+  std::uint64_t keys = state.included_layers & ~capture_key;
   const TensorImpl* first = nullptr;
   for (std::uint32_t i = 0; i < num_args; ++i) {
     if ((args[i].tag == BP_TENSOR) == (joined.arguments[i] == Holds::number)) return false;
@@ -188,51 +186,33 @@ std::uint32_t place_for_result(const Joined& joined, const bp_value* args, std::
   return num_args;
 }
 
-struct Chains {
-  std::mutex mutex;
-  std::map<std::string, Operator*> by_text;
-};
-Chains& chains() {
-  static auto* all = new Chains;
-  return *all;
-}
-
-}  // namespace
-
-void fork_chains(ForkStep step) {
-  take_through_fork(chains().mutex, step);
-}
-
-Operator& join(std::span<const ChainStep> steps) {
-  ensure_operators();
-  BP_CHECK(!steps.empty(), "join: no steps; give at least one");
-  for (const ChainStep& step : steps)
-    BP_CHECK(step.op && step.op->schema, "join: step {} has no registered operator; give one",
-             &step - steps.data());
-  const std::string text = text_of(steps);
-  Chains& all = chains();
-  const std::lock_guard lock(all.mutex);
-  if (const auto found = all.by_text.find(text); found != all.by_text.end()) return *found->second;
-  if (all.by_text.size() >= max_chains)
-    throw_error(ErrorClass::unsupported,
-                fmt::format("join: {} different chains have been made, which live as long as the "
-                            "process, and no more "
-                            "are possible; make numbers that vary arguments of the chain",
-                            max_chains));
+std::unique_ptr<Joined> make_joined(std::span<const ChainStep> steps, const std::string& text) {
   std::unique_ptr<Joined> joined = join_expressions(steps);
   joined->infer = infer_joined;
   joined->decompose = run_steps;
   joined->text = schema_of(*joined, text);
   joined->schema_text = joined->text.c_str();
-  register_operator(*joined);
-  Operator& op = *joined.release();  // as long as the process, like every operator
-  all.by_text.emplace(text, &op);
-  return op;
+  for (const ChainStep& step : steps)
+    if (step.op->joined) joined->inner.push_back(Chain::sharing(*step.op));
+  return joined;
 }
 
-Tensor call_chain(Operator& op, bp_value* args, std::uint32_t num_args, std::uint32_t spent) {
-  BP_CHECK(op.joined, "call_chain: '{}' was not made by join", op.name());
-  const auto& joined = static_cast<const Joined&>(op);
+}  // namespace
+
+Chain join(std::span<const ChainStep> steps) {
+  ensure_operators();
+  BP_CHECK(!steps.empty(), "join: no steps; give at least one");
+  for (const ChainStep& step : steps)
+    BP_CHECK(step.op && step.op->schema, "join: step {} has no registered operator; give one",
+             &step - steps.data());
+  return find_or_join(text_of(steps),
+                      [&](const std::string& text) { return make_joined(steps, text); });
+}
+
+Tensor call_chain(const Chain& chain, bp_value* args, std::uint32_t num_args, std::uint32_t spent) {
+  BP_CHECK(chain, "call_chain: the chain is empty; join one");
+  auto& op = static_cast<Joined&>(*chain);
+  const Joined& joined = op;
   Tensor result;
   if (!goes_as_one(joined, args, num_args)) {
     run_steps(Call{op, args, num_args, &result, 1});

@@ -11,6 +11,9 @@ namespace bp {
 
 std::uint32_t make_counter_slot(Operator& op, std::uint32_t backend);
 
+// The operator ends, and its counts go on in the row "joined". Nobody calls it any more.
+void fold_counters(const Operator& op);
+
 // The first of the num_rungs slots of an operator on a backend; the same for the same pair.
 inline std::uint32_t counter_slot(Operator& op, std::uint32_t backend) {
   const std::uint32_t slot = op.counter_slots[backend].load(std::memory_order_relaxed);

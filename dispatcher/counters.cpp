@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/fork_locks.hpp>
@@ -9,19 +11,25 @@
 #include <backplane/dispatcher/registry.hpp>
 
 #include "counter_slots.hpp"
+#include "registered_chains.hpp"
 
 namespace bp {
 namespace {
+
+using RungCounts = std::array<std::uint64_t, num_rungs>;
 
 // Slots by (operator, backend), the arrays of all living threads, and the sums of those that ended.
 // Never destroyed: threads may end after static destruction.
 struct Slots {
   std::mutex mutex;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> first;
-  std::uint32_t next = num_rungs;  // the first slots stay unused: 0 means none
+  std::uint32_t next = num_rungs;              // the first slots stay unused: 0 means none
+  std::vector<std::uint32_t> free;             // of operators that have ended
+  std::map<std::uint32_t, RungCounts> folded;  // what they counted, by backend
   std::vector<ThreadState*> threads;
   std::vector<std::uint64_t> ended;
-  std::vector<std::uint64_t> base;  // what reset_call_counts takes off
+  std::vector<std::uint64_t>
+      base;  // to be taken off: counted before a reset, or by a slot's former operators
 };
 Slots& slots() {
   static Slots* instance = new Slots;
@@ -45,6 +53,28 @@ void end_thread(ThreadState& state) {
   state.num_counters = 0;
 }
 
+RungCounts counts_of(const Slots& s, const std::vector<std::uint64_t>& sums, std::uint32_t first) {
+  RungCounts calls;
+  for (std::uint32_t r = 0; r < num_rungs; ++r)
+    calls[r] = sums[first + r] - (first + r < s.base.size() ? s.base[first + r] : 0);
+  return calls;
+}
+
+std::uint32_t take_slot(Slots& s) {
+  if (s.free.empty()) return std::exchange(s.next, s.next + num_rungs);
+  const std::uint32_t first = s.free.back();
+  s.free.pop_back();
+  return first;
+}
+
+std::map<std::uint32_t, std::string> names_of_backends() {
+  std::map<std::uint32_t, std::string> names;
+  // By their devices, whose records outlive them: another thread may unload one now.
+  for (const DeviceRecord* record : registered_devices())
+    names[record->backend_number] = record->name.substr(0, record->name.rfind(':'));
+  return names;
+}
+
 std::vector<std::uint64_t> current_sums(const Slots& s) {
   std::vector<std::uint64_t> sums = s.ended;
   sums.resize(s.next);
@@ -63,8 +93,8 @@ std::uint32_t make_counter_slot(Operator& op, std::uint32_t backend) {
   if (!op.registered.load(std::memory_order_acquire)) ensure_operators();
   Slots& s = slots();
   std::lock_guard lock(s.mutex);
-  const auto [it, added] = s.first.try_emplace({op.id, backend}, s.next);
-  if (added) s.next += num_rungs;
+  const auto [it, added] = s.first.try_emplace({op.id, backend}, 0);
+  if (added) it->second = take_slot(s);
   op.counter_slots[backend].store(it->second, std::memory_order_relaxed);
   return it->second;
 }
@@ -90,29 +120,28 @@ const char* name(Rung rung) {
 }
 
 std::vector<CallCount> call_counts() {
-  std::map<std::uint32_t, std::string> backend_names;
-  // By its devices, whose records outlive it: another thread may unload it now.
-  for (const DeviceRecord* record : registered_devices())
-    backend_names[record->backend_number] = record->name.substr(0, record->name.rfind(':'));
-  std::map<std::uint32_t, std::string> op_names;
-  for (const Operator* op : registered_operators()) op_names[op->id] = op->name();
-
+  const auto backends = names_of_backends();
+  // Before the slots are asked: an operator that ends meanwhile is folded first, and then forgotten.
+  const auto operators = names_of_operators();
   Slots& s = slots();
   std::lock_guard lock(s.mutex);
   const std::vector<std::uint64_t> sums = current_sums(s);
   std::vector<CallCount> result;
+  const auto add_row = [&](const std::string& op, std::uint32_t backend, const RungCounts& calls) {
+    if (std::all_of(calls.begin(), calls.end(), [](std::uint64_t each) { return each == 0; }))
+      return;
+    const auto found = backends.find(backend);
+    CallCount& row = result.emplace_back();
+    row.op = op;
+    row.backend = found == backends.end() ? "(unloaded)" : found->second;
+    std::copy(calls.begin(), calls.end(), row.calls);
+  };
   for (const auto& [pair, first] : s.first) {
-    CallCount row;
-    row.op = op_names[pair.first];
-    row.backend = backend_names.contains(pair.second) ? backend_names[pair.second] : "(unloaded)";
-    std::uint64_t total = 0;
-    for (std::uint32_t r = 0; r < num_rungs; ++r) {
-      const std::uint64_t base = first + r < s.base.size() ? s.base[first + r] : 0;
-      row.calls[r] = sums[first + r] - base;
-      total += row.calls[r];
-    }
-    if (total) result.push_back(std::move(row));
+    const auto found = operators.find(pair.first);
+    add_row(found == operators.end() ? "joined" : found->second, pair.second,
+            counts_of(s, sums, first));
   }
+  for (const auto& [backend, calls] : s.folded) add_row("joined", backend, calls);
   return result;
 }
 
@@ -120,6 +149,29 @@ void reset_call_counts() {
   Slots& s = slots();
   std::lock_guard lock(s.mutex);
   s.base = current_sums(s);
+  s.folded.clear();
+}
+
+void fold_counters(const Operator& op) {
+  Slots& s = slots();
+  std::lock_guard lock(s.mutex);
+  const auto begin = s.first.lower_bound({op.id, 0});
+  const auto end = s.first.lower_bound({op.id + 1, 0});
+  if (begin == end) return;
+  const std::vector<std::uint64_t> sums = current_sums(s);
+  s.base.resize(std::max(s.base.size(), sums.size()));
+  s.free.reserve(s.free.size() + max_backends);
+  for (auto each = begin; each != end; ++each) {
+    const std::uint32_t first = each->second;
+    const RungCounts calls = counts_of(s, sums, first);
+    RungCounts& folded = s.folded[each->first.second];
+    for (std::uint32_t r = 0; r < num_rungs; ++r) {
+      folded[r] += calls[r];
+      s.base[first + r] = sums[first + r];
+    }
+    s.free.push_back(first);
+  }
+  s.first.erase(begin, end);
 }
 
 std::string format_call_counts() {

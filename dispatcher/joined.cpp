@@ -7,6 +7,8 @@
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/number_range.hpp>
 
+#include "kernel_table.hpp"
+
 namespace bp {
 namespace {
 
@@ -280,6 +282,9 @@ class Joiner {
 };
 
 }  // namespace
+
+Joined::Joined() = default;
+Joined::~Joined() = default;
 
 std::unique_ptr<Joined> join_expressions(std::span<const ChainStep> steps) {
   return Joiner(steps).join();

@@ -4,20 +4,16 @@
 #include <memory>
 
 #include "counter_slots.hpp"
+#include "joined.hpp"
 
 namespace bp {
 namespace {
 
-// A table with the list that it points to.
-struct OwnedTable : KernelTable {
-  std::vector<const Candidate*> list;
-};
-
-// Replaced tables are kept: a call on another thread may be reading one. They are small (about 1 KiB
+// Replaced tables are kept with their operator: a call on another thread may be reading one. They are small (about 1 KiB
 // for each registration of an operator), and registrations are few. See note: retired-tables.
-std::vector<std::unique_ptr<OwnedTable>>& retired_and_live() {
-  static auto* tables = new std::vector<std::unique_ptr<OwnedTable>>;
-  return *tables;
+std::vector<std::unique_ptr<OwnedTable>>& retired_and_live(Operator& op) {
+  static auto* of_rows = new std::vector<std::unique_ptr<OwnedTable>>;
+  return op.joined ? static_cast<Joined&>(op).kernel_tables : *of_rows;
 }
 
 bool accepts_dtype(const bp_arg& arg, Dtype dtype) {
@@ -103,7 +99,7 @@ void publish_table(Operator& op, std::uint32_t backend, std::vector<const Candid
       [](const Candidate* each) { return (each->declared.flags & BP_KERNEL_MEASURED) != 0; });
   fill_entries(op, backend, *table);
   op.tables[backend].store(table.get(), std::memory_order_release);
-  retired_and_live().push_back(std::move(table));
+  retired_and_live(op).push_back(std::move(table));
 }
 
 }  // namespace bp

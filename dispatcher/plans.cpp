@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <deque>
+#include <list>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -60,6 +61,8 @@ class PlanCache {
   // Null: the kernel takes no such calls.
   PlanRef find(const Candidate& candidate, Frame& frame, const bp_call& call);
   void forget(const DeviceRecord& record);
+  // No stream is at work with any of them.
+  void forget_all();
   void through_fork(ForkStep step);
 
  private:
@@ -84,7 +87,7 @@ namespace {
 
 struct Caches {
   std::mutex mutex;
-  std::deque<PlanCache> all;
+  std::list<std::shared_ptr<PlanCache>> all;
 };
 Caches& caches() {
   static auto* made = new Caches;
@@ -217,6 +220,12 @@ void PlanCache::forget(const DeviceRecord& record) {
   }
 }
 
+void PlanCache::forget_all() {
+  Plans forgotten;  // which go after the lock
+  const std::lock_guard lock(mutex_);
+  forgotten.swap(plans_);
+}
+
 void PlanCache::through_fork(ForkStep step) {
   if (step == ForkStep::in_child)  // no other thread is here to end what it was making
     std::erase_if(plans_,
@@ -227,7 +236,7 @@ void PlanCache::through_fork(ForkStep step) {
 void fork_plans(ForkStep step) {
   Caches& c = caches();
   if (step == ForkStep::before) c.mutex.lock();
-  for (PlanCache& each : c.all) each.through_fork(step);
+  for (const auto& each : c.all) each->through_fork(step);
   if (step != ForkStep::before) c.mutex.unlock();
 }
 
@@ -244,7 +253,20 @@ PlanInUse& PlanInUse::operator=(PlanInUse&& other) noexcept {
 PlanCache* make_plan_cache() {
   Caches& c = caches();
   const std::lock_guard lock(c.mutex);
-  return &c.all.emplace_back();
+  return c.all.emplace_back(std::make_shared<PlanCache>()).get();
+}
+
+void end_plan_cache(PlanCache& cache) {
+  Caches& c = caches();
+  std::shared_ptr<PlanCache> kept;  // another thread may be forgetting a device's plans
+  {
+    const std::lock_guard lock(c.mutex);
+    const auto found = std::find_if(c.all.begin(), c.all.end(),
+                                    [&](const auto& each) { return each.get() == &cache; });
+    kept = std::move(*found);
+    c.all.erase(found);
+  }
+  kept->forget_all();
 }
 
 bool plan_call(const Candidate& candidate, Frame& frame, Launch& launch, bp_call& call) {
@@ -260,12 +282,12 @@ bool plan_call(const Candidate& candidate, Frame& frame, Launch& launch, bp_call
 
 void forget_plans(Backend&, DeviceRecord& record) {
   Caches& c = caches();
-  std::vector<PlanCache*> all;
+  std::vector<std::shared_ptr<PlanCache>> all;
   {
     const std::lock_guard lock(c.mutex);
-    for (PlanCache& each : c.all) all.push_back(&each);
+    all.assign(c.all.begin(), c.all.end());
   }
-  for (PlanCache* each : all) each->forget(record);
+  for (const auto& each : all) each->forget(record);
 }
 
 }  // namespace bp

@@ -16,18 +16,29 @@
 
 #include "kernel_table.hpp"
 #include "level_bounds.hpp"
+#include "living_chains.hpp"
+#include "registered_chains.hpp"
 
 namespace bp {
 namespace {
 
-// Operators and candidates live as long as the process: tables and plugins hold pointers to them.
+// Rows and custom operators, and candidates for them, live as long as the process: tables and plugins hold pointers to
+// them. Joined operators come and go (living_chains.cpp), and have their candidates themselves.
+// Joined operators have numbers of their own, none twice as long as there are others: an error that comes out late names
+// the operator of its call or none.
+constexpr std::uint32_t first_joined = 1u << 23, end_of_numbers = (1u << 24) - 1;
+constexpr std::size_t most_former = 1024;
+
 struct Registry {
   std::mutex mutex;
-  std::vector<Operator*> operators;
+  std::vector<Operator*> operators;         // by number
+  std::map<std::uint32_t, Joined*> joined;  // by number
+  std::uint32_t next_joined = first_joined;
+  std::deque<std::pair<std::uint32_t, std::string>> former_joined;  // the last that ended
   std::map<std::string, Operator*, std::less<>> by_name;
   std::deque<Candidate> candidates;
   std::map<std::pair<std::uint32_t, std::uint16_t>, std::vector<const Candidate*>> offered;
-  std::vector<void (*)(Operator&)> listeners;
+  std::vector<OperatorListener> listeners;
   std::atomic<std::uint32_t> epoch{1};
 };
 Registry& registry() {
@@ -108,9 +119,10 @@ std::vector<bp_arg> all_places(const Operator& op, const bp_kernel& kernel, std:
   return places;
 }
 
-const Candidate& keep_candidate(Registry& r, const Operator& op, const bp_kernel& kernel,
+const Candidate& keep_candidate(Registry& r, Operator& op, const bp_kernel& kernel,
                                 std::uint32_t level, Rung rung) {
-  Candidate& candidate = r.candidates.emplace_back();
+  Candidate& candidate =
+      (op.joined ? static_cast<Joined&>(op).candidates : r.candidates).emplace_back();
   candidate.rung = rung;
   candidate.num_known = static_cast<std::uint32_t>(num_known_arguments(op, kernel.schema_hash));
   candidate.kernel = &kernel;
@@ -131,6 +143,13 @@ void offer(Registry& r, Operator& op, std::uint16_t backend, const Candidate& ca
   publish_table(op, backend, list);
 }
 
+std::uint32_t number_for_joined(Registry& r) {
+  do {
+    if (++r.next_joined >= end_of_numbers) r.next_joined = first_joined;
+  } while (r.joined.contains(r.next_joined));
+  return r.next_joined;
+}
+
 // Under the lock.
 void add_operator(Registry& r, Operator& op) {
   const auto [it, added] = r.by_name.try_emplace(op.schema->name, &op);
@@ -138,15 +157,29 @@ void add_operator(Registry& r, Operator& op) {
            "{}: an operator of this name is registered already, as '{}'; choose another "
            "name, with your prefix: 'acme::{}'",
            op.schema->name, it->second->schema->text, op.schema->name);
-  op.id = static_cast<std::uint32_t>(r.operators.size());
-  r.operators.push_back(&op);
+  if (op.joined) {
+    op.id = number_for_joined(r);
+    r.joined[op.id] = &static_cast<Joined&>(op);
+  } else {
+    op.id = static_cast<std::uint32_t>(r.operators.size());
+    r.operators.push_back(&op);
+  }
 }
 
-// Whose work an error is of, by the number of its call.
-const char* name_by_id(std::uint32_t id) {
+Operator* operator_of(Registry& r, std::uint32_t id) {
+  if (id < r.operators.size()) return r.operators[id];
+  const auto found = r.joined.find(id);
+  return found == r.joined.end() ? nullptr : found->second;
+}
+
+// Whose work an error is of, by the number of its call. Empty: nobody knows.
+std::string name_by_id(std::uint32_t id) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
-  return id < r.operators.size() ? r.operators[id]->name() : nullptr;
+  if (const Operator* op = operator_of(r, id)) return op->name();
+  for (const auto& [former, name] : r.former_joined)
+    if (former == id) return name;
+  return {};
 }
 
 }  // namespace
@@ -167,15 +200,18 @@ void register_operator(Operator& op) {
   op.schema = schema.get();
   describe(op);
   Registry& r = registry();
-  std::vector<void (*)(Operator&)> listeners;
+  std::vector<OperatorListener> listeners;
   {
     const std::lock_guard lock(r.mutex);
     add_operator(r, op);
     listeners = r.listeners;
   }
   name_operators_with(name_by_id);
-  static_cast<void>(schema.release());  // as long as the process, like the operator
-  for (auto* listener : listeners) listener(op);
+  if (op.joined)
+    static_cast<Joined&>(op).owned_schema = std::move(schema);
+  else
+    static_cast<void>(schema.release());  // as long as the process, like the operator
+  for (const OperatorListener& listener : listeners) listener.added(op);
   op.registered.store(true, std::memory_order_release);
 }
 
@@ -194,17 +230,47 @@ std::vector<Operator*> registered_operators() {
   return r.operators;
 }
 
-void listen_for_operators(void (*listener)(Operator& op)) {
+void listen_for_operators(const OperatorListener& listener) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   if (std::find(r.listeners.begin(), r.listeners.end(), listener) == r.listeners.end())
     r.listeners.push_back(listener);
 }
 
+std::vector<Chain> living_chains() {
+  std::vector<Chain> living;
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  living.reserve(r.joined.size());
+  for (const auto& [_, joined] : r.joined)
+    if (Chain chain = try_share(*joined)) living.push_back(std::move(chain));
+  return living;
+}
+
+std::map<std::uint32_t, std::string> names_of_operators() {
+  std::map<std::uint32_t, std::string> names;
+  for (const Operator* op : registered_operators()) names[op->id] = op->name();
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  for (const auto& [id, joined] : r.joined) names[id] = joined->name();
+  return names;
+}
+
+void offer_to_listeners(Joined& joined) {
+  std::vector<OperatorListener> listeners;
+  {
+    Registry& r = registry();
+    const std::lock_guard lock(r.mutex);
+    listeners = r.listeners;
+  }
+  for (const OperatorListener& listener : listeners) listener.added(joined);
+}
+
 namespace {
 
 // A device that is opened anew has none of its kernels loaded.
 void forget_runs(Backend& backend, DeviceRecord& record) {
+  const ChainsStay none_begins_to_wait_for_the_device;
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   for (const auto& [place, candidates] : r.offered)
@@ -251,10 +317,63 @@ void unregister_kernels(std::uint16_t backend) {
       ++it;
       continue;
     }
-    r.operators[it->first.first]->tables[backend].store(nullptr, std::memory_order_release);
+    operator_of(r, it->first.first)->tables[backend].store(nullptr, std::memory_order_release);
     it = r.offered.erase(it);
   }
   r.epoch.fetch_add(1);
+}
+
+namespace {
+
+// The devices of a backend on which a kernel has run, as far as they are open.
+void add_devices(std::uint16_t backend, std::uint64_t ran_on, std::vector<DeviceRecord*>& devices) {
+  for (const DeviceRecord* each : registered_devices()) {
+    if (each->backend_number != backend || !(ran_on >> each->index & 1u)) continue;
+    DeviceRecord* record = detail::device_records[each->device.number].load();
+    if (record && record->opened.load(std::memory_order_acquire)) devices.push_back(record);
+  }
+}
+
+}  // namespace
+
+std::vector<StreamImpl*> streams_at_work_with(const Joined& joined) {
+  std::vector<std::pair<std::uint16_t, std::uint64_t>> ran_on;
+  {
+    Registry& r = registry();
+    const std::lock_guard lock(r.mutex);
+    for (auto it = r.offered.lower_bound({joined.id, 0});
+         it != r.offered.end() && it->first.first == joined.id; ++it)
+      for (const Candidate* each : it->second)
+        ran_on.emplace_back(it->first.second, __atomic_load_n(&each->ran_on, __ATOMIC_RELAXED));
+  }
+  std::vector<DeviceRecord*> devices;
+  for (const auto& [backend, bits] : ran_on)
+    if (bits != 0) add_devices(backend, bits, devices);
+  std::vector<StreamImpl*> streams;
+  for (DeviceRecord* record : devices) {
+    const std::vector<StreamImpl*> busy = busy_streams_of(*record);
+    streams.insert(streams.end(), busy.begin(), busy.end());
+  }
+  return streams;
+}
+
+void unregister_joined(Joined& joined) {
+  Registry& r = registry();
+  std::vector<OperatorListener> listeners;
+  {
+    const std::lock_guard lock(r.mutex);
+    r.former_joined.emplace_back(joined.id, joined.name());
+    if (r.former_joined.size() > most_former) r.former_joined.pop_front();
+    r.by_name.erase(joined.name());
+    r.joined.erase(joined.id);
+    r.offered.erase(r.offered.lower_bound({joined.id, 0}),
+                    r.offered.lower_bound({joined.id + 1, 0}));
+    listeners = r.listeners;
+  }
+  for (const Candidate& each : joined.candidates)
+    if (each.plans) end_plan_cache(*each.plans);
+  for (const OperatorListener& listener : listeners)
+    if (listener.ended) listener.ended(joined);
 }
 
 }  // namespace bp

@@ -104,10 +104,10 @@ void register_backend_of(LoadedPlugin& plugin) {
     attach_programs(*plugin.backend);
     attach_codegen(*plugin.backend);
   } catch (...) {
-    detach_programs(*plugin.backend);
+    const std::uint16_t number = plugin.backend->number;
     forget_operators_of(plugin);
-    unregister_kernels(plugin.backend->number);
     unregister_backend(*plugin.backend);
+    unregister_kernels(number);
     throw;
   }
 }
@@ -302,7 +302,6 @@ void unload_plugin(Backend& backend) {
   std::vector<Device> devices;
   for (const DeviceRecord* record : backend.devices) devices.push_back(record->device);
   unregister_backend(backend);  // throws, and changes nothing, while something lives
-  detach_programs(backend);
   unregister_kernels(number);
   forget_operators_of(plugin);
   for (Device device : devices) forget_policies(device);

@@ -56,11 +56,12 @@ class Joint {
 
  private:
   Tensor call(std::span<bp_value> args, std::uint32_t are_spent);
-  Operator& join_for(std::span<const bp_value> args) const;
+  Chain join_for(std::span<const bp_value> args) const;
 
   std::span<const JointStep> steps_;
-  // Made when first used. Of tensors alone, and with numbers: a rule has them in the same places each time.
-  std::atomic<Operator*> of_tensors_{nullptr}, with_numbers_{nullptr};
+  // Made when first used, and held as long as the process. Of tensors alone, and with numbers: a rule has them in the same
+  // places each time.
+  std::atomic<const Chain*> of_tensors_{nullptr}, with_numbers_{nullptr};
 };
 
 }  // namespace bp::autograd

@@ -141,11 +141,11 @@ void measure_chain(Bench& b) {
                                  {&ops::relu, {In::step(1)}},
                                  {&ops::sub, {In::step(2), In::argument(0)}},
                                  {&ops::mul, {In::step(3), In::argument(0)}}};
-  bp::Operator& joined = bp::join(steps);
+  const bp::Chain joined = bp::join(steps);
   const bp::Tensor x = bp::to(bp::rand({4096, 4096}), b.device);
   bp_value argument = bp::value_of(x);
   const std::vector<double> ns = bench::take_turns(
-      {b.ours([&] { bp::Tensor y = bp::call_pointwise(joined, &argument, 1); }), b.ours([&] {
+      {b.ours([&] { bp::Tensor y = bp::call_pointwise(*joined, &argument, 1); }), b.ours([&] {
          bp::Tensor y = bp::relu(bp::add(bp::mul(x, 2.0), 1.0));
          y = bp::mul(bp::sub(y, x), x);
        })},

@@ -191,18 +191,41 @@ DeviceCompiler::~DeviceCompiler() {
     if (built.module) api_.release(record_.handle, built.module);
   }
   wait_until_quiet(record_, MayWait::the_rest);
-  for (bp_module* module : modules_) api_.release(record_.handle, module);
+  for (const auto& [_, kernel] : kernels_)
+    if (kernel->module) api_.release(record_.handle, kernel->module);
+}
+
+void DeviceCompiler::forget(const std::string& prefix) {
+  std::vector<std::unique_ptr<Kernel>> forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(sources_, [&](const auto& source) { return source.name.starts_with(prefix); });
+    for (auto it = kernels_.begin(); it != kernels_.end();) {
+      const auto kernel = it++;
+      // A build that was given up goes on, and is released with the device.
+      if (!kernel->second->name.starts_with(prefix) || kernel->second->build) continue;
+      forgotten.push_back(std::move(kernel->second));
+      kernels_.erase(kernel);
+    }
+  }
+  // A device that fork() has left behind takes no call any more.
+  const bool may_call = record_.opened || record_.lost;
+  for (const auto& kernel : forgotten) {
+    if (!kernel->module || !may_call) continue;
+    wait_until_quiet(record_, MayWait::the_rest);
+    api_.release(record_.handle, kernel->module);
+  }
 }
 
 bp_function* DeviceCompiler::build(const KernelText& text) {
   const std::string code = emit(language_, text);
-  Kernel& kernel = kernel_of(code);
+  Kernel& kernel = kernel_of(text.name, code);
   const std::lock_guard lock(kernel.mutex);
   if (kernel.function) return kernel.function;
   if (kernel.refused) throw Error(*kernel.refused);
   const bool given_up_before = kernel.build != nullptr;
   try {
-    kernel.function = make(text, code, kernel);
+    kernel.function = make(code, kernel);
   } catch (const Error& error) {
     // One that was ended for its time may go better the next time.
     if (!given_up_before && !kernel.build && is_final(error)) kernel.refused = error;
@@ -213,24 +236,28 @@ bp_function* DeviceCompiler::build(const KernelText& text) {
   return kernel.function;
 }
 
-bp_function* DeviceCompiler::make(const KernelText& text, const std::string& code, Kernel& kernel) {
+bp_function* DeviceCompiler::make(const std::string& code, Kernel& kernel) {
   std::string key;
   if (api_.load && api_.binary && binary_cache::is_on())
     key = binary_cache::key_of(code, through_spirv_ ? spirv_recipe : "", language_name(),
                                info_.identity);
-  bp_function* function = kernel.build ? nullptr : load(text.name, key);
-  return function ? function : compile(text.name, code, key, kernel);
+  bp_function* function = kernel.build ? nullptr : load(key, kernel);
+  return function ? function : compile(code, key, kernel);
 }
 
-DeviceCompiler::Kernel& DeviceCompiler::kernel_of(const std::string& code) {
+DeviceCompiler::Kernel& DeviceCompiler::kernel_of(const std::string& name,
+                                                  const std::string& code) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<Kernel>& kernel = kernels_[code];
-  if (!kernel) kernel = std::make_unique<Kernel>();
+  if (!kernel) {
+    kernel = std::make_unique<Kernel>();
+    kernel->name = name;
+  }
   return *kernel;
 }
 
 // Null: there is none on disk, or it is of no use.
-bp_function* DeviceCompiler::load(const std::string& name, const std::string& key) {
+bp_function* DeviceCompiler::load(const std::string& key, Kernel& kernel) {
   if (key.empty()) return nullptr;
   const auto binary = binary_cache::read(key);
   if (!binary) return nullptr;
@@ -238,10 +265,10 @@ bp_function* DeviceCompiler::load(const std::string& name, const std::string& ke
   wait_until_quiet(record_, MayWait::the_rest);
   clear_plugin_error();
   const bp_code code =
-      api_.load(record_.handle, name.c_str(), binary->data(), binary->size(), &module);
+      api_.load(record_.handle, kernel.name.c_str(), binary->data(), binary->size(), &module);
   try {
-    if (code != BP_OK || !module) throw_plugin_message(code, name);
-    bp_function* function = find(name, module);
+    if (code != BP_OK || !module) throw_plugin_message(code, kernel.name);
+    bp_function* function = find(module, kernel);
     ++build_counters().from_cache;
     return function;
   } catch (const Error& error) {
@@ -251,23 +278,23 @@ bp_function* DeviceCompiler::load(const std::string& name, const std::string& ke
   }
 }
 
-bp_function* DeviceCompiler::compile(const std::string& name, const std::string& code,
-                                     const std::string& key, Kernel& kernel) {
+bp_function* DeviceCompiler::compile(const std::string& code, const std::string& key,
+                                     Kernel& kernel) {
   const seconds limit = time_limit();
   const bool given_up_before = kernel.build != nullptr;
   if (!given_up_before) {
     auto build = std::make_shared<Build>();
     build->language = language_name();
-    build->name = name;
+    build->name = kernel.name;
     build->code = through_spirv_ ? translated(code, limit) : code;
     build->api = api_;
     build->record = &record_;
     start(build);
     kernel.build = std::move(build);
   }
-  bp_module* module = finish(name, given_up_before ? seconds(0) : limit, kernel);
+  bp_module* module = finish(given_up_before ? seconds(0) : limit, kernel);
   ++build_counters().compiled;
-  bp_function* function = find(name, module);
+  bp_function* function = find(module, kernel);
   keep(module, key);
   return function;
 }
@@ -286,33 +313,32 @@ std::string DeviceCompiler::translated(const std::string& code, seconds limit) {
 }
 
 // The module of the kernel's build, if that ends within the limit.
-bp_module* DeviceCompiler::finish(const std::string& name, seconds limit, Kernel& kernel) {
+bp_module* DeviceCompiler::finish(seconds limit, Kernel& kernel) {
   if (!kernel.build->wait_for(limit))
     throw_error(ErrorClass::internal,
                 fmt::format("{}: its compiler on {} has not come to an end within {} s and goes on "
                             "without being waited for (BACKPLANE_COMPILE_SECONDS sets the limit)",
-                            name, record_.name, time_limit().count()));
+                            kernel.name, record_.name, time_limit().count()));
   const Built built = std::exchange(kernel.build, nullptr)->take();
   if (built.code == BP_OK) return built.module;
   thread_state().error_code = built.code;
   thread_state().error_message =
       fmt::format("it does not compile: {}", built.message.empty() ? "no log" : built.message);
-  throw_plugin_message(built.code, name);
+  throw_plugin_message(built.code, kernel.name);
 }
 
 // The module's kernel; takes the module.
-bp_function* DeviceCompiler::find(const std::string& name, bp_module* module) {
+bp_function* DeviceCompiler::find(bp_module* module, Kernel& kernel) {
   bp_function* function = nullptr;
   wait_until_quiet(record_, MayWait::the_rest);
   clear_plugin_error();
-  const bp_code code = api_.find(record_.handle, module, name.c_str(), &function);
+  const bp_code code = api_.find(record_.handle, module, kernel.name.c_str(), &function);
   if (code == BP_OK && function) {
-    const std::lock_guard lock(mutex_);
-    modules_.push_back(module);
+    kernel.module = module;
     return function;
   }
   api_.release(record_.handle, module);
-  throw_plugin_message(code, name);
+  throw_plugin_message(code, kernel.name);
 }
 
 // On disk, for the next start. What fails here has no consequence but that.

@@ -79,22 +79,26 @@ class DeviceCompiler {
 
   std::vector<GeneratedSource> sources() const;
 
+  // Releases all kernels whose names begin so: nobody asks for them or launches them any more, and their work is done.
+  void forget(const std::string& prefix);
+
  private:
   // One kernel, by its source.
   struct Kernel {
+    std::string name;
     std::mutex mutex;  // held while it is built
+    bp_module* module = nullptr;
     bp_function* function = nullptr;
     std::shared_ptr<Build> build;  // given up, not ended
     std::optional<Error> refused;
   };
 
-  bp_function* make(const KernelText& text, const std::string& code, Kernel& kernel);
-  Kernel& kernel_of(const std::string& code);
-  bp_function* load(const std::string& name, const std::string& key);
-  bp_function* compile(const std::string& name, const std::string& code, const std::string& key,
-                       Kernel& kernel);
-  bp_module* finish(const std::string& name, std::chrono::seconds limit, Kernel& kernel);
-  bp_function* find(const std::string& name, bp_module* module);
+  bp_function* make(const std::string& code, Kernel& kernel);
+  Kernel& kernel_of(const std::string& name, const std::string& code);
+  bp_function* load(const std::string& key, Kernel& kernel);
+  bp_function* compile(const std::string& code, const std::string& key, Kernel& kernel);
+  bp_module* finish(std::chrono::seconds limit, Kernel& kernel);
+  bp_function* find(bp_module* module, Kernel& kernel);
   void keep(bp_module* module, const std::string& key);
   const char* language_name() const;
   std::string translated(const std::string& code, std::chrono::seconds limit);
@@ -108,7 +112,6 @@ class DeviceCompiler {
 
   mutable std::mutex mutex_;  // of what follows
   std::unordered_map<std::string, std::unique_ptr<Kernel>> kernels_;
-  std::vector<bp_module*> modules_;
   std::vector<GeneratedSource> sources_;
 };
 

@@ -211,6 +211,20 @@ void tell_of_closing(Backend& backend, DeviceRecord& record) {
   for (auto* closing : told) closing(backend, record);
 }
 
+void tell_of_closing(Backend& backend) {
+  std::vector<void (*)(Backend&)> told;
+  {
+    const std::lock_guard lock(registry().mutex);
+    told = backend.closing;
+  }
+  for (auto* closing : told) closing(backend);
+}
+
+template <class Listener> void add_once(std::vector<Listener>& all, Listener listener) {
+  const std::lock_guard lock(registry().mutex);
+  if (std::find(all.begin(), all.end(), listener) == all.end()) all.push_back(listener);
+}
+
 }  // namespace
 
 Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path) {
@@ -227,16 +241,18 @@ Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::str
 }
 
 void hear_of_closing(Backend& backend, void (*closing)(Backend&, DeviceRecord&)) {
-  const std::lock_guard lock(registry().mutex);
-  auto& all = backend.closing_device;
-  if (std::find(all.begin(), all.end(), closing) == all.end()) all.push_back(closing);
+  add_once(backend.closing_device, closing);
+}
+
+void hear_of_closing(Backend& backend, void (*closing)(Backend&)) {
+  add_once(backend.closing, closing);
 }
 
 void unregister_backend(Backend& backend) {
   Registry& all = registry();
   check_nothing_lives(backend);
   for (DeviceRecord* record : backend.devices) tell_of_closing(backend, *record);
-  if (backend.closing) backend.closing(backend);
+  tell_of_closing(backend);
   const bp_plugin& plugin = *backend.plugin;
   // Its answer changes nothing: all streams are idle, and the devices close now.
   at_plugin_step("bp_plugin.quiesce");

@@ -10,7 +10,7 @@
 namespace bp {
 namespace {
 
-std::atomic<const char* (*)(std::uint32_t)> name_of_operator{nullptr};
+std::atomic<std::string (*)(std::uint32_t)> name_of_operator{nullptr};
 
 std::string take_message() {
   ThreadState& state = thread_state();
@@ -21,17 +21,17 @@ std::string take_message() {
 
 }  // namespace
 
-void name_operators_with(const char* (*name_of)(std::uint32_t operator_id)) {
+void name_operators_with(std::string (*name_of)(std::uint32_t operator_id)) {
   name_of_operator.store(name_of);
 }
 
 CallName name_of_call(std::uint64_t number) {
   const auto name_of = name_of_operator.load();
   const std::uint64_t id = number >> call_count_bits;
-  const char* name = name_of && id != 0 ? name_of(static_cast<std::uint32_t>(id - 1)) : nullptr;
-  if (!name) return {};
-  return {name, fmt::format("call {} of its stream",
-                            number & ((std::uint64_t{1} << call_count_bits) - 1))};
+  std::string name = name_of && id != 0 ? name_of(static_cast<std::uint32_t>(id - 1)) : "";
+  if (name.empty()) return {};
+  return {std::move(name), fmt::format("call {} of its stream",
+                                       number & ((std::uint64_t{1} << call_count_bits) - 1))};
 }
 
 Error plugin_error(DeviceRecord& record, bp_code code, std::string_view found_by) {

@@ -48,9 +48,9 @@ void make_fault(StreamState& stream) {
   if (storage) storage->drop();  // another thread was first
 }
 
-std::string join_operators(const std::vector<const char*>& names) {
+std::string join_operators(const std::vector<std::string>& names) {
   std::string text;
-  for (const char* each : names) text += (text.empty() ? "" : " or ") + std::string(each);
+  for (const std::string& each : names) text += (text.empty() ? "" : " or ") + each;
   return text.empty() ? "synchronize" : text;
 }
 
@@ -67,7 +67,7 @@ bp_region& arm_fault(StreamImpl& impl, const char* operator_name) {
   const std::lock_guard lock(stream.mutex);
   auto& names = stream.fault_operators;
   if (operator_name && std::find(names.begin(), names.end(), operator_name) == names.end())
-    names.push_back(operator_name);
+    names.emplace_back(operator_name);
   stream.fault_armed.store(true, std::memory_order_relaxed);
   return stream.fault;
 }
@@ -75,7 +75,7 @@ bp_region& arm_fault(StreamImpl& impl, const char* operator_name) {
 std::optional<Error> take_fault(StreamState& stream) {
   if (!stream.fault_armed.exchange(false, std::memory_order_relaxed)) return std::nullopt;
   DeviceRecord& record = *stream.record;
-  std::vector<const char*> names;
+  std::vector<std::string> names;
   {
     const std::lock_guard lock(stream.mutex);
     names.swap(stream.fault_operators);
@@ -146,7 +146,11 @@ bool put_back(StreamState& stream, const WaitingRelease& next) {
   }
 }
 
-void run_releases(StreamState& stream, std::uint64_t passed) noexcept {
+namespace {
+
+constinit thread_local int release_depth = 0;
+
+void run_due_releases(StreamState& stream, std::uint64_t passed) noexcept {
   DeviceState& device = state_of(*stream.record);
   // One at a time, taken out before it is run: a release may itself come back to this stream.
   for (;;) {
@@ -165,6 +169,18 @@ void run_releases(StreamState& stream, std::uint64_t passed) noexcept {
     if (next.event) give_event(device, next.event);
     next.release(next.context);
   }
+}
+
+}  // namespace
+
+bool runs_releases() noexcept {
+  return release_depth != 0;
+}
+
+void run_releases(StreamState& stream, std::uint64_t passed) noexcept {
+  ++release_depth;
+  run_due_releases(stream, passed);
+  --release_depth;
 }
 
 std::uint64_t last_release(StreamState& stream) {

@@ -11,8 +11,15 @@
 namespace bp {
 namespace {
 
+// Names of operators are read under it, and taken out of the streams before they are gone. Never destroyed.
+CoreMutex& names_mutex() {
+  static auto* mutex = new CoreMutex;
+  return *mutex;
+}
+
 // What an error of earlier work is reported under: the last operator is the best that is known.
 std::string late_what(const char* action, const StreamImpl& stream) {
+  const std::lock_guard lock(names_mutex());
   const char* last = stream.last_operator.load(std::memory_order_relaxed);
   return last ? fmt::format("{} after {}", action, last) : action;
 }
@@ -176,6 +183,26 @@ std::vector<StreamState*> all_streams(DeviceState& state) {
   std::vector<StreamState*> streams;
   for (const auto& stream : state.streams) streams.push_back(stream.get());
   return streams;
+}
+
+std::vector<StreamImpl*> busy_streams_of(DeviceRecord& record) {
+  std::vector<StreamImpl*> busy;
+  for (StreamState* stream : all_streams(state_of(record)))
+    if (!is_idle_quietly(*stream)) busy.push_back(stream);
+  return busy;
+}
+
+void forget_operator_name(const char* name) {
+  for (std::uint32_t number = 0; number < max_devices; ++number) {
+    DeviceRecord* record = detail::device_records[number].load(std::memory_order_acquire);
+    if (!record || !record->opened.load(std::memory_order_acquire)) continue;
+    const std::vector<StreamState*> streams = all_streams(state_of(*record));
+    const std::lock_guard lock(names_mutex());
+    for (StreamState* stream : streams) {
+      const char* last = name;
+      stream->last_operator.compare_exchange_strong(last, "a joined operator");
+    }
+  }
 }
 
 bool try_retain(StreamImpl& stream) noexcept {

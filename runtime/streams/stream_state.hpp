@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <backplane/extensions/interop.h>
@@ -47,7 +48,7 @@ struct StreamState : StreamImpl {
   // Those whose events it has waited for since it was last synchronized: their errors are its own as well.
   std::vector<StreamState*> awaited;
   Storage* fault_storage = nullptr;
-  std::vector<const char*> fault_operators;  // armed since the last synchronize
+  std::vector<std::string> fault_operators;  // armed since the last synchronize
 };
 
 inline StreamState& state_of(StreamImpl& stream) {

@@ -326,7 +326,8 @@ TEST(Judge, a_product_may_fall_below_the_smallest_number_on_the_way) {
   ensure_operators();
   const ChainStep steps[] = {{find_operator("square"), {ChainInput::argument(0)}},
                              {find_operator("sqrt"), {ChainInput::step(0)}}};
-  Asked asked(join(steps).name(), f64);
+  const Chain chain = join(steps);
+  Asked asked(chain->name(), f64);
   asked.tensor<double>(f64, {3}, {1e-200, 3, 0});
   const Numerics numerics;
   Evaluation all{asked.problem(), asked.one(), numerics};

@@ -191,10 +191,10 @@ std::vector<Way> calls_of_rows() {
       {"a matrix product", [](Tensors& t) { return Tensors{matmul(t[0], transpose(t[1], 0, 1))}; }},
       {"a chain",
        [](Tensors& t) {
-         static Operator& op = join(
+         static const Chain op = join(
              {{ChainStep{find_operator("mul"), {ChainInput::argument(0), ChainInput::argument(1)}},
                ChainStep{find_operator("tanh"), {ChainInput::step(0)}}}});
-         return called(op, t);
+         return called(*op, t);
        }},
   };
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
@@ -42,21 +43,48 @@ struct ChainStep {
 
 inline constexpr std::uint32_t max_chain_operations = 40;  // of all expressions together
 inline constexpr std::uint32_t max_chain_arguments = 8;
-inline constexpr std::uint32_t max_chains = 1024;  // different ones in a process
 
-// The operator that runs the steps in order and gives the last one's result. The same chain gives the same operator,
-// which lives as long as the process. It computes in one dtype: its tensors have to agree (conditions are bool), where
-// steps one by one would convert; f16 and bf16 are rounded once, at the end.
+// Holds a joined operator. Equal chains share one; once nobody holds it, and the work that it was called for is done, it is
+// freed with its kernels: while another chain is joined or let go, or when a plugin goes. Whoever calls it holds it
+// meanwhile. Threads: any, as of a std::shared_ptr.
+class BP_API Chain {
+ public:
+  Chain() = default;
+  Chain(const Chain& other) noexcept;
+  Chain(Chain&& other) noexcept : op_(std::exchange(other.op_, nullptr)) {}
+  Chain& operator=(Chain other) noexcept {
+    std::swap(op_, other.op_);
+    return *this;
+  }
+  ~Chain();
+
+  // One more for an operator that somebody holds; empty for one that was not joined.
+  static Chain sharing(Operator& op) noexcept;
+
+  explicit operator bool() const { return op_ != nullptr; }
+  Operator& operator*() const { return *op_; }
+  Operator* operator->() const { return op_; }
+
+ private:
+  friend struct ChainAccess;
+  Operator* op_ = nullptr;
+};
+
+// The operator that runs the steps in order and gives the last one's result. It computes in one dtype: its tensors have to
+// agree (conditions are bool), where steps one by one would convert; f16 and bf16 are rounded once, at the end.
 // Throws bad_argument, naming the step, for what cannot be one expression: a step that is not pointwise, a result that
 // nobody uses, a comparison that feeds arithmetic, more than the limits above.
 // Threads: any.
-BP_API Operator& join(std::span<const ChainStep> steps);
+BP_API Chain join(std::span<const ChainStep> steps);
+
+// All that are held now: what comes to know operators late asks for these as well, since registered_operators() has none.
+BP_API std::vector<Chain> living_chains();
 
 // One call of what `join` gave. Where the device has no kernel for the whole, or the steps one by one would be looked at
 // by a layer or would convert a tensor or a number, they are called one by one like that, and what they give is freed
 // as soon as no later step reads it. So nothing is refused that the steps themselves take.
 // `spent`: bits of the tensors whose memory nobody else reads, so that the result may be written there.
-BP_API Tensor call_chain(Operator& joined, bp_value* args, std::uint32_t num_args,
+BP_API Tensor call_chain(const Chain& chain, bp_value* args, std::uint32_t num_args,
                          std::uint32_t spent = 0);
 
 }  // namespace bp

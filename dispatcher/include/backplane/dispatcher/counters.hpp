@@ -29,7 +29,8 @@ struct CallCount {
   std::uint64_t calls[num_rungs] = {};
 };
 
-// All counts so far, over all threads; calls that a fallback makes inside are not counted.
+// All counts so far, over all threads; calls that a fallback makes inside are not counted. Those of joined operators that are
+// gone (chain.hpp) are one row for each backend, "joined".
 BP_API std::vector<CallCount> call_counts();
 BP_API void reset_call_counts();
 // The counts as a table for a person.

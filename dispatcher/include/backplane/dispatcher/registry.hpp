@@ -28,12 +28,22 @@ struct Candidate {
 // name that is taken. Threads: any.
 BP_API void register_operator(Operator& op);
 
-// By name, or null. The pointer stays valid for the life of the process.
+// By name, or null. The pointer stays valid for the life of the process; a joined operator's (chain.hpp) while somebody holds
+// it.
 BP_API Operator* find_operator(std::string_view name);
+// In the order of their numbers, without joined ones.
 BP_API std::vector<Operator*> registered_operators();
-// From now on `listener` hears of every new operator, on the thread that registers it and before it is
-// first called. One given twice is called once; there is no way back.
-BP_API void listen_for_operators(void (*listener)(Operator& op));
+
+// Hears of every new operator, on the thread that registers it and before it is first called, and of every joined one that
+// ends: nobody calls it, and all its work is done.
+struct OperatorListener {
+  void (*added)(Operator& op) = nullptr;  // a joined one perhaps more than once
+  void (*ended)(Operator& op) = nullptr;  // may be null; must not throw
+
+  bool operator==(const OperatorListener&) const = default;
+};
+// From now on. One given twice is called once; there is no way back.
+BP_API void listen_for_operators(const OperatorListener& listener);
 
 // Checks and adds kernels of a backend: visible to the next call. A kernel for an unknown operator
 // or an unknown schema is left out with a warning in the log; broken declarations throw bad_argument.

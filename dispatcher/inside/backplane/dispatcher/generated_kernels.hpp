@@ -11,8 +11,7 @@ namespace bp {
 // a warning: the backend then lives without this rung.
 void attach_codegen(Backend& backend);
 
-// Asks the backend for kernels of expressions that came after it (bp.program).
+// Asks the backend for kernels of joined operators (bp.program), until it closes.
 void attach_programs(Backend& backend);
-void detach_programs(const Backend& backend);
 
 }  // namespace bp

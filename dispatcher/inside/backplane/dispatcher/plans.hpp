@@ -37,8 +37,10 @@ class PlanInUse {
 };
 
 // The plans of one kernel: bounded in number, the one that was not used for longest goes first. Lives as long as the
-// process.
+// process, or until end_plan_cache.
 PlanCache* make_plan_cache();
+// Gives them back to the kernel, which is about to end: nobody calls it, and no stream is at work with it.
+void end_plan_cache(PlanCache& cache);
 
 // Gives the call its plan and workspace, asking the kernel where the class of the call is new. False: the kernel takes no
 // such calls. Throws whatever else it says. Threads: any; one asks for a class, and others wait for its answer.

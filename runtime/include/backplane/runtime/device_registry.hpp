@@ -30,13 +30,14 @@ struct Backend {
   std::vector<DeviceRecord*> devices;
   std::atomic<std::uint32_t> num_foreign{0};  // works out that wait for another process (quiet.hpp)
   // Called once when nothing lives any more and the devices are about to be closed: what others keep for it (generated
-  // kernels) goes first. May be null.
-  void (*closing)(Backend& backend) = nullptr;
+  // kernels) goes first.
+  std::vector<void (*)(Backend& backend)> closing;
   // The same before that for each device, which may also be opened anew: what was compiled for it, or planned.
   std::vector<void (*)(Backend& backend, DeviceRecord& record)> closing_device;
 };
 
-// Adds to `closing_device`. One given twice is called once. Threads: any.
+// Add to `closing` and `closing_device`. One given twice is called once. Threads: any.
+BP_API void hear_of_closing(Backend& backend, void (*closing)(Backend& backend));
 BP_API void hear_of_closing(Backend& backend,
                             void (*closing)(Backend& backend, DeviceRecord& record));
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include <backplane/runtime/device_registry.hpp>
 
@@ -19,7 +20,7 @@ struct StreamImpl {
   std::uint32_t id = 0;  // unique within the device; 0 is the default stream
   std::int32_t priority = 0;
   std::atomic<std::uint32_t> refs{1};
-  // The operator last given to it, for errors that come out later. Points to a registry's string.
+  // The operator last given to it, for errors that come out later: its name, until forget_operator_name.
   std::atomic<const char*> last_operator{nullptr};
   std::atomic<std::uint64_t> num_calls{0};  // given to it so far, for their numbers
   // Device word for BP_KERNEL_MAY_FAULT kernels: made when first needed, read by synchronize.
@@ -107,9 +108,9 @@ BP_API void synchronize(Device device);
 BP_API void synchronize_stream(StreamImpl& stream);
 BP_API bool query_stream(StreamImpl& stream);
 
-// The fault word of a stream, for a kernel of `operator_name` (a registry's string) that is about to
-// be given to it; made and zeroed when first needed. The next synchronize of the stream reads it: a
-// nonzero word is a bad_argument error there, naming the operators that could have written it.
+// The fault word of a stream, for a kernel of `operator_name` that is about to be given to it; made and zeroed when first
+// needed. The next synchronize of the stream reads it: a nonzero word is a bad_argument error there, naming the operators
+// that could have written it.
 BP_API bp_region& arm_fault(StreamImpl& stream, const char* operator_name = nullptr);
 
 // A copy on the current stream of the device; the regions as in bp_memory. Host memory must live
@@ -120,5 +121,13 @@ BP_API void copy_region(DeviceRecord& record, const bp_region& to, const bp_regi
 // Runs `release(context)`, which must not throw, once the stream has passed its present end: at once
 // on a synchronous device, else when the core next polls (allocation, synchronize).
 BP_API void release_after(StreamImpl& stream, void (*release)(void*), void* context);
+// Is this thread within such a release? The core may hold any of its locks then.
+BP_API bool runs_releases() noexcept;
+
+// Those of the device that may be at work now. They stay until it closes.
+BP_API std::vector<StreamImpl*> busy_streams_of(DeviceRecord& record);
+
+// The operator of this name is about to be freed, and the string with it: no stream names it any more.
+BP_API void forget_operator_name(const char* name);
 
 }  // namespace bp
