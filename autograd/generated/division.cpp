@@ -200,10 +200,10 @@ constexpr Derivative::Input fmin_inputs[] = {{0, fmin_by_input, nullptr, 0b11, 0
                                              {1, fmin_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative fmin_derivative{fmin_inputs, 2, Derivative::Fit::if_unlike};
 
-// grad * (1 - weight)
+// grad - grad * weight
 constexpr JointStep lerp_by_input_joint_steps[] = {
-    {&ops::sub, {number(1), input(1)}, 2},
-    {&ops::mul, {input(0), earlier(0)}, 2},
+    {&ops::mul, {input(0), input(1)}, 2},
+    {&ops::sub, {input(0), earlier(0)}, 2},
 };
 constinit Joint lerp_by_input_joint(lerp_by_input_joint_steps);
 

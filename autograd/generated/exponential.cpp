@@ -172,14 +172,14 @@ constexpr Derivative::Input logaddexp2_inputs[] = {{0, logaddexp2_by_input, null
                                                    {1, logaddexp2_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative logaddexp2_derivative{logaddexp2_inputs, 2, Derivative::Fit::if_unlike};
 
-// grad * where(logical_and(input == 0, other <= 0), 0, log(zeros_like(input) + other))
+// grad * where(logical_and(input == 0, zeros_like(input) + other <= 0), 0, log(zeros_like(input) + other))
 constexpr JointStep xlogy_by_input_joint_steps[] = {
     {&ops::eq, {input(1), number(0)}, 2},
-    {&ops::le, {input(2), number(0)}, 2},
-    {&ops::logical_and, {earlier(0), earlier(1)}, 2},
-    {&ops::add, {input(3), input(2)}, 2},
-    {&ops::log, {earlier(3)}, 1},
-    {&ops::where, {earlier(2), number(0), earlier(4)}, 3},
+    {&ops::add, {input(2), input(3)}, 2},
+    {&ops::le, {earlier(1), number(0)}, 2},
+    {&ops::logical_and, {earlier(0), earlier(2)}, 2},
+    {&ops::log, {earlier(1)}, 1},
+    {&ops::where, {earlier(3), number(0), earlier(4)}, 3},
     {&ops::mul, {input(0), earlier(5)}, 2},
 };
 constinit Joint xlogy_by_input_joint(xlogy_by_input_joint_steps);
@@ -190,7 +190,7 @@ Tensor xlogy_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor input = call.tensor(0);
   return call.with_operand(1, [&](const auto& other) -> Tensor {
     Tensor part0 = zeros_like(input);
-    return xlogy_by_input_joint(spent(grad), input, other, spent(part0));
+    return xlogy_by_input_joint(spent(grad), input, spent(part0), other);
   });
 }
 
@@ -212,14 +212,14 @@ constexpr Derivative::Input xlogy_inputs[] = {{0, xlogy_by_input, nullptr, 0b11,
                                               {1, xlogy_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative xlogy_derivative{xlogy_inputs, 2, Derivative::Fit::if_unlike};
 
-// grad * where(logical_and(input == 0, other <= -1), 0, log1p(zeros_like(input) + other))
+// grad * where(logical_and(input == 0, zeros_like(input) + other <= -1), 0, log1p(zeros_like(input) + other))
 constexpr JointStep xlog1py_by_input_joint_steps[] = {
     {&ops::eq, {input(1), number(0)}, 2},
-    {&ops::le, {input(2), number(-1)}, 2},
-    {&ops::logical_and, {earlier(0), earlier(1)}, 2},
-    {&ops::add, {input(3), input(2)}, 2},
-    {&ops::log1p, {earlier(3)}, 1},
-    {&ops::where, {earlier(2), number(0), earlier(4)}, 3},
+    {&ops::add, {input(2), input(3)}, 2},
+    {&ops::le, {earlier(1), number(-1)}, 2},
+    {&ops::logical_and, {earlier(0), earlier(2)}, 2},
+    {&ops::log1p, {earlier(1)}, 1},
+    {&ops::where, {earlier(3), number(0), earlier(4)}, 3},
     {&ops::mul, {input(0), earlier(5)}, 2},
 };
 constinit Joint xlog1py_by_input_joint(xlog1py_by_input_joint_steps);
@@ -230,7 +230,7 @@ Tensor xlog1py_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor input = call.tensor(0);
   return call.with_operand(1, [&](const auto& other) -> Tensor {
     Tensor part0 = zeros_like(input);
-    return xlog1py_by_input_joint(spent(grad), input, other, spent(part0));
+    return xlog1py_by_input_joint(spent(grad), input, spent(part0), other);
   });
 }
 

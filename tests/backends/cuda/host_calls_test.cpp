@@ -10,10 +10,6 @@ TEST_F(CudaHostCalls, come_in_order_and_later_work_waits) {
   direct::expect_functions_in_order_and_later_work_waits(*this);
 }
 
-TEST_F(CudaHostCalls, of_two_streams_may_wait_for_each_other) {
-  direct::expect_functions_of_two_streams_may_wait_for_each_other(*this);
-}
-
 TEST_F(CudaHostCalls, are_called_once_each_and_in_order) {
   direct::expect_many_functions_once_each_and_in_order(*this);
 }

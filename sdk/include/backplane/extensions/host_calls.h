@@ -15,7 +15,8 @@ extern "C" {
 typedef struct bp_host_calls {
   bp_header h; /* type BP_TYPE_EXTENSION */
 
-  /* Required. Calls `function(context)` once, from any thread, after all that `stream` was given before; later work of
+  /* Required. Calls `function(context)` once, from any thread, which may be one for all streams: a function must not wait
+   * for another. It is called after all that `stream` was given before; later work of
    * the stream waits until it has returned, and memory that it wrote is seen. It is called also if earlier work failed or
    * the stream was lost, since it may own what `context` names; then at the latest by destroy_stream. It calls nothing
    * of the plugin's. Threads: any. */
