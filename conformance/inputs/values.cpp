@@ -202,10 +202,10 @@ bool is_values_name(std::string_view name) {
 Number number_at(const Filling& filling, std::int64_t element) {
   const bool shuns_zero =
       filling.meets_many && (filling.values == "exact" || filling.values == "ties");
+  const bool shuns_one = filling.meets_many && filling.values == "positive";
   if (holds_whole_numbers(filling.dtype)) {
     const std::int64_t whole = one_whole(filling, element);
     // Beside a whole tensor, powers of 1 and its logarithm would make all alike too.
-    const bool shuns_one = filling.meets_many && filling.values == "positive";
     const bool is_telling = !(shuns_zero && whole == 0) && !(shuns_one && whole == 1);
     return Number::of_whole(is_telling || filling.dtype == boolean ? whole : 2);
   }
@@ -213,7 +213,8 @@ Number number_at(const Filling& filling, std::int64_t element) {
   Filling chosen = filling;
   if (is_complex(filling.dtype) && filling.values == "specials") chosen.values = "ties";
   const double drawn = one_real(chosen, element, 0);
-  const double real = shuns_zero && drawn == 0 ? 2 : drawn;
+  const bool is_one = std::fabs(drawn - 1) < 0x1p-7;  // also of what 16 bits make of it
+  const double real = (shuns_zero && drawn == 0) || (shuns_one && is_one) ? 2 : drawn;
   if (!is_complex(filling.dtype)) return {real, 0, 0};
   double imaginary = one_real(chosen, element, 7);
   if (filling.multiplies_all) imaginary = filling.values == "exact" ? 0 : imaginary / 64;

@@ -116,7 +116,7 @@ class Steps {
   }
 
   static Approximate multiplied(Approximate a, Approximate b) {
-    double error = a.error * b.error;
+    double error = a.error != 0 && b.error != 0 ? a.error * b.error : 0;
     if (a.error != 0) error += std::fabs(b.value) * a.error;
     if (b.error != 0) error += std::fabs(a.value) * b.error;
     return {a.value * b.value, error};
