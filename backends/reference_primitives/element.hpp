@@ -23,8 +23,8 @@ struct SmallFloat {
 
   SmallFloat() = default;
 
-  // Rounds to nearest, ties to even.
-  explicit SmallFloat(float value) : bits(std::signbit(value) ? sign : 0) {
+  // Rounds to nearest, ties to even, once: from any number, which long double has.
+  explicit SmallFloat(long double value) : bits(std::signbit(value) ? sign : 0) {
     bits = static_cast<Bits>(bits | magnitude_of(std::abs(value)));
   }
 
@@ -47,11 +47,11 @@ struct SmallFloat {
   static constexpr int special = has_infinity ? sign - hidden : sign - 1;
   static constexpr int nan = has_infinity ? special | hidden >> 1 : special;
 
-  static int magnitude_of(float value) {
+  static int magnitude_of(long double value) {
     if (std::isnan(value)) return nan;
     if (std::isinf(value)) return special;
     const int exponent = value == 0 ? lowest : std::max(std::ilogb(value), lowest);
-    const double places = std::nearbyint(std::ldexp(value, mantissa_bits - exponent));
+    const long double places = std::nearbyint(std::ldexp(value, mantissa_bits - exponent));
     // The hidden bit among the places raises the exponent by one, and so does rounding up to a power of two.
     return std::min((exponent - lowest) * hidden + static_cast<int>(places), special);
   }
@@ -155,7 +155,7 @@ template <class To, class From> To convert(From value) {
   } else if constexpr (is_complex<To>) {
     return To(convert<typename To::value_type>(value));
   } else if constexpr (!is_number<To>) {
-    return To(static_cast<float>(value));
+    return To(static_cast<long double>(value));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     return truncated<To>(value);
   } else {

@@ -14,7 +14,8 @@
 //              type; D is a suffix(): bool u8 i8 .. f16 bf16 f32 f64 c64 c128 f8_e4m3fn f8_e5m2
 //   max_T(a, b), min_T(a, b)         T a computing type, i8 .. f64; NaN if either is
 //   make_c64(re, im), add_c64(a, b), sub_ mul_ div_ neg_ eq_   and the same for c128
-//   cast_S_D(x)   from the computing type of dtype S to that of D as the operator `cast` does it
+//   cast_S_D(x)   from the computing type of dtype S to that of D as the operator `cast` does it; that of f16, bf16
+//              and the f8 is f32, rounded to odd where storing it rounds again
 //   add_T sub_T mul_T div_T neg_T abs_T   of real types: integers wrap, and divided by 0 they give 0
 //   pow_T(a, b)   of integers: it wraps, and negative powers are 0 but those of 1 and -1
 //   bits_of_f32(x), f32_of_bits(u), and of f64; f32_of_f16(u), f16_of_f32(x), and of bf16 and the f8

@@ -154,6 +154,14 @@ bool fits_onednn(const Matrix& matrix, int64_t batch, int64_t rows, int64_t colu
   return between >= lines * step || (between >= line && step >= batch * between);
 }
 
+// Of bf16 oneDNN takes pairs of k. Where lines lie apart, the last one of an odd k is multiplied by a 0 beside it, which
+// makes NaN of an infinity.
+bool loses_last_of_pairs(const Product& p, const Matrix& matrix, int64_t rows, int64_t columns) {
+  const int64_t line = matrix.column_stride == 1 ? columns : rows;
+  const int64_t step = matrix.column_stride == 1 ? matrix.row_stride : matrix.column_stride;
+  return p.dtype == BP_BF16 && p.k % 2 != 0 && step > line;
+}
+
 // Copies the matrices into rows without gaps, into memory of the call.
 bp_code pack(const bp_call* call, uint32_t itemsize, int64_t batch, int64_t rows, int64_t columns,
              Matrix& matrix) {
@@ -198,9 +206,11 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   make_canonical(p.a, p.m, p.k);
   make_canonical(p.b, p.k, p.n);
   bp_code code = BP_OK;
-  if (!fits_onednn(p.a, p.batch, p.m, p.k)) code = pack(call, itemsize, p.batch, p.m, p.k, p.a);
+  if (!fits_onednn(p.a, p.batch, p.m, p.k) || loses_last_of_pairs(p, p.a, p.m, p.k))
+    code = pack(call, itemsize, p.batch, p.m, p.k, p.a);
   if (code != BP_OK) return code;
-  if (!fits_onednn(p.b, p.batch, p.k, p.n)) code = pack(call, itemsize, p.batch, p.k, p.n, p.b);
+  if (!fits_onednn(p.b, p.batch, p.k, p.n) || loses_last_of_pairs(p, p.b, p.k, p.n))
+    code = pack(call, itemsize, p.batch, p.k, p.n, p.b);
   if (code != BP_OK) return code;
   if (suits_amx(p)) return multiply_by_amx(call, p);
   if (suits_split(p) && multiply_split(call, p, code)) return code;

@@ -5,6 +5,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/convert.cpp"
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <hwy/foreach_target.h>
@@ -247,6 +249,50 @@ ConvertStage find_stage(uint32_t from, uint32_t to) {
   return direct != nullptr ? direct : scalar_table().stages[from][to];
 }
 
+// Rounded to odd: what float32 does not have becomes that one of its two neighbours whose last bit is 1, so that rounding
+// it to fewer digits gives what rounding the number itself would have given.
+float f32_to_odd(double value) {
+  const auto near = static_cast<float>(value);
+  const double back = near;
+  auto bits = std::bit_cast<uint32_t>(near);
+  if (back == value || std::isnan(value) || (bits & 1u) != 0) return near;
+  bits += std::fabs(back) < std::fabs(value) ? 1u : ~0u;
+  return std::bit_cast<float>(bits);
+}
+// Float64 has not all integers of 64 bits either: the last bit that it keeps of large ones is whether there are more.
+template <class T> double f64_to_odd(T value) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
+    constexpr T rest = (T{1} << 12) - 1, most = T{1} << 52;
+    const bool is_large = value >= most || (std::is_signed_v<T> && value < T{0} - most);
+    if (is_large && (value & rest) != 0) value = (value & ~rest) | (T{1} << 11);
+  }
+  return static_cast<double>(value);
+}
+
+template <class T> void to_odd(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<float*>(dst);
+  const auto* from = static_cast<const T*>(src);
+  for (int64_t i = 0; i < count; ++i) {
+    if constexpr (std::is_same_v<T, c128>)
+      to[i] = f32_to_odd(from[i].real());
+    else
+      to[i] = f32_to_odd(f64_to_odd(from[i]));
+  }
+}
+
+// On the way to fewer digits than float32 has; null where float32 has all numbers of the dtype.
+ConvertStage odd_stage(uint32_t from) {
+  switch (from) {
+    case BP_I32: return to_odd<int32_t>;
+    case BP_U32: return to_odd<uint32_t>;
+    case BP_I64: return to_odd<int64_t>;
+    case BP_U64: return to_odd<uint64_t>;
+    case BP_F64: return to_odd<double>;
+    case BP_COMPLEX128: return to_odd<c128>;
+    default: return nullptr;
+  }
+}
+
 bool goes_through_f32(uint32_t dtype) {
   return dtype == BP_F16 || dtype == BP_BF16 || dtype == BP_F8_E4M3FN || dtype == BP_F8_E5M2;
 }
@@ -268,7 +314,8 @@ Convert find_convert(uint32_t from, uint32_t to) {
   const bool small = goes_through_f32(from) || goes_through_f32(to);
   const bool single = from == BP_COMPLEX64 || to == BP_COMPLEX64;
   const uint32_t middle = small || single ? BP_F32 : BP_F64;
-  found.first = find_stage(from, middle);
+  found.first = goes_through_f32(to) ? odd_stage(from) : nullptr;
+  if (found.first == nullptr) found.first = find_stage(from, middle);
   found.second = find_stage(middle, to);
   return found;
 }

@@ -12,7 +12,7 @@ using ConvertStage = void (*)(void* dst, const void* src, int64_t count);
 // To bool: 1 if not 0. Complex to real: the real part. To floating: to nearest even; beyond the range,
 // infinity, and for f8_e4m3fn, which has none, NaN. Floating to integer: truncates; what does not fit
 // gives what x86 gives, the lowest number of i32 or i64, cut to the type, and never traps.
-// To f16, bf16 and f8 the way is through f32, as in PyTorch.
+// To f16, bf16 and f8 the way is through f32, rounded to odd, so that each number is rounded once.
 struct Convert {
   ConvertStage first = nullptr;
   ConvertStage second = nullptr;  // NULL: the first does it all

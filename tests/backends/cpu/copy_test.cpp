@@ -263,5 +263,36 @@ TEST(Cast, large_results) {
     ASSERT_EQ(reinterpret_cast<double*>(out.bytes())[i], static_cast<double>(i % 1000));
 }
 
+// Half way between two numbers of the result's dtype, and so little beside it that float32 does not see it.
+TEST(Cast, rounds_once) {
+  for_each_target([](const std::string& target) {
+    Data wide(BP_F64, {6}), half(BP_F16, {6}), brief(BP_BF16, {6}), tiny(BP_F8_E4M3FN, {6});
+    const double ulps[] = {0x1p-10, 0x1p-7, 0x1p-3};
+    Data* const outs[] = {&half, &brief, &tiny};
+    for (int place = 0; place < 3; ++place) {
+      const double middle = 1 + ulps[place] / 2, bit = 0x1p-52;
+      const double inputs[] = {middle,        middle + bit,  middle - bit,
+                               -middle - bit, -middle + bit, middle + ulps[place] - bit};
+      for (int64_t i = 0; i < 6; ++i) set_number(wide, BP_F64, i, inputs[i]);
+      Data& out = *outs[place];
+      run("cast", {value(wide), value(static_cast<int64_t>(out.dtype()))}, {&out});
+      const double up = 1 + ulps[place];
+      const double wanted[] = {1, up, 1, -up, -1, up};
+      for (int64_t i = 0; i < 6; ++i)
+        EXPECT_EQ(get_number(out, out.dtype(), i), wanted[i]) << target << place << " " << i;
+    }
+    // Of integers float32 has not all either, and float64 not all of 64 bits.
+    Data whole(BP_I64, {4}), out(BP_BF16, {4});
+    const int64_t middle = (int64_t{1} << 61) + (int64_t{1} << 53);
+    const int64_t inputs[] = {middle, middle + 1, middle - 1, -middle - 1};
+    for (int64_t i = 0; i < 4; ++i) whole.at<int64_t>(i) = inputs[i];
+    run("cast", {value(whole), value(static_cast<int64_t>(BP_BF16))}, {&out});
+    const double up = 0x1p61 + 0x1p54;
+    const double wanted[] = {0x1p61, up, 0x1p61, -up};
+    for (int64_t i = 0; i < 4; ++i)
+      EXPECT_EQ(get_number(out, BP_BF16, i), wanted[i]) << target << " " << i;
+  });
+}
+
 }  // namespace
 }  // namespace bp_test

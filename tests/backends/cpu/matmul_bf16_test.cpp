@@ -45,6 +45,25 @@ TEST(CpuMatmulBf16, takes_factors_in_either_order) {
     }
 }
 
+// oneDNN takes pairs of k: the last of an odd number of them has a 0 beside it.
+TEST(CpuMatmulBf16, keeps_an_infinity_in_the_last_of_an_odd_number_of_terms) {
+  for (const int64_t k : {3, 33, 65, 129})
+    for (const Order a_order : {Order::rows, Order::rows_with_gaps, Order::columns})
+      for (const Order b_order : {Order::rows, Order::rows_with_gaps, Order::columns})
+        for (const bool is_left : {true, false}) {
+          Data a = zeros(BP_BF16, 33, k, a_order), b = zeros(BP_BF16, k, 65, b_order);
+          for (int64_t i = 0; i < a.numel(); ++i) set(a, i, 1);
+          for (int64_t i = 0; i < b.numel(); ++i) set(b, i, 2);
+          if (is_left)
+            set(a, 7 * k + k - 1, -INFINITY);
+          else
+            set(b, (k - 1) * 65 + 9, -INFINITY);
+          Data out = product(a, b);
+          EXPECT_EQ(get(out, 7 * 65 + 9), -INFINITY) << k << " " << is_left;
+          EXPECT_EQ(get(out, 8 * 65 + 10), 2.0f * static_cast<float>(k)) << k << " " << is_left;
+        }
+}
+
 TEST(CpuMatmulBf16, multiplies_batches_one_after_the_other) {
   constexpr int64_t size = 490;
   Data a(BP_BF16, {3, size, size});
