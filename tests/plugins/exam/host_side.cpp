@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <thread>
 
 #include <backplane/abi.h>
 
@@ -48,6 +49,14 @@ bp_code run_flushing(void* self, const bp_call* call) {
   return code;
 }
 
+// Each call on a thread that is made for it. An error's message belongs to the thread that called.
+bp_code run_on_thread(void* self, const bp_call* call) {
+  const bp_kernel& inner = *static_cast<const bp_kernel*>(self);
+  bp_code code = BP_OK;
+  std::thread([&] { code = run(inner, *call); }).join();
+  return code == BP_OK ? code : run(inner, *call);
+}
+
 // The first input goes through the workspace.
 bp_code run_repacked(void* self, const bp_call* call) {
   const bp_kernel& inner = *static_cast<const bp_kernel*>(self);
@@ -88,6 +97,7 @@ void add_kernel(const bp_kernel& inner) {
   if (makes_plans(inner)) make_planned(outer.known);
   if (chosen_kernel_fault() != nullptr) outer.known.run = run_with_fault;
   if (variant_is("flushes_declared")) outer.known.run = run_flushing;
+  if (variant_is("threads")) outer.known.run = run_on_thread;
   if (variant_is("repacks")) {
     outer.known.run = run_repacked;
     outer.known.flags = (outer.known.flags & ~BP_KERNEL_IN_PLACE_SAFE) | BP_KERNEL_SCRATCH;

@@ -193,6 +193,31 @@ bp_code fill_forgets_wide(bp_device* device, const bp_region* to, const void* pa
   return correct_memory.fill(device, to, pattern, bytes == 16 ? 8 : bytes, stream);
 }
 
+// What is longer than 64 KiB is cut there.
+constexpr uint64_t longest_piece = 64 << 10;
+bp_code copy_cut(bp_device* device, const bp_region* to, const bp_region* from, uint32_t direction,
+                 bp_stream* stream) {
+  bp_region cut_to = *to, cut_from = *from;
+  if (direction == BP_COPY_WITHIN && to->bytes > longest_piece)
+    cut_to.bytes = cut_from.bytes = longest_piece;
+  return correct_memory.copy(device, &cut_to, &cut_from, direction, stream);
+}
+bp_code fill_cut(bp_device* device, const bp_region* to, const void* pattern, uint32_t bytes,
+                 bp_stream* stream) {
+  bp_region cut = *to;
+  if (cut.bytes > longest_piece) cut.bytes = longest_piece;
+  return correct_memory.fill(device, &cut, pattern, bytes, stream);
+}
+
+// Offsets within an allocation have 32 bits.
+bp_code copy_offset_in_32_bits(bp_device* device, const bp_region* to, const bp_region* from,
+                               uint32_t direction, bp_stream* stream) {
+  bp_region near_to = *to, near_from = *from;
+  if (direction != BP_COPY_FROM_HOST) near_from.offset &= 0xFFFFFFFFu;
+  if (direction != BP_COPY_TO_HOST) near_to.offset &= 0xFFFFFFFFu;
+  return correct_memory.copy(device, &near_to, &near_from, direction, stream);
+}
+
 }  // namespace
 
 void spoil_memory(bp_memory& memory) {
@@ -204,6 +229,9 @@ void spoil_memory(bp_memory& memory) {
   if (fault_is("fill_takes_any")) memory.fill = fill_takes_any;
   if (fault_is("fill_errs_and_writes")) memory.fill = fill_errs_and_writes;
   if (fault_is("empty_sum_is_nan")) memory.copy = copy_zero_is_nan;
+  if (fault_is("copy_cut")) memory.copy = copy_cut;
+  if (fault_is("fill_cut")) memory.fill = fill_cut;
+  if (fault_is("copy_offset_in_32_bits")) memory.copy = copy_offset_in_32_bits;
   if (fault_is("fill_forgets_wide")) memory.fill = fill_forgets_wide;
 }
 

@@ -1,5 +1,8 @@
 // Kernels beyond the primitives, where a fault or a benign variant lives inside the arithmetic.
+#include <algorithm>
 #include <cmath>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tensor_view.hpp"
@@ -89,22 +92,91 @@ float pairwise(const float* values, int64_t count) {
   return pairwise(values, count / 2) + pairwise(values + count / 2, count - count / 2);
 }
 
-// In f32, one after the other or in pairs.
+// The same in blocks, each of which is added up by itself.
+float blocked(const float* values, int64_t count) {
+  constexpr int64_t block = 512;
+  float total = 0;
+  for (int64_t first = 0; first < count; first += block) {
+    float part = 0;
+    for (int64_t i = first; i < std::min(first + block, count); ++i) part += values[i];
+    total += part;
+  }
+  return total;
+}
+
+float reversed(const float* values, int64_t count) {
+  float total = 0;
+  for (int64_t i = count; i-- > 0;) total += values[i];
+  return total;
+}
+
+// Each half on a thread of its own.
+float parallel(const float* values, int64_t count) {
+  float first = 0, second = 0;
+  std::thread other([&] { first = reversed(values, count / 2); });
+  second = blocked(values + count / 2, count - count / 2);
+  other.join();
+  return first + second;
+}
+
+float in_order(const float* values, int64_t count) {
+  float total = 0;
+  for (int64_t i = 0; i < count; ++i) total += values[i];
+  return total;
+}
+
+using Sum = float (*)(const float* values, int64_t count);
+// Null: sums are not what varies.
+Sum chosen_sum() {
+  static constexpr std::pair<const char*, Sum> sums[] = {{"pairwise_sums", pairwise},
+                                                         {"serial_sums", in_order},
+                                                         {"blocked_sums", blocked},
+                                                         {"reversed_sums", reversed},
+                                                         {"parallel_sums", parallel}};
+  for (const auto& [name, sum] : sums)
+    if (exam::variant_is(name)) return sum;
+  return nullptr;
+}
+
 bp::Status sum_in_float(bp::Call call, bp::In a, std::optional<bp::Ints> dims, bool,
                         std::optional<bp::Dtype>, bp::Out out) {
   uint32_t bits = 0;
   for (int64_t dim : *dims) bits |= 1u << dim;
-  const bool in_pairs = exam::variant_is("pairwise_sums");
-  return submit(call, [=, from = TensorView(call, a), to = TensorView(call, out)] {
-    const TensorView kept = from.only(~bits), along = from.only(bits);
-    std::vector<float> line(static_cast<size_t>(along.numel));
-    for (int64_t i = 0; i < kept.numel; ++i) {
-      float serial = 0;
-      for (int64_t j = 0; j < along.numel; ++j) {
-        line[j] = read<float>(kept.at(i) + along.offset(j), from.dtype);
-        serial += line[j];
+  return submit(
+      call, [=, sum = chosen_sum(), from = TensorView(call, a), to = TensorView(call, out)] {
+        const TensorView kept = from.only(~bits), along = from.only(bits);
+        std::vector<float> line(static_cast<size_t>(along.numel));
+        for (int64_t i = 0; i < kept.numel; ++i) {
+          for (int64_t j = 0; j < along.numel; ++j)
+            line[static_cast<size_t>(j)] = read<float>(kept.at(i) + along.offset(j), from.dtype);
+          to.set(i, sum(line.data(), along.numel));
+        }
+      });
+}
+
+// Products' terms in another order, or in blocks of 64.
+bp::Status reordered_product(bp::Stream stream, bp::In a, bp::In b, bp::Out out) {
+  return submit(stream, [left = TensorView(stream, a), right = TensorView(stream, b),
+                         to = TensorView(stream, out)] {
+    const bool is_blocked = exam::variant_is("blocked_products");
+    const int64_t columns = to.shape[2], inner = left.shape[2];
+    const int64_t block = is_blocked ? 64 : inner;
+    for (int64_t i = 0; i < to.numel; ++i) {
+      const int64_t column = i % columns, row = i / columns % to.shape[1],
+                    batch = i / columns / to.shape[1];
+      float total = 0;
+      for (int64_t first = 0; first < inner; first += block) {
+        float part = 0;
+        for (int64_t j = std::min(first + block, inner); j-- > first;)
+          part += read<float>(
+                      left.data + batch * left.steps[0] + row * left.steps[1] + j * left.steps[2],
+                      left.dtype) *
+                  read<float>(right.data + batch * right.steps[0] + j * right.steps[1] +
+                                  column * right.steps[2],
+                              right.dtype);
+        total += part;
       }
-      to.set(i, in_pairs ? pairwise(line.data(), along.numel) : serial);
+      to.set(i, total);
     }
   });
 }
@@ -164,8 +236,14 @@ BP_KERNELS(more) {
         .layouts(bp::strided)
         .deterministic()
         .priority(-1);
-  if (exam::variant_is("pairwise_sums") || exam::variant_is("serial_sums"))
+  if (chosen_sum() != nullptr)
     k.add<bp::op::sum>(sum_in_float)
+        .dtypes(bp::f16, bp::bf16, bp::f32)
+        .layouts(bp::strided)
+        .deterministic()
+        .priority(1);
+  if (exam::variant_is("blocked_products") || exam::variant_is("reversed_products"))
+    k.add<bp::op::bmm>(reordered_product)
         .dtypes(bp::f16, bp::bf16, bp::f32)
         .layouts(bp::strided)
         .deterministic()
