@@ -10,6 +10,8 @@
 #include "cases/derive.hpp"
 #include "cases/kernels.hpp"
 #include "cases/special_cases.hpp"
+#include "inputs/draft_problem.hpp"
+#include "inputs/values.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {
@@ -21,14 +23,16 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> li
 
 // Of what the values ask, or empty for ordinary ones.
 std::string family_of_values(const Case& one) {
-  if (is_one_of(one.values, {"specials", "zeros"})) return "special";
-  if (is_one_of(one.values, {"wide", "near", "every16"})) return "ulp";
+  if (is_one_of(one.values, {"specials", "zeros", "fading", "in_turn"})) return "special";
+  if (is_one_of(one.values, {"wide", "near", "every16", "powers"})) return "ulp";
   if (one.values == "cancel") return "accumulation";
-  if (is_one_of(one.values, {"exact", "big", "ties"})) return "exact";
+  if (is_one_of(one.values, {"exact", "big", "ties", "midpoints"})) return "exact";
   if (one.values == "duplicates") return "duplicates";
-  if (is_one_of(one.values, {"too_high", "too_low"})) return "negative";
+  if (holds_bad_index(one.values)) return "negative";
   return {};
 }
+
+constexpr std::int64_t last_usual_size = 1031;
 
 bool is_plain_layout(std::string_view layouts) {
   return layouts == "plain" || layouts == "own";
@@ -43,6 +47,7 @@ std::string family_of(const Case& one) {
   if (is_one_of(one.form, {"in_place", "aliased"})) return "alias";
   std::string of_values = family_of_values(one);
   if (of_values == "special") return of_values;
+  if (is_large(one)) return "large";
   if (!is_plain_layout(one.layouts)) return "layout";
   if (!of_values.empty()) return of_values;
   if (is_one_of(one.form, {"stream", "recycled"})) return one.form;
@@ -57,6 +62,20 @@ int level_of(const Case& one) {
 }
 
 }  // namespace
+
+bool is_large(const Case& one) {
+  if (one.lane == Lane::probe || one.values == "every16") return false;
+  const std::vector<std::string> parts = split_text(one.shape, ':');
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i != 0 && !parts[i].starts_with("size=") && !parts[i].starts_with("end=")) continue;
+    std::int64_t size = 0;
+    for (const char each : parts[i]) {
+      size = each >= '0' && each <= '9' ? size * 10 + (each - '0') : 0;
+      if (size > last_usual_size) return true;
+    }
+  }
+  return false;
+}
 
 bool is_inference_row(const std::string& op) {
   const RowFacts* facts = find_row_facts(op);

@@ -142,6 +142,11 @@ Axes spare_compiler(const Operator& op, Axes axes) {
   return axes;
 }
 
+Thoroughness thoroughness_for(const Operator& op, const Subject& subject) {
+  if (subject.kernels_of(op.name()).empty() && !subject.compiles) return Thoroughness::little;
+  return is_inference_row(op.name()) ? Thoroughness::most : Thoroughness::some;
+}
+
 void add_row(const Operator& op, const Subject& subject, const Selection& selection,
              std::vector<Case>& out) {
   const Axes axes = axes_of(op, selection.profile);
@@ -152,6 +157,8 @@ void add_row(const Operator& op, const Subject& subject, const Selection& select
        cover(sizes_of(of_core), groups_for(selection.profile), hash_text(op.name())))
     out.push_back(crossed(op, of_core, at));
   add_minor_dtypes(op, of_core, selection.profile, out);
+  add_large_cases(op, axes, selection.profile, thoroughness_for(op, subject), {}, out);
+  add_deciding_cases(op, axes, selection.profile, out);
   add_special_cases(op, axes, selection.profile, out);
   add_relations(op, of_core, selection.profile, selection.seed, out);
   add_direct_cases(op, axes, selection.profile, subject, out);

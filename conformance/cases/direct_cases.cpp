@@ -8,6 +8,7 @@
 #include "cases/cover.hpp"
 #include "cases/kernels.hpp"
 #include "cases/special_cases.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {
@@ -131,11 +132,20 @@ void add_direct_cases(const Operator& op, const Axes& axes, Profile profile, con
   DirectAxes direct(op, axes, profile, subject);
   if (!direct.is_empty()) direct.add(profile, out);
   add_shadowed_kernels(op, axes, profile, subject, out);
+  const std::size_t first_large = out.size();
+  const Takes takes = [&](const Case& one) {
+    Case asked = one;
+    asked.lane = Lane::direct;
+    return is_taken(asked, subject);
+  };
+  // Otherwise the core's calls reach the same kernels.
+  if (profile == Profile::full)
+    add_large_cases(op, axes, profile, Thoroughness::little, takes, out);
+  for (std::size_t i = first_large; i < out.size(); ++i) out[i].lane = Lane::direct;
   std::vector<Case> special;
   add_special_cases(op, axes, profile, special);
   for (Case& one : special) {
-    const bool is_index =
-        one.form == "error" && (one.values == "too_high" || one.values == "too_low");
+    const bool is_index = one.form == "error" && holds_bad_index(one.values);
     if (!is_index && one.values != "every16" && one.layouts != "far") continue;
     one.lane = Lane::direct;
     Case asked = one;

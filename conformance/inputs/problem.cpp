@@ -87,6 +87,7 @@ class TensorMaker {
     filling.dtype = laid.dtype;
     filling.seed = seed_;
     filling.tensor = static_cast<int>(place);
+    filling.count = numel_of(laid.shape);
     filling.meets_all = works_by_element(*plan_.problem.op);
     filling.power = filling.meets_all ? 1 : power_of(*plan_.problem.op);
     filling.multiplies_all = has_trait(plan_.problem.op->name(), Trait::factors);

@@ -5,31 +5,17 @@
 #include <cmath>
 #include <limits>
 
+#include "inputs/telling_values.hpp"
+
 namespace bp::conform {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-constexpr std::array<std::string_view, 16> names_of_values = {
-    "own", "normal",   "exact",   "wide",  "specials",   "near",     "ties",     "cancel",
-    "big", "positive", "every16", "zeros", "duplicates", "negative", "too_high", "too_low"};
-
-// What bounds a floating type: its largest exponent, smallest normal exponent, and digits after the point.
-struct Range {
-  int largest, smallest, digits;
-};
-
-Range range_of(Dtype dtype) {
-  switch (dtype) {
-    case f16: return {15, -14, 10};
-    case bf16: return {127, -126, 7};
-    case f8_e4m3fn: return {8, -6, 3};
-    case f8_e5m2: return {15, -14, 2};
-    case f64:
-    case complex128: return {1023, -1022, 52};
-    default: return {127, -126, 23};
-  }
-}
+constexpr std::array<std::string_view, 23> names_of_values = {
+    "own",     "normal",   "exact",   "wide",  "specials",   "near",      "ties",      "cancel",
+    "big",     "positive", "every16", "zeros", "duplicates", "minus_one", "minus_end", "minus_any",
+    "in_turn", "too_high", "too_low", "late",  "fading",     "midpoints", "powers"};
 
 std::uint64_t word_for(const Filling& filling, std::int64_t element, int salt = 0) {
   // Now and then a later tensor has what the first one has there: comparisons shall meet equal numbers.
@@ -40,24 +26,19 @@ std::uint64_t word_for(const Filling& filling, std::int64_t element, int salt = 
   return own % 5 == 0 ? word : own;
 }
 
-// In [0, 1), with 53 bits.
-double fraction(std::uint64_t word) {
-  return static_cast<double>(word >> 11) * 0x1p-53;
-}
-
 double around_one(std::uint64_t word) {
   return fraction(word) * 4 - 2;
 }
 
 // The range whose numbers to this power can be added up 2^14 times.
-Range reduced(Range range, int power) {
+FloatRange reduced(FloatRange range, int power) {
   if (power == 1) return range;
   // Of 16 bits, which are added up in 32, less is taken off.
   const int most = std::max((range.largest - 14) / power, 8 / power);
   return {std::min(range.largest / 2 - 3, most), range.smallest / power, range.digits};
 }
 
-double log_uniform(std::uint64_t word, const Range& range) {
+double log_uniform(std::uint64_t word, const FloatRange& range) {
   const int least = range.smallest, most = range.largest;
   const int exponent =
       least + static_cast<int>((word >> 1) % static_cast<std::uint64_t>(most - least + 1));
@@ -65,7 +46,7 @@ double log_uniform(std::uint64_t word, const Range& range) {
   return word & 1 ? -magnitude : magnitude;
 }
 
-double special(std::uint64_t which, const Range& range) {
+double special(std::uint64_t which, const FloatRange& range) {
   const double denormal = std::ldexp(1.0, range.smallest - range.digits);
   const double largest = std::ldexp(2 - std::ldexp(1.0, -range.digits), range.largest);
   const double all[] = {std::nan(""),
@@ -103,7 +84,7 @@ bool special_place(const Filling& filling, std::int64_t element, std::uint64_t w
   return place < num_specials * num_specials || word % 3 != 0;
 }
 
-double near_number(std::uint64_t word, const Range& range) {
+double near_number(std::uint64_t word, const FloatRange& range) {
   const int depth = static_cast<int>((word >> 3) % static_cast<std::uint64_t>(range.digits + 6));
   const double small = std::ldexp(1 + fraction(mix(word)), -depth - 1);
   const double sign = word & 1 ? -1 : 1;
@@ -115,22 +96,35 @@ double tie(std::uint64_t word) {
   return all[word % std::size(all)];
 }
 
-// Next to 1 or -1; among a thousand, few are twice as large: the product is about 1 whatever the order.
+// Next to 1 or -1; few are twice as large, of however many: the product is about 1 whatever the order.
 double factor_near_one(const Filling& filling, std::uint64_t word) {
   const double sign = word & 1 ? -1 : 1;
-  if (filling.values == "exact") return word % 127 == 0 ? 2 * sign : sign;
+  const auto rare = static_cast<std::uint64_t>(std::max<std::int64_t>(127, filling.count / 8));
+  if (filling.values == "exact") return word % rare == 0 ? 2 * sign : sign;
   return sign * (1 + (fraction(mix(word)) - 0.5) / 32);
+}
+
+// The same for the base and the exponent beside it.
+std::uint64_t word_of_base(const Filling& filling, std::int64_t element) {
+  return mix(filling.seed * 31, static_cast<std::uint64_t>(element));
 }
 
 double one_real(const Filling& filling, std::int64_t element, int salt) {
   const std::uint64_t word = word_for(filling, element, salt);
-  const Range range = range_of(filling.dtype), small = reduced(range, filling.power);
+  const FloatRange range = range_of(filling.dtype), small = reduced(range, filling.power);
   const std::string_view values = filling.values;
   std::uint64_t which = 0;
   if (values == "specials" && special_place(filling, element, word, which))
-    return special(which, filling.multiplies_all ? Range{1, -1, 0} : small);
+    return special(which, filling.multiplies_all ? FloatRange{1, -1, 0} : small);
+  if (values == "in_turn") return special(static_cast<std::uint64_t>(element), small);
   if (filling.multiplies_all) return factor_near_one(filling, word);
   if (values == "exact") return static_cast<double>(word % 7) - 3;
+  if (values == "late") return late_real(filling, element, word);
+  if (values == "fading") return fading_real(range, word);
+  if (values == "midpoints") return midpoint_real(range, word);
+  if (values == "powers")
+    return filling.tensor == 0 ? power_base(range, word_of_base(filling, element))
+                               : power_exponent(range, word_of_base(filling, element));
   if (values == "wide") return log_uniform(word, small);
   if (values == "near") return near_number(word, range);
   if (values == "ties") return tie(word);
@@ -142,11 +136,6 @@ double one_real(const Filling& filling, std::int64_t element, int salt) {
 }
 
 // ---- Integers
-
-std::int64_t largest_of(Dtype dtype) {
-  const int bits = static_cast<int>(itemsize(dtype)) * 8;
-  return static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - bits));
-}
 
 // Next to where a float's or double's digits end, and a width's.
 std::int64_t big_whole(std::uint64_t word, Dtype dtype) {
@@ -177,11 +166,13 @@ std::int64_t one_whole(const Filling& filling, std::int64_t element) {
     return static_cast<std::int64_t>(word % count) - (is_signed ? reach : 0);
   };
   std::uint64_t which = 0;
+  if (filling.values == "late") return late_whole(filling, element, word);
   if (dtype == boolean)
     return filling.values == "zeros" ? 0 : static_cast<std::int64_t>(word >> 7 & 1);
   if (filling.values == "exact") return small(3);
   if (filling.values == "ties") return small(1);
   if (filling.values == "zeros") return 0;
+  if (filling.values == "midpoints") return midpoint_whole(dtype, word);
   if (filling.values == "positive") return 1 + static_cast<std::int64_t>(word % 9);
   if (filling.values == "big" || filling.values == "cancel") return big_whole(word, dtype);
   if (filling.values == "wide") {
@@ -191,6 +182,14 @@ std::int64_t one_whole(const Filling& filling, std::int64_t element) {
   if (filling.values == "specials" && special_place(filling, element, word, which))
     return whole_special(which, dtype);
   return small(9);
+}
+
+std::int64_t bad_index(std::string_view values, std::uint64_t word, std::int64_t end) {
+  if (values == "too_high") return end;
+  if (values == "too_low") return -1 - end;
+  if (values == "minus_one") return -1;
+  if (values == "minus_end") return -end;
+  return -1 - static_cast<std::int64_t>(word % static_cast<std::uint64_t>(end));
 }
 
 }  // namespace
@@ -221,16 +220,18 @@ Number number_at(const Filling& filling, std::int64_t element) {
   return {real, imaginary, 0};
 }
 
+bool holds_bad_index(std::string_view values) {
+  return values == "too_high" || values == "too_low" || values.starts_with("minus_");
+}
+
 std::int64_t index_at(std::string_view values, std::uint64_t seed, std::int64_t element,
                       std::int64_t count, std::int64_t end) {
   const std::uint64_t word = mix(seed * 77 + 5, static_cast<std::uint64_t>(element));
   if (values == "duplicates") end = std::min<std::int64_t>(end, 2);
   // One bad index among good ones, in the middle.
-  if (element == count / 2 && values == "too_high") return end;
-  if (element == count / 2 && values == "too_low") return -1 - end;
-  const auto index =
-      static_cast<std::int64_t>(word % static_cast<std::uint64_t>(std::max<std::int64_t>(end, 1)));
-  return values == "negative" && word >> 40 & 1 ? index - end : index;
+  if (element == count / 2 && holds_bad_index(values)) return bad_index(values, word, end);
+  return static_cast<std::int64_t>(word %
+                                   static_cast<std::uint64_t>(std::max<std::int64_t>(end, 1)));
 }
 
 }  // namespace bp::conform

@@ -16,9 +16,14 @@ namespace bp::conform {
 //   specials  zeros, infinities, NaN, denormals   near      close to 0 and to 1
 //   ties      few different numbers, and halves   cancel    a large mean, small deviations
 //   big       next to 2^24, 2^31, 2^53, extremes  positive  above 0
+//   late      larger and larger, of both signs: what is largest comes last   fading  what exp makes denormal
+//   midpoints half way between neighbours of another dtype, and next to it   powers  bases and exponents
 //   every16   all 65,536 codes of 16 bits         zeros     0 alone
-//   duplicates, negative, too_high, too_low       of indices; others are as normal
+//   in_turn   the special numbers, one after the other
+//   duplicates, and with one bad among good ones too_high, too_low, minus_one, minus_end, minus_any   of indices, which
+//             do not count from the end; others are as normal
 bool is_values_name(std::string_view name);
+bool holds_bad_index(std::string_view values);
 
 // How one tensor is filled.
 struct Filling {
@@ -26,6 +31,7 @@ struct Filling {
   Dtype dtype = f32;
   std::uint64_t seed = 1;
   int tensor = 0;          // which one of the call
+  std::int64_t count = 1;  // of its elements
   bool meets_all = false;  // specials: two tensors meet in all pairs, rather than few among many
   int power =
       1;  // of the numbers that the row makes on the way, with sums over many: these shall stay finite

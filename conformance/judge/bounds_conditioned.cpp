@@ -127,6 +127,8 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
   // What rounding makes in any case, whatever the result's own size.
   const double ground = all.is(Trait::logarithms) ? 1 : 0;
   const std::vector<double> shifts = shifts_by_mean(all, out);
+  // A root by a power whose exponent, 1 / p, was rounded: off by so much as the logarithm is large.
+  const bool has_rounded_exponent = all.is(Trait::root) && power > 2;
   // What infinite and NaN inputs make is no rounding's: no step moves it.
   std::vector<bool> is_settled(moves.wide.size());
   for (std::size_t i = 0; i < is_settled.size(); ++i)
@@ -140,6 +142,8 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
     out.bound[i] = factor * unit * (moves.most[i] + ground) +
                    4 * (unit * size + 0.5 * own.ulp(moves.wide[i])) + lost;
     if (all.ulps > 0) out.bound[i] = std::max(out.bound[i], all.ulps * computed.ulp(moves.wide[i]));
+    if (has_rounded_exponent && size > 0)
+      out.bound[i] += 2 * unit * size * std::fabs(std::log(size));
     if (i < shifts.size()) out.bound[i] += roundings * unit * shifts[i];
     if (overflows || size >= std::min(own.overflow(), computed.overflow() / 256) ||
         std::isnan(out.bound[i]) || is_lost(moves.most[i] * step, size, largest))

@@ -76,9 +76,9 @@ Json allocate_step(int object, std::uint64_t bytes, std::uint64_t alignment = 1)
 Json write_step(int object, std::uint64_t offset, std::vector<std::uint8_t> bytes);
 Json read_step(int object, std::uint64_t offset, std::uint64_t count);
 void add_memory(Json& steps, const Laid& laid, int object, bool writes);
-// A call of the problem's row by a kernel; the outputs lie in these objects.
+// A call of the problem's row by a kernel; the outputs lie in these objects, the tensors in `first_tensor` and up.
 Json call_step(const Problem& problem, const std::vector<Laid>& outputs,
-               const std::vector<int>& objects);
+               const std::vector<int>& objects, int first_tensor = 0);
 // "f32", "complex64": a dtype in scripts and names; dtype_from_name reads it.
 const char* dtype_word(Dtype dtype);
 

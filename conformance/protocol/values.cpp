@@ -143,10 +143,10 @@ void add_memory(Json& steps, const Laid& laid, int object, bool writes) {
 }
 
 Json call_step(const Problem& problem, const std::vector<Laid>& outputs,
-               const std::vector<int>& objects) {
+               const std::vector<int>& objects, int first_tensor) {
   Json step = {{"do", "call"},
                {"op", problem.op->name()},
-               {"args", direct_arguments(problem, 0)},
+               {"args", direct_arguments(problem, first_tensor)},
                {"outputs", Json::array()}};
   for (std::size_t i = 0; i < outputs.size(); ++i)
     step["outputs"].push_back(direct_tensor(outputs[i], objects.at(i)));

@@ -124,13 +124,18 @@ struct Session {
     };
     while (posted < std::min(2, num_scripts)) post();
     trial.prepare();
-    for (int i = 0; i < num_scripts; ++i) {
+    const auto take = [&] {
       Json& answer = answers.emplace_back();
       const Channel::Got got = next_answer(worker, answer);
-      if (got != Channel::Got::message) return give_up(got, worker, limit_s);
+      return got == Channel::Got::message || give_up(got, worker, limit_s);
+    };
+    for (int i = 0; i < num_scripts; ++i) {
+      if (!take()) return false;
       if (posted < num_scripts) post();
     }
-    return true;
+    if (!trial.asks_again(answers)) return true;
+    worker.channel().post(trial.script(num_scripts - 1));
+    return take();
   }
 
   void run() {

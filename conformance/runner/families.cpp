@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "cases/classify.hpp"
+
 namespace bp::conform {
 namespace {
 
@@ -11,16 +13,19 @@ struct Meaning {
 };
 
 // Of values (inputs/values.hpp).
-constexpr Meaning meanings_of_values[] = {{"specials", "special"},  {"zeros", "special"},
-                                          {"wide", "values"},       {"wide", "overflow"},
-                                          {"near", "values"},       {"every16", "values"},
-                                          {"cancel", "values"},     {"cancel", "cancellation"},
-                                          {"exact", "exact"},       {"big", "2^53"},
-                                          {"big", "overflow"},      {"ties", "values"},
-                                          {"ties", "exact"},        {"duplicates", "duplicates"},
-                                          {"too_high", "negative"}, {"too_low", "negative"},
-                                          {"wide", "ulp"},          {"near", "ulp"},
-                                          {"every16", "ulp"}};
+constexpr Meaning meanings_of_values[] = {{"specials", "special"},   {"zeros", "special"},
+                                          {"wide", "values"},        {"wide", "overflow"},
+                                          {"near", "values"},        {"every16", "values"},
+                                          {"cancel", "values"},      {"cancel", "cancellation"},
+                                          {"exact", "exact"},        {"big", "2^53"},
+                                          {"big", "overflow"},       {"ties", "values"},
+                                          {"ties", "exact"},         {"duplicates", "duplicates"},
+                                          {"too_high", "negative"},  {"too_low", "negative"},
+                                          {"minus_one", "negative"}, {"minus_end", "negative"},
+                                          {"minus_any", "negative"}, {"wide", "ulp"},
+                                          {"near", "ulp"},           {"every16", "ulp"},
+                                          {"fading", "values"},      {"midpoints", "values"},
+                                          {"powers", "values"},      {"in_turn", "special"}};
 
 constexpr Meaning meanings_of_forms[] = {
     {"error", "negative"},     {"grad", "gradient"},  {"repeat", "stress"},
@@ -34,7 +39,7 @@ constexpr Meaning meanings_of_sentences[] = {{"wrote outside of its memory", "re
                                              {"keeps more than it had", "counters"},
                                              {"leak", "counters"},
                                              {"two runs give different", "poison"},
-                                             {"two runs give different", "determinism"},
+                                             {"gives other bits each time", "determinism"},
                                              {"and then says that it cannot", "honesty"},
                                              {"gave no message", "honesty"},
                                              {"are on the whole", "bias"},
@@ -50,6 +55,7 @@ void add_families_of_axes(const Case& one, std::set<std::string>& families) {
   if (sizes.find(',') != std::string::npos) families.insert("broadcast");
   for (const char* empty : {"s0", "x0", ",0"})
     if (sizes.find(empty) != std::string::npos) families.insert("special");
+  if (is_large(one)) families.insert("large");
   if (one.layouts != "plain" && one.layouts != "own") families.insert("layout");
 }
 

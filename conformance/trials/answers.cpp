@@ -119,6 +119,13 @@ std::string complaint_of(const Json& answer, const std::vector<int>& written) {
   return {};
 }
 
+const char* disagreement(bool changes) {
+  return changes ? "the same call gives other bits each time, though its kernels declare that they "
+                   "are deterministic"
+                 : "two runs give different results: reads memory that nobody wrote, or leaves "
+                   "elements unwritten";
+}
+
 void fail_with(Verdict& verdict, const std::string& why) {
   if (verdict.outcome == Outcome::fail) return;
   verdict.outcome = Outcome::fail;

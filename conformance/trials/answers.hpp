@@ -33,6 +33,9 @@ Expected expect_call(const Problem& problem, const Case& one, const Numerics& nu
 // What the instruments say, as a sentence; empty if nothing. `written`: inputs that the row writes, as it should.
 std::string complaint_of(const Json& answer, const std::vector<int>& written = {});
 
+// Why two runs with different poison give different bytes: `changes` if the second one's poison gives others again.
+const char* disagreement(bool changes);
+
 // Keeps the first failure.
 void fail_with(Verdict& verdict, const std::string& why);
 // If the call failed, the verdict says so: "unsupported" or a failure.

@@ -1,4 +1,5 @@
 // A kernel called as the core calls it, with nothing of the core between.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "cases/kernels.hpp"
@@ -41,15 +42,40 @@ class DirectTrial : public RowTrial {
     return script;
   }
 
+  bool asks_again(const std::vector<Json>& answers) override {
+    return answers.size() > 1 && code_of(result_of(answers[0], call_at_)) == BP_OK &&
+           subject_.repeats_bits(one_.op) && !agree(answers[0], answers[1]);
+  }
+
   Verdict judge(const std::vector<Json>& answers) override {
     Verdict verdict;
     verdict.rung = "native";
-    for (std::size_t run = 0; run < answers.size(); ++run) judge_run(verdict, answers[run], run);
+    for (std::size_t run = 0; run < std::min<std::size_t>(answers.size(), 2); ++run)
+      judge_run(verdict, answers[run], run);
+    if (verdict.outcome == Outcome::pass && asks_again(answers))
+      fail_with(verdict, disagreement(answers.size() > 2 && !agree(answers[1], answers[2])));
     verdict.hash = hash_of(first_);
     return verdict;
   }
 
  private:
+  // An output's elements; empty if it could not be read.
+  std::vector<unsigned char> elements_of(const Json& answer, std::size_t i) const {
+    Laid seen = call_.outputs[i];
+    std::vector<unsigned char> all;
+    for (const std::size_t read : reads_[i])
+      if (const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, read)))
+        all.insert(all.end(), bytes->begin(), bytes->end());
+    if (all.size() != seen.storage.size()) return {};
+    seen.storage = std::move(all);
+    return packed_elements(seen);
+  }
+  bool agree(const Json& one, const Json& other) const {
+    for (std::size_t i = 0; i < call_.outputs.size(); ++i)
+      if (elements_of(one, i) != elements_of(other, i)) return false;
+    return true;
+  }
+
   // All of the output's memory, or of a sparse one each element.
   void add_reads(Json& script, std::size_t i) {
     const Laid& laid = call_.outputs[i];
@@ -115,13 +141,7 @@ class DirectTrial : public RowTrial {
                                             seen.storage.size()));
     seen.storage = std::move(all);
     const std::vector<unsigned char> elements = packed_elements(seen);
-    if (run != 0) {
-      if (first_[i] != elements && subject_.repeats_bits(one_.op))
-        fail_with(verdict, fmt::format("two runs give different outputs {}: reads memory that "
-                                       "nobody wrote, or leaves elements unwritten",
-                                       i));
-      return;
-    }
+    if (run != 0) return;
     first_.push_back(elements);
     judge_result(verdict, elements, expected_.results[i], fmt::format("output {}", i));
   }

@@ -123,6 +123,80 @@ ProbePlan fill(const std::string& variant, const Subject&) {
   return script.take();
 }
 
+std::vector<std::string> large_counts(const Subject&, int profile) {
+  if (profile == 0) return {};
+  std::vector<std::string> counts = {"65535", "65536", "65537", "200003", "1048579"};
+  if (profile > 1) counts.insert(counts.end(), {"4194305", "16777217"});
+  return counts;
+}
+
+// Past the sizes of pieces that copies and fills are cut into.
+ProbePlan large(const std::string& variant, const Subject& subject) {
+  const std::uint64_t count = std::stoull(variant);
+  constexpr std::uint64_t around = 16;  // bytes before and behind what is written
+  const std::vector<std::uint8_t> from = pattern_bytes(count, 5);
+  std::vector<std::uint8_t> to = pattern_bytes(count + 2 * around, 6);
+  ProbePlan plan;
+  plan.add(allocate_step(1, count));
+  plan.add(allocate_step(2, to.size()));
+  plan.add(write_step(1, 0, from));
+  plan.add(write_step(2, 0, to));
+  plan.add(copy_step(2, around, 1, 0, count));
+  plan.add(simple_step("synchronize"));
+  std::copy(from.begin(), from.end(), to.begin() + around);
+  std::vector<Expectation> reads;
+  reads.push_back({plan.add(read_step(2, 0, to.size())), to,
+                   fmt::format("a copy of {} bytes within the device", count)});
+  if (subject.has_fill) {
+    const std::vector<std::uint8_t> pattern = {1, 2, 3, 4};
+    plan.add(fill_step(2, around, count / 4 * 4, pattern));
+    plan.add(simple_step("synchronize"));
+    for (std::uint64_t i = 0; i < count / 4 * 4; ++i) to[around + i] = pattern[i % 4];
+    reads.push_back({plan.add(read_step(2, 0, to.size())), to,
+                     fmt::format("a fill of {} bytes", count / 4 * 4)});
+  }
+  plan.expect_reads(std::move(reads));
+  return plan;
+}
+
+// An allocation past 4 GiB, of which a few bytes are used, where there is plenty of memory.
+constexpr std::uint64_t span = (std::uint64_t{1} << 32) + (1 << 20);
+std::vector<std::string> far_places(const Subject& subject, int profile) {
+  const bool has_room = subject.total_memory >= span + span / 2;
+  return profile > 0 && has_room ? std::vector<std::string>{"offset4GiB"}
+                                 : std::vector<std::string>{};
+}
+
+ProbePlan far(const std::string&, const Subject& subject) {
+  constexpr std::uint64_t count = 1000, four = std::uint64_t{1} << 32;
+  ProbePlan plan;
+  Json allocation = allocate_step(1, span);
+  allocation["sparse"] = true;
+  plan.add(std::move(allocation));
+  std::vector<Expectation> reads;
+  const auto expect = [&](std::uint64_t offset, std::vector<std::uint8_t> bytes, const char* what) {
+    reads.push_back({offset, std::move(bytes), fmt::format("{} at offset {}", what, offset)});
+  };
+  for (const std::uint64_t offset : {std::uint64_t{64}, four / 2 - 500, four - 500, four + 4096}) {
+    const std::vector<std::uint8_t> bytes =
+        pattern_bytes(count, static_cast<unsigned>(offset >> 20));
+    plan.add(write_step(1, offset, bytes));
+    expect(offset, bytes, "what was written");
+  }
+  plan.add(copy_step(1, four + 8192, 1, 64, count));
+  expect(four + 8192, pattern_bytes(count, 0), "a copy from the beginning");
+  plan.add(copy_step(1, 8192, 1, four + 4096, count));
+  expect(8192, pattern_bytes(count, 1 << 12), "a copy from past 4 GiB");
+  if (subject.has_fill) {
+    plan.add(fill_step(1, four + 16384, count, {7}));
+    expect(four + 16384, std::vector<std::uint8_t>(count, 7), "a fill");
+  }
+  plan.add(simple_step("synchronize"));
+  for (Expectation& each : reads) each.step = plan.add(read_step(1, each.step, count));
+  plan.expect_reads(std::move(reads));
+  return plan;
+}
+
 // Exhaustion is a code with a message, and the device goes on.
 std::vector<std::string> too_much(const Subject& subject, int) {
   std::vector<std::string> variants = {"2^60"};
@@ -173,7 +247,8 @@ const std::vector<Probe>& memory_probes() {
   static const std::vector<Probe> probes = {
       {"allocate", sizes, allocate}, {"alignment", alignments, alignment},
       {"copy", offsets, copy},       {"copy_within", offsets, copy_within},
-      {"fill", pattern_sizes, fill}, {"out_of_memory", too_much, out_of_memory},
+      {"fill", pattern_sizes, fill}, {"large", large_counts, large},
+      {"far", far_places, far},      {"out_of_memory", too_much, out_of_memory},
       {"reuse", one_variant, reuse}};
   return probes;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <backplane/dispatcher/registry.hpp>
+
 #include "trials/answers.hpp"
 #include "trials/probes.hpp"
 #include "trials/small_calls.hpp"
@@ -50,28 +52,116 @@ Json repeat_step(int times, int threads, const SmallCall& small) {
   return step;
 }
 
-std::string same_hash(const Json& one, const Json& four, const char* otherwise) {
-  return one["hashes"].begin().key() == four["hashes"].begin().key() ? "" : otherwise;
+constexpr std::size_t num_threads = 4;
+
+// Four threads, each with a call of its own, all at once; before, each alone.
+struct Together {
+  std::vector<std::size_t> alone;
+  std::size_t together = 0;
+};
+Together add_together(ProbePlan& plan, const std::vector<SmallCall>& calls, bool watches_growth) {
+  Together steps;
+  Json works = Json::array();
+  for (const SmallCall& small : calls) {
+    steps.alone.push_back(plan.add(repeat_step(2, 1, small)));
+    works.push_back(
+        {{"setup", small.setup}, {"steps", Json::array({small.call})}, {"hash", small.outputs}});
+  }
+  Json together = repeat_step(50, static_cast<int>(calls.size()), Json::array(), Json::array());
+  together["by_thread"] = std::move(works);
+  together["growth"] = watches_growth;
+  steps.together = plan.add(std::move(together));
+  return steps;
+}
+
+// Does each thread get what its call gives alone, each time?
+std::string wrong_together(const Json& answer, const Together& steps, const std::string& what) {
+  const Json& all = result_of(answer, steps.together);
+  if (code_of(all) != BP_OK) return what + ": " + error_of(all);
+  for (std::size_t i = 0; i < steps.alone.size(); ++i) {
+    const Json& alone = result_of(answer, steps.alone[i]);
+    if (is_declined(alone)) continue;
+    if (std::string why = wrong_in(alone, "alone"); !why.empty()) return why;
+    const Json& seen = all["each"][i];
+    const std::string right = alone["hashes"].begin().key();
+    if (seen.size() == 1 && seen.contains(right)) continue;
+    std::uint64_t times = 0;
+    for (const auto& [hash, count] : seen.items()) times += count.get<std::uint64_t>();
+    return fmt::format(
+        "{}: {} of {} calls of thread {} give other bits than the same call alone, while the "
+        "other threads compute something else: is there memory that they share?",
+        what, times - seen.value(right, std::uint64_t{0}), times, i);
+  }
+  for (const auto& [code, count] : all["codes"].items())
+    if (code != "0" && code != "2")
+      return fmt::format("{}: {}: {}", what, codes_text(all["codes"]), message_of(all));
+  return {};
 }
 
 // "wrong once in a thousand calls" shows in more than a thousand.
 ProbePlan calls(const std::string& variant, const Subject& subject) {
-  const SmallCall small = small_call(variant, subject);
   ProbePlan plan;
   plan.run_once(90);
-  Json alone = repeat_step(1100, 1, small), together = repeat_step(50, 4, small);
-  alone["growth"] = together["growth"] = true;
+  Json alone = repeat_step(1100, 1, small_call(variant, subject));
+  alone["growth"] = true;
   plan.add(alone);
-  plan.add(together);
-  plan.judge = [](const Json& answer) -> std::string {
-    const Json &one = result_of(answer, 0), &four = result_of(answer, 1);
+  std::vector<SmallCall> calls;
+  for (std::size_t i = 0; i < num_threads; ++i) calls.push_back(small_call(variant, subject, i));
+  const Together steps = add_together(plan, calls, true);
+  plan.judge = [steps](const Json& answer) -> std::string {
+    const Json& one = result_of(answer, 0);
     if (is_refused(one)) return {};
     if (std::string why = wrong_in(one, "on one thread"); !why.empty()) return why;
     if (std::string why = grows(one["growth"], one["times"].get<double>()); !why.empty())
       return why;
-    if (std::string why = wrong_in(four, "on four threads"); !why.empty()) return why;
-    if (is_declined(one) && is_declined(four)) return {};
-    return same_hash(one, four, "four threads get other bits than one");
+    return wrong_together(answer, steps, "on four threads");
+  };
+  return plan;
+}
+
+// Of rows that give the same bits each time.
+std::vector<std::string> repeating_calls(const Subject& subject, int profile) {
+  if (profile == 0) return {};
+  std::vector<std::string> calls = small_calls(subject, 0);
+  std::erase_if(calls, [&](const std::string& call) {
+    const std::string row = call.substr(0, call.find('['));
+    const Operator* op = find_operator(row);
+    return !subject.repeats_bits(row) || !op || (op->flags & BP_OP_SHAPE_DATA) != 0;
+  });
+  return calls;
+}
+
+// The same call again in the same memory, which holds other values by now: as in memory that holds them from the first.
+ProbePlan rewritten(const std::string& variant, const Subject& subject) {
+  constexpr int others = 1000;
+  const SmallCall first = small_call(variant, subject);
+  const SmallCall other = small_call(variant, subject, first.num_shapes, others);
+  ProbePlan plan;
+  plan.steps = first.setup;
+  plan.add(first.call);
+  for (Json each : other.setup) {
+    plan.add(each);
+    if (each.at("do") != "write") continue;
+    each["object"] = each["object"].get<int>() - others;
+    plan.add(std::move(each));
+  }
+  const std::size_t again = plan.add(first.call), fresh = plan.add(other.call);
+  std::vector<std::size_t> reads;
+  for (std::size_t i = 0; i < first.outputs.size(); ++i)
+    for (const int object : {first.outputs[i], other.outputs[i]})
+      reads.push_back(plan.add(object_step("read", object)));
+  plan.judge = [=](const Json& answer) -> std::string {
+    for (const std::size_t call : {again, fresh}) {
+      const Json& result = result_of(answer, call);
+      if (code_of(result) == BP_UNSUPPORTED || is_refused(result)) return {};
+      if (code_of(result) != BP_OK) return error_of(result);
+    }
+    for (std::size_t i = 0; i < reads.size(); i += 2)
+      if (result_of(answer, reads[i]).value("bytes", Json()) !=
+          result_of(answer, reads[i + 1]).value("bytes", Json()))
+        return "a second call in the same memory, which holds other values by now, gives something "
+               "else than a call in other memory with these values: is a result kept?";
+    return {};
   };
   return plan;
 }
@@ -81,21 +171,20 @@ std::vector<std::string> streamed_calls(const Subject& subject, int profile) {
   return small_calls(subject, std::min(profile, 1));
 }
 
-// Four threads, each with a stream of its own.
+// Four threads, each with a stream and a call of its own.
 ProbePlan streams(const std::string& variant, const Subject& subject) {
-  SmallCall small = small_call(variant, subject);
   ProbePlan plan;
   plan.run_once(90);
-  plan.add(repeat_step(3, 1, small));
-  small.setup.push_back(object_step("stream", 50));
-  small.call["stream"] = 50;
-  plan.add(repeat_step(50, 4, small));
-  plan.judge = [](const Json& answer) -> std::string {
-    const Json &one = result_of(answer, 0), &four = result_of(answer, 1);
-    if (std::string why = wrong_in(one, "on the default stream"); !why.empty()) return why;
-    if (std::string why = wrong_in(four, "on four threads with their streams"); !why.empty())
-      return why;
-    return same_hash(one, four, "four streams give other bits than one");
+  std::vector<SmallCall> calls;
+  for (std::size_t i = 0; i < num_threads; ++i) {
+    SmallCall small = small_call(variant, subject, i);
+    small.setup.push_back(object_step("stream", 50));
+    small.call["stream"] = 50;
+    calls.push_back(std::move(small));
+  }
+  const Together steps = add_together(plan, calls, false);
+  plan.judge = [steps](const Json& answer) {
+    return wrong_together(answer, steps, "on four threads with their streams");
   };
   return plan;
 }
@@ -263,6 +352,7 @@ const std::vector<Probe>& stress_probes() {
   static const std::vector<Probe> probes = {{"calls", small_calls, calls},
                                             {"streams", streamed_calls, streams},
                                             {"side_streams", handed_memory, side_streams},
+                                            {"rewritten", repeating_calls, rewritten},
                                             {"host", one_dtype_calls, host}};
   return probes;
 }

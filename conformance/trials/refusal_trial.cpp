@@ -9,6 +9,7 @@
 #include "inputs/element.hpp"
 #include "inputs/inferred.hpp"
 #include "inputs/layouts.hpp"
+#include "inputs/values.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
@@ -17,7 +18,7 @@ namespace {
 constexpr int refused_output = 100;
 
 bool is_bad_index(const Case& one) {
-  return one.values == "too_high" || one.values == "too_low";
+  return holds_bad_index(one.values);
 }
 
 // What the rule says of a call that is refused for its values; empty if it refuses the call itself.

@@ -1,7 +1,12 @@
-// The same call gives the same bits: again and again ("repeat"), and from several threads at once ("threads").
+// The same call gives the same bits: again and again ("repeat"), and while other threads make other calls of the row
+// ("threads").
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/tensor/error.hpp>
+
+#include "inputs/draft_problem.hpp"
 #include "inputs/element.hpp"
 #include "inputs/layouts.hpp"
 #include "trials/row_trials.hpp"
@@ -10,12 +15,40 @@ namespace bp::conform {
 namespace {
 
 constexpr int times_at_stress = 1200;
-constexpr int threads_at_stress = 4;
+constexpr std::size_t threads_at_stress = 4;
+constexpr int own_stream = 300;
 
-// Many calls: all distinct hashes of their results are reported, and there may be one.
+// The row's other shapes, with other values: what the threads beside the first one compute.
+std::vector<Problem> other_problems(const Case& one) {
+  const std::vector<std::string> shapes = split_text(find_row_facts(one.op)->shapes, ' ');
+  std::vector<Problem> others;
+  for (std::size_t i = 0; i < shapes.size() && others.size() + 1 < threads_at_stress; ++i) {
+    Case other = one;
+    other.shape = shapes[i];
+    other.seed += 1 + others.size();
+    if (other.shape == one.shape ||
+        other.shape.starts_with("sample:") != one.shape.starts_with("sample:"))
+      continue;
+    try {
+      others.push_back(make_problem(other));
+    } catch (const Error&) {
+      continue;  // a shape that this dtype does not go with
+    }
+  }
+  while (others.size() + 1 < threads_at_stress) {
+    Case other = one;
+    other.seed += 1 + others.size();
+    others.push_back(make_problem(other));
+  }
+  return others;
+}
+
+// Many calls: all distinct hashes of their results are reported, and there may be one for each thread.
 class RepeatTrial : public RowTrial {
  public:
-  using RowTrial::RowTrial;
+  RepeatTrial(const Case& one, const Subject& subject) : RowTrial(one, subject) {
+    if (one.form == "threads") others_ = other_problems(one);
+  }
 
   int timeout_seconds() const override { return 60; }
 
@@ -27,12 +60,15 @@ class RepeatTrial : public RowTrial {
     values_.clear();
     for (const Json& object : row["results"])
       values_.push_back(add_step(script, {{"do", "values"}, {"object", object}}));
-    const int threads = one_.form == "threads" ? threads_at_stress : 1;
-    repeat_ = add_step(script, {{"do", "repeat"},
-                                {"times", index == 0 ? times_at_stress / threads : 10},
-                                {"threads", threads},
-                                {"steps", Json::array({row})},
-                                {"hash", row["results"]}});
+    const int threads = 1 + static_cast<int>(others_.size());
+    Json repeat = {{"do", "repeat"},
+                   {"times", index == 0 ? times_at_stress / threads : 10},
+                   {"threads", threads},
+                   {"steps", Json::array({row})},
+                   {"hash", row["results"]}};
+    alone_.clear();
+    if (threads > 1) repeat["by_thread"] = works(script);
+    repeat_ = add_step(script, std::move(repeat));
     return script;
   }
 
@@ -46,12 +82,38 @@ class RepeatTrial : public RowTrial {
       has_succeeded(verdict, result_of(answer, first_));
       if (verdict.outcome == Outcome::unsupported) return verdict;
       judge_values(verdict, answer);
-      judge_hashes(verdict, result_of(answer, repeat_));
+      judge_hashes(verdict, answer);
     }
     return verdict;
   }
 
  private:
+  // What each thread does; before, it is done alone. Every other thread has a stream of its own.
+  Json works(Json& script) {
+    Json works = Json::array();
+    for (std::size_t i = 0; i <= others_.size(); ++i) {
+      const Problem& problem = i == 0 ? problem_ : others_[i - 1];
+      Json setup = Json::array(), row = row_step(problem, first_result);
+      for (std::size_t t = 0; t < problem.tensors.size(); ++t)
+        setup.push_back(tensor_step(problem.tensors[t], object_at(0, t), false));
+      Json steps = Json::array();
+      if (i % 2 != 0 && subject_.has_streams) {
+        setup.push_back({{"do", "stream"}, {"object", own_stream}});
+        row["stream"] = own_stream;
+        steps.push_back(row);
+        steps.push_back({{"do", "synchronize"}, {"stream", own_stream}});
+      } else {
+        steps.push_back(row);
+      }
+      works.push_back({{"setup", setup}, {"steps", steps}, {"hash", row["results"]}});
+      alone_.push_back(add_step(script, {{"do", "repeat"},
+                                         {"times", 1},
+                                         {"threads", 1},
+                                         {"by_thread", Json::array({works.back()})}}));
+    }
+    return works;
+  }
+
   void judge_values(Verdict& verdict, const Json& answer) const {
     const std::string rule = verdict.rule;
     const std::size_t count = std::min(expected_.results.size(), num_results());
@@ -63,7 +125,8 @@ class RepeatTrial : public RowTrial {
     verdict.rule = rule;
   }
 
-  void judge_hashes(Verdict& verdict, const Json& result) const {
+  void judge_hashes(Verdict& verdict, const Json& answer) const {
+    const Json& result = result_of(answer, repeat_);
     if (verdict.outcome != Outcome::pass) return;
     if (code_of(result) != BP_OK)
       return fail_with(verdict, fmt::format("error {} among many calls: {}", code_of(result),
@@ -71,13 +134,24 @@ class RepeatTrial : public RowTrial {
     const auto hashes = result.find("hashes");
     if (hashes == result.end() || hashes->empty())
       return fail_with(verdict, "no call was repeated");
-    if (hashes->size() > 1 && !may_vary())
+    if (may_vary()) return;
+    if (alone_.empty() && hashes->size() > 1)
       fail_with(verdict, "not the same result each time: " + hashes->dump());
+    for (std::size_t i = 0; i < alone_.size(); ++i) {
+      const Json &alone = result_of(answer, alone_[i])["hashes"], &together = result["each"][i];
+      if (alone != Json(nullptr) && alone.size() == 1 && together.size() == 1 &&
+          alone.begin().key() == together.begin().key())
+        continue;
+      fail_with(verdict, fmt::format("thread {}, while the others make other calls: {}; alone: {}",
+                                     i, together.dump(), alone.dump()));
+    }
   }
 
   // A kernel that does not declare BP_KERNEL_DETERMINISTIC may sum up in another order each time.
   bool may_vary() const { return !subject_.repeats_bits(one_.op); }
 
+  std::vector<Problem> others_;
+  std::vector<std::size_t> alone_;
   std::size_t first_ = 0, repeat_ = 0;
   std::vector<std::size_t> values_;
 };

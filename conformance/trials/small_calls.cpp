@@ -27,11 +27,13 @@ bool is_small(const DirectProblem& call) {
   return bytes <= largest_small && call.in_place_of < 0;
 }
 
-// The first of the row's shapes that a kernel takes in this dtype.
+// The first of the row's shapes that a kernel takes in this dtype, counted from that whose turn it is.
 bool find_call(const Operator& op, const Axes& axes, Dtype dtype, const Subject& subject,
-               DirectProblem& out) {
-  for (const std::string& shape : axes.shapes) {
+               std::size_t turn, DirectProblem& out) {
+  for (std::size_t i = 0; i < axes.shapes.size(); ++i) {
+    const std::string& shape = axes.shapes[(turn + i) % axes.shapes.size()];
     Case one;
+    one.seed = 1 + turn;
     one.lane = Lane::direct;
     one.op = op.name();
     one.dtype = dtype;
@@ -73,7 +75,7 @@ std::vector<std::string> small_calls(const Subject& subject, int profile) {
     std::size_t found = 0;
     for (const Dtype dtype : dtypes_in_turn(axes)) {
       DirectProblem call;
-      if (found == most || !find_call(*op, axes, dtype, subject, call)) continue;
+      if (found == most || !find_call(*op, axes, dtype, subject, 0, call)) continue;
       names.push_back(row + "[" + dtype_word(dtype) + "]");
       ++found;
     }
@@ -81,7 +83,8 @@ std::vector<std::string> small_calls(const Subject& subject, int profile) {
   return names;
 }
 
-SmallCall small_call(const std::string& name, const Subject& subject) {
+SmallCall small_call(const std::string& name, const Subject& subject, std::size_t turn,
+                     int first_object) {
   ensure_operators();
   SmallCall made;
   const std::size_t bracket = name.find('[');
@@ -89,18 +92,20 @@ SmallCall small_call(const std::string& name, const Subject& subject) {
   const Operator* op = find_operator(made.op);
   Dtype dtype = f32;
   DirectProblem call;
+  const Axes axes = op ? axes_of(*op, Profile::quick) : Axes();
   if (!op || bracket == std::string::npos ||
       !dtype_of_short_name(name.substr(bracket + 1, name.size() - bracket - 2), dtype) ||
-      !find_call(*op, axes_of(*op, Profile::quick), dtype, subject, call))
+      !find_call(*op, axes, dtype, subject, turn, call))
     throw_error(ErrorClass::bad_argument,
                 "'" + name + "' is no row and dtype that a declared kernel takes");
+  made.num_shapes = axes.shapes.size();
   for (std::size_t i = 0; i < call.problem.tensors.size(); ++i)
-    add_memory(made.setup, call.problem.tensors[i], static_cast<int>(i), true);
+    add_memory(made.setup, call.problem.tensors[i], first_object + static_cast<int>(i), true);
   for (const Laid& laid : call.outputs) {
-    made.outputs.push_back(first_output + static_cast<int>(made.outputs.size()));
+    made.outputs.push_back(first_object + first_output + static_cast<int>(made.outputs.size()));
     if (!(op->flags & BP_OP_SHAPE_DATA)) add_memory(made.setup, laid, made.outputs.back(), false);
   }
-  made.call = call_step(call.problem, call.outputs, made.outputs);
+  made.call = call_step(call.problem, call.outputs, made.outputs, first_object);
   return made;
 }
 

@@ -19,8 +19,12 @@ struct SmallCall {
   Json call;
   std::vector<int> outputs;
   std::string op;
+  std::size_t num_shapes =
+      1;  // that turn by turn are called: the turn behind them has other values alone
 };
-// Throws bad_argument for a name that small_calls does not give.
-SmallCall small_call(const std::string& name, const Subject& subject);
+// Its objects are `first_object` and up. `turn`: another shape, where the row has several that the kernel takes, and other values. Throws bad_argument for a name
+// that small_calls does not give.
+SmallCall small_call(const std::string& name, const Subject& subject, std::size_t turn = 0,
+                     int first_object = 0);
 
 }  // namespace bp::conform

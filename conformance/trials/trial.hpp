@@ -42,6 +42,8 @@ class Trial {
   // Scripts are run in order, each on the same worker; outputs of the first two must agree (they differ in poison).
   virtual int num_scripts() const { return 2; }
   virtual Json script(int index) = 0;
+  // Do the answers leave open what the last script tells once more? Then judge() gets its second answer as well.
+  virtual bool asks_again(const std::vector<Json>&) { return false; }
   // While the worker runs: computes what is expected.
   virtual void prepare() {}
   virtual Verdict judge(const std::vector<Json>& answers) = 0;

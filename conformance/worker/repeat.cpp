@@ -3,7 +3,9 @@
 //   {"do":"repeat", "times":T, "threads":H, "setup":[...], "steps":[...], "hash":[N...], "milliseconds":M?, "at_least":A?}
 //   -> "hashes": {HEX: COUNT}, "codes": {CODE: COUNT}, "message", "times": of all threads,
 //      "growth": {COUNTER: [after a quarter, two, three and all of the repetitions, over the beginning]}
-// Each thread has objects of its own, made by "setup", and reads those of the script. With "milliseconds" it stops after at least A repetitions once
+//      "each": [{HEX: COUNT}], for each thread
+// Each thread has objects of its own, made by "setup", and reads those of the script. With "by_thread", a list, each has also
+// a "setup", "steps" and "hash" of its own. With "milliseconds" it stops after at least A repetitions once
 // that time has passed. "settle": the device is waited for before each hash (asynchronous ones in one thread too).
 #include <algorithm>
 #include <chrono>
@@ -24,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 struct Tally {
   std::mutex mutex;
   std::map<std::uint64_t, std::uint64_t> hashes;
+  std::vector<std::map<std::uint64_t, std::uint64_t>> each;  // of each thread
   std::map<std::int64_t, std::uint64_t> codes;
   std::string message;
   std::uint64_t times = 0;
@@ -38,9 +41,11 @@ struct Plan {
 
 class Runner {
  public:
+  // `step`: what this thread does.
   Runner(LaneDriver& lane, Scope& within, const Json& step, const Plan& plan, std::uint8_t poison,
-         Tally& tally)
-      : lane_(lane), step_(step), plan_(plan), scope_(lane.scope(poison, &within)), tally_(tally) {
+         std::size_t thread, Tally& tally)
+      : lane_(lane), step_(step), plan_(plan), thread_(thread), scope_(lane.scope(poison, &within)),
+        tally_(tally) {
     // The instruments look at the beginning and at the end; each call is read once.
     for (std::size_t i = 0; i < step_.at("steps").size(); ++i) {
       Json each = step_["steps"][i];
@@ -62,6 +67,7 @@ class Runner {
     scope_->finish();
     const std::lock_guard lock(tally_.mutex);
     for (const auto& [hash, count] : hashes_) tally_.hashes[hash] += count;
+    tally_.each[thread_] = hashes_;
     for (const auto& [code, count] : codes_) tally_.codes[code] += count;
     if (tally_.message.empty()) tally_.message = message_;
     tally_.times += static_cast<std::uint64_t>(done_);
@@ -123,6 +129,7 @@ class Runner {
   LaneDriver& lane_;
   const Json& step_;
   const Plan plan_;
+  const std::size_t thread_;
   std::vector<Json> steps_;
   const std::uint64_t place_ = lane_.staging_place();
   std::unique_ptr<Scope> scope_;
@@ -134,13 +141,23 @@ class Runner {
   std::int64_t done_ = 0;
 };
 
+Json hashes_json(const std::map<std::uint64_t, std::uint64_t>& hashes) {
+  Json json = Json::object();
+  for (const auto& [hash, count] : hashes) json[fmt::format("{:016x}", hash)] = count;
+  return json;
+}
+
 Json tally_json(const Tally& tally) {
-  Json hashes = Json::object(), codes = Json::object();
-  for (const auto& [hash, count] : tally.hashes) hashes[fmt::format("{:016x}", hash)] = count;
+  Json each = Json::array(), codes = Json::object();
+  for (const auto& hashes : tally.each) each.push_back(hashes_json(hashes));
   for (const auto& [code, count] : tally.codes) codes[fmt::format("{}", code)] = count;
-  return {{"code", BP_OK},        {"hashes", hashes},
-          {"codes", codes},       {"message", tally.message},
-          {"times", tally.times}, {"growth", tally.growth}};
+  return {{"code", BP_OK},
+          {"hashes", hashes_json(tally.hashes)},
+          {"each", each},
+          {"codes", codes},
+          {"message", tally.message},
+          {"times", tally.times},
+          {"growth", tally.growth}};
 }
 
 }  // namespace
@@ -152,9 +169,12 @@ Json run_repeat(LaneDriver& lane, Scope& within, const Json& step, std::uint8_t 
   const Plan plan{times, step.value("at_least", times), step.value("milliseconds", 0.0),
                   num_threads == 1 && step.value("growth", false)};
   Tally tally;
+  tally.each.resize(static_cast<std::size_t>(num_threads));
   std::vector<std::unique_ptr<Runner>> runners;
-  for (int i = 0; i < num_threads; ++i)
-    runners.push_back(std::make_unique<Runner>(lane, within, step, plan, poison, tally));
+  for (std::size_t i = 0; i < tally.each.size(); ++i) {
+    const Json& work = step.contains("by_thread") ? step["by_thread"].at(i) : step;
+    runners.push_back(std::make_unique<Runner>(lane, within, work, plan, poison, i, tally));
+  }
   if (num_threads == 1) {
     watch.merge(runners[0]->run());
     return tally_json(tally);

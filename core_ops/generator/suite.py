@@ -7,7 +7,9 @@ import yaml
 import cxx
 from rows import DTYPES, TableError
 
-KEYS = {"class", "level", "traits", "shapes", "more_shapes", "values", "refuses", "returns"}
+KEYS = {
+    "class", "level", "traits", "shapes", "more_shapes", "values", "large", "large_values", "decides", "refuses", "returns",
+}  # fmt: skip
 TRIP_KEYS = {"shape", "values", "program", "dtypes"}
 LEVELS = (2, 3)
 MAX_TRAITS = 32
@@ -29,6 +31,9 @@ class Asked:
     shapes: list
     more_shapes: list
     values: list
+    large: list
+    large_values: list
+    decides: list
     refuses: list = field(default_factory=list)
     returns: list = field(default_factory=list)
 
@@ -61,18 +66,25 @@ def asked_of(row, suite):
         require(trait in suite["traits"], f"{trait!r} is no trait of suite.yaml")
     require(given.get("level", 3) in LEVELS, f"level {given.get('level')} is none of {LEVELS}")
     own = [f"sample:{sample}" for sample in row.samples] if base.get("shapes") == "samples" else base.get("shapes", [])
+    values = given.get("values") or base.get("values", ["normal"])
     asked = Asked(
         recipes=row.recipes or RECIPES.get(row.kind, "factory"),
         level=given.get("level", 3),
         traits=traits,
         shapes=own + given.get("shapes", []),
         more_shapes=base.get("more_shapes", []) + given.get("more_shapes", []),
-        values=given.get("values") or base.get("values", ["normal"]),
+        values=values,
+        large=given.get("large", base.get("large", [])),
+        large_values=given.get("large_values") or base.get("large_values", values[:1]),
+        decides=base.get("decides", []) + given.get("decides", []),
         refuses=given.get("refuses", []),
         returns=given.get("returns", []),
     )
     require(asked.shapes, "no shapes; name a class of suite.yaml, or give some")
-    for word in asked.shapes + asked.more_shapes + asked.values + asked.refuses:
+    for word in asked.decides:
+        require(word.count("/") in (1, 2), f"{word!r} is not shape/values or shape/values/floating")
+    lists = (asked.shapes, asked.more_shapes, asked.values, asked.large, asked.large_values, asked.decides, asked.refuses)
+    for word in (word for words in lists for word in words):
         require(isinstance(word, str) and " " not in word and word, f"{word!r} is no word")
     for trip in asked.returns:
         require(set(trip) <= TRIP_KEYS and {"shape", "values", "program"} <= set(trip), f"{trip} is no round trip")
@@ -119,7 +131,8 @@ def emit_row_facts(rows, suite):
         traits = " | ".join(f"bit(Trait::{trait})" for trait in each.traits) or "0"
         facts += f'    {{"{row.name}", "{row.since}",\n     {text_of(row.samples)},\n     draft_{each.recipes}, {each.level}, {traits},\n'
         facts += f"     {text_of(each.shapes)},\n     {text_of(each.more_shapes)},\n"
-        facts += f"     {text_of(each.values)},\n     {text_of(each.refuses)}}},\n"
+        facts += f"     {text_of(each.values)},\n     {text_of(each.large)},\n     {text_of(each.large_values)},\n"
+        facts += f"     {text_of(each.decides)},\n     {text_of(each.refuses)}}},\n"
         for trip in each.returns:
             trips += f'    {{"{row.name}", "{trip["shape"]}", "{trip["values"]}",\n     {cxx.string(trip["program"], 5)},\n     {dtypes_of(trip)}}},\n'
     return f"""\

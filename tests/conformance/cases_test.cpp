@@ -13,6 +13,7 @@
 #include "cases/axes.hpp"
 #include "cases/cover.hpp"
 #include "cases/derive.hpp"
+#include "inputs/draft_problem.hpp"
 #include "inputs/element.hpp"
 #include "inputs/problem.hpp"
 
@@ -88,6 +89,48 @@ TEST(cases, all_of_them_can_be_made) {
       ADD_FAILURE() << name_of(one) << ": " << error.what();
     }
   }
+}
+
+TEST(cases, large_shapes_reach_past_16_bits_in_each_dimension_that_a_row_names) {
+  std::set<std::string> seen;
+  for (const Case& one : cases_of(Profile::normal)) seen.insert(one.op + " " + one.shape);
+  int patterns = 0;
+  for (const RowFacts& facts : row_facts())
+    for (std::string pattern : split_text(facts.large, ' ')) {
+      if (pattern.find('N') == pattern.npos) continue;
+      for (std::size_t at; (at = pattern.find('N')) != pattern.npos;)
+        pattern.replace(at, 1, "66001");
+      EXPECT_TRUE(seen.contains(std::string(facts.name) + " " + pattern)) << pattern;
+      ++patterns;
+    }
+  EXPECT_GT(patterns, 150);
+}
+
+// Where there is a kernel, sizes between those at which kernels change their way are there too.
+TEST(cases, a_kernel_gets_each_step_of_the_sizes) {
+  Subject subject = nobody();
+  DeclaredKernel kernel;
+  kernel.op = "exp";
+  subject.kernels.push_back(kernel);
+  Selection selection;
+  selection.filters = {"exp"};
+  std::set<std::string> shapes;
+  for (const Case& one : derive_cases(subject, selection)) shapes.insert(one.shape);
+  for (const char* shape :
+       {"s192", "s777", "s1536", "s3001", "s6400", "s20001", "s40000", "s66001"})
+    EXPECT_TRUE(shapes.contains(shape)) << shape;
+}
+
+TEST(cases, what_decides_comes_in_every_dtype) {
+  std::set<std::string> names;
+  for (const Case& one : cases_of(Profile::normal)) names.insert(name_of(one));
+  for (const char* name :
+       {"core:add[f16]/s16x16/plain/specials/call@1", "core:add[f32]/s16x16/plain/specials/call@1",
+        "core:exp[f64]/s257/plain/fading/call@1",
+        "core:sum[bf16]/s2x3001:dim=1/plain/normal/call@1",
+        "core:cast[i64]/s257:dtype=f32/plain/midpoints/call@1",
+        "core:pow[f32]/s16x16/plain/powers/call@1"})
+    EXPECT_TRUE(names.contains(name)) << name;
 }
 
 TEST(cases, the_same_selection_gives_the_same_list) {

@@ -11,6 +11,7 @@
 #include "inputs/layouts.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
+#include "judge/numbers.hpp"
 
 namespace bp::conform {
 namespace {
@@ -98,6 +99,56 @@ TEST(inputs, a_bad_index_is_one_too_high_or_below_all) {
   EXPECT_EQ(most("core:gather[f32]/s5x33,3x33:dim=0/plain/too_high/error@1"),
             std::pair(std::int64_t{0}, std::int64_t{5}));
   EXPECT_EQ(most("core:gather[f32]/s5x33,3x33:dim=0/plain/too_low/error@1").first, -6);
+  // Nor do they count from the end.
+  EXPECT_EQ(most("core:gather[f32]/s5x33,3x33:dim=0/plain/minus_one/error@1").first, -1);
+  EXPECT_EQ(most("core:gather[f32]/s5x33,3x33:dim=0/plain/minus_end/error@1").first, -5);
+}
+
+TEST(inputs, late_values_have_their_extremes_at_the_end_of_each_line) {
+  const std::vector<float> all = floats_of(
+      make_problem(read_case("core:max[f32]/s2x66001:dim=1/plain/late/call@3")).tensors[0]);
+  for (const std::size_t line : {std::size_t{0}, std::size_t{1}}) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(line * 66001), end = begin + 66001;
+    EXPECT_GT(std::max_element(begin, end) - begin, 65536);
+    EXPECT_GT(std::min_element(begin, end) - begin, 65536);
+  }
+}
+
+// float64 -> float32 -> float16 is what a cast may not do.
+TEST(inputs, midpoints_tell_one_rounding_from_two) {
+  const Laid laid =
+      make_problem(read_case("core:cast[f64]/s257:dtype=f16/plain/midpoints/call@5")).tensors[0];
+  int told = 0;
+  for (std::size_t i = 0; i < 257; ++i) {
+    double value;
+    std::memcpy(&value, laid.storage.data() + i * sizeof value, sizeof value);
+    told += rounded_to(static_cast<float>(value), f16) != rounded_to(value, f16);
+  }
+  EXPECT_GE(told, 5);
+}
+
+TEST(inputs, fading_values_make_exp_denormal) {
+  int denormal = 0;
+  for (const float value :
+       floats_of(make_problem(read_case("core:exp[f32]/s257/plain/fading/call@4")).tensors[0])) {
+    const double result = std::exp(static_cast<double>(value));
+    denormal += result < 0x1p-126 && result > 0x1p-149;
+  }
+  EXPECT_GE(denormal, 60);
+}
+
+TEST(inputs, powers_are_large_and_stay_in_range) {
+  const Problem problem = make_problem(read_case("core:pow[f32]/s16x16/plain/powers/call@2"));
+  const std::vector<float> a = floats_of(problem.tensors[0]), b = floats_of(problem.tensors[1]);
+  float largest = 0;
+  int finite = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(b[i]));
+    const double power = std::pow(static_cast<double>(a[i]), static_cast<double>(b[i]));
+    finite += std::isfinite(power) && std::abs(power) < 0x1p127;
+  }
+  EXPECT_GT(largest, 1e4f);
+  EXPECT_GT(finite, 200);
 }
 
 TEST(inputs, a_kernel_gets_broadcasts_as_strides_of_zero) {

@@ -152,6 +152,32 @@ TEST(Worker, hashes_repetitions_on_several_threads) {
   }
 }
 
+TEST(Worker, gives_each_thread_work_of_its_own) {
+  ChildWorker worker("cpu:0", "core");
+  const auto work = [](float first) -> Json {
+    return {{"setup", {core_tensor(1, {first, 2, 3}), core_tensor(2, {10, 20, 30})}},
+            {"steps",
+             {{{"do", "row"},
+               {"op", "add"},
+               {"args", {{{"tensor", 1}}, {{"tensor", 2}}}},
+               {"results", {3}}}}},
+            {"hash", {3}}};
+  };
+  const auto repeat = [](int times, const Json& works) -> Json {
+    return {{"do", "repeat"}, {"times", times}, {"threads", works.size()}, {"by_thread", works}};
+  };
+  const Json answer =
+      worker.ask({repeat(1, Json::array({work(1)})), repeat(1, Json::array({work(2)})),
+                  repeat(20, Json::array({work(1), work(2), work(1)}))});
+  const Json &one = answer["steps"][0], &two = answer["steps"][1], &all = answer["steps"][2];
+  ASSERT_EQ(all["each"].size(), 3u) << answer.dump();
+  const std::string first = one["hashes"].begin().key(), second = two["hashes"].begin().key();
+  EXPECT_NE(first, second);
+  EXPECT_EQ(all["each"][0], Json({{first, 20}}));
+  EXPECT_EQ(all["each"][1], Json({{second, 20}}));
+  EXPECT_EQ(all["each"][2], Json({{first, 20}}));
+}
+
 // What the suite itself remembers of a call it would take for the plugin's growth. The output has gaps: its rows are pieces.
 TEST(Worker, remembers_no_more_of_a_thousand_calls_than_of_one) {
   ChildWorker worker("cpu:0", "direct");

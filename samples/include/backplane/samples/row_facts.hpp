@@ -24,6 +24,10 @@ struct RowFacts {
   const char* shapes;       // "sample:RECIPE" among them
   const char* more_shapes;  // in the full profile
   const char* values;
+  // Shapes whose size N becomes what is past the places where kernels change their way; and their values.
+  const char *large, *large_values;
+  const char*
+      decides;  // "shape/values", always there in each dtype; ".../floating" in floating ones
   const char*
       refused;  // shapes of calls that must be refused; "!too_high" behind one says with which values
 
