@@ -130,11 +130,18 @@ class Steps {
     return {value, (a.error + std::fabs(value) * b.error) / least};
   }
 
+  // An error of less than the next float64 would be lost in a sum.
+  static double reach_of(Approximate a) {
+    const double size = std::fabs(a.value);
+    return a.error == 0 ? 0 : std::max(a.error, std::nextafter(size, HUGE_VAL) - size);
+  }
+
   static Approximate applied(std::uint16_t code, Approximate a) {
     const double value = function_step(code, a.value);
     if (a.error == 0) return {value, 0};
-    const double up = std::fabs(function_step(code, a.value + a.error) - value);
-    const double down = std::fabs(function_step(code, a.value - a.error) - value);
+    const double reach = reach_of(a);
+    const double up = std::fabs(function_step(code, a.value + reach) - value);
+    const double down = std::fabs(function_step(code, a.value - reach) - value);
     const double error = std::max(up, down);
     return {value, std::isnan(error) ? HUGE_VAL : error};
   }
@@ -144,8 +151,8 @@ class Steps {
     const double value = function_step(code, a.value, b.value);
     double error = 0;
     if (code == BP_X_FMOD && (a.error != 0 || b.error != 0)) return {value, HUGE_VAL};
-    for (const double left : {-a.error, a.error})
-      for (const double right : {-b.error, b.error}) {
+    for (const double left : {-reach_of(a), reach_of(a)})
+      for (const double right : {-reach_of(b), reach_of(b)}) {
         const double off = function_step(code, a.value + left, b.value + right) - value;
         if (left == 0 && right == 0) continue;
         error = std::isnan(off) ? HUGE_VAL : std::max(error, std::fabs(off));

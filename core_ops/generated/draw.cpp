@@ -46,8 +46,9 @@ constexpr const char* normal_uses[] = {"randn", "mul", "add", nullptr};
 
 namespace ops {
 
-constexpr const char* bernoulli_past[] = {"bernoulli(Tensor input, float? p=None) -> Tensor",
-                                          nullptr};
+constexpr const char* bernoulli_past[] = {
+    "bernoulli(Tensor input, float? p=None) -> Tensor",
+    nullptr};
 
 constinit Operator bernoulli{
     .schema_text = "bernoulli(Tensor input, float? p=None, *, Generator? generator=None) -> "
@@ -66,8 +67,9 @@ constinit Operator bernoulli{
     .abi = described_as("bernoulli"),
 };
 
-constexpr const char* multinomial_past[] = {"multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor",
-                                            nullptr};
+constexpr const char* multinomial_past[] = {
+    "multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor",
+    nullptr};
 
 constinit Operator multinomial{
     .schema_text = "multinomial(Tensor input, int num_samples, bool replacement=False, *, "
@@ -85,7 +87,9 @@ constinit Operator multinomial{
     .abi = described_as("multinomial"),
 };
 
-constexpr const char* normal_past[] = {"normal(Tensor mean, Tensor std) -> Tensor", nullptr};
+constexpr const char* normal_past[] = {
+    "normal(Tensor mean, Tensor std) -> Tensor",
+    nullptr};
 
 constinit Operator normal{
     .schema_text = "normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",

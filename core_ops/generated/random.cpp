@@ -130,8 +130,9 @@ constinit Operator randn_philox{
     .abi = described_as("randn_philox"),
 };
 
-constexpr const char* rand_past[] = {"rand(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                                     nullptr};
+constexpr const char* rand_past[] = {
+    "rand(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    nullptr};
 
 constinit Operator rand{
     .schema_text = "rand(int[] size, *, Dtype? dtype=None, Device? device=None, Generator? "
@@ -148,8 +149,9 @@ constinit Operator rand{
     .abi = described_as("rand"),
 };
 
-constexpr const char* randn_past[] = {"randn(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                                      nullptr};
+constexpr const char* randn_past[] = {
+    "randn(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    nullptr};
 
 constinit Operator randn{
     .schema_text = "randn(int[] size, *, Dtype? dtype=None, Device? device=None, Generator? "
@@ -166,8 +168,9 @@ constinit Operator randn{
     .abi = described_as("randn"),
 };
 
-constexpr const char* randint_past[] = {"randint(int low, int high, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                                        nullptr};
+constexpr const char* randint_past[] = {
+    "randint(int low, int high, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    nullptr};
 
 constinit Operator randint{
     .schema_text = "randint(int low, int high, int[] size, *, Dtype? dtype=None, Device? "
@@ -185,8 +188,9 @@ constinit Operator randint{
     .abi = described_as("randint"),
 };
 
-constexpr const char* randperm_past[] = {"randperm(int n, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                                         nullptr};
+constexpr const char* randperm_past[] = {
+    "randperm(int n, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+    nullptr};
 
 constinit Operator randperm{
     .schema_text = "randperm(int n, *, Dtype? dtype=None, Device? device=None, Generator? "

@@ -104,8 +104,8 @@ constexpr bp_expr_node hypot_nodes[] = {
     {BP_X_SELECT, 6, 1, 23, 0},
 };
 
-// where(input == 0, 1, sin((input - round(input * 0.5) * 2) * 3.141592653589793) / (input *
-// 3.141592653589793))
+// where(input == 0, 1, sin((input - round(input * 0.5) * 2) * 3.141592653589793) /
+// 3.141592653589793 / input)
 constexpr bp_expr_node sinc_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 0},
@@ -120,8 +120,8 @@ constexpr bp_expr_node sinc_nodes[] = {
     {BP_X_CONST, 0, 0, 0, 3.141592653589793},
     {BP_X_MUL, 9, 10, 0, 0},
     {BP_X_SIN, 11, 0, 0, 0},
-    {BP_X_MUL, 0, 10, 0, 0},
-    {BP_X_DIV, 12, 13, 0, 0},
+    {BP_X_DIV, 12, 10, 0, 0},
+    {BP_X_DIV, 13, 0, 0, 0},
     {BP_X_SELECT, 2, 3, 14, 0},
 };
 
@@ -238,7 +238,7 @@ constexpr const char* hypot_uses[] = {"where", "logical_and", "ne", "sub", "abs"
 
 Tensor sinc_by_parts(const Tensor& input) {
   return where(eq(input, 0), 1,
-               div(sin(mul(sub(input, mul(round(mul(input, 0.5)), 2)), 3.141592653589793)), mul(input, 3.141592653589793)));
+               div(div(sin(mul(sub(input, mul(round(mul(input, 0.5)), 2)), 3.141592653589793)), 3.141592653589793), input));
 }
 void decompose_sinc(const Call& call) {
   finish(call, sinc_by_parts(tensor_arg(call, 0)));

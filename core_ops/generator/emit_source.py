@@ -92,7 +92,8 @@ def emit_operator(row):
     scalar_ok = row.arg_bits([arg.name for arg in row.args if arg.scalar_ok])
     text = ""
     if past:
-        text += "\n" + cxx.joined(f"constexpr const char* {row.name}_past[] = {{", past + ["nullptr"], "};") + "\n"
+        lines = "".join(f"    {each},\n" for each in past)  # each is too long for company
+        text += f"\nconstexpr const char* {row.name}_past[] = {{\n{lines}    nullptr}};\n"
     text += f"\nconstinit Operator {row.name}{{\n"
     text += cxx.set_field("schema_text", cxx.string(row.schema, 19))
     text += cxx.set_field("kind", f"BP_KIND_{row.kind.upper()}")

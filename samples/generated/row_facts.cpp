@@ -2520,7 +2520,7 @@ constexpr RowFacts facts[] = {
     {"tan", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
      "channels_last",
-     draft_pointwise, 3, 0,
+     draft_pointwise, 3, bit(Trait::within_one),
      "s257 s s3x5x7x2 s0x5 s1031 s2x3x2x1x2x2x1x3 s16x16",
      "s1 s3x0 s31x33 s63 s4x1x129 s1024 s7x1x1x5 s1023 s5 s2x2x2x2x2x2x2x2",
      "normal specials wide near ties big",

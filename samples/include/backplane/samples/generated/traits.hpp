@@ -30,7 +30,7 @@ enum class Trait : std::uint8_t {
   cancels_in_half,  // sums over thousands, and differences of what was rounded, leave nothing in 16 bits
   open_in_half,  // in 16 bits, one element of a broadcast leaves the whole derivative open
   positive_domain,  // defined, or well behaved, for positive numbers alone
-  within_one,  // defined between -1 and 1 alone
+  within_one,  // defined, or well behaved, between -1 and 1 alone
   from_one,  // defined from 1 on alone
   long_is_open,  // the derivative over many elements leaves the range, or changes with the order of nearly equal ones
   flat,  // has no derivative, or one of zero
