@@ -67,6 +67,21 @@ Tensor atan2_by_series(const Tensor& input, const Tensor& other) {
   return where(logical_and(eq(input, 0), eq(other, other)), flat, turned);
 }
 
+// By the larger of both, whose square might overflow. Infinity wins over NaN.
+Tensor hypot_by_root(const Tensor& input, const Tensor& other) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Tensor a = abs(input), b = abs(other);
+  const Tensor larger = maximum(a, b), ratio = div(minimum(a, b), larger);
+  const Tensor finite = where(eq(larger, 0), larger, mul(larger, sqrt(add(mul(ratio, ratio), 1))));
+  return where(logical_or(eq(a, infinity), eq(b, infinity)), full_like(finite, infinity), finite);
+}
+
+// Whole turns are taken off before anything is rounded.
+Tensor sinc_by_sine(const Tensor& input) {
+  const Tensor half_turns = sub(input, mul(round(mul(input, 0.5)), 2));
+  return where(eq(input, 0), 1, div(div(sin(mul(half_turns, pi)), pi), input));
+}
+
 // Large ones in two factors, which do not overflow before their product does.
 Tensor sinh_by_exp(const Tensor& input) {
   const Tensor size = abs(input);

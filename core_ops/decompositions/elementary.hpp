@@ -8,6 +8,8 @@ namespace bp {
 
 Tensor atan_by_series(const Tensor& input);
 Tensor atan2_by_series(const Tensor& input, const Tensor& other);
+Tensor hypot_by_root(const Tensor& input, const Tensor& other);
+Tensor sinc_by_sine(const Tensor& input);
 Tensor sinh_by_exp(const Tensor& input);
 Tensor cosh_by_exp(const Tensor& input);
 Tensor asinh_by_log(const Tensor& input);

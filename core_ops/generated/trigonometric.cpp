@@ -227,23 +227,21 @@ void decompose_atanh(const Call& call) {
 constexpr const char* atanh_uses[] = {"abs", "log1p", "mul", "sub", "div", "lt", "where", nullptr};
 
 Tensor hypot_by_parts(const Tensor& input, const Tensor& other) {
-  return where(logical_and(ne(sub(abs(input), abs(input)), 0), eq(input, input)), abs(input),
-               where(logical_and(ne(sub(abs(other), abs(other)), 0), eq(other, other)), abs(other), where(eq(maximum(abs(input), abs(other)), 0), abs(input), mul(maximum(abs(input), abs(other)), sqrt(add(1, mul(div(minimum(abs(input), abs(other)), maximum(abs(input), abs(other))), div(minimum(abs(input), abs(other)), maximum(abs(input), abs(other))))))))));
+  return hypot_by_root(input, other);
 }
 void decompose_hypot(const Call& call) {
   finish(call, hypot_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
 }
-constexpr const char* hypot_uses[] = {"where", "logical_and", "ne", "sub", "abs", "eq", "maximum",
-                                      "mul", "sqrt", "add", "div", "minimum", nullptr};
+constexpr const char* hypot_uses[] = {"abs", "maximum", "minimum", "div", "mul", "add", "sqrt",
+                                      "eq", "logical_or", "where", "full_like", nullptr};
 
 Tensor sinc_by_parts(const Tensor& input) {
-  return where(eq(input, 0), 1,
-               div(div(sin(mul(sub(input, mul(round(mul(input, 0.5)), 2)), 3.141592653589793)), 3.141592653589793), input));
+  return sinc_by_sine(input);
 }
 void decompose_sinc(const Call& call) {
   finish(call, sinc_by_parts(tensor_arg(call, 0)));
 }
-constexpr const char* sinc_uses[] = {"where", "eq", "div", "sin", "mul", "sub", "round", nullptr};
+constexpr const char* sinc_uses[] = {"sub", "mul", "round", "sin", "div", "eq", "where", nullptr};
 
 Tensor deg2rad_by_parts(const Tensor& input) {
   return mul(input, 0.017453292519943295);

@@ -140,7 +140,7 @@ class Rows(unittest.TestCase):
     def test_past_schemas_are_beginnings_of_the_present_one(self):
         now = "double(Tensor a, *, Scalar alpha=1) -> Tensor"
         row = table(op=now, more="primitive: true\n    past: ['double(Tensor a) -> Tensor']")[0]
-        self.assertIn('"double(Tensor a) -> Tensor", nullptr', emit_source("test", [row]))
+        self.assertIn('"double(Tensor a) -> Tensor",\n    nullptr', emit_source("test", [row]))
         with self.assertRaisesRegex(TableError, "not the beginning"):
             table(op=now, more="primitive: true\n    past: ['double(Tensor b) -> Tensor']")
         with self.assertRaisesRegex(TableError, "has no default"):
