@@ -188,10 +188,9 @@ Tensor xlogy_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
-  return call.with_operand(1, [&](const auto& other) -> Tensor {
-    Tensor part0 = zeros_like(input);
-    return xlogy_by_input_joint(spent(grad), input, spent(part0), other);
-  });
+  const Tensor other = call.tensor(1);
+  Tensor part0 = zeros_like(input);
+  return xlogy_by_input_joint(spent(grad), input, spent(part0), other);
 }
 
 // grad * input / other
@@ -204,8 +203,9 @@ constinit Joint xlogy_by_other_joint(xlogy_by_other_joint_steps);
 Tensor xlogy_by_other(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
+  const Tensor input = call.tensor(0);
   const Tensor other = call.tensor(1);
-  return call.with_operand(0, [&](const auto& input) -> Tensor { return xlogy_by_other_joint(spent(grad), input, other); });
+  return xlogy_by_other_joint(spent(grad), input, other);
 }
 
 constexpr Derivative::Input xlogy_inputs[] = {{0, xlogy_by_input, nullptr, 0b11, 0b0, 0b0},

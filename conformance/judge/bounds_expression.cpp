@@ -176,6 +176,10 @@ class Steps {
       if (was_finite && !is_last && !is_pole) result.error = HUGE_VAL;  // an overflow on the way
       return result;
     }
+    if (node.code == BP_X_FMOD) {  // exact, but for what a device flushes
+      const bool may_flush = underflow_ > format_.smallest() && size < format_.smallest_normal();
+      return {result.value, result.error + (may_flush ? underflow_ : 0)};
+    }
     if (is_exact(node, result, a, b)) return result;
     result.error += bp_steps[node.code].ulps * format_.ulp(size);
     if (size < format_.smallest_normal()) result.error += underflow_;
@@ -185,7 +189,7 @@ class Steps {
   }
 
   bool is_exact(const bp_expr_node& node, Approximate result, Approximate a, Approximate b) const {
-    if (bp_steps[node.code].kind == BP_STEP_ROUNDING || node.code == BP_X_FMOD) return true;
+    if (bp_steps[node.code].kind == BP_STEP_ROUNDING) return true;
     if (node.code != BP_X_ADD && node.code != BP_X_SUB && node.code != BP_X_MUL) return false;
     if (format_.digits < 53) return rounded(result.value) == result.value;
     if (node.code != BP_X_MUL) return a.value == 0 || b.value == 0;

@@ -106,7 +106,7 @@ Tensor asinh_by_log(const Tensor& input) {
 
 Tensor acosh_by_log(const Tensor& input) {
   const Tensor more = sub(input, 1);
-  const Tensor near = log1p(add(more, sqrt(add(mul(more, 2), mul(more, more)))));
+  const Tensor near = log1p(add(more, mul(sqrt(more), sqrt(add(more, 2)))));
   return where(gt(input, 0x1p28), add(log(input), ln2), near);
 }
 

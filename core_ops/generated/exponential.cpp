@@ -189,7 +189,7 @@ Tensor xlogy_by_parts(const Tensor& input, const Tensor& other) {
   return where(ne(other, other), other, where(eq(input, 0), 0, mul(input, log(other))));
 }
 void decompose_xlogy(const Call& call) {
-  finish(call, xlogy_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
+  finish(call, xlogy_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
 }
 constexpr const char* xlogy_uses[] = {"where", "ne", "eq", "mul", "log", nullptr};
 
@@ -346,7 +346,6 @@ constinit Operator xlogy{
     .dtypes = dtypes::floating,
     .promotion = Promotion::floating,
     .promoted = 0b11,
-    .scalar_ok = 0b11,
     .infer = rules::pointwise,
     .decompose = decompose_xlogy,
     .uses = xlogy_uses,
@@ -525,41 +524,13 @@ Tensor xlogy(const Tensor& input, const Tensor& other) {
   return call_pointwise(ops::xlogy, args, 2);
 }
 
-Tensor xlogy(const Scalar& input, const Tensor& other) {
-  bp_value args[] = {value_of(input), value_of(other)};
-  return call_pointwise(ops::xlogy, args, 2);
-}
-
-Tensor xlogy(const Tensor& input, const Scalar& other) {
-  bp_value args[] = {value_of(input), value_of(other)};
-  return call_pointwise(ops::xlogy, args, 2);
-}
-
 const Tensor& xlogy_(const Tensor& input, const Tensor& other) {
   bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::xlogy, args, 2, input);
   return input;
 }
 
-const Tensor& xlogy_(const Tensor& input, const Scalar& other) {
-  bp_value args[] = {value_of(input), value_of(other)};
-  call_pointwise_into(ops::xlogy, args, 2, input);
-  return input;
-}
-
 const Tensor& xlogy_out(const Tensor& out, const Tensor& input, const Tensor& other) {
-  bp_value args[] = {value_of(input), value_of(other)};
-  call_pointwise_into(ops::xlogy, args, 2, out);
-  return out;
-}
-
-const Tensor& xlogy_out(const Tensor& out, const Scalar& input, const Tensor& other) {
-  bp_value args[] = {value_of(input), value_of(other)};
-  call_pointwise_into(ops::xlogy, args, 2, out);
-  return out;
-}
-
-const Tensor& xlogy_out(const Tensor& out, const Tensor& input, const Scalar& other) {
   bp_value args[] = {value_of(input), value_of(other)};
   call_pointwise_into(ops::xlogy, args, 2, out);
   return out;

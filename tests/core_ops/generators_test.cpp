@@ -82,7 +82,8 @@ TEST(Generators, are_not_moved_by_meta_tensors) {
 
 TEST(Generators, pass_through_boxed_calls) {
   Generator own(3), again(3);
-  bp_value args[] = {value_of(IntList{4}), {}, {}, value_of(&own)};
+  const Dims size{4};
+  bp_value args[] = {value_of(IntList(size)), {}, {}, value_of(&own)};
   const Tensor boxed = call_boxed(*find_operator("rand"), args)[0];
   EXPECT_EQ(to_vector<float>(boxed), to_vector<float>(rand({4}, {}, {}, &again)));
   // Where the numbers were taken already, they begin there.

@@ -461,7 +461,7 @@ struct xlogy {
   static constexpr const char* name = "xlogy";
   static constexpr const char* schema = "xlogy(Tensor input, Tensor other) -> Tensor";
   static constexpr uint64_t schema_hash = 0x1df2b563c573c56bu;
-  using signature = Status(Stream, InOrNumber, InOrNumber, Out);
+  using signature = Status(Stream, In, In, Out);
   enum class place : unsigned { input, other, out };
 };
 

@@ -58,13 +58,8 @@ BP_API const Tensor& logaddexp2_out(const Tensor& out, const Tensor& input, cons
 // taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
 // cannot be.
 BP_API Tensor xlogy(const Tensor& input, const Tensor& other);
-BP_API Tensor xlogy(const Scalar& input, const Tensor& other);
-BP_API Tensor xlogy(const Tensor& input, const Scalar& other);
 BP_API const Tensor& xlogy_(const Tensor& input, const Tensor& other);
-BP_API const Tensor& xlogy_(const Tensor& input, const Scalar& other);
 BP_API const Tensor& xlogy_out(const Tensor& out, const Tensor& input, const Tensor& other);
-BP_API const Tensor& xlogy_out(const Tensor& out, const Scalar& input, const Tensor& other);
-BP_API const Tensor& xlogy_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
 // input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are
 // taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
