@@ -28,9 +28,9 @@ constexpr double erfc_terms[] = {
     -0.036442231506975600986,    0.27947209255603490145,     -0.68716068441380996462,
     1.0215827052420230208};
 
-// Of 0 too: 1 / -0 is -inf.
+// Of 0 too, and of what a device takes for it: 1 / -0 is -inf.
 Tensor is_negative(const Tensor& x) {
-  return lt(where(eq(x, 0), div(1, x), x), 0);
+  return logical_or(lt(x, 0), lt(div(1, x), 0));
 }
 
 // `size`, which is not negative, with the sign of x; 0 keeps its sign.

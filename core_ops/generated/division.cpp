@@ -195,7 +195,7 @@ Tensor copysign_by_parts(const Tensor& input, const Tensor& other) {
 void decompose_copysign(const Call& call) {
   finish(call, copysign_by_parts(tensor_arg(call, 0), operand_arg(call, 1)));
 }
-constexpr const char* copysign_uses[] = {"abs", "neg", "div", "eq", "lt", "where", nullptr};
+constexpr const char* copysign_uses[] = {"abs", "neg", "div", "lt", "logical_or", "where", nullptr};
 
 Tensor sign_by_parts(const Tensor& input) {
   return sub(cast(gt(input, 0), input.dtype()), cast(lt(input, 0), input.dtype()));

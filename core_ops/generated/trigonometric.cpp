@@ -181,7 +181,7 @@ void decompose_atan2(const Call& call) {
   finish(call, atan2_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
 }
 constexpr const char* atan2_uses[] = {"abs", "gt", "div", "where", "mul", "add", "sub", "lt", "eq",
-                                      "ne", "logical_and", "full_like", nullptr};
+                                      "ne", "logical_and", "logical_or", "full_like", nullptr};
 
 Tensor sinh_by_parts(const Tensor& input) {
   return sinh_by_exp(input);
