@@ -35,7 +35,9 @@ bp::Status Queue::submit_for_certain(Work work) {
 bp::Status Queue::submit(Given given) {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (lost_ && failure_.code != BP_OK)
+      return report(lock);  // the cause, to the first who meets it
     if (lost_) return bp::error(BP_STREAM_LOST, "the stream was lost by work that failed");
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     waiting_.push_back(std::move(given));
