@@ -213,10 +213,10 @@ class Emitter {
     const bool is_real = !is_integral(dtype_) && !is_complex(dtype_);
     const char* symbol = facts_of(code).symbol;
     if (is_real && symbol) return number(fmt::format("{} {} {}", a, symbol, b));
-    const bool is_f64_vector =
-        width_ > 1 && type_ == "f64";  // see pow_f64x4 in helpers_arithmetic.cpp
+    const bool is_own =  // see fmod_f64 and pow_f64x4 in helpers_arithmetic.cpp
+        type_ == "f64" && (code == BP_X_FMOD || (code == BP_X_POW && width_ > 1));
     const bool is_called = facts_of(code).kind == BP_STEP_FUNCTION;
-    if (is_real && is_called && !(code == BP_X_POW && is_f64_vector))
+    if (is_real && is_called && !is_own)
       return number(fmt::format("{}({}, {})", step_name(code), a, b));
     if (code == BP_X_ATAN2 || code == BP_X_COPYSIGN) refuse(step_name(code), dtype_);
     if (!symbol && is_complex(dtype_)) refuse(step_name(code), dtype_);
@@ -238,7 +238,7 @@ class Emitter {
       return number(fmt::format("{}_{}({})", step_name(code), wide(type_), a));
     if (is_integral(dtype_) || is_complex(dtype_)) refuse(step_name(code), dtype_);
     const bool is_f32_wave =  // see sin_f32x4 in helpers_arithmetic.cpp
-        (code == BP_X_SIN || code == BP_X_COS) && width_ > 1 && type_ == "f32";
+        (code == BP_X_SIN || code == BP_X_COS || code == BP_X_TAN) && width_ > 1 && type_ == "f32";
     if (code == BP_X_SIGMOID || code == BP_X_TANH || is_f32_wave)
       return number(fmt::format("{}_{}({})", step_name(code), wide(type_), a));
     if (code == BP_X_ROUND) return number(fmt::format("rint({})", a));

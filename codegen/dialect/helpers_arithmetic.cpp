@@ -1,5 +1,7 @@
 // Arithmetic of real types where C's own would not do: integers wrap, and a NaN wins.
 #include <fmt/format.h>
+#include <initializer_list>
+#include <utility>
 
 #include "dialect/helpers.hpp"
 
@@ -22,6 +24,15 @@ struct Word {
 std::string function(const Word& word, int num_operands, std::string_view value) {
   return fmt::format("DEVICE {0} {1}({0} a{2}) {{ return {3}; }}\n", word.type, word.name,
                      num_operands == 2 ? fmt::format(", {} b", word.type) : "", value);
+}
+
+// `text` with its words that begin with $ replaced.
+std::string spelled(std::string text,
+                    std::initializer_list<std::pair<std::string_view, std::string>> words) {
+  for (const auto& [name, value] : words)
+    for (std::size_t at = 0; (at = text.find(name, at)) != text.npos; at += value.size())
+      text.replace(at, name.size(), value);
+  return text;
 }
 
 // Signed overflow is undefined, and small types would become int: computed in unsigned ones.
@@ -64,9 +75,52 @@ std::string divided(const Word& word) {
   return function(word, 2, fmt::format("b == 0 ? ({})0 : {}", type, quotient));
 }
 
+// PoCL 3.1's own is wrong by 10 powers of ten where the quotient is past 2^1024, and its vectors take a minute to compile.
+// Eleven bits of the quotient at a time, in whole numbers: exact, and deaf to a device that flushes denormals.
+constexpr std::string_view opencl_fmod = R"(DEVICE f64 $name_of_one(f64 a, f64 b) {
+  const u64 one = (u64)1 << 52, top = (u64)1 << 63, infinity = (u64)0x7ff << 52;
+  u64 x = as_ulong(a) & ~top, y = as_ulong(b) & ~top;
+  const u64 sign = as_ulong(a) & top;
+  if (y == 0 || y > infinity || x >= infinity) return (f64)NAN;
+  if (x < y) return a;
+  i32 from = (i32)(x >> 52), to = (i32)(y >> 52);
+  x = from == 0 ? x : ((x & (one - 1)) | one);
+  y = to == 0 ? y : ((y & (one - 1)) | one);
+  from = max(from, 1);
+  to = max(to, 1);
+  x %= y;
+  while (from > to && x != 0) {
+    const i32 bits = min(from - to, 11);
+    x = (x << bits) % y;
+    from -= bits;
+  }
+  if (x == 0) return as_double(sign);
+  const i32 free = min((i32)clz(x) - 11, to - 1);
+  x <<= free;
+  return as_double(sign | (x < one ? x : x - one + ((u64)(to - free) << 52)));
+}
+DEVICE $T $name($T a, $T b) {
+)";
+
+std::string real_left_over(Language language, const Word& word) {
+  if (language != Language::opencl_c || word.element != "f64")
+    return function(word, 2, "fmod(a, b)");
+  std::string text(opencl_fmod);
+  text += word.width == 1
+              ? "  return $name_of_one(a, b);\n}\n"
+              : "  f64 each[$W], by[$W];\n"
+                "  vstore$W(a, 0, each);\n"
+                "  vstore$W(b, 0, by);\n"
+                "  for (i32 i = 0; i < $W; ++i) each[i] = $name_of_one(each[i], by[i]);\n"
+                "  return vload$W(0, each);\n}\n";
+  return spelled(
+      std::move(text),
+      {{"$T", word.type}, {"$name", std::string(word.name)}, {"$W", std::to_string(word.width)}});
+}
+
 // With the sign of a. Of the lowest number, -1 would trap.
-std::string left_over(const Word& word) {
-  if (!word.is_integer) return {};
+std::string left_over(Language language, const Word& word) {
+  if (!word.is_integer) return real_left_over(language, word);
   const std::string& type = word.type;
   if (word.width == 1)
     return function(word, 2,
@@ -222,18 +276,14 @@ std::string hyperbolic_tangent(Language language, const Word& word) {
   if (word.is_integer) return {};
   if (language != Language::opencl_c || word.element != "f32") return function(word, 1, "tanh(a)");
   const std::string bound = fmt::format("({})(9.75f)", word.type);  // and a NaN stays
-  const std::pair<std::string_view, std::string> words[] = {
-      {"$T", word.type},
-      {"$name", std::string(word.name)},
-      {"$bounded", word.width == 1 ? fmt::format("(size > {0} ? {0} : size)", bound)
-                                   : fmt::format("select(size, {0}, size > {0})", bound)},
-      {"$reals", "as_" + opencl_type("f32", word.width)},
-      {"$bits", "as_" + opencl_type("u32", word.width)}};
-  std::string text(opencl_tanh);
-  for (const auto& [name, value] : words)
-    for (std::size_t at = 0; (at = text.find(name, at)) != text.npos; at += value.size())
-      text.replace(at, name.size(), value);
-  return text;
+  return spelled(
+      std::string(opencl_tanh),
+      {{"$T", word.type},
+       {"$name", std::string(word.name)},
+       {"$bounded", word.width == 1 ? fmt::format("(size > {0} ? {0} : size)", bound)
+                                    : fmt::format("select(size, {0}, size > {0})", bound)},
+       {"$reals", "as_" + opencl_type("f32", word.width)},
+       {"$bits", "as_" + opencl_type("u32", word.width)}});
 }
 
 }  // namespace
@@ -260,8 +310,9 @@ std::string define_arithmetic(Language language, std::string_view name) {
   if (word.operation == "max") return extreme(word, '>');
   if (word.operation == "min") return extreme(word, '<');
   if (word.operation == "pow") return power(word);
-  if (word.operation == "sin" || word.operation == "cos") return wave_by_element(word);
-  if (word.operation == "fmod") return left_over(word);
+  if (word.operation == "sin" || word.operation == "cos" || word.operation == "tan")
+    return wave_by_element(word);
+  if (word.operation == "fmod") return left_over(language, word);
   if (word.operation == "shl" || word.operation == "shr")
     return shifted(word, word.operation == "shl");
   if (word.operation == "sigmoid") return sigmoid(word);
