@@ -285,6 +285,7 @@ Backend& register_plugin(bp_get_plugin_fn get_plugin, const std::string& name) {
       get_plugin, plugin->path, plugin->context.host, last_plugin_message, &plugin->library);
   if (opened.ok()) {
     const std::string_view own = plugin->library.plugin()->name;
+    if (own != name) loading::let_go(plugin->library.plugin());
     BP_CHECK(own == name, "{}: the plugin calls itself '{}'; register it by that name",
              plugin->path, own);
   }

@@ -163,6 +163,12 @@ std::string check_operator(const bp_custom_operator* op) {
 
 }  // namespace
 
+void let_go(const bp_plugin* plugin) {
+  const bool is_readable = check_pointer(plugin, "").empty() &&
+                           check_header(plugin->h, "bp_plugin", BP_TYPE_PLUGIN).empty();
+  if (is_readable && plugin->shutdown != nullptr) plugin->shutdown(plugin->self);
+}
+
 bool has_devices(const bp_plugin& p) {
   return p.devices != nullptr || p.open != nullptr || p.close != nullptr || p.memory != nullptr ||
          p.queue != nullptr;
@@ -189,10 +195,14 @@ bp_code negotiate(bp_get_plugin_fn get_plugin, const bp_host& host, std::string_
     *message = name + ": speaks ABI level " + number(level) + ", this host " +
                range(host.abi_min, host.abi_max) +
                (level > host.abi_max ? "; install a newer Backplane" : "; install a newer plugin");
+    let_go(answer);
     return BP_UNSUPPORTED;
   }
   *message = find_fault(answer, level, who);
-  if (!message->empty()) return BP_INTERNAL;
+  if (!message->empty()) {
+    let_go(answer);
+    return BP_INTERNAL;
+  }
   *plugin = answer;
   return BP_OK;
 }

@@ -121,6 +121,35 @@ TEST_F(PluginCheck, compares_the_level_with_the_answer) {
   EXPECT_THAT(fault(), HasSubstr("bp_plugin.abi is 3, but bp_get_plugin_v1 answered level 1"));
 }
 
+TEST_F(PluginCheck, lets_go_of_what_it_refuses_and_keeps_what_it_takes) {
+  static const bp_plugin* answer;
+  static int ends;
+  ends = 0;
+  answer = &plugin_;
+  plugin_.shutdown = [](void*) { ++ends; };
+  const auto entry = [](const bp_host*, uint32_t* level, const bp_plugin** out) -> bp_code {
+    *level = 1;
+    *out = answer;
+    return BP_OK;
+  };
+  bp_host host{};
+  host.abi_min = host.abi_max = 1;
+  const bp_plugin* taken = nullptr;
+  std::string message;
+  EXPECT_EQ(negotiate(entry, host, "liba.so", nullptr, &taken, &message), BP_OK) << message;
+  EXPECT_EQ(taken, &plugin_);
+  EXPECT_EQ(ends, 0);
+  plugin_.open = nullptr;
+  EXPECT_EQ(negotiate(entry, host, "liba.so", nullptr, &taken, &message), BP_INTERNAL);
+  EXPECT_EQ(taken, nullptr);
+  EXPECT_EQ(ends, 1);
+  host.abi_min = host.abi_max = 2;
+  EXPECT_EQ(negotiate(entry, host, "liba.so", nullptr, &taken, &message), BP_UNSUPPORTED);
+  EXPECT_EQ(ends, 2);
+  answer = nullptr;
+  EXPECT_EQ(negotiate(entry, host, "liba.so", nullptr, &taken, &message), BP_UNSUPPORTED);
+}
+
 TEST_F(PluginCheck, wants_all_functions_of_streams_or_none) {
   queue_.query_stream = [](bp_device*, bp_stream*) { return BP_OK; };
   EXPECT_THAT(fault(), HasSubstr("bp_queue.destroy_stream is NULL, but query_stream is there"));

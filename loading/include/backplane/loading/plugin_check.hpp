@@ -16,11 +16,15 @@ inline constexpr uint32_t host_abi_min = 1;
 inline constexpr uint32_t host_abi_max = BP_ABI_LEVEL;
 
 // Asks for the plugin and checks the answer: its level first, then its structs. Returns the plugin's
-// code, BP_UNSUPPORTED for another level, BP_INTERNAL for a fault; writes `plugin` only on success.
+// code, BP_UNSUPPORTED for another level, BP_INTERNAL for a fault; writes `plugin` only on success, and else lets go of
+// it.
 // `who` names it in messages. `said` returns what the plugin told host->set_error last, or "".
 BP_API bp_code negotiate(bp_get_plugin_fn get_plugin, const bp_host& host, std::string_view who,
                          std::string_view (*said)(const bp_host& host), const bp_plugin** plugin,
                          std::string* message);
+
+// Shuts down a plugin that is refused before anything else of it was called, so that it may serve another host.
+BP_API void let_go(const bp_plugin* plugin);
 
 // What is wrong with the plugin that `get_plugin` answered at `level`, as one sentence; "" if nothing.
 BP_API std::string find_fault(const bp_plugin* plugin, uint32_t level, std::string_view who);

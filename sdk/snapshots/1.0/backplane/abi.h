@@ -621,7 +621,8 @@ typedef struct bp_plugin {
   bp_code (*init)(void* self);
   /* Optional. Finish or drop all work; nothing new comes. */
   bp_code (*quiesce)(void* self);
-  /* Optional. The last call, also after a probe or init that failed. All devices are closed. */
+  /* Optional. The last call, also after a probe or init that failed, and of a plugin that the host refuses before
+   * it calls either. All devices are closed. */
   void (*shutdown)(void* self);
 
   /* Required, with open, close, memory and queue. NULL, all five: a plugin without devices, which offers extensions
