@@ -33,6 +33,12 @@ inline void count_call(ThreadState& state, std::uint32_t slot) {
   __atomic_store_n(&counter, counter + 1, __ATOMIC_RELAXED);
 }
 
+// A kernel runs that does not say BP_KERNEL_DETERMINISTIC. In one of the slots that no operator has.
+inline constexpr std::uint32_t varying_slot = 1;
+inline void count_varying() {
+  count_call(thread_state(), varying_slot);
+}
+
 // While it lives, calls of this thread are part of another one and not counted by themselves.
 class UncountedScope {
  public:

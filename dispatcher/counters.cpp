@@ -145,6 +145,12 @@ std::vector<CallCount> call_counts() {
   return result;
 }
 
+std::uint64_t varying_calls() {
+  Slots& s = slots();
+  std::lock_guard lock(s.mutex);
+  return current_sums(s)[varying_slot];
+}
+
 void reset_call_counts() {
   Slots& s = slots();
   std::lock_guard lock(s.mutex);

@@ -60,6 +60,14 @@ bool common_result(const Operator& op, Dtype dtype, Dtype& result) {
   return op.promotion != Promotion::none && contains(op.dtypes, dtype);
 }
 
+// In place of a kernel that is not deterministic, so that calls of the others need not ask.
+bp_code run_varying(void* self, const bp_call* call) {
+  const bp_kernel& declared = static_cast<const Candidate*>(self)->declared;
+  const bp_code code = declared.run(declared.self, call);
+  if (code == BP_OK) count_varying();
+  return code;
+}
+
 void fill_entries(Operator& op, std::uint32_t backend, OwnedTable& table) {
   for (unsigned d = 0; d < num_dtypes; ++d) {
     const Dtype dtype = static_cast<Dtype>(d);
@@ -72,6 +80,10 @@ void fill_entries(Operator& op, std::uint32_t backend, OwnedTable& table) {
         KernelEntry& entry = table.entries[d];
         entry.run = candidate->declared.run;
         entry.self = candidate->declared.self;
+        if (!(candidate->declared.flags & BP_KERNEL_DETERMINISTIC)) {
+          entry.run = run_varying;
+          entry.self = const_cast<Candidate*>(candidate);
+        }
         entry.ran_on = &candidate->ran_on;
         entry.counter = counter_slot(op, backend) + static_cast<std::uint32_t>(candidate->rung);
         entry.generated = candidate->rung == Rung::generated;

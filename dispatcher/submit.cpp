@@ -50,13 +50,17 @@ bool submit::takes(const Candidate& candidate) {
 
 bp_code submit::kernel(const Candidate& candidate, Frame& frame, Launch& launch, bp_call& call) {
   if (!frame.record.synchronous) note_run(frame.record, candidate.ran_on);
+  const bool varies = !(candidate.declared.flags & BP_KERNEL_DETERMINISTIC);
   const bool faults = reports_faults(candidate);
-  if (Recorder* recorded = recorder()) [[unlikely]]
+  if (Recorder* recorded = recorder()) [[unlikely]] {
+    if (varies) count_varying();
     return recorded->kernel(candidate, frame, launch, call, faults);
+  }
   if (faults) call.fault = &arm_fault(frame.stream, frame.op().name());
   if (!frame.record.synchronous)
     frame.stream.last_operator.store(frame.op().name(), std::memory_order_relaxed);
   const bp_code code = candidate.declared.run(candidate.declared.self, &call);
+  if (varies && code == BP_OK) count_varying();
   // Nobody synchronizes a synchronous device: what its kernel found comes out here.
   if (faults && frame.record.synchronous && code == BP_OK) synchronize_stream(frame.stream);
   return code;

@@ -88,16 +88,6 @@ std::vector<const DeclaredKernel*> Subject::kernels_of(const std::string& op) co
   return found;
 }
 
-bool Subject::repeats_bits(const std::string& op, int depth) const {
-  for (const DeclaredKernel* kernel : kernels_of(op))
-    if ((kernel->flags & BP_KERNEL_DETERMINISTIC) == 0) return false;
-  const Operator* row = find_operator(op);
-  if (!row || !row->uses || depth > 8) return true;
-  for (const char* const* used = row->uses; *used; ++used)
-    if (!repeats_bits(*used, depth + 1)) return false;
-  return true;
-}
-
 nlohmann::json to_json(const Subject& subject) {
   nlohmann::json json, numerics;
   const auto write = [&](const char* key, const auto& value) { json[key] = value; };

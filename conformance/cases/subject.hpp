@@ -52,8 +52,6 @@ struct Subject {
   bool synchronous() const { return (device_flags & BP_DEVICE_SYNCHRONOUS) != 0; }
   // The declared kernels of a row.
   std::vector<const DeclaredKernel*> kernels_of(const std::string& op) const;
-  // Does every kernel of the row, and of what it is made of, declare that it gives the same bits each time?
-  bool repeats_bits(const std::string& op, int depth = 0) const;
 };
 
 nlohmann::json to_json(const Subject& subject);

@@ -119,6 +119,15 @@ std::string complaint_of(const Json& answer, const std::vector<int>& written) {
   return {};
 }
 
+bool repeats_bits(const Json& answer) {
+  return !answer.value("varies", false);
+}
+
+bool repeats_bits(const std::vector<Json>& answers) {
+  return std::all_of(answers.begin(), answers.end(),
+                     [](const Json& answer) { return repeats_bits(answer); });
+}
+
 const char* disagreement(bool changes) {
   return changes ? "the same call gives other bits each time, though its kernels declare that they "
                    "are deterministic"

@@ -33,6 +33,10 @@ Expected expect_call(const Problem& problem, const Case& one, const Numerics& nu
 // What the instruments say, as a sentence; empty if nothing. `written`: inputs that the row writes, as it should.
 std::string complaint_of(const Json& answer, const std::vector<int>& written = {});
 
+// Did only kernels run that declare that they give the same bits each time?
+bool repeats_bits(const Json& answer);
+bool repeats_bits(const std::vector<Json>& answers);
+
 // Why two runs with different poison give different bytes: `changes` if the second one's poison gives others again.
 const char* disagreement(bool changes);
 

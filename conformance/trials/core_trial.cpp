@@ -58,7 +58,7 @@ class CoreTrial : public RowTrial {
 
   bool asks_again(const std::vector<Json>& answers) override {
     return answers.size() > 1 && !has_trait(one_.op, Trait::undetermined) &&
-           subject_.repeats_bits(one_.op) && !agree(answers[0], answers[1]);
+           repeats_bits(answers) && !agree(answers[0], answers[1]);
   }
 
   Verdict judge(const std::vector<Json>& answers) override {

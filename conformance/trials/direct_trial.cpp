@@ -44,7 +44,7 @@ class DirectTrial : public RowTrial {
 
   bool asks_again(const std::vector<Json>& answers) override {
     return answers.size() > 1 && code_of(result_of(answers[0], call_at_)) == BP_OK &&
-           subject_.repeats_bits(one_.op) && !agree(answers[0], answers[1]);
+           repeats_bits(answers) && !agree(answers[0], answers[1]);
   }
 
   Verdict judge(const std::vector<Json>& answers) override {

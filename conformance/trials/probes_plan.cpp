@@ -67,11 +67,10 @@ ProbePlan one_plan_for_many(const std::string& variant, const Subject& subject) 
   for (const Json& each : small.setup)
     if (each.at("do") == "write") plan.add({{"do", "poison"}, {"object", each.at("object")}});
   call_and_read(on_other_objects(small.call), other_memory, 1);
-  const bool repeats = subject.repeats_bits(small.op);
-  plan.judge = [steps = plan.steps, calls, reads, repeats](const Json& answer) -> std::string {
+  plan.judge = [steps = plan.steps, calls, reads](const Json& answer) -> std::string {
     if (is_refused(result_of(answer, calls[0]))) return {};
     if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
-    if (!repeats) return {};
+    if (!repeats_bits(answer)) return {};
     const char* const how[] = {"", "a kept plan", "a second plan", "a plan that has served before",
                                "a plan that was made for other memory"};
     for (std::size_t i = 1; i < reads.size(); ++i)

@@ -159,6 +159,7 @@ bp_code DirectScope::run_kernel(const DirectKernel& kernel, DirectCall& call, co
   }
   told_error() = {};
   const bp_code code = give(kernel.declared.run);
+  if (code == BP_OK && !(kernel.declared.flags & BP_KERNEL_DETERMINISTIC)) ++plugin_.varying_calls;
   if (code == BP_UNSUPPORTED && promised)
     watch.add("promises", {{"op", call.op->name()}, {"kernel", kernel.place}});
   result["kernel"] = kernel.place;

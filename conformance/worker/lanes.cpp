@@ -94,6 +94,7 @@ class DirectLane : public LaneDriver {
     now.host_allocations = plugin_.host.num_live();
     return now;
   }
+  std::uint64_t varying_calls() const override { return plugin_.varying_calls; }
   void reset() override {
     plugin_.host.num_threads = 2;
     plugin_.host.deterministic = 0;
@@ -131,6 +132,7 @@ class CoreLane : public LaneDriver {
     now.device_allocations = memory_.num_live();
     return now;
   }
+  std::uint64_t varying_calls() const override { return bp::varying_calls(); }
   void reset() override {
     set_deterministic(false);
     set_num_threads(threads_);

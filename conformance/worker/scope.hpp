@@ -76,6 +76,8 @@ class LaneDriver {
   virtual std::unique_ptr<Scope> scope(std::uint8_t poison, Scope* within = nullptr) = 0;
   virtual Json describe() = 0;
   virtual Counters counters() = 0;
+  // Calls so far of kernels that do not declare BP_KERNEL_DETERMINISTIC.
+  virtual std::uint64_t varying_calls() const { return 0; }
   // Settings that a script changed are as usual again.
   virtual void reset() {}
   // From where the instruments take host memory for their next copy, and back to there: a script that is run again then

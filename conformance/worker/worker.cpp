@@ -26,9 +26,11 @@ class Worker {
     }
     const std::uint64_t place = lane_->staging_place();
     const Counters before = lane_->counters();
+    const std::uint64_t varying_before = lane_->varying_calls();
     Ran ran = run(request, tell);
     const Counters after = lane_->counters();
     reply["steps"] = ran.steps;
+    if (lane_->varying_calls() != varying_before) reply["varies"] = true;
     // What the answer itself takes is no leak: a copy takes as much.
     Counters settled = after;
     settled.heap -= process_counters().heap - after.heap;

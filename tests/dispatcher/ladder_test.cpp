@@ -137,6 +137,21 @@ TEST_F(Ladder, a_kernel_that_fits_is_native) {
   EXPECT_EQ(values(x), (std::vector<float>{0, 2, 4, 6, 8, 10}));
 }
 
+// `partial` declares only add so.
+TEST_F(Ladder, counts_calls_of_kernels_that_do_not_declare_to_repeat_their_bits) {
+  const auto varying = [](const auto& call) {
+    const std::uint64_t before = bp::varying_calls();
+    call();
+    return bp::varying_calls() - before;
+  };
+  EXPECT_EQ(varying([&] { add(x, x), bp::add_(x, x); }), 0u);
+  EXPECT_EQ(varying([&] { mul(x, x), bp::mul_(x, x); }), 2u);
+  EXPECT_EQ(varying([&] { bp::sum(x); }), 1u);
+  EXPECT_EQ(varying([&] { neg(row); }), 1u) << "the first of two refuses it";
+  EXPECT_GE(varying([&] { bp::relu(x); }), 1u) << "made of maximum, which is counted inside";
+  EXPECT_EQ(varying([&] { std::thread([&] { mul(x, x); }).join(); }), 1u);
+}
+
 TEST_F(Ladder, a_second_candidate_takes_what_the_first_refuses) {
   const Served served("neg", "partial");
   EXPECT_EQ(values(neg(x)), (std::vector<float>{-0.0f, -1, -2, -3, -4, -5}));

@@ -33,6 +33,9 @@ struct CallCount {
 // gone (chain.hpp) are one row for each backend, "joined".
 BP_API std::vector<CallCount> call_counts();
 BP_API void reset_call_counts();
+// All calls so far, over all threads and also those inside others, of kernels that do not say BP_KERNEL_DETERMINISTIC:
+// what came of them may have other bits each time.
+BP_API std::uint64_t varying_calls();
 // The counts as a table for a person.
 BP_API std::string format_call_counts();
 
