@@ -5,6 +5,7 @@
 #include <backplane/runtime/extensions.hpp>
 #include <backplane/runtime/quiet.hpp>
 
+#include "counter_slots.hpp"
 #include "number_bytes.hpp"
 
 namespace bp {

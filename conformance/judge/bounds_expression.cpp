@@ -90,6 +90,9 @@ class Steps {
     Approximate result;
     if (node.code == BP_X_SELECT) return selected(a, b, steps_[node.c]);
     if (is_true_or_false(node.code)) return compared(node, a, b);
+    const bool is_sum_or_product = node.code == BP_X_ADD || node.code == BP_X_SUB ||
+                                   node.code == BP_X_MUL || node.code == BP_X_DIV;
+    if (is_sum_or_product && (is_surely_nan(a) || is_surely_nan(b))) return {std::nan(""), 0};
     switch (node.code) {
       case BP_X_ADD: result = {a.value + b.value, a.error + b.error}; break;
       case BP_X_SUB: result = {a.value - b.value, a.error + b.error}; break;
@@ -114,6 +117,8 @@ class Steps {
     const double other = std::fabs(a.value - b.value) + a.error + b.error;
     return {chosen.value, std::isnan(other) ? HUGE_VAL : other};
   }
+
+  static bool is_surely_nan(Approximate a) { return std::isnan(a.value) && a.error == 0; }
 
   static Approximate multiplied(Approximate a, Approximate b) {
     double error = a.error != 0 && b.error != 0 ? a.error * b.error : 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "trials/answers.hpp"
 #include "trials/probes.hpp"

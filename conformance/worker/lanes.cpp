@@ -2,6 +2,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/extensions/host_calls.h>
