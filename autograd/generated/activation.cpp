@@ -7,12 +7,12 @@
 namespace bp::autograd {
 namespace {
 
-// where(logical_and(input > 0, input < 6), grad, 0)
+// where(logical_or(input <= 0, input >= 6), 0, grad)
 constexpr JointStep relu6_by_input_joint_steps[] = {
-    {&ops::gt, {input(0), number(0)}, 2},
-    {&ops::lt, {input(0), number(6)}, 2},
-    {&ops::logical_and, {earlier(0), earlier(1)}, 2},
-    {&ops::where, {earlier(2), input(1), number(0)}, 3},
+    {&ops::le, {input(0), number(0)}, 2},
+    {&ops::ge, {input(0), number(6)}, 2},
+    {&ops::logical_or, {earlier(0), earlier(1)}, 2},
+    {&ops::where, {earlier(2), number(0), input(1)}, 3},
 };
 constinit Joint relu6_by_input_joint(relu6_by_input_joint_steps);
 
@@ -26,12 +26,12 @@ Tensor relu6_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input relu6_inputs[] = {{0, relu6_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative relu6_derivative{relu6_inputs, 1, Derivative::Fit::if_unlike};
 
-// where(logical_and(input > min_val, input < max_val), grad, 0)
+// where(logical_or(input <= min_val, input >= max_val), 0, grad)
 constexpr JointStep hardtanh_by_input_joint_steps[] = {
-    {&ops::gt, {input(0), input(1)}, 2},
-    {&ops::lt, {input(0), input(2)}, 2},
-    {&ops::logical_and, {earlier(0), earlier(1)}, 2},
-    {&ops::where, {earlier(2), input(3), number(0)}, 3},
+    {&ops::le, {input(0), input(1)}, 2},
+    {&ops::ge, {input(0), input(2)}, 2},
+    {&ops::logical_or, {earlier(0), earlier(1)}, 2},
+    {&ops::where, {earlier(2), number(0), input(3)}, 3},
 };
 constinit Joint hardtanh_by_input_joint(hardtanh_by_input_joint_steps);
 

@@ -112,6 +112,94 @@ Tensor sign_by_input(const Recorded&, std::span<Tensor> gradients) {
 constexpr Derivative::Input sign_inputs[] = {{0, sign_by_input, nullptr, 0b0, 0b0, 0b0}};
 constexpr Derivative sign_derivative{sign_inputs, 1, Derivative::Fit::if_unlike};
 
+// where(input == other, grad / 2, where(logical_or(input > other, other != other), grad, 0))
+constexpr JointStep fmax_by_input_joint_steps[] = {
+    {&ops::eq, {input(0), input(1)}, 2},
+    {&ops::div, {input(2), number(2)}, 2},
+    {&ops::gt, {input(0), input(1)}, 2},
+    {&ops::ne, {input(1), input(1)}, 2},
+    {&ops::logical_or, {earlier(2), earlier(3)}, 2},
+    {&ops::where, {earlier(4), input(2), number(0)}, 3},
+    {&ops::where, {earlier(0), earlier(1), earlier(5)}, 3},
+};
+constinit Joint fmax_by_input_joint(fmax_by_input_joint_steps);
+
+Tensor fmax_by_input(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor input = call.tensor(0);
+  const Tensor other = call.tensor(1);
+  return fmax_by_input_joint(input, other, spent(grad));
+}
+
+// where(input == other, grad / 2, where(logical_or(input > other, other != other), 0, grad))
+constexpr JointStep fmax_by_other_joint_steps[] = {
+    {&ops::eq, {input(0), input(1)}, 2},
+    {&ops::div, {input(2), number(2)}, 2},
+    {&ops::gt, {input(0), input(1)}, 2},
+    {&ops::ne, {input(1), input(1)}, 2},
+    {&ops::logical_or, {earlier(2), earlier(3)}, 2},
+    {&ops::where, {earlier(4), number(0), input(2)}, 3},
+    {&ops::where, {earlier(0), earlier(1), earlier(5)}, 3},
+};
+constinit Joint fmax_by_other_joint(fmax_by_other_joint_steps);
+
+Tensor fmax_by_other(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor input = call.tensor(0);
+  const Tensor other = call.tensor(1);
+  return fmax_by_other_joint(input, other, spent(grad));
+}
+
+constexpr Derivative::Input fmax_inputs[] = {{0, fmax_by_input, nullptr, 0b11, 0b0, 0b0},
+                                             {1, fmax_by_other, nullptr, 0b11, 0b0, 0b0}};
+constexpr Derivative fmax_derivative{fmax_inputs, 2, Derivative::Fit::if_unlike};
+
+// where(input == other, grad / 2, where(logical_or(input < other, other != other), grad, 0))
+constexpr JointStep fmin_by_input_joint_steps[] = {
+    {&ops::eq, {input(0), input(1)}, 2},
+    {&ops::div, {input(2), number(2)}, 2},
+    {&ops::lt, {input(0), input(1)}, 2},
+    {&ops::ne, {input(1), input(1)}, 2},
+    {&ops::logical_or, {earlier(2), earlier(3)}, 2},
+    {&ops::where, {earlier(4), input(2), number(0)}, 3},
+    {&ops::where, {earlier(0), earlier(1), earlier(5)}, 3},
+};
+constinit Joint fmin_by_input_joint(fmin_by_input_joint_steps);
+
+Tensor fmin_by_input(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor input = call.tensor(0);
+  const Tensor other = call.tensor(1);
+  return fmin_by_input_joint(input, other, spent(grad));
+}
+
+// where(input == other, grad / 2, where(logical_or(input < other, other != other), 0, grad))
+constexpr JointStep fmin_by_other_joint_steps[] = {
+    {&ops::eq, {input(0), input(1)}, 2},
+    {&ops::div, {input(2), number(2)}, 2},
+    {&ops::lt, {input(0), input(1)}, 2},
+    {&ops::ne, {input(1), input(1)}, 2},
+    {&ops::logical_or, {earlier(2), earlier(3)}, 2},
+    {&ops::where, {earlier(4), number(0), input(2)}, 3},
+    {&ops::where, {earlier(0), earlier(1), earlier(5)}, 3},
+};
+constinit Joint fmin_by_other_joint(fmin_by_other_joint_steps);
+
+Tensor fmin_by_other(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor input = call.tensor(0);
+  const Tensor other = call.tensor(1);
+  return fmin_by_other_joint(input, other, spent(grad));
+}
+
+constexpr Derivative::Input fmin_inputs[] = {{0, fmin_by_input, nullptr, 0b11, 0b0, 0b0},
+                                             {1, fmin_by_other, nullptr, 0b11, 0b0, 0b0}};
+constexpr Derivative fmin_derivative{fmin_inputs, 2, Derivative::Fit::if_unlike};
+
 // grad - grad * weight
 constexpr JointStep lerp_by_input_joint_steps[] = {
     {&ops::mul, {input(0), input(1)}, 2},
@@ -259,6 +347,8 @@ void register_division_derivatives() {
   ops::frac.derivative.store(&frac_derivative, order);
   ops::copysign.derivative.store(&copysign_derivative, order);
   ops::sign.derivative.store(&sign_derivative, order);
+  ops::fmax.derivative.store(&fmax_derivative, order);
+  ops::fmin.derivative.store(&fmin_derivative, order);
   ops::lerp.derivative.store(&lerp_derivative, order);
   ops::addcmul.derivative.store(&addcmul_derivative, order);
   ops::addcdiv.derivative.store(&addcdiv_derivative, order);

@@ -172,25 +172,29 @@ constexpr Derivative::Input logaddexp2_inputs[] = {{0, logaddexp2_by_input, null
                                                    {1, logaddexp2_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative logaddexp2_derivative{logaddexp2_inputs, 2, Derivative::Fit::if_unlike};
 
-// grad * where(logical_and(input == 0, zeros_like(input) + other <= 0), 0, log(zeros_like(input) + other))
+// where(logical_and(input == 0, zeros_like(input) + other <= 0), 0, xlogy(grad, zeros_like(input) + other))
 constexpr JointStep xlogy_by_input_joint_steps[] = {
-    {&ops::eq, {input(1), number(0)}, 2},
-    {&ops::add, {input(2), input(3)}, 2},
-    {&ops::le, {earlier(1), number(0)}, 2},
-    {&ops::logical_and, {earlier(0), earlier(2)}, 2},
-    {&ops::log, {earlier(1)}, 1},
-    {&ops::where, {earlier(3), number(0), earlier(4)}, 3},
-    {&ops::mul, {input(0), earlier(5)}, 2},
+    {&ops::add, {input(0), input(1)}, 2},
 };
 constinit Joint xlogy_by_input_joint(xlogy_by_input_joint_steps);
 
+constexpr JointStep xlogy_by_input_joint1_steps[] = {
+    {&ops::eq, {input(0), number(0)}, 2},
+    {&ops::le, {input(1), number(0)}, 2},
+    {&ops::logical_and, {earlier(0), earlier(1)}, 2},
+    {&ops::where, {earlier(2), number(0), input(2)}, 3},
+};
+constinit Joint xlogy_by_input_joint1(xlogy_by_input_joint1_steps);
+
 Tensor xlogy_by_input(const Recorded& call, std::span<Tensor> gradients) {
-  Tensor& grad = gradients[0];
+  const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   const Tensor other = call.tensor(1);
   Tensor part0 = zeros_like(input);
-  return xlogy_by_input_joint(spent(grad), input, spent(part0), other);
+  Tensor part1 = xlogy_by_input_joint(spent(part0), other);
+  Tensor part2 = xlogy(grad, part1);
+  return xlogy_by_input_joint1(input, spent(part1), spent(part2));
 }
 
 // grad * input / other
@@ -212,25 +216,29 @@ constexpr Derivative::Input xlogy_inputs[] = {{0, xlogy_by_input, nullptr, 0b11,
                                               {1, xlogy_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative xlogy_derivative{xlogy_inputs, 2, Derivative::Fit::if_unlike};
 
-// grad * where(logical_and(input == 0, zeros_like(input) + other <= -1), 0, log1p(zeros_like(input) + other))
+// where(logical_and(input == 0, zeros_like(input) + other <= -1), 0, xlog1py(grad, zeros_like(input) + other))
 constexpr JointStep xlog1py_by_input_joint_steps[] = {
-    {&ops::eq, {input(1), number(0)}, 2},
-    {&ops::add, {input(2), input(3)}, 2},
-    {&ops::le, {earlier(1), number(-1)}, 2},
-    {&ops::logical_and, {earlier(0), earlier(2)}, 2},
-    {&ops::log1p, {earlier(1)}, 1},
-    {&ops::where, {earlier(3), number(0), earlier(4)}, 3},
-    {&ops::mul, {input(0), earlier(5)}, 2},
+    {&ops::add, {input(0), input(1)}, 2},
 };
 constinit Joint xlog1py_by_input_joint(xlog1py_by_input_joint_steps);
 
+constexpr JointStep xlog1py_by_input_joint1_steps[] = {
+    {&ops::eq, {input(0), number(0)}, 2},
+    {&ops::le, {input(1), number(-1)}, 2},
+    {&ops::logical_and, {earlier(0), earlier(1)}, 2},
+    {&ops::where, {earlier(2), number(0), input(2)}, 3},
+};
+constinit Joint xlog1py_by_input_joint1(xlog1py_by_input_joint1_steps);
+
 Tensor xlog1py_by_input(const Recorded& call, std::span<Tensor> gradients) {
-  Tensor& grad = gradients[0];
+  const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   return call.with_operand(1, [&](const auto& other) -> Tensor {
     Tensor part0 = zeros_like(input);
-    return xlog1py_by_input_joint(spent(grad), input, spent(part0), other);
+    Tensor part1 = xlog1py_by_input_joint(spent(part0), other);
+    Tensor part2 = xlog1py(grad, part1);
+    return xlog1py_by_input_joint1(input, spent(part1), spent(part2));
   });
 }
 

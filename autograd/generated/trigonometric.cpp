@@ -82,32 +82,36 @@ Tensor atan_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input atan_inputs[] = {{0, atan_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative atan_derivative{atan_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad * (other / (input * input + other * other))
+// where(input * input + other * other == 0, 0, grad * (other / (input * input + other * other)))
 constexpr JointStep atan2_by_input_joint_steps[] = {
-    {&ops::mul, {input(2), input(2)}, 2},
+    {&ops::mul, {input(0), input(0)}, 2},
     {&ops::mul, {input(1), input(1)}, 2},
     {&ops::add, {earlier(0), earlier(1)}, 2},
+    {&ops::eq, {earlier(2), number(0)}, 2},
     {&ops::div, {input(1), earlier(2)}, 2},
-    {&ops::mul, {input(0), earlier(3)}, 2},
+    {&ops::mul, {input(2), earlier(4)}, 2},
+    {&ops::where, {earlier(3), number(0), earlier(5)}, 3},
 };
 constinit Joint atan2_by_input_joint(atan2_by_input_joint_steps);
 
 Tensor atan2_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor other = call.tensor(1);
   const Tensor input = call.tensor(0);
-  return atan2_by_input_joint(spent(grad), other, input);
+  const Tensor other = call.tensor(1);
+  return atan2_by_input_joint(input, other, spent(grad));
 }
 
-// -grad * (input / (input * input + other * other))
+// where(input * input + other * other == 0, 0, -grad * (input / (input * input + other * other)))
 constexpr JointStep atan2_by_other_joint_steps[] = {
-    {&ops::neg, {input(0)}, 1},
+    {&ops::mul, {input(0), input(0)}, 2},
     {&ops::mul, {input(1), input(1)}, 2},
-    {&ops::mul, {input(2), input(2)}, 2},
-    {&ops::add, {earlier(1), earlier(2)}, 2},
-    {&ops::div, {input(1), earlier(3)}, 2},
-    {&ops::mul, {earlier(0), earlier(4)}, 2},
+    {&ops::add, {earlier(0), earlier(1)}, 2},
+    {&ops::eq, {earlier(2), number(0)}, 2},
+    {&ops::neg, {input(2)}, 1},
+    {&ops::div, {input(0), earlier(2)}, 2},
+    {&ops::mul, {earlier(4), earlier(5)}, 2},
+    {&ops::where, {earlier(3), number(0), earlier(6)}, 3},
 };
 constinit Joint atan2_by_other_joint(atan2_by_other_joint_steps);
 
@@ -116,7 +120,7 @@ Tensor atan2_by_other(const Recorded& call, std::span<Tensor> gradients) {
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   const Tensor other = call.tensor(1);
-  return atan2_by_other_joint(spent(grad), input, other);
+  return atan2_by_other_joint(input, other, spent(grad));
 }
 
 constexpr Derivative::Input atan2_inputs[] = {{0, atan2_by_input, nullptr, 0b11, 0b0, 0b0},
@@ -249,24 +253,24 @@ constexpr Derivative::Input hypot_inputs[] = {{0, hypot_by_input, nullptr, 0b1, 
                                               {1, hypot_by_other, nullptr, 0b10, 0b0, 0b1}};
 constexpr Derivative hypot_derivative{hypot_inputs, 2, Derivative::Fit::if_unlike};
 
-// where(input == 0, 0, grad * ((input * 3.141592653589793 * cos((input - round(input * 0.5) * 2) * 3.141592653589793) - sin((input - round(input * 0.5) * 2) * 3.141592653589793)) / (input * input * 3.141592653589793)))
+// where(input * input == 0, 0, grad * ((input * 3.141592653589793 * cos((input - round(input * 0.5) * 2) * 3.141592653589793) - sin((input - round(input * 0.5) * 2) * 3.141592653589793)) / (input * input * 3.141592653589793)))
 constexpr JointStep sinc_by_input_joint_steps[] = {
-    {&ops::eq, {input(0), number(0)}, 2},
+    {&ops::mul, {input(0), input(0)}, 2},
+    {&ops::eq, {earlier(0), number(0)}, 2},
     {&ops::mul, {input(0), number(3.141592653589793)}, 2},
     {&ops::mul, {input(0), number(0.5)}, 2},
-    {&ops::round, {earlier(2)}, 1},
-    {&ops::mul, {earlier(3), number(2)}, 2},
-    {&ops::sub, {input(0), earlier(4)}, 2},
-    {&ops::mul, {earlier(5), number(3.141592653589793)}, 2},
-    {&ops::cos, {earlier(6)}, 1},
-    {&ops::mul, {earlier(1), earlier(7)}, 2},
-    {&ops::sin, {earlier(6)}, 1},
-    {&ops::sub, {earlier(8), earlier(9)}, 2},
-    {&ops::mul, {input(0), input(0)}, 2},
-    {&ops::mul, {earlier(11), number(3.141592653589793)}, 2},
-    {&ops::div, {earlier(10), earlier(12)}, 2},
+    {&ops::round, {earlier(3)}, 1},
+    {&ops::mul, {earlier(4), number(2)}, 2},
+    {&ops::sub, {input(0), earlier(5)}, 2},
+    {&ops::mul, {earlier(6), number(3.141592653589793)}, 2},
+    {&ops::cos, {earlier(7)}, 1},
+    {&ops::mul, {earlier(2), earlier(8)}, 2},
+    {&ops::sin, {earlier(7)}, 1},
+    {&ops::sub, {earlier(9), earlier(10)}, 2},
+    {&ops::mul, {earlier(0), number(3.141592653589793)}, 2},
+    {&ops::div, {earlier(11), earlier(12)}, 2},
     {&ops::mul, {input(1), earlier(13)}, 2},
-    {&ops::where, {earlier(0), number(0), earlier(14)}, 3},
+    {&ops::where, {earlier(1), number(0), earlier(14)}, 3},
 };
 constinit Joint sinc_by_input_joint(sinc_by_input_joint_steps);
 

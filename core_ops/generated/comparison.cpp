@@ -479,7 +479,8 @@ constinit Operator signbit{
     .nodes = signbit_nodes,
     .num_nodes = std::size(signbit_nodes),
     .tolerance = "exact",
-    .doc = "Whether it has the sign of negative numbers, as -0 has, elementwise, as bool.",
+    .doc = "Whether it has the sign of negative numbers, as -0 has, elementwise, as bool. A NaN "
+           "counts as positive.",
     .abi = described_as("signbit"),
 };
 

@@ -351,8 +351,8 @@ constinit Operator copysign{
     .num_nodes = std::size(copysign_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The size of `input` with the sign of `other`, elementwise; that of -0 counts. "
-           "Integers are taken as the default dtype.",
+    .doc = "The size of `input` with the sign of `other`, elementwise; that of -0 counts, that of"
+           " a NaN is open. Integers are taken as the default dtype.",
     .abi = described_as("copysign"),
 };
 
@@ -401,6 +401,7 @@ constinit Operator fmax{
     .uses = fmax_uses,
     .nodes = fmax_nodes,
     .num_nodes = std::size(fmax_nodes),
+    .has_gradient = true,
     .tolerance = "exact",
     .doc = "The larger of `input` and `other`, elementwise; if one is NaN, the other one.",
     .abi = described_as("fmax"),
@@ -418,6 +419,7 @@ constinit Operator fmin{
     .uses = fmin_uses,
     .nodes = fmin_nodes,
     .num_nodes = std::size(fmin_nodes),
+    .has_gradient = true,
     .tolerance = "exact",
     .doc = "The smaller of `input` and `other`, elementwise; if one is NaN, the other one.",
     .abi = described_as("fmin"),

@@ -109,7 +109,7 @@ constexpr bp_expr_node xlog1py_nodes[] = {
     {BP_X_SELECT, 1, 0, 7, 0},
 };
 
-// where(input > 0, -input * log(input), where(input == 0, 0, log(input * 0)))
+// where(input > 0, -input * log(input), where(input == 0, 0, log(maximum(input, 0))))
 constexpr bp_expr_node entr_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
     {BP_X_CONST, 0, 0, 0, 0},
@@ -118,7 +118,7 @@ constexpr bp_expr_node entr_nodes[] = {
     {BP_X_LOG, 0, 0, 0, 0},
     {BP_X_MUL, 3, 4, 0, 0},
     {BP_X_EQ, 0, 1, 0, 0},
-    {BP_X_MUL, 0, 1, 0, 0},
+    {BP_X_MAX, 0, 1, 0, 0},
     {BP_X_LOG, 7, 0, 0, 0},
     {BP_X_SELECT, 6, 1, 8, 0},
     {BP_X_SELECT, 2, 5, 9, 0},
@@ -202,12 +202,13 @@ void decompose_xlog1py(const Call& call) {
 constexpr const char* xlog1py_uses[] = {"where", "ne", "eq", "mul", "log1p", nullptr};
 
 Tensor entr_by_parts(const Tensor& input) {
-  return where(gt(input, 0), mul(neg(input), log(input)), where(eq(input, 0), 0, log(mul(input, 0))));
+  return where(gt(input, 0), mul(neg(input), log(input)),
+               where(eq(input, 0), 0, log(maximum(input, 0))));
 }
 void decompose_entr(const Call& call) {
   finish(call, entr_by_parts(tensor_arg(call, 0)));
 }
-constexpr const char* entr_uses[] = {"where", "gt", "mul", "neg", "log", "eq", nullptr};
+constexpr const char* entr_uses[] = {"where", "gt", "mul", "neg", "log", "eq", "maximum", nullptr};
 
 }  // namespace
 

@@ -97,6 +97,41 @@ TEST(Edges, bounds_and_steps) {
     expect_derivatives("a step", step, {1.5, nan}, {0, 0}, {}, infinity);
 }
 
+TEST(Edges, extrema_beside_nan_give_to_the_other) {
+  const Tensor other = tensor(Values{1, 1, 1, nan, nan});
+  const Values at = {1, 2, nan, 1, nan};
+  expect_derivatives("fmax", [&](const Tensor& x) { return fmax(x, other); }, at,
+                     {0.5, 1, 0, 1, 1});
+  expect_derivatives("fmax's second", [&](const Tensor& x) { return fmax(other, x); }, at,
+                     {0.5, 1, 0, 1, 0});
+  expect_derivatives("fmin", [&](const Tensor& x) { return fmin(x, other); }, at,
+                     {0.5, 0, 0, 1, 1});
+}
+
+TEST(Edges, bounded_activations_pass_nan_on) {
+  expect_derivatives("relu6", [](const Tensor& x) { return relu6(x); }, {nan, 0, 6, 3},
+                     {1, 0, 0, 1});
+  expect_derivatives("hardtanh", [](const Tensor& x) { return hardtanh(x); }, {nan, -1, 1, 0.5},
+                     {1, 0, 0, 1});
+}
+
+TEST(Edges, angles_are_flat_at_the_origin) {
+  const Tensor other = tensor(Values{0, -1, 1e-200, 0});
+  const Values at = {0, 0, 1e-200, 1};
+  expect_derivatives("atan2", [&](const Tensor& x) { return atan2(x, other); }, at, {0, -1, 0, 0});
+  expect_derivatives("atan2's second", [&](const Tensor& x) { return atan2(other, x); },
+                     {0, 1, 1e-200, 1}, {0, 0.5, 0, 0});
+  expect_derivatives("sinc", [](const Tensor& x) { return sinc(x); }, {0, 1e-200, 1}, {0, 0, -1});
+}
+
+TEST(Edges, logarithms_that_nobody_asks_for_do_no_harm) {
+  const Tensor zero = tensor(Values{0}), less = tensor(Values{-1});
+  expect_derivatives(
+      "xlogy", [&](const Tensor& x) { return xlogy(x, zero); }, {2}, {0}, {}, 0);
+  expect_derivatives(
+      "xlog1py", [&](const Tensor& x) { return xlog1py(x, less); }, {2}, {0}, {}, 0);
+}
+
 TEST(Edges, quotients_keep_their_range) {
   const Tensor divisor = leaf({1e-180, 1e180, infinity}),
                quotient = tensor(Values{1e-200, 1e200, 1}) / divisor;

@@ -109,8 +109,8 @@ BP_API const Tensor& isposinf_out(const Tensor& out, const Tensor& input);
 BP_API Tensor isneginf(const Tensor& input);
 BP_API const Tensor& isneginf_out(const Tensor& out, const Tensor& input);
 
-// Whether it has the sign of negative numbers, as -0 has, elementwise, as bool. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// Whether it has the sign of negative numbers, as -0 has, elementwise, as bool. A NaN counts as
+// positive. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor signbit(const Tensor& input);
 BP_API const Tensor& signbit_out(const Tensor& out, const Tensor& input);
 

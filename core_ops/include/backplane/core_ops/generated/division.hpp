@@ -52,9 +52,9 @@ BP_API Tensor frac(const Tensor& input);
 BP_API const Tensor& frac_(const Tensor& input);
 BP_API const Tensor& frac_out(const Tensor& out, const Tensor& input);
 
-// The size of `input` with the sign of `other`, elementwise; that of -0 counts. Integers are taken
-// as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
-// cannot be.
+// The size of `input` with the sign of `other`, elementwise; that of -0 counts, that of a NaN is
+// open. Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor copysign(const Tensor& input, const Tensor& other);
 BP_API Tensor copysign(const Tensor& input, const Scalar& other);
 BP_API const Tensor& copysign_(const Tensor& input, const Tensor& other);
