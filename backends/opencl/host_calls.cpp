@@ -9,6 +9,7 @@ namespace {
 
 cl_int give(cl_command_queue queue, bp::StreamCaller& caller, void (*function)(void*),
             void* context) {
+  const std::lock_guard<std::mutex> in_order(caller.order());
   cl_context of_queue = nullptr;
   cl_int error =
       clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof of_queue, &of_queue, nullptr);
@@ -26,11 +27,16 @@ cl_int give(cl_command_queue queue, bp::StreamCaller& caller, void (*function)(v
     return error;
   }
   // Where earlier work failed, the wait ends with an error and the function is called all the same.
-  caller.give({[before] {
-                 const cl_event event = before->get();
-                 clWaitForEvents(1, &event);
-               },
-               function, context, [done] { clSetUserEventStatus(done->get(), CL_COMPLETE); }});
+  try {
+    caller.give({[before] {
+                   const cl_event event = before->get();
+                   clWaitForEvents(1, &event);
+                 },
+                 function, context, [done] { clSetUserEventStatus(done->get(), CL_COMPLETE); }});
+  } catch (...) {  // no memory, or no thread
+    clSetUserEventStatus(waited, CL_COMPLETE);
+    throw;
+  }
   return CL_SUCCESS;
 }
 

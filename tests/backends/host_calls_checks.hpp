@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <thread>
 
 #include <backplane/extensions/capture.h>
 #include <backplane/extensions/host_calls.h>
@@ -73,6 +74,24 @@ inline void expect_many_functions_once_each_and_in_order(DirectDevice& on) {
   EXPECT_EQ(on.opened().synchronize(stream), BP_OK);
   EXPECT_EQ(order.size(), size_t{count});
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  on.destroy(stream);
+}
+
+// A place in the stream and a place in the thread's list are two: those of several givers must not cross.
+inline void expect_functions_of_many_threads_all_come(DirectDevice& on) {
+  constexpr int num_threads = 4, count = 100;
+  bp_stream* stream = on.make_stream();
+  std::atomic<int> calls{0}, failures{0};
+  HostFunction counts = [&] { ++calls; };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < num_threads; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < count; ++i) failures += give(on, stream, counts) != BP_OK;
+    });
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(on.opened().synchronize(stream), BP_OK);
+  EXPECT_EQ(calls, num_threads * count);
   on.destroy(stream);
 }
 

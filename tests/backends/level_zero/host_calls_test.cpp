@@ -18,6 +18,10 @@ TEST_P(LevelZeroHostCalls, are_called_once_each_and_in_order) {
   direct::expect_many_functions_once_each_and_in_order(on());
 }
 
+TEST_P(LevelZeroHostCalls, of_many_threads_all_come) {
+  direct::expect_functions_of_many_threads_all_come(on());
+}
+
 TEST_P(LevelZeroHostCalls, are_refused_while_a_stream_records) {
   direct::expect_functions_are_refused_while_a_stream_records(on());
 }

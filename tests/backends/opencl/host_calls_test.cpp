@@ -1,6 +1,6 @@
 // needs: opencl
-#include "backends/opencl/direct_device.hpp"
 #include "backends/host_calls_checks.hpp"
+#include "backends/opencl/direct_device.hpp"
 
 namespace {
 
@@ -16,6 +16,10 @@ TEST_F(OpenClHostCalls, of_two_streams_may_wait_for_each_other) {
 
 TEST_F(OpenClHostCalls, are_called_once_each_and_in_order) {
   direct::expect_many_functions_once_each_and_in_order(*this);
+}
+
+TEST_F(OpenClHostCalls, of_many_threads_all_come) {
+  direct::expect_functions_of_many_threads_all_come(*this);
 }
 
 TEST_F(OpenClHostCalls, are_refused_while_a_stream_records) {

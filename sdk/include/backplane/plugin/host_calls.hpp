@@ -44,6 +44,10 @@ class StreamCaller {
   StreamCaller(const StreamCaller&) = delete;
   StreamCaller& operator=(const StreamCaller&) = delete;
 
+  // Held while a call's place in the stream is made and the call is given, so that calls of several threads stand in one
+  // order in both.
+  std::mutex& order() { return order_; }
+
   // In the order of the stream. Throws if there is no memory, or no thread.
   void give(Call call) {
     {
@@ -77,6 +81,7 @@ class StreamCaller {
     }
   };
 
+  std::mutex order_;
   const uint32_t born_ = process_generation();
   std::shared_ptr<Shared> shared_;
   std::thread thread_;  // begins with the first function
