@@ -36,8 +36,8 @@ bp::Status Queue::submit(Given given) {
   if (bp::Status status = check_process(); !status.is_ok()) return status;
   {
     std::unique_lock lock(mutex_);
-    if (lost_ && failure_.code != BP_OK)
-      return report(lock);  // the cause, to the first who meets it
+    // The cause, to the first who meets it; who marks a place or gives memory back looks at no cause.
+    if (lost_ && failure_.code != BP_OK && !given.is_certain) return report(lock);
     if (lost_) return bp::error(BP_STREAM_LOST, "the stream was lost by work that failed");
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     waiting_.push_back(std::move(given));

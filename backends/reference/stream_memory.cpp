@@ -41,10 +41,11 @@ void StreamPool::release(Queue& queue, bp::Handle handle) {
     place = ++shared_->num_released;
     shared_->kept.push_back({std::move(taken), &queue, place});
   }
-  (void)queue.submit_for_certain([shared = shared_, place] {
+  const bp::Status given = queue.submit_for_certain([shared = shared_, place] {
     shared->reach(place);
     return Outcome{};
   });
+  if (!given.is_ok()) shared_->reach(place);  // nothing of a lost stream runs any more
 }
 
 void StreamPool::trim() {

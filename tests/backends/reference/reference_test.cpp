@@ -172,6 +172,24 @@ TEST_F(Reference, a_lost_stream_takes_nothing_and_others_go_on) {
   device.release(handle);
 }
 
+TEST_F(Reference, who_marks_a_place_takes_no_cause_of_a_loss) {
+  const bp_handle handle = device.allocate(4);
+  int32_t value = 1;
+  bp_stream* const lost = make_stream();
+  bp_event* const event = make_event();
+  const bp_region to{handle, 0, 4}, from{reinterpret_cast<uintptr_t>(&value), 0, 4};
+  ASSERT_EQ(hooks().fail_next(0, BP_STREAM_LOST), BP_OK);
+  ASSERT_EQ(device.copy(to, from, BP_COPY_FROM_HOST, lost), BP_OK);
+  while (device.queue().record_event(device.get(), event, lost) == BP_OK) {
+  }
+  EXPECT_EQ(device.queue().synchronize(device.get(), lost), BP_STREAM_LOST)
+      << "it was told already";
+  EXPECT_THAT(fake::Host::last_message(), testing::HasSubstr("a failure that a test asked for"));
+  device.queue().destroy_event(device.get(), event);
+  device.queue().destroy_stream(device.get(), lost);
+  device.release(handle);
+}
+
 TEST_F(Reference, refuses_what_lies_outside_an_allocation) {
   const bp_handle handle = device.allocate(100);
   char bytes[64] = {};
