@@ -29,7 +29,7 @@ enum class PoolKind : std::uint8_t { small, large, whole };
 
 struct Segment {
   CachingAllocator* allocator = nullptr;
-  StreamImpl* stream = nullptr;
+  std::atomic<StreamImpl*> stream = nullptr;  // an adopted one hands over while blocks are released
   PoolKind kind = PoolKind::small;
   bp_handle handle = 0;
   std::uint64_t bytes = 0;

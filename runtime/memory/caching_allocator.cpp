@@ -308,7 +308,7 @@ void CachingAllocator::give_back_segments(const std::vector<std::unique_ptr<Segm
   if (!device_.synchronous) {
     StreamImpl* waited = nullptr;
     for (const auto& segment : segments)
-      if (segment->stream != std::exchange(waited, segment->stream))
+      if (segment->stream != std::exchange(waited, segment->stream.load()))
         wait_quietly(state_of(*waited));
   }
   wait_until_quiet(device_, MayWait::memory);

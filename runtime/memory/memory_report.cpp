@@ -57,7 +57,7 @@ std::vector<MemoryBlockInfo> CachingAllocator::snapshot() {
       for (const PoolBlock* block = segment->first; block; block = block->upper) {
         if (block->for_core) continue;
         blocks.push_back(
-            {block->handle, block->offset, block->bytes, block->taken, segment->stream->id});
+            {block->handle, block->offset, block->bytes, block->taken, segment->stream.load()->id});
       }
     }
   }

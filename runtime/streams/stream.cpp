@@ -16,6 +16,7 @@ CoreMutex& names_mutex() {
   static auto* mutex = new CoreMutex;
   return *mutex;
 }
+BP_MADE_AT_LOAD(names_mutex);
 
 // What an error of earlier work is reported under: the last operator is the best that is known.
 std::string late_what(const char* action, const StreamImpl& stream) {
@@ -196,13 +197,14 @@ void forget_operator_name(const char* name) {
   for (std::uint32_t number = 0; number < max_devices; ++number) {
     DeviceRecord* record = detail::device_records[number].load(std::memory_order_acquire);
     if (!record || !record->opened.load(std::memory_order_acquire)) continue;
-    const std::vector<StreamState*> streams = all_streams(state_of(*record));
-    const std::lock_guard lock(names_mutex());
-    for (StreamState* stream : streams) {
+    DeviceState& state = state_of(*record);
+    const std::lock_guard lock(state.mutex);  // the device may be closed meanwhile
+    for (const auto& stream : state.streams) {
       const char* last = name;
       stream->last_operator.compare_exchange_strong(last, "a joined operator");
     }
   }
+  const std::lock_guard readers(names_mutex());  // who has met the name before is done with it
 }
 
 bool try_retain(StreamImpl& stream) noexcept {
@@ -212,10 +214,20 @@ bool try_retain(StreamImpl& stream) noexcept {
   return false;
 }
 
+// Its work is done before the last reference goes: who can't pin it any more relies on that.
+void drop_adopted(StreamState& stream) noexcept {
+  std::uint32_t refs = stream.refs.load(std::memory_order_acquire);
+  do
+    if (refs == 1) wait_pinned(stream);
+  while (!stream.refs.compare_exchange_strong(refs, refs - 1, std::memory_order_acq_rel));
+  if (refs == 1) let_go_of_adopted(stream);
+}
+
 void drop_stream(StreamImpl* stream) noexcept {
-  if (!stream || stream->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!stream) return;
+  if (state_of(*stream).is_adopted) return drop_adopted(state_of(*stream));
+  if (stream->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   DeviceState& state = state_of(*stream->record);
-  if (state_of(*stream).is_adopted) return let_go_of_adopted(state_of(*stream));
   state.live_streams.fetch_sub(1, std::memory_order_relaxed);
   const std::lock_guard lock(state.mutex);
   state.idle_streams.push_back(&state_of(*stream));
@@ -247,9 +259,10 @@ void wait_quietly(StreamState& stream) noexcept {
 
 void wait_pinned(StreamState& stream) noexcept {
   DeviceRecord& record = *stream.record;
-  if (!record.backend || is_gone(stream)) return;
-  if (stream.is_recorded.load(std::memory_order_relaxed)) return;
+  if (!record.backend) return;
   const std::uint64_t passed = last_release(stream);
+  if (is_gone(stream)) return run_releases(stream, passed);  // nothing of it runs any more
+  if (stream.is_recorded.load(std::memory_order_relaxed)) return;
   clear_plugin_error();
   bp_stream* const used = stream.raw;
   const bp_code code = record.queue->synchronize(record.handle, used);
