@@ -180,13 +180,13 @@ Tensor asinh_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input asinh_inputs[] = {{0, asinh_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative asinh_derivative{asinh_inputs, 1, Derivative::Fit::if_unlike};
 
-// grad / (sqrt(input - 1) * sqrt(input + 1))
+// grad / sqrt((input - 1) * (input + 1) + 0)
 constexpr JointStep acosh_by_input_joint_steps[] = {
     {&ops::sub, {input(1), number(1)}, 2},
-    {&ops::sqrt, {earlier(0)}, 1},
     {&ops::add, {input(1), number(1)}, 2},
-    {&ops::sqrt, {earlier(2)}, 1},
-    {&ops::mul, {earlier(1), earlier(3)}, 2},
+    {&ops::mul, {earlier(0), earlier(1)}, 2},
+    {&ops::add, {earlier(2), number(0)}, 2},
+    {&ops::sqrt, {earlier(3)}, 1},
     {&ops::div, {input(0), earlier(4)}, 2},
 };
 constinit Joint acosh_by_input_joint(acosh_by_input_joint_steps);

@@ -108,8 +108,14 @@ void differentiate(Writer& writer, ordered_json& call, const std::vector<Tensor>
   if (outputs.empty()) return;
   call["weights"] = written;
   call["gradients"] = ordered_json::array();
-  for (const Tensor& gradient : autograd::grad(outputs, leaves, weights, {}, true))
-    call["gradients"].push_back(writer.tensor(gradient));
+  try {
+    for (const Tensor& gradient : autograd::grad(outputs, leaves, weights, {}, true))
+      call["gradients"].push_back(writer.tensor(gradient));
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).find("its derivative is not known") == std::string::npos)
+      throw;
+    call["has_no_derivative"] = true;
+  }
 }
 
 // What is written by the call is no leaf.
