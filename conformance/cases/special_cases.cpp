@@ -57,9 +57,9 @@ bool has_derivative(const Operator& op) {
 // Shapes whose call writes into an argument, or gives nothing.
 bool has_no_gradient_here(const Operator& op, const std::string& shape) {
   if (op.mutates && shape != "sample:without_running") return true;
-  // Two numbers alone may be equal, and the derivative is anyone's.
-  const bool chooses_of_two =
-      has_trait(op.name(), Trait::extrema) && tensors_of_schema(op) == 2 && shape == "s";
+  // A number alone may equal what it is compared with, and its derivative is anyone's.
+  const bool chooses_of_two = has_trait(op.name(), Trait::extrema) && tensors_of_schema(op) == 2 &&
+                              (shape == "s" || shape.ends_with(','));
   if (chooses_of_two) return true;
   // Derivatives end at whole numbers.
   if (converts(op) && shape.find("dtype=f") == shape.npos) return true;

@@ -629,7 +629,7 @@ constexpr RowFacts facts[] = {
     {"fmax", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
      "several_tiles specials two_sided number",
-     draft_pointwise, 3, bit(Trait::extrema),
+     draft_pointwise, 3, bit(Trait::extrema) | bit(Trait::open_in_half),
      "s16x16 s4x3x5,3x1 s s3x1,1x5 s3x5, s0x5,1x5 s257 s2x3x4x5 s1031",
      "s3x5,5 s2x3x1x2x1x2x1x3,3x2x2x1x2x1x1 s1 s5,7x3x5 s1023,1 s64x1x3,1x17x1 s33x31,31 s4x0,1",
      "normal specials wide near ties big",
@@ -640,7 +640,7 @@ constexpr RowFacts facts[] = {
     {"fmin", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
      "several_tiles specials two_sided number",
-     draft_pointwise, 3, bit(Trait::extrema),
+     draft_pointwise, 3, bit(Trait::extrema) | bit(Trait::open_in_half),
      "s16x16 s4x3x5,3x1 s s3x1,1x5 s3x5, s0x5,1x5 s257 s2x3x4x5 s1031",
      "s3x5,5 s2x3x1x2x1x2x1x3,3x2x2x1x2x1x1 s1 s5,7x3x5 s1023,1 s64x1x3,1x17x1 s33x31,31 s4x0,1",
      "normal specials wide near ties big",
