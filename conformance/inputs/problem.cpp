@@ -38,10 +38,10 @@ int power_of(const Operator& op) {
 
 class TensorMaker {
  public:
-  TensorMaker(const Case& one, PlannedProblem& plan)
+  TensorMaker(const Case& one, PlannedProblem& plan, std::uint64_t draw)
       : one_(one), plan_(plan), layouts_(split_text(one.layouts, '.')),
         // Not of layouts and form: the same values in another one shall give the same result.
-        seed_(mix(one.seed, hash_text(one.op + "/" + one.shape + "/" + one.values))) {
+        seed_(mix(one.seed, hash_text(one.op + "/" + one.shape + "/" + one.values) + draw)) {
     for (const std::string& layout : layouts_)
       if (!is_layout_name(layout)) refuse_case(one, "there is no layout '" + layout + "'");
     if (!is_values_name(one.values)) refuse_case(one, "there are no values '" + one.values + "'");
@@ -157,7 +157,7 @@ Problem Problem::with_tensors(std::vector<Laid> others) const {
   return made;
 }
 
-Problem make_problem(const Case& one) {
+Problem make_problem(const Case& one, std::uint64_t draw) {
   ensure_operators();
   PlannedProblem plan;
   plan.problem.op = find_operator(one.op);
@@ -166,7 +166,7 @@ Problem make_problem(const Case& one) {
     plan_from_sample(one, plan);
   else
     plan_from_text(one, plan);
-  TensorMaker maker(one, plan);
+  TensorMaker maker(one, plan, draw);
   std::vector<Laid> tensors;
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) tensors.push_back(maker.make(i));
   Problem problem = std::move(plan.problem);

@@ -65,8 +65,8 @@ struct Problem {
   Problem& operator=(Problem&&) = default;
 };
 
-// The call as an application makes it. Throws bad_argument for a case that makes no sense.
-Problem make_problem(const Case& one);
+// The call as an application makes it. Throws bad_argument for a case that makes no sense. Each `draw` has other values.
+Problem make_problem(const Case& one, std::uint64_t draw = 0);
 
 // The same call as a kernel gets it (docs/notes/kernel-contract.md): promoted, broadcast by strides of 0, dimensions
 // wrapped, defaults filled in, outputs known. False if a kernel would not get it in one piece (a cast or a copy comes

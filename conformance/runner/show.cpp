@@ -10,6 +10,7 @@
 #include "inputs/layouts.hpp"
 #include "judge/expected.hpp"
 #include "judge/numbers.hpp"
+#include "trials/decisive.hpp"
 
 namespace bp::conform {
 namespace {
@@ -138,7 +139,7 @@ void show_case(const Case& one, const Subject& subject, const std::vector<Json>&
   Expected expected;
   fmt::print("{}\n", name_of(one));
   if (one.lane != Lane::probe) {
-    const Problem problem = make_problem(one);
+    const Problem problem = decisive_problem(one, subject.numerics);
     show_inputs(problem);
     expected = expected_of(one, problem, subject);
     show_results(expected);
@@ -154,7 +155,7 @@ void show_case(const Case& one, const Subject& subject, const std::vector<Json>&
 }
 
 void show_rules(const Case& one, const Subject& subject) {
-  const Problem problem = make_problem(one);
+  const Problem problem = decisive_problem(one, subject.numerics);
   const Expected expected = expected_of(one, problem, subject);
   if (!expected.error.empty())
     fmt::print("decided by: an error that names \"{}\"\n", expected.error);

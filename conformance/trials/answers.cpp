@@ -187,16 +187,6 @@ void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
                 "rounding may change all of it: other values would prove more";
 }
 
-bool proves_nothing(const ExpectedTensor& expected) {
-  constexpr std::int64_t large = 64;
-  if (expected.only_shape || !is_floating(expected.dtype) || !expected.wide.defined()) return false;
-  const std::int64_t count = expected.wide.numel();
-  if (count < large || !expected.wide.is_contiguous()) return false;
-  const auto* bytes = static_cast<const unsigned char*>(expected.wide.data_ptr());
-  const std::size_t size = expected.wide.itemsize();
-  return std::memcmp(bytes, bytes + size, static_cast<std::size_t>(count - 1) * size) == 0;
-}
-
 std::string hash_of(const std::vector<std::vector<unsigned char>>& all) {
   std::uint64_t first = 0x9e3779b97f4a7c15ull, second = 0xcbf29ce484222325ull;
   for (const std::vector<unsigned char>& bytes : all) {

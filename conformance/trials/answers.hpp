@@ -51,8 +51,6 @@ std::string served_rung(const Json& result, const std::string& op);
 // Compares one result and takes the figures over into the verdict.
 void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
                   const ExpectedTensor& expected, const std::string& what);
-// Are all expected numbers of a large result alike, so that it proves nothing?
-bool proves_nothing(const ExpectedTensor& expected);
 
 std::string hash_of(const std::vector<std::vector<unsigned char>>& all);
 

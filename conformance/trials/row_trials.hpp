@@ -6,6 +6,7 @@
 #include "inputs/draft_problem.hpp"
 #include "inputs/inferred.hpp"
 #include "trials/answers.hpp"
+#include "trials/decisive.hpp"
 
 namespace bp::conform {
 
@@ -13,7 +14,7 @@ namespace bp::conform {
 class RowTrial : public Trial {
  public:
   RowTrial(const Case& one, const Subject& subject)
-      : one_(one), subject_(subject), problem_(make_problem(one)) {}
+      : one_(one), subject_(subject), problem_(decisive_problem(one, subject.numerics)) {}
 
   void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
 

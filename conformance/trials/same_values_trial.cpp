@@ -20,7 +20,7 @@ class SameValuesTrial : public Chain {
     other_ = std::move(problem_);
     Case plain = one;
     plain.layouts = one.shape.starts_with("sample:") ? "own" : "plain";
-    problem_ = make_problem(plain);
+    problem_ = decisive_problem(plain, subject.numerics);
   }
 
  protected:

@@ -15,6 +15,7 @@
 #include "inputs/parts.hpp"
 #include "judge/calls.hpp"
 #include "trials/answers.hpp"
+#include "trials/decisive.hpp"
 
 namespace bp::conform {
 namespace {
@@ -324,6 +325,29 @@ TEST(judging, a_result_of_which_anything_is_right_is_mistrusted) {
   judge_result(verdict, std::vector<unsigned char>(12), expected.results[0], "result 0");
   EXPECT_EQ(verdict.outcome, Outcome::mistrusted);
   EXPECT_NE(verdict.why.find("anything"), std::string::npos);
+}
+
+TEST(DecisiveProblem, draws_again_where_one_number_proves_nothing) {
+  int drawn_anew = 0;
+  for (const char* start :
+       {"core:lerp[f64]/s/plain/wide/call@", "core:addcmul[f64]/s/plain/wide/call@",
+        "core:floor_divide[f64]/s1/step2/wide/call@",
+        "core:xlogy[f32]/s1023,1/plain/normal/stream@"})
+    for (int seed = 1; seed <= 40; ++seed) {
+      const Case one = read_case(start + std::to_string(seed));
+      const Problem problem = decisive_problem(one, {});
+      for (const ExpectedTensor& each : expect_call(problem, one, {}, false).results) {
+        EXPECT_FALSE(is_unvaried(one, problem, each)) << name_of(one);
+        EXPECT_TRUE(each.bound.empty() ||
+                    std::count(each.bound.begin(), each.bound.end(), HUGE_VAL) <
+                        static_cast<std::ptrdiff_t>(each.bound.size()))
+            << name_of(one);
+      }
+      const Problem again = decisive_problem(one, {}), first = make_problem(one);
+      EXPECT_EQ(again.tensors[0].storage, problem.tensors[0].storage) << name_of(one);
+      drawn_anew += first.tensors[0].storage != problem.tensors[0].storage;
+    }
+  EXPECT_GT(drawn_anew, 0);
 }
 
 }  // namespace
