@@ -79,6 +79,9 @@ void draft_convolution(Draft& draft);
 void draft_pooling(Draft& draft);
 void draft_norm(Draft& draft);
 void draft_loss(Draft& draft);
+void draft_pair_loss(Draft& draft);
+void draft_product(Draft& draft);
+void draft_similarity(Draft& draft);
 void draft_attention(Draft& draft);
 
 }  // namespace bp

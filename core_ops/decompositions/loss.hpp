@@ -26,4 +26,19 @@ Tensor cross_entropy_by_logs(const Tensor& input, const Tensor& target, const Te
                              std::int64_t ignore_index, std::string_view reduction,
                              double label_smoothing);
 
+// Of margins and likelihoods: pair_loss.cpp.
+Tensor huber_by_parts_of(const Tensor& input, const Tensor& target, std::string_view reduction,
+                         double delta);
+Tensor soft_margin_by_softplus(const Tensor& input, const Tensor& target,
+                               std::string_view reduction);
+Tensor hinge_embedding_by_sides(const Tensor& input, const Tensor& target, double margin,
+                                std::string_view reduction);
+Tensor margin_ranking_by_differences(const Tensor& input1, const Tensor& input2,
+                                     const Tensor& target, double margin,
+                                     std::string_view reduction);
+Tensor poisson_likelihood(const Tensor& input, const Tensor& target, bool log_input, bool full,
+                          double eps, std::string_view reduction);
+Tensor binary_cross_entropy_of_parts(const Tensor& input, const Tensor& target,
+                                     const Tensor& weight, std::string_view reduction);
+
 }  // namespace bp

@@ -29,6 +29,15 @@ void decompose_log_softmax(const Call& call) {
 }
 constexpr const char* log_softmax_uses[] = {"sub", "max", "log", "sum", "exp", nullptr};
 
+Tensor softmin_by_parts(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  return softmax(neg(input), dim, dtype);
+}
+void decompose_softmin(const Call& call) {
+  finish(call, softmin_by_parts(tensor_arg(call, 0), int_arg(call, 1),
+                                optional_dtype_arg(call, 2)));
+}
+constexpr const char* softmin_uses[] = {"softmax", "neg", nullptr};
+
 }  // namespace
 
 namespace ops {
@@ -64,6 +73,17 @@ constinit Operator log_softmax{
     .abi = described_as("log_softmax"),
 };
 
+constinit Operator softmin{
+    .schema_text = "softmin(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::floating,
+    .decompose = decompose_softmin,
+    .uses = softmin_uses,
+    .tolerance = "8 ulp",
+    .doc = "softmax of -input along `dim`, computed in `dtype`, which must be floating.",
+    .abi = described_as("softmin"),
+};
+
 }  // namespace ops
 
 Tensor softmax(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
@@ -90,9 +110,14 @@ const Tensor& log_softmax_out(const Tensor& out, const Tensor& input, std::int64
   return out;
 }
 
+Tensor softmin(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
+  return call_one(ops::softmin, args, 3);
+}
+
 void register_normalization_operators();
 void register_normalization_operators() {
-  for (Operator* op : {&ops::softmax, &ops::log_softmax})
+  for (Operator* op : {&ops::softmax, &ops::log_softmax, &ops::softmin})
     register_operator(*op);
 }
 

@@ -21,8 +21,10 @@
 #include "decompositions/norm.hpp"
 #include "decompositions/parts.hpp"
 #include "decompositions/pooling.hpp"
+#include "decompositions/product.hpp"
 #include "decompositions/selection.hpp"
 #include "decompositions/shape.hpp"
+#include "decompositions/similarity.hpp"
 #include "decompositions/statistics.hpp"
 
 namespace bp {

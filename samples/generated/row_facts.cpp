@@ -14,12 +14,15 @@ void draft_loss(Draft& draft);
 void draft_matmul(Draft& draft);
 void draft_movement(Draft& draft);
 void draft_norm(Draft& draft);
+void draft_pair_loss(Draft& draft);
 void draft_pointwise(Draft& draft);
 void draft_pooling(Draft& draft);
+void draft_product(Draft& draft);
 void draft_random(Draft& draft);
 void draft_reduction(Draft& draft);
 void draft_selection(Draft& draft);
 void draft_shape(Draft& draft);
+void draft_similarity(Draft& draft);
 void draft_statistics(Draft& draft);
 void draft_view(Draft& draft);
 
@@ -1406,6 +1409,86 @@ constexpr RowFacts facts[] = {
      "normal",
      "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating",
      "s3x5:dim=-3"},
+    {"softmin", "0.1",
+     "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "expanded several_tiles large_values size_one",
+     draft_along, 3, bit(Trait::conditioned) | bit(Trait::keeps_range) | bit(Trait::differences) | bit(Trait::computes_wide),
+     "s5x257:dim=1 s257x5:dim=0 s:dim=0 s3x5x7:dim=1 s0x5:dim=1 s2x3x2x1x2x2x1x3:dim=1 s17:dim=0 "
+     "s1:dim=0",
+     "s3x1031:dim=-1 s4x64:dim=1 s4x1x3:dim=1 s2x1025:dim=1",
+     "normal cancel specials wide exact big",
+     "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
+     "normal",
+     "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating",
+     "s3x5:dim=2"},
+    {"huber_loss", "0.1",
+     "same zero_dim zero_size non_contiguous transposed expanded several_tiles row summed each "
+     "narrow",
+     draft_pair_loss, 3, 0,
+     "sample:same sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:row sample:summed sample:each sample:narrow",
+     "",
+     "own normal positive",
+     "",
+     "own",
+     "",
+     ""},
+    {"soft_margin_loss", "0.1",
+     "same zero_dim zero_size non_contiguous transposed expanded several_tiles row summed each",
+     draft_pair_loss, 3, bit(Trait::logarithms),
+     "sample:same sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:row sample:summed sample:each",
+     "",
+     "own normal positive",
+     "",
+     "own",
+     "",
+     ""},
+    {"hinge_embedding_loss", "0.1",
+     "same zero_dim zero_size non_contiguous transposed expanded several_tiles row summed each",
+     draft_pair_loss, 3, 0,
+     "sample:same sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:row sample:summed sample:each",
+     "",
+     "own normal positive",
+     "",
+     "own",
+     "",
+     ""},
+    {"margin_ranking_loss", "0.1",
+     "same zero_dim zero_size non_contiguous transposed expanded several_tiles row summed each",
+     draft_pair_loss, 3, 0,
+     "sample:same sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:row sample:summed sample:each",
+     "",
+     "own normal positive",
+     "",
+     "own",
+     "",
+     ""},
+    {"poisson_nll_loss", "0.1",
+     "same zero_dim zero_size non_contiguous transposed several_tiles summed each rates "
+     "with_constant",
+     draft_pair_loss, 3, bit(Trait::logarithms),
+     "sample:same sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles sample:summed sample:each sample:rates sample:with_constant",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"binary_cross_entropy", "0.1",
+     "same zero_dim zero_size non_contiguous transposed several_tiles summed each weighted",
+     draft_pair_loss, 3, bit(Trait::logarithms) | bit(Trait::within_one),
+     "sample:same sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles sample:summed sample:each sample:weighted",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"add", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
      "several_tiles specials two_sided number",
@@ -2023,6 +2106,52 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"dot", "0.1",
+     "same zero_size size_one non_contiguous expanded several_tiles offset long",
+     draft_product, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
+     "sample:same sample:zero_size sample:size_one sample:non_contiguous sample:expanded "
+     "sample:several_tiles sample:offset sample:long",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"mv", "0.1",
+     "same zero_size size_one non_contiguous expanded several_tiles offset empty_inner transposed",
+     draft_product, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
+     "sample:same sample:zero_size sample:size_one sample:non_contiguous sample:expanded "
+     "sample:several_tiles sample:offset sample:empty_inner sample:transposed",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"addmv", "0.1",
+     "same zero_size size_one non_contiguous expanded several_tiles offset empty_inner transposed"
+     " without_addend scaled",
+     draft_product, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
+     "sample:same sample:zero_size sample:size_one sample:non_contiguous sample:expanded "
+     "sample:several_tiles sample:offset sample:empty_inner sample:transposed "
+     "sample:without_addend sample:scaled",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"outer", "0.1",
+     "same zero_size size_one non_contiguous expanded several_tiles offset long",
+     draft_product, 3, bit(Trait::sums_products),
+     "sample:same sample:zero_size sample:size_one sample:non_contiguous sample:expanded "
+     "sample:several_tiles sample:offset sample:long",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
     {"philox", "0.1",
      "vector matrix zero_dim zero_size odd_size rank_four several_tiles with_offset",
      draft_random, 3, bit(Trait::flat),
@@ -2404,6 +2533,19 @@ constexpr RowFacts facts[] = {
      "sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"cosine_similarity", "0.1",
+     "last_dim first_dim middle_dim negative_dim zero_size non_contiguous transposed expanded "
+     "several_tiles size_one",
+     draft_similarity, 3, bit(Trait::powers) | bit(Trait::root),
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles "
+     "sample:size_one",
+     "",
+     "own",
      "",
      "own",
      "",

@@ -36,6 +36,7 @@ KNOWN = [
     ("scatter", "", "derivative", "of several elements for one place, those that lost get no gradient"),
     ("index_put", "", "derivative", "the same"),
     ("kl_div", "", "derivative by tensor 1", "finite where the target is 0; below 0 nothing is defined"),
+    ("soft_margin_loss", "", "derivative by tensor 1", "PyTorch has none by the target"),
     ("topk", "", "derivative", "of equal elements each may choose another; gradcheck holds it on distinct ones"),
     ("div", "several_tiles", "derivative", "complex, by zero"),
     ("hardsigmoid", "", "derivative", "1/6 in float64 is not that of float32"),
@@ -214,6 +215,7 @@ FUNCTIONS = {
     "repeat": lambda input, repeats: input.repeat(repeats),
     "pad": lambda input, pad, mode="constant", value=None: F.pad(input, pad, mode, value),
     "addmm": lambda input, mat1, mat2, beta=1, alpha=1: torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha),
+    "addmv": lambda input, mat, vec, beta=1, alpha=1: torch.addmv(input, mat, vec, beta=beta, alpha=alpha),
     "baddbmm": lambda input, batch1, batch2, beta=1, alpha=1: torch.baddbmm(input, batch1, batch2, beta=beta, alpha=alpha),
     "linear": lambda input, weight, bias=None: F.linear(input, weight, bias),
     "convolution": convolution,
@@ -226,8 +228,12 @@ FUNCTIONS = {
     "native_batch_norm": native_batch_norm,
     "batch_norm": batch_norm,
     "instance_norm": instance_norm,
+    "soft_margin_loss": lambda input, target, reduction="mean": F.soft_margin_loss(
+        input, target.detach(), reduction=reduction),
     **{name: getattr(F, name) for name in (
-        "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div", "nll_loss", "cross_entropy")},
+        "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div", "nll_loss", "cross_entropy",
+        "huber_loss", "hinge_embedding_loss", "margin_ranking_loss", "poisson_nll_loss",
+        "binary_cross_entropy")},
 }
 
 

@@ -17,12 +17,15 @@
 #include <backplane/core_ops/generated/movement.hpp>
 #include <backplane/core_ops/generated/norm.hpp>
 #include <backplane/core_ops/generated/normalization.hpp>
+#include <backplane/core_ops/generated/pair_loss.hpp>
 #include <backplane/core_ops/generated/pointwise.hpp>
 #include <backplane/core_ops/generated/pooling.hpp>
+#include <backplane/core_ops/generated/product.hpp>
 #include <backplane/core_ops/generated/random.hpp>
 #include <backplane/core_ops/generated/reduction.hpp>
 #include <backplane/core_ops/generated/selection.hpp>
 #include <backplane/core_ops/generated/shape.hpp>
+#include <backplane/core_ops/generated/similarity.hpp>
 #include <backplane/core_ops/generated/statistics.hpp>
 #include <backplane/core_ops/generated/trigonometric.hpp>
 #include <backplane/core_ops/generated/view.hpp>

@@ -25,4 +25,8 @@ BP_API Tensor log_softmax(const Tensor& input, std::int64_t dim,
 BP_API const Tensor& log_softmax_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                      std::optional<Dtype> dtype = std::nullopt);
 
+// softmax of -input along `dim`, computed in `dtype`, which must be floating.
+BP_API Tensor softmin(const Tensor& input, std::int64_t dim,
+                      std::optional<Dtype> dtype = std::nullopt);
+
 }  // namespace bp

@@ -152,6 +152,15 @@ extern BP_API Operator instance_norm;
 // normalization
 extern BP_API Operator softmax;
 extern BP_API Operator log_softmax;
+extern BP_API Operator softmin;
+
+// pair_loss
+extern BP_API Operator huber_loss;
+extern BP_API Operator soft_margin_loss;
+extern BP_API Operator hinge_embedding_loss;
+extern BP_API Operator margin_ranking_loss;
+extern BP_API Operator poisson_nll_loss;
+extern BP_API Operator binary_cross_entropy;
 
 // pointwise
 extern BP_API Operator add;
@@ -212,6 +221,12 @@ extern BP_API Operator adaptive_avg_pool1d;
 extern BP_API Operator adaptive_avg_pool2d;
 extern BP_API Operator adaptive_avg_pool3d;
 
+// product
+extern BP_API Operator dot;
+extern BP_API Operator mv;
+extern BP_API Operator addmv;
+extern BP_API Operator outer;
+
 // random
 extern BP_API Operator philox;
 extern BP_API Operator rand_philox;
@@ -250,6 +265,9 @@ extern BP_API Operator tensor_split;
 extern BP_API Operator tensor_split_at;
 extern BP_API Operator meshgrid;
 extern BP_API Operator broadcast_tensors;
+
+// similarity
+extern BP_API Operator cosine_similarity;
 
 // statistics
 extern BP_API Operator prod;
