@@ -59,8 +59,10 @@ Tensor binary_cross_entropy_of_parts(const Tensor& input, const Tensor& target,
   BP_CHECK(input.shape() == target.shape(),
            "binary_cross_entropy: input has shape {} and target {}; make them equal",
            to_string(input.shape()), to_string(target.shape()));
-  const Tensor hit = clamp_min(log(input), -100);
-  const Tensor missed = clamp_min(log1p(neg(input)), -100);
+  // At 0 and 1 no logarithm is taken: its derivative times nothing would be NaN.
+  const Tensor is_zero = eq(input, 0), is_one = eq(input, 1);
+  const Tensor hit = where(is_zero, -100, clamp_min(log(where(is_zero, 1, input)), -100));
+  const Tensor missed = where(is_one, -100, clamp_min(log1p(neg(where(is_one, 0, input))), -100));
   Tensor loss = neg(add(mul(target, hit), mul(sub(1, target), missed)));
   if (weight.defined()) loss = mul(loss, weight);
   return reduced_loss("binary_cross_entropy", loss, reduction);

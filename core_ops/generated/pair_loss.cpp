@@ -76,8 +76,9 @@ void decompose_binary_cross_entropy(const Call& call) {
   finish(call, binary_cross_entropy_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
                                              tensor_arg(call, 2), text_arg(call, 3)));
 }
-constexpr const char* binary_cross_entropy_uses[] = {"log", "log1p", "neg", "clamp_min", "sub",
-                                                     "mul", "add", "sum", "mean", nullptr};
+constexpr const char* binary_cross_entropy_uses[] = {"eq", "where", "log", "log1p", "neg",
+                                                     "clamp_min", "sub", "mul", "add", "sum",
+                                                     "mean", nullptr};
 
 }  // namespace
 

@@ -47,6 +47,14 @@ TEST(PairLoss, entropy_is_at_most_100_per_element) {
   expect_values(binary_cross_entropy(of({0, 1}), of({1, 0}), {}, "none"), {100, 100});
 }
 
+TEST(PairLoss, entropy_of_certainty_has_no_nan_in_its_gradient) {
+  const Tensor sure = of({0, 1});
+  set_requires_grad(sure);
+  const Tensor loss = binary_cross_entropy(sure, of({0, 1}), {}, "sum");
+  for (double slope : to_vector<double>(autograd::grad({loss}, {sure})[0]))
+    EXPECT_FALSE(std::isnan(slope));
+}
+
 TEST(PairLoss, errors_name_what_was_given) {
   EXPECT_EQ(error_of([] { huber_loss(of({1}), of({2}), "mean", 0); }),
             "huber_loss: delta is 0, and must be above 0; l1_loss has no quadratic part");
