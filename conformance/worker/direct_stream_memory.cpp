@@ -145,6 +145,7 @@ Json look_at_order(Stage& stage) {
                   last = stage.block(4), seen = stage.block(5);
   const bp_handle released = stage.allocate(stage.first);
   stage.copy(released, mine, stage.first);
+  stage.synchronize(stage.first);  // done, so that it can't make good what the release spoils
   stage.hold(stage.first);
   stage.copy(seen, released, stage.first);
   stage.copy(released, later, stage.first);
