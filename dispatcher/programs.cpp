@@ -29,9 +29,7 @@ struct MadeKernel {
   const Backend* backend = nullptr;
   const bp_kernel* kernel = nullptr;
 
-  void release() const {
-    extensions_of(*backend).program.release(backend->plugin->self, kernel);
-  }
+  void release() const { extensions_of(*backend).program.release(backend->plugin->self, kernel); }
 };
 
 struct Programs {
