@@ -217,9 +217,9 @@ bool try_retain(StreamImpl& stream) noexcept {
 // Its work is done before the last reference goes: who can't pin it any more relies on that.
 void drop_adopted(StreamState& stream) noexcept {
   std::uint32_t refs = stream.refs.load(std::memory_order_acquire);
-  do
+  do {
     if (refs == 1) wait_pinned(stream);
-  while (!stream.refs.compare_exchange_strong(refs, refs - 1, std::memory_order_acq_rel));
+  } while (!stream.refs.compare_exchange_strong(refs, refs - 1, std::memory_order_acq_rel));
   if (refs == 1) let_go_of_adopted(stream);
 }
 
