@@ -294,6 +294,28 @@ TEST_F(ChainEnd, a_device_is_opened_anew_between) {
   EXPECT_EQ(values(call_with(kept, given({2}))), (std::vector<float>{6}));
 }
 
+// The end takes the name out of the streams of all devices, while others of these come and go.
+TEST_F(ChainEnd, other_devices_may_be_opened_and_closed_meanwhile) {
+  FakePlugin others("others");
+  others.make_asynchronous();
+  const Registered registered(others);
+  std::atomic<bool> is_over{false};
+  std::thread closes([&] {
+    while (!is_over) {
+      for (int i = 0; i < 3; ++i) const Stream stream(registered.device());
+      bp::reset_device(registered.device());
+    }
+  });
+  const Tensor x = given({1});
+  for (int i = 0; i < 300; ++i) values(call_with(bp::join(scaled_by(i)), x));
+  is_over = true;
+  closes.join();
+  EXPECT_GT(others.num_closed, 0);
+  bp::synchronize(device_);
+  look();
+  EXPECT_EQ(num_living(), 0);
+}
+
 TEST_F(ChainEnd, late_errors_name_it_or_that_it_was_one) {
   const Tensor x = given({1});
   bp::synchronize(device_);

@@ -237,6 +237,37 @@ TEST_F(Interop, memory_outlives_the_queue_that_it_was_made_for) {
   EXPECT_EQ(acme.num_allocations, num_allocations);
 }
 
+// While the last holder waits for the queue's work, nobody else can hold the stream.
+TEST_F(Interop, memory_in_use_by_a_queue_that_goes_is_given_to_nobody) {
+  static std::atomic<bool> is_waiting, is_over;
+  static FakeStream* going;
+  FakeStream queue;
+  going = &queue;
+  is_waiting = is_over = false;
+  acme.queue.synchronize = [](bp_device* on, bp_stream* stream) {
+    if (FakePlugin::fake(stream) == going && !is_waiting.exchange(true))
+      while (!is_over) std::this_thread::yield();
+    return FakePlugin::synchronize(on, stream);
+  };
+  const auto place_of = [](const Tensor& tensor) {
+    return std::pair(tensor.impl()->storage->handle, tensor.impl()->abi.dl.byte_offset);
+  };
+  std::optional<Stream> stream = adopt_stream(device(), handle_of(queue));
+  Tensor shared = empty_tensor({1 << 20}, f32, device());
+  const auto place = place_of(shared);
+  record_stream(shared, *stream);
+  give(queue, [] {});
+  std::thread last([&] { stream.reset(); });
+  while (!is_waiting) std::this_thread::yield();
+  shared = {};
+  Tensor next = empty_tensor({1 << 20}, f32, device());
+  EXPECT_NE(place_of(next), place);
+  is_over = true;
+  last.join();
+  next = {};
+  synchronize(device());
+}
+
 TEST_F(Interop, a_tensor_over_memory_outlives_the_queue_that_was_current) {
   device();
   auto queue = std::make_unique<FakeStream>();
