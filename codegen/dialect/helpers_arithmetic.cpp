@@ -75,7 +75,7 @@ std::string divided(const Word& word) {
   return function(word, 2, fmt::format("b == 0 ? ({})0 : {}", type, quotient));
 }
 
-// PoCL 3.1's own is wrong by 10 powers of ten where the quotient is past 2^1024, and its vectors take a minute to compile.
+// PoCL 3.1's own is wrong by denormal divisors (2^-1022 by 2^-1074 leaves 2^-1022), and its vectors take a minute to compile.
 // Eleven bits of the quotient at a time, in whole numbers: exact, and deaf to a device that flushes denormals.
 constexpr std::string_view opencl_fmod = R"(DEVICE f64 $name_of_one(f64 a, f64 b) {
   const u64 one = (u64)1 << 52, top = (u64)1 << 63, infinity = (u64)0x7ff << 52;

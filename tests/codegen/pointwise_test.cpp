@@ -1,5 +1,8 @@
 // needs: cpu reference_compiler
 // Elementwise rows on devices that compile: a new row is tested by itself.
+#include <cmath>
+#include <random>
+
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/views.hpp>
@@ -158,9 +161,43 @@ TEST_P(Pointwise, computes_small_elements_beside_huge_ones) {
     const Tensor here = cast(x, dtype), there = to(here, device(GetParam()));
     for (auto* row :
          {+[](const Tensor& t) { return sin(t); }, +[](const Tensor& t) { return cos(t); },
-          +[](const Tensor& t) { return exp(t); }, +[](const Tensor& t) { return log(t); },
+          +[](const Tensor& t) { return tan(t); }, +[](const Tensor& t) { return exp(t); },
+          +[](const Tensor& t) { return log(t); },
           +[](const Tensor& t) { return pow(t, full_like(t, 2.5)); }})
       expect_agrees(row(there), row(here), "4 ulp", std::string(name(dtype)) + " on " + GetParam());
+  }
+}
+
+// Of all exponents, denormals and equals among them: what is left is exact.
+TEST_P(Pointwise, remainders_are_exact_whatever_the_quotient) {
+  BP_SKIP_WITHOUT(GetParam());
+  for (Dtype dtype : {f64, f32}) {
+    const int lowest = dtype == f64 ? -1074 : -149, highest = dtype == f64 ? 1023 : 127;
+    std::mt19937_64 random(1);
+    std::uniform_int_distribution<int> exponents(lowest, highest);
+    std::uniform_real_distribution<double> parts(1, 2);
+    const auto number = [&] {
+      const double size = std::ldexp(parts(random), exponents(random));
+      return random() % 2 ? size : -size;
+    };
+    std::vector<double> left(4099), right(left.size());
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      left[i] = number();
+      right[i] = i % 8 == 0 ? left[i] : i % 8 == 1 ? std::ldexp(1, lowest) : number();
+    }
+    const Tensor a = cast(tensor(left), dtype), b = cast(tensor(right), dtype);
+    const Tensor there[] = {to(a, device(GetParam())), to(b, device(GetParam()))};
+    const std::string what = std::string(name(dtype)) + " on " + GetParam();
+    const Tensor left_over = fmod(a, b), remained = remainder(a, b);
+    expect_agrees(fmod(there[0], there[1]), left_over, "exact", what);
+    expect_agrees(remainder(there[0], there[1]), remained, "1 ulp", what);
+    const Tensor wide[] = {cast(a, f64), cast(b, f64), cast(left_over, f64)};
+    const auto at = [&](int of, std::int64_t i) {
+      return static_cast<const double*>(wide[of].data_ptr())[i];
+    };
+    for (std::int64_t i = 0; i < a.numel(); ++i)
+      ASSERT_EQ(at(2, i), std::fmod(at(0, i), at(1, i)))
+          << what << ": " << at(0, i) << " " << at(1, i);
   }
 }
 
