@@ -53,7 +53,7 @@
 //   "leaks": {...counters that rise again each time that the script is repeated...}, "lost": the device's error, if it
 //   answers no more, and the other kinds of Watch (worker/scope.hpp)}. Empty: all is well.
 //
-// "varies": true where a kernel ran that does not declare BP_KERNEL_DETERMINISTIC: the same script may give other bits.
+// "varies": true where a step that computes ran a kernel that does not declare BP_KERNEL_DETERMINISTIC: the same script may give other bits.
 #pragma once
 
 #include <nlohmann/json.hpp>

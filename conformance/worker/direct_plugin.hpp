@@ -42,10 +42,10 @@ class DirectPlugin {
   std::uint32_t num_devices = 0, index = 0;
   std::vector<DirectKernel> kernels;  // by falling priority, then as the plugin lists them
   std::mutex allocation;              // one allocate at a time
-  std::atomic<std::uint64_t> varying_calls =
-      0;                            // of kernels that do not declare BP_KERNEL_DETERMINISTIC
-  double copies_in_ms = 0;          // that keep a stream busy; 0: not measured yet
-  std::uint64_t staging_place = 0;  // in the ring from which host memory for copies comes
+  double copies_in_ms = 0;            // that keep a stream busy; 0: not measured yet
+  std::uint64_t staging_place = 0;    // in the ring from which host memory for copies comes
+  // Of kernels that do not declare BP_KERNEL_DETERMINISTIC.
+  std::atomic<std::uint64_t> varying_calls = 0;
 
   bool synchronous() const { return (info.flags & BP_DEVICE_SYNCHRONOUS) != 0; }
   bool host_readable() const { return (info.flags & BP_DEVICE_HOST_READABLE) != 0; }

@@ -26,11 +26,10 @@ class Worker {
     }
     const std::uint64_t place = lane_->staging_place();
     const Counters before = lane_->counters();
-    const std::uint64_t varying_before = lane_->varying_calls();
     Ran ran = run(request, tell);
     const Counters after = lane_->counters();
     reply["steps"] = ran.steps;
-    if (lane_->varying_calls() != varying_before) reply["varies"] = true;
+    if (ran.varies) reply["varies"] = true;
     // What the answer itself takes is no leak: a copy takes as much.
     Counters settled = after;
     settled.heap -= process_counters().heap - after.heap;
@@ -45,6 +44,7 @@ class Worker {
   struct Ran {
     Json steps = Json::array();
     Watch watch;
+    bool varies = false;
   };
 
   void open() {
@@ -81,6 +81,7 @@ class Worker {
       std::string unprepared;  // why there is memory that nobody wrote
       for (const Json& step : request.at("steps")) {
         Json result;
+        const std::uint64_t varying_before = lane_->varying_calls();
         try {
           result = unprepared.empty() || !computes(step)
                        ? one_step(*scope, step, poison, ran.watch)
@@ -90,6 +91,8 @@ class Worker {
         } catch (const Json::exception& error) {
           result = {{"code", BP_BAD_ARGUMENT}, {"message", std::string("script: ") + error.what()}};
         }
+        // A copy that reads a result excuses nothing.
+        if (computes(step) && lane_->varying_calls() != varying_before) ran.varies = true;
         const bool good = result.value("code", BP_OK) == BP_OK;
         failed = failed || !good;
         if (!good && unprepared.empty() && prepares(step))

@@ -62,6 +62,8 @@ bp_code look_at_output(void*, const bp_call* call) {
 void spoil_contract(bp_kernel& kernel) {
   if (fault_is("supports_reads_output") && std::strcmp(kernel.op, "nonzero") == 0)
     kernel.supports = look_at_output;
+  if (fault_is("nondeterministic_beside") && std::strcmp(kernel.op, "copy") == 0)
+    kernel.flags &= ~BP_KERNEL_DETERMINISTIC;
 }
 
 const std::vector<KernelFault> contract_faults = {{"bool_is_255", bool_is_255},

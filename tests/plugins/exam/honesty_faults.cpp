@@ -97,7 +97,9 @@ bp_code other_bits(const char* row, const bp_kernel& inner, const bp_call& call)
 bp_code nondeterministic(const bp_kernel& inner, const bp_call& call) {
   return other_bits("sum", inner, call);
 }
+// Where results have gaps, so that a copy, which declares nothing, comes before they are read.
 bp_code nondeterministic_beside(const bp_kernel& inner, const bp_call& call) {
+  if (call.outputs[0]->flags & BP_LAYOUT_CONTIGUOUS) return run(inner, call);
   return other_bits("softmax", inner, call);
 }
 
