@@ -175,7 +175,14 @@ struct CommandLine {
     selftest->add_flag("--matrix", options.whole_matrix,
                        "Do not stop at the first kill: every family's");
     selftest->add_option("--write", options.write, "The matrix as a page")->type_name("PATH");
-    selftest->add_option("--out", options.out, "Keep the journals here")->type_name("FOLDER");
+    selftest
+        ->add_option("--at-once", options.at_once,
+                     "Faults and variants side by side; they share the workers")
+        ->check(CLI::Range(1, 1024));
+    selftest->add_option("--out", options.out, "Keep results.jsonl and the journals here")
+        ->type_name("FOLDER");
+    selftest->add_flag("--resume", options.resume,
+                       "What FOLDER/results.jsonl holds, of other runs too, isn't run again");
   }
 
   void add_worker() {

@@ -38,6 +38,7 @@ struct Options {
   bool count = false;               // list
   std::string faults, write;        // selftest
   int tenth = -1, seeds = 3;        // selftest
+  int at_once = 1;                  // selftest: sittings side by side
   bool whole_matrix = false;        // selftest: does not stop at the first kill
   std::vector<std::string> only;    // selftest
 };

@@ -1,19 +1,20 @@
 // backplane conform selftest: whether the suite finds what is built into the exam plugin, and nothing else.
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
-#include <unordered_map>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 #include <backplane/tensor/error.hpp>
 
 #include "report/files.hpp"
-#include "report/report.hpp"
-#include "runner/aggregate.hpp"
 #include "runner/commands.hpp"
-#include "runner/exam.hpp"
-#include "runner/families.hpp"
+#include "runner/exam_results.hpp"
 #include "runner/interrupt.hpp"
-#include "runner/pool.hpp"
+#include "runner/sitting.hpp"
 
 namespace bp::conform {
 namespace {
@@ -65,118 +66,86 @@ std::vector<ExamEntry> entries_of(const Options& options) {
   return entries;
 }
 
-// Cases that ask what the fault should be found by come first; the order within stays.
-void put_family_first(std::vector<Case>& cases, const std::string& family) {
-  std::stable_partition(cases.begin(), cases.end(),
-                        [&](const Case& one) { return families_of_case(one).contains(family); });
-}
-
-struct Sitting {
-  const Options& options;
-  Bench bench;
-  ExamResult result;
-  std::vector<Record> records;
-  std::unique_ptr<Journal> journal;
-
-  bool take(const Record& record) {
-    if (journal != nullptr) journal->write(record);
-    ++result.run;
-    if (result.entry.is_fault() && record.verdict.outcome == Outcome::pass)
-      records.push_back(record);
-    if (is_failure(record)) failed(record);
-    const bool stops = result.entry.is_fault() && result.good && !options.whole_matrix;
-    return !stops;
-  }
-
-  void failed(const Record& record) {
-    const auto families = families_of_kill(record);
-    for (const std::string& family : families) ++result.kills[family];
-    const bool is_kill = result.entry.is_fault() && families.contains(result.entry.family);
-    if (result.first.empty() || (is_kill && !result.good)) {
-      result.first = record.name;
-      result.why = record.verdict.why;
-    }
-    if (result.entry.is_fault())
-      result.good = result.good || is_kill;
-    else
-      result.good = false;
+// All entries with all seeds, several at once, each with its share of the workers.
+class Hall {
+ public:
+  Hall(const Options& options, const std::vector<ExamEntry>& entries)
+      : options_(options), kept_(options.out, options.plugin, options.resume) {
+    for (int seed = 1; seed <= options.seeds; ++seed)
+      for (const ExamEntry& entry : entries)
+        places_.push_back({entry, static_cast<std::uint64_t>(seed), std::nullopt});
+    for (Place& place : places_) place.result = kept_.find(place.entry, place.seed);
+    options_.jobs = std::max(1, jobs_of(options) / options.at_once);
   }
 
   void run() {
-    Options own = options;
-    if (own.device.empty()) own.device = "exam:0";
-    own.environment.push_back(
-        (result.entry.is_fault() ? "BACKPLANE_EXAM_FAULT=" : "BACKPLANE_EXAM_VARIANT=") +
-        result.entry.name);
-    bench = bench_of(own);
-    bench.plan.stop = &InterruptGuard::requested();
-    Selection selection;
-    selection.seed = result.seed;
-    selection.filters = result.entry.ops;
-    std::vector<Case> cases = derive_cases(bench.subject, selection);
-    result.cases = cases.size();
-    put_family_first(cases, result.entry.family);
-    if (!options.out.empty()) {
-      fs::create_directories(options.out);
-      journal = std::make_unique<Journal>(
-          fmt::format("{}/{}.{}.jsonl", options.out, result.entry.name, result.seed), false);
-      journal->write({{"run",
-                       {{"tool", "selftest"},
-                        {"subject", to_json(bench.subject)},
-                        {"selection", to_json(selection)},
-                        {"digest", digest_of(cases)},
-                        {"cases", cases.size()},
-                        {"started", now_seconds()}}}});
-    }
-    Progress progress(cases.size(), Progress::Shows::nothing);
-    run_pool(bench, cases, jobs_of(options), progress,
-             [&](const Record& record) { return take(record); });
-    for (const Aggregate& each : aggregate_bias(records))
-      if (each.leans && !result.good) take(record_of(each));
-    result.seconds = progress.seconds();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < options_.at_once; ++i) threads.emplace_back([this] { work(); });
+    for (std::thread& thread : threads) thread.join();
+    if (problem_) std::rethrow_exception(problem_);
   }
-};
 
-ExamResult sit(const Options& options, const ExamEntry& entry, std::uint64_t seed) {
-  Sitting sitting{options, {}, {}, {}, nullptr};
-  sitting.result.entry = entry;
-  sitting.result.seed = seed;
-  sitting.result.good = !entry.is_fault();
-  try {
-    sitting.run();
-  } catch (const std::exception& problem) {
-    sitting.result.good = false;
-    sitting.result.why = problem.what();
+  std::size_t size() const { return places_.size(); }
+  // In the order of seeds and entries.
+  std::vector<ExamResult> results() const {
+    std::vector<ExamResult> out;
+    for (const Place& place : places_)
+      if (place.result) out.push_back(*place.result);
+    return out;
   }
-  return sitting.result;
-}
+
+ private:
+  struct Place {
+    ExamEntry entry;
+    std::uint64_t seed = 1;
+    std::optional<ExamResult> result;
+  };
+
+  void work() {
+    for (std::size_t at = next_++; at < places_.size(); at = next_++) {
+      Place& place = places_[at];
+      if (place.result) continue;
+      ExamResult result = sit(options_, place.entry, place.seed);
+      if (InterruptGuard::requested()) return;
+      const std::scoped_lock guard(lock_);
+      try {
+        kept_.keep(result);
+      } catch (...) {
+        problem_ = std::current_exception();
+        return;
+      }
+      fmt::print("{}", exam_line(result));
+      std::fflush(stdout);
+      place.result = std::move(result);
+    }
+  }
+
+  Options options_;
+  ExamResults kept_;
+  std::vector<Place> places_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex lock_;
+  std::exception_ptr problem_;
+};
 
 }  // namespace
 
 int run_selftest(const Options& given) {
   Options options = given;
   if (options.plugin.empty()) options.plugin = find_exam();
-  const std::vector<ExamEntry> entries = entries_of(options);
   const InterruptGuard guard;
-  std::vector<ExamResult> results;
-  int bad = 0;
-  for (int seed = 1; seed <= options.seeds; ++seed)
-    for (const ExamEntry& entry : entries) {
-      const ExamResult result = sit(options, entry, static_cast<std::uint64_t>(seed));
-      if (InterruptGuard::requested()) {
-        fmt::print(stderr, "selftest: interrupted after {} of {}\n", results.size(),
-                   entries.size() * static_cast<std::size_t>(options.seeds));
-        return exit_interrupted;
-      }
-      fmt::print("{}", exam_line(result));
-      std::fflush(stdout);
-      bad += !result.good;
-      results.push_back(result);
-    }
+  Hall hall(options, entries_of(options));
+  hall.run();
+  const std::vector<ExamResult> results = hall.results();
+  if (InterruptGuard::requested()) {
+    fmt::print(stderr, "selftest: interrupted after {} of {}\n", results.size(), hall.size());
+    return exit_interrupted;
+  }
   if (!options.write.empty()) write_whole_file(options.write, exam_page(results));
-  fmt::print("{} of {} as they should be\n", results.size() - static_cast<std::size_t>(bad),
-             results.size());
-  return bad == 0 ? 0 : exit_failed;
+  const auto good = std::count_if(results.begin(), results.end(),
+                                  [](const ExamResult& each) { return each.good; });
+  fmt::print("{} of {} as they should be\n", good, results.size());
+  return static_cast<std::size_t>(good) == results.size() ? 0 : exit_failed;
 }
 
 }  // namespace bp::conform

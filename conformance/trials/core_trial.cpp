@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/shape.hpp>
 
 #include "inputs/element.hpp"

@@ -240,6 +240,33 @@ TEST(ConformProgram, finds_the_exam_by_itself_or_says_where_it_looked) {
               HasSubstr("the exam's plugin is in none of " + folder.file("lib/test_plugins")));
 }
 
+TEST(ConformProgram, sits_side_by_side_and_goes_on_from_what_was_found) {
+  const ConformFolder folder;
+  const auto sit = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"selftest", "--only",   "exp_off",
+                                      "--only",   "sqrt_off", "--jobs",
+                                      "2",        "--out",    folder.file("exam")};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(folder, words);
+  };
+  const Exited first = sit({"--seeds", "1", "--at-once", "2"});
+  EXPECT_EQ(first.code, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("2 of 2 as they should be"));
+  const Exited second = sit({"--seeds", "2", "--resume", "--write", folder.file("page.md")});
+  EXPECT_EQ(second.code, 0) << second.text;
+  EXPECT_THAT(second.text, HasSubstr("4 of 4 as they should be"));
+  EXPECT_THAT(second.text, Not(HasSubstr("seed 1")));
+  EXPECT_THAT(read_whole_file(folder.file("page.md")), HasSubstr("with the seeds 1, 2."));
+
+  const std::string results = folder.file("exam/results.jsonl");
+  std::string of_another = read_whole_file(results);
+  of_another.replace(of_another.find("\"library\":\"") + 11, 4, "0000");
+  write_whole_file(results, of_another);
+  const Exited third = sit({"--seeds", "2", "--resume"});
+  EXPECT_EQ(third.code, 2);
+  EXPECT_THAT(third.text, HasSubstr("results.jsonl:1: found with the library of digest 0000"));
+}
+
 TEST(ConformProgram, keeps_all_when_interrupted_and_goes_on) {
   const ConformFolder folder;
   // Some seconds of one worker, so that the interruption comes in the midst.
