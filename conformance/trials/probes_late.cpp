@@ -40,9 +40,9 @@ struct LatePlan {
     return plan.add(std::move(step));
   }
   // A copy of 1 to 2 that is given, and fails with the code later.
-  void add_failing_copy(int code) {
+  void add_failing_copy(int code, int stream = failing_stream) {
     add(inject_step("work", code));
-    Json copy = copy_step(2, 0, 1, 0, late_room, failing_stream);
+    Json copy = copy_step(2, 0, 1, 0, late_room, stream);
     copy["may_fail"] = true;
     add(std::move(copy));
   }
@@ -53,8 +53,9 @@ struct LatePlan {
   void add_good_copy(int to, int stream) {
     add(copy_step(to, 0, 1, 0, late_room, stream));
     add_synchronize(stream);
-    reads.push_back(
-        {add(read_step(to, 0, late_room)), newer, "a copy after another one's failure"});
+    Json read = read_step(to, 0, late_room);
+    read["stream"] = stream;
+    reads.push_back({add(std::move(read)), newer, "a copy after another one's failure"});
   }
   ProbePlan take() {
     plan.judge = [codes = codes, reads = reads,
@@ -159,6 +160,20 @@ ProbePlan late_lost_stream(const std::string&, const Subject&) {
   return script.take();
 }
 
+// So does a lost NULL stream, until the device is opened anew; by then nothing of it lives any more.
+ProbePlan late_lost_null_stream(const std::string&, const Subject&) {
+  LatePlan script;
+  script.add_failing_copy(BP_STREAM_LOST, 0);
+  script.add_synchronize(0, BP_STREAM_LOST);
+  script.add(copy_step(3, 0, 1, 0, late_room), BP_STREAM_LOST);
+  script.add_good_copy(3, working_stream);
+  script.add({{"do", "reopen"}});
+  for (const int object : {1, 2}) script.add(allocate_step(object, late_room));
+  script.add(write_step(1, 0, script.newer));
+  script.add_good_copy(2, 0);
+  return script.take();
+}
+
 // A copy that is refused has touched nothing, and the next one is taken.
 ProbePlan late_given(const std::string&, const Subject&) {
   LatePlan script(false);
@@ -188,6 +203,7 @@ const std::vector<Probe>& late_probes() {
       {"events", which_fails_later, late_events},
       {"other_streams", which_fails_later, late_other_streams},
       {"lost_stream", which_fails_later, late_lost_stream},
+      {"lost_null_stream", which_fails_later, late_lost_null_stream},
       {"given", which_fails, late_given},
       {"memory", which_fails, late_memory}};
   return probes;

@@ -136,6 +136,18 @@ Json DirectScope::destroy(const Json& step) {
   return answer(BP_OK);
 }
 
+Json DirectScope::reopen() {
+  lost_.clear();
+  busy_.clear();
+  for (const auto& [number, event] : events_) plugin_.queue.destroy_event(plugin_.device, event);
+  for (const auto& [number, stream] : streams_)
+    if (stream) plugin_.queue.destroy_stream(plugin_.device, stream);
+  events_.clear();
+  streams_.clear();
+  blocks_.clear();
+  return answer(plugin_.reopen());
+}
+
 Json DirectScope::inject(const Json& step) {
   const auto api = table_of<bp_inject>(plugin_, BP_INJECT, BP_INJECT_VERSION);
   const auto& kind = step.at("kind").get_ref<const std::string&>();
@@ -168,6 +180,7 @@ Json DirectScope::order_step(const std::string& what, const Json& step) {
   if (what == "work") return work(step);
   if (what == "destroy") return destroy(step);
   if (what == "inject") return inject(step);
+  if (what == "reopen") return reopen();
   if (what == "pause") {
     std::this_thread::sleep_for(std::chrono::milliseconds(step.at("milliseconds").get<int>()));
     return answer(BP_OK);

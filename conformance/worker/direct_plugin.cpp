@@ -89,13 +89,36 @@ DirectPlugin::DirectPlugin(const std::string& wanted, const std::string& path, S
 }
 
 DirectPlugin::~DirectPlugin() {
-  if (side_stream) {
-    static_cast<void>(queue.synchronize(device, side_stream));
-    queue.destroy_stream(device, side_stream);
+  if (device) {
+    end_side_stream();
+    if (plugin->quiesce) static_cast<void>(plugin->quiesce(plugin->self));
+    plugin->close(device);
   }
-  if (plugin->quiesce) static_cast<void>(plugin->quiesce(plugin->self));
-  plugin->close(device);
   shut_down();
+}
+
+void DirectPlugin::end_side_stream() {
+  if (!side_stream) return;
+  static_cast<void>(queue.synchronize(device, side_stream));
+  queue.destroy_stream(device, std::exchange(side_stream, nullptr));
+}
+
+bp_code DirectPlugin::open_device() {
+  if (const bp_code code = plugin->open(plugin->self, index, &device); code != BP_OK) {
+    device = nullptr;
+    return code;
+  }
+  if (!device) throw_error(ErrorClass::internal, "open: it succeeded without a device");
+  if (queue.create_stream && !synchronous() &&
+      queue.create_stream(device, 0, &side_stream) != BP_OK)
+    side_stream = nullptr;
+  return BP_OK;
+}
+
+bp_code DirectPlugin::reopen() {
+  end_side_stream();
+  plugin->close(std::exchange(device, nullptr));
+  return open_device();
 }
 
 void DirectPlugin::shut_down() {
@@ -147,11 +170,7 @@ void DirectPlugin::open(const std::string& wanted) {
   require(plugin->devices(plugin->self, &count, infos.data()), "devices");
   info = infos[index];
   name = fmt::format("{}:{}", plugin->name, index);
-  require(plugin->open(plugin->self, index, &device), "open");
-  if (!device) throw_error(ErrorClass::internal, "open: it succeeded without a device");
-  if (queue.create_stream && !synchronous() &&
-      queue.create_stream(device, 0, &side_stream) != BP_OK)
-    side_stream = nullptr;
+  require(open_device(), "open");
 }
 
 bp_code DirectPlugin::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle& out,

@@ -59,11 +59,15 @@ class DirectPlugin {
   // Done when they return; throw what the plugin says.
   void write(bp_handle handle, std::uint64_t offset, const void* from, std::uint64_t bytes);
   void read(bp_handle handle, std::uint64_t offset, void* to, std::uint64_t bytes);
+  // Closes and opens the device, of which nothing may live any more.
+  bp_code reopen();
   const bp_header* extension(const char* name_of_it, std::uint32_t version) const;
 
  private:
   void start();
   void open(const std::string& wanted);
+  bp_code open_device();
+  void end_side_stream();
   void copy(const bp_region& to, const bp_region& from, std::uint32_t direction);
   void shut_down();
   // Host memory for a copy of the instruments', out of a ring: a copy that comes late hits nothing else.

@@ -1,6 +1,7 @@
 #include "queue_faults.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -85,6 +86,24 @@ bp_code lose_but_live(bp_device* device, bp_stream* stream) {
   return code == BP_INTERNAL ? host->set_error(host, BP_STREAM_LOST, "the stream is lost") : code;
 }
 
+// Of this process, whatever becomes of the device.
+std::atomic<bool> null_stream_lost{false};
+
+bp_code note_loss(bp_device* device, bp_stream* stream) {
+  if (stream == nullptr && null_stream_lost && fault_is("null_stream_stays_lost"))
+    return host->set_error(host, BP_STREAM_LOST, "the stream was lost");
+  const bp_code code = right.synchronize(device, stream);
+  if (stream == nullptr && code == BP_STREAM_LOST) null_stream_lost = true;
+  return code;
+}
+
+bp_code copy_if_nothing_is_lost(bp_device* device, const bp_region* to, const bp_region* from,
+                                uint32_t direction, bp_stream* stream) {
+  if (stream != nullptr && null_stream_lost)
+    return host->set_error(host, BP_STREAM_LOST, "the device's own stream was lost");
+  return right_memory.copy(device, to, from, direction, stream);
+}
+
 bp_code note_recording(bp_device* device, bp_event* event, bp_stream* stream) {
   {
     const std::lock_guard lock(events_mutex);
@@ -143,15 +162,25 @@ void end_of_life(bp_device*, bp_event* event) {
   living.erase(event);
 }
 
-constexpr std::string_view names[] = {"query_always_idle",      "synchronize_event_forgotten",
-                                      "elapsed_zero",           "elapsed_in_microseconds",
-                                      "fill_elsewhere",         "copy_elsewhere",
-                                      "capture_drops",          "capture_repeats",
-                                      "late_error_lost",        "late_error_twice",
-                                      "late_error_spreads",     "lost_stream_goes_on",
-                                      "event_takes_error",      "event_tells_error",
-                                      "errs_and_does_it",       "wait_for_newest",
-                                      "destroyed_event_lets_go"};
+constexpr std::string_view names[] = {"query_always_idle",
+                                      "synchronize_event_forgotten",
+                                      "elapsed_zero",
+                                      "elapsed_in_microseconds",
+                                      "fill_elsewhere",
+                                      "copy_elsewhere",
+                                      "capture_drops",
+                                      "capture_repeats",
+                                      "late_error_lost",
+                                      "late_error_twice",
+                                      "late_error_spreads",
+                                      "lost_stream_goes_on",
+                                      "event_takes_error",
+                                      "event_tells_error",
+                                      "errs_and_does_it",
+                                      "wait_for_newest",
+                                      "destroyed_event_lets_go",
+                                      "null_stream_stays_lost",
+                                      "lost_null_stream_takes_all"};
 
 }  // namespace
 
@@ -180,6 +209,9 @@ void spoil_queue(bp_queue& queue, bp_memory& memory) {
   if (fault_is("late_error_twice")) queue.synchronize = tell_error_twice;
   if (fault_is("late_error_spreads")) queue.synchronize = spread_error;
   if (fault_is("lost_stream_goes_on")) queue.synchronize = lose_but_live;
+  if (fault_is("null_stream_stays_lost") || fault_is("lost_null_stream_takes_all"))
+    queue.synchronize = note_loss;
+  if (fault_is("lost_null_stream_takes_all")) memory.copy = copy_if_nothing_is_lost;
   if (fault_is("event_takes_error")) queue.synchronize_event = consume_error;
   if (fault_is("event_tells_error")) queue.synchronize_event = tell_error;
   if (fault_is("event_takes_error") || fault_is("event_tells_error") ||
