@@ -178,6 +178,10 @@ Problem make_problem(const Case& one, std::uint64_t draw) {
   return problem;
 }
 
+bool names_something(const Problem& problem, std::size_t tensor) {
+  return tensor != 0 && has_trait(problem.op->name(), Trait::names);
+}
+
 Tensor values_of(const Laid& laid, Device on) {
   Tensor tensor = empty_tensor(laid.shape, laid.dtype, on);
   if (tensor.numel() != 0) copy_from_host_memory(tensor, packed_elements(laid).data());

@@ -65,6 +65,9 @@ struct Problem {
   Problem& operator=(Problem&&) = default;
 };
 
+// Its numbers are compared with such as stand for something (a target of 1 or -1): a step away says something else.
+bool names_something(const Problem& problem, std::size_t tensor);
+
 // The call as an application makes it. Throws bad_argument for a case that makes no sense. Each `draw` has other values.
 Problem make_problem(const Case& one, std::uint64_t draw = 0);
 

@@ -87,7 +87,7 @@ std::vector<Tensor> changed_inputs(const Problem& problem, std::optional<Dtype> 
   for (std::size_t t = 0; t < fresh.size(); ++t) {
     // Elements that share a place are rounded each for itself: a mean of equal numbers need not be that number.
     if (shares_places(problem.tensors[t])) fresh[t] = contiguous(fresh[t]);
-    change_elements(fresh[t], t, change);
+    if (!names_something(problem, t)) change_elements(fresh[t], t, change);
   }
   return fresh;
 }

@@ -72,6 +72,7 @@ class Differences {
       others_.emplace_back();
       points_.push_back(decoded(laid));
       Numbers& direction = directions_.emplace_back(points_.back().size());
+      if (names_something(problem, i)) continue;
       for (std::size_t k = 0; k < direction.size(); ++k)
         direction[k] = static_cast<double>(mix(one.seed + i, k) >> 11) * 0x1p-52 - 1;
     }

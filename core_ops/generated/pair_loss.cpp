@@ -157,7 +157,8 @@ constinit Operator binary_cross_entropy{
     .tolerance = "accumulation",
     .doc = "-(target * log(input) + (1 - target) * log(1 - input)) * weight, in which logarithms "
            "are no less than -100. `input` is a probability: outside of 0 to 1 the loss is NaN. "
-           "binary_cross_entropy_with_logits is more exact.",
+           "At exactly 0 and 1 the bounded logarithm passes no gradient on; PyTorch's is 1e12 "
+           "there. binary_cross_entropy_with_logits is more exact.",
     .abi = described_as("binary_cross_entropy"),
 };
 

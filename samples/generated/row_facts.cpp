@@ -1446,7 +1446,7 @@ constexpr RowFacts facts[] = {
      ""},
     {"hinge_embedding_loss", "0.1",
      "same zero_dim zero_size non_contiguous transposed expanded several_tiles row summed each",
-     draft_pair_loss, 3, 0,
+     draft_pair_loss, 3, bit(Trait::names),
      "sample:same sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed "
      "sample:expanded sample:several_tiles sample:row sample:summed sample:each",
      "",

@@ -62,6 +62,15 @@ TEST(Loss, entropy_of_logits_neither_overflows_nor_loses_small_losses) {
   expect_values(autograd::grad({total}, {logits})[0], {1, -1, 0, -std::exp(-50.0)});
 }
 
+TEST(Loss, hinge_embedding_takes_a_side_where_the_target_names_one) {
+  const Tensor input = tensor(std::vector<double>{0.5, -2, 3, 0.25});
+  const Tensor target = tensor(std::vector<double>{1, -1, -1, -1});
+  expect_values(hinge_embedding_loss(input, target, 1.0, "none"), {0.5, 3, 0, 0.75});
+  set_requires_grad(input);
+  expect_values(autograd::grad({hinge_embedding_loss(input, target, 1.0, "sum")}, {input})[0],
+                {1, -1, 0, -1});
+}
+
 TEST(Loss, divergences_are_pytorchs) {
   expect_peer([](Leaves in) { return kl_div(in[0], in[1]); }, {sines(), parts()},
               {-0.21223640708468353}, {0.0005579326150539632, -0.12361767803309431});

@@ -36,7 +36,8 @@ BP_API Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool l
                                std::string_view reduction = "mean");
 
 // -(target * log(input) + (1 - target) * log(1 - input)) * weight, in which logarithms are no less
-// than -100. `input` is a probability: outside of 0 to 1 the loss is NaN.
+// than -100. `input` is a probability: outside of 0 to 1 the loss is NaN. At exactly 0 and 1 the
+// bounded logarithm passes no gradient on; PyTorch's is 1e12 there.
 // binary_cross_entropy_with_logits is more exact.
 BP_API Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
                                    const Tensor& weight = {}, std::string_view reduction = "mean");

@@ -33,6 +33,7 @@ enum class Trait : std::uint8_t {
   within_one,  // defined, or well behaved, between -1 and 1 alone
   from_one,  // defined from 1 on alone
   long_is_open,  // the derivative over many elements leaves the range, or changes with the order of nearly equal ones
+  names,  // compares its target with numbers that stand for something: the derivative is by the other tensors
   flat,  // has no derivative, or one of zero
   far_elements,  // walks by strides, and is tried on elements 2 GiB apart
   undetermined,  // nobody promises its elements
