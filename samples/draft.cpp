@@ -106,12 +106,40 @@ Tensor Draft::dense(IntList shape, Dtype dtype) {
 }
 
 Tensor Draft::indices(IntList shape, std::int64_t end) {
+  return below(shape, end, i64);
+}
+
+Tensor Draft::sides(IntList shape) {
+  std::int64_t numel = 1;
+  for (std::int64_t size : shape) numel *= size;
+  std::vector<Scalar> numbers;
+  for (std::int64_t i = 0; i < numel; ++i)
+    numbers.push_back(std::int64_t{next_random() % 2 == 0 ? 1 : -1});
+  return from_numbers(shape, i64, numbers);
+}
+
+Tensor Draft::whole(IntList shape, std::int64_t end) {
+  return below(shape, end, dtype_);
+}
+
+Tensor Draft::below(IntList shape, std::int64_t end, Dtype dtype) {
   std::int64_t numel = 1;
   for (std::int64_t size : shape) numel *= size;
   std::vector<Scalar> numbers;
   for (std::int64_t i = 0; i < numel; ++i)
     numbers.push_back(static_cast<std::int64_t>(next_random() % static_cast<std::uint32_t>(end)));
-  return from_numbers(shape, i64, numbers);
+  return from_numbers(shape, dtype, numbers);
+}
+
+// From the lowest to the highest of the small numbers, in steps of at least one place of each dtype.
+Tensor Draft::rising(std::int64_t count) {
+  std::vector<Scalar> numbers;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t step = i * 5 / count;
+    numbers.push_back(is_floating(dtype_) ? Scalar(static_cast<double>(step) * 0.75 - 1.5)
+                                          : Scalar(step));
+  }
+  return from_numbers({count}, dtype_, numbers);
 }
 
 Tensor Draft::between(IntList shape, double low, double high) {

@@ -31,6 +31,12 @@ class Draft {
   Tensor tensor(IntList shape, Dtype dtype);
   // A row-major one with whole numbers from 0 up to, without, `end`.
   Tensor indices(IntList shape, std::int64_t end);
+  // A row-major one with 1 and -1, as int64.
+  Tensor sides(IntList shape);
+  // Indices in the sample's dtype.
+  Tensor whole(IntList shape, std::int64_t end);
+  // A vector of numbers that never fall, and of which some are equal.
+  Tensor rising(std::int64_t count);
   // A row-major one with fractions from `low` up to, without, `high`.
   Tensor between(IntList shape, double low, double high);
   // A vector of numbers that are special in this dtype: NaN, infinities, zeros, extremes.
@@ -49,6 +55,7 @@ class Draft {
 
  private:
   Tensor dense(IntList shape, Dtype dtype);
+  Tensor below(IntList shape, std::int64_t end, Dtype dtype);
   Tensor from_numbers(IntList shape, Dtype dtype, const std::vector<Scalar>& numbers) const;
   std::uint32_t next_random();
 
@@ -83,5 +90,11 @@ void draft_pair_loss(Draft& draft);
 void draft_product(Draft& draft);
 void draft_similarity(Draft& draft);
 void draft_attention(Draft& draft);
+void draft_filling(Draft& draft);
+void draft_arranging(Draft& draft);
+void draft_measuring(Draft& draft);
+void draft_contraction(Draft& draft);
+void draft_ordering(Draft& draft);
+void draft_distances(Draft& draft);
 
 }  // namespace bp

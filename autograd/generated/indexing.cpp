@@ -20,14 +20,14 @@ Tensor gather_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input gather_inputs[] = {{0, gather_by_input, nullptr, 0b100, 0b1, 0b0}};
 constexpr Derivative gather_derivative{gather_inputs, 1, Derivative::Fit::never};
 
-// index_add(zeros_like(input), dim, index, grad)
+// rows_added(zeros_like(input), dim, index, grad)
 Tensor index_select_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   const std::int64_t dim = call.integer(1);
   const Tensor index = call.tensor(2);
-  return index_add(zeros_like(input), dim, index, grad);
+  return rows_added(zeros_like(input), dim, index, grad);
 }
 
 constexpr Derivative::Input index_select_inputs[] = {{0, index_select_by_input, nullptr, 0b100, 0b1, 0b0}};

@@ -181,7 +181,8 @@ Tensor embed_strided(const Tensor& gradient, const Tensor& input, IntList size, 
   return shown(line / maximum(counts, 1));
 }
 
-Tensor index_add(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& source) {
+Tensor rows_added(const Tensor& input, std::int64_t dim, const Tensor& index,
+                  const Tensor& source) {
   if (input.ndim() == 0) return scatter_add(input, 0, reshape(index, {}), reshape(source, {}));
   Dims line(static_cast<std::uint32_t>(input.ndim()), 1);
   line[static_cast<std::size_t>(wrapped(dim, input))] = index.numel();

@@ -64,7 +64,7 @@ bool names_each_once(const Tensor& tensor);
 Tensor embed_strided(const Tensor& gradient, const Tensor& input, IntList size, IntList strides,
                      std::optional<std::int64_t> offset);
 // a with the rows of `source` added at `index` along `dim`.
-Tensor index_add(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& source);
+Tensor rows_added(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& source);
 // The gradient of scatter_add's source, of this shape: what the index does not reach has none.
 Tensor scatter_added(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape);
 // The gradient of scatter's source, of this shape: of several elements for one place, the last has it.

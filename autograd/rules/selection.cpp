@@ -46,8 +46,8 @@ Tensor embedding_gradient(const Tensor& gradient, IntList weight_shape, const Te
   const Tensor counted =
       padding_idx == -1 ? gradient : where(unsqueeze(indices != padding_idx, -1), gradient, 0);
   const Tensor nothing = zeros(weight_shape, gradient.dtype(), gradient.device());
-  return index_add(nothing, 0, reshape(indices, {indices.numel()}),
-                   reshape(counted, {indices.numel(), weight_shape[1]}));
+  return rows_added(nothing, 0, reshape(indices, {indices.numel()}),
+                    reshape(counted, {indices.numel(), weight_shape[1]}));
 }
 
 std::vector<std::int64_t> negated(IntList numbers) {

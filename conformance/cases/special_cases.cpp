@@ -79,9 +79,10 @@ bool has_no_gradient_here(const Operator& op, const std::string& shape) {
 }
 
 // In 16 bits many elements are as large as their neighbours, and powers leave the range: in a sum over what was
-// broadcast, one of them leaves the whole derivative open.
+// broadcast, or in a loss, one of them leaves the whole derivative open.
 bool is_open_in_half(const Operator& op, Dtype dtype, const std::string& shape) {
-  return (dtype == f16 || dtype == bf16) && shape.find(',') != shape.npos &&
+  return (dtype == f16 || dtype == bf16) &&
+         (shape.find(',') != shape.npos || shape.starts_with("sample:")) &&
          has_trait(op.name(), Trait::open_in_half);
 }
 

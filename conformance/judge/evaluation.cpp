@@ -133,7 +133,7 @@ Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics
   if (all.kind == RuleKind::exact || all.kind == RuleKind::shape) return all;
   all.options.dtype = wide_dtype(computed);
   all.through = dtype_cast_to(problem, computed);
-  all.options.step = computed == f64 ? 0 : 0x1p-23;
+  if (all.is(Trait::own_step)) all.options.step = computed == f64 ? 0 : 0x1p-23;
   all.inputs = wide_inputs(problem, all.through);
   return all;
 }

@@ -4,21 +4,27 @@
 namespace bp {
 
 void register_activation_operators();
+void register_arranging_operators();
 void register_attention_operators();
 void register_bitwise_operators();
 void register_comparison_operators();
+void register_contraction_operators();
 void register_convolution_operators();
+void register_distance_operators();
 void register_division_operators();
 void register_draw_operators();
 void register_exponential_operators();
 void register_factory_operators();
+void register_filling_operators();
 void register_indexing_operators();
 void register_linear_operators();
 void register_loss_operators();
 void register_matmul_operators();
+void register_measuring_operators();
 void register_movement_operators();
 void register_norm_operators();
 void register_normalization_operators();
+void register_ordering_operators();
 void register_pair_loss_operators();
 void register_pointwise_operators();
 void register_pooling_operators();
@@ -34,21 +40,27 @@ void register_view_operators();
 
 void register_core_operators() {
   register_activation_operators();
+  register_arranging_operators();
   register_attention_operators();
   register_bitwise_operators();
   register_comparison_operators();
+  register_contraction_operators();
   register_convolution_operators();
+  register_distance_operators();
   register_division_operators();
   register_draw_operators();
   register_exponential_operators();
   register_factory_operators();
+  register_filling_operators();
   register_indexing_operators();
   register_linear_operators();
   register_loss_operators();
   register_matmul_operators();
+  register_measuring_operators();
   register_movement_operators();
   register_norm_operators();
   register_normalization_operators();
+  register_ordering_operators();
   register_pair_loss_operators();
   register_pointwise_operators();
   register_pooling_operators();

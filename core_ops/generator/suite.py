@@ -12,7 +12,7 @@ KEYS = {
 }  # fmt: skip
 TRIP_KEYS = {"shape", "values", "program", "dtypes"}
 LEVELS = (2, 3)
-MAX_TRAITS = 32
+MAX_TRAITS = 64
 # Recipes of rows that name none, by kind; pointwise rows are of a class by how many tensors they take.
 RECIPES = {
     "pointwise": "pointwise", "reduction": "reduction", "view": "view", "matmul": "matmul", "gather": "indexing",
@@ -144,8 +144,8 @@ namespace bp {{
 {"".join(f"void draft_{name}(Draft& draft);{chr(10)}" for name in drafts)}
 namespace {{
 
-constexpr std::uint32_t bit(Trait trait) {{
-  return std::uint32_t{{1}} << static_cast<unsigned>(trait);
+constexpr std::uint64_t bit(Trait trait) {{
+  return std::uint64_t{{1}} << static_cast<unsigned>(trait);
 }}
 
 constexpr RowFacts facts[] = {{

@@ -10,15 +10,21 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/settings.hpp>
 
+#include "decompositions/arranging.hpp"
 #include "decompositions/attention.hpp"
 #include "decompositions/bitwise.hpp"
+#include "decompositions/contraction.hpp"
 #include "decompositions/convolution.hpp"
+#include "decompositions/distance.hpp"
 #include "decompositions/draw.hpp"
 #include "decompositions/elementary.hpp"
+#include "decompositions/filling.hpp"
 #include "decompositions/index.hpp"
 #include "decompositions/linear.hpp"
 #include "decompositions/loss.hpp"
+#include "decompositions/measuring.hpp"
 #include "decompositions/norm.hpp"
+#include "decompositions/ordering.hpp"
 #include "decompositions/parts.hpp"
 #include "decompositions/pooling.hpp"
 #include "decompositions/product.hpp"

@@ -4,16 +4,22 @@
 namespace bp {
 
 void draft_along(Draft& draft);
+void draft_arranging(Draft& draft);
 void draft_attention(Draft& draft);
+void draft_contraction(Draft& draft);
 void draft_convolution(Draft& draft);
+void draft_distances(Draft& draft);
 void draft_draw(Draft& draft);
 void draft_factory(Draft& draft);
+void draft_filling(Draft& draft);
 void draft_indexing(Draft& draft);
 void draft_linear(Draft& draft);
 void draft_loss(Draft& draft);
 void draft_matmul(Draft& draft);
+void draft_measuring(Draft& draft);
 void draft_movement(Draft& draft);
 void draft_norm(Draft& draft);
+void draft_ordering(Draft& draft);
 void draft_pair_loss(Draft& draft);
 void draft_pointwise(Draft& draft);
 void draft_pooling(Draft& draft);
@@ -28,8 +34,8 @@ void draft_view(Draft& draft);
 
 namespace {
 
-constexpr std::uint32_t bit(Trait trait) {
-  return std::uint32_t{1} << static_cast<unsigned>(trait);
+constexpr std::uint64_t bit(Trait trait) {
+  return std::uint64_t{1} << static_cast<unsigned>(trait);
 }
 
 constexpr RowFacts facts[] = {
@@ -153,6 +159,125 @@ constexpr RowFacts facts[] = {
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
      "s257/specials/floating s257/fading/floating",
+     ""},
+    {"movedim", "0.1",
+     "same two_dims negative_dim no_dims zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:two_dims sample:negative_dim sample:no_dims sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"unflatten", "0.1",
+     "same last_dim negative_dim found_size zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:last_dim sample:negative_dim sample:found_size sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"tile", "0.1",
+     "same fewer_dims more_dims never zero_dim zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:fewer_dims sample:more_dims sample:never sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"repeat_interleave", "0.1",
+     "same first_dim negative_dim once never zero_dim zero_size non_contiguous transposed "
+     "expanded several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:first_dim sample:negative_dim sample:once sample:never sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"repeat_interleave_by", "0.1",
+     "same first_dim negative_dim one_number zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_arranging, 3, bit(Trait::flat),
+     "sample:same sample:first_dim sample:negative_dim sample:one_number sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"diag", "0.1",
+     "same above below vector zero_size non_contiguous transposed expanded several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:above sample:below sample:vector sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"diag_embed", "0.1",
+     "same above below other_dims vector zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:above sample:below sample:other_dims sample:vector sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"rot90", "0.1",
+     "same twice thrice never other_plane zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:twice sample:thrice sample:never sample:other_plane sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"pixel_shuffle", "0.1",
+     "same batched factor_one zero_size non_contiguous transposed channels_last several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:batched sample:factor_one sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:channels_last sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"pixel_unshuffle", "0.1",
+     "same batched factor_one zero_size non_contiguous transposed channels_last several_tiles",
+     draft_arranging, 3, 0,
+     "sample:same sample:batched sample:factor_one sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:channels_last sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
      ""},
     {"scaled_dot_product_attention", "0.1",
      "same matrices three_dims five_dims batch_broadcast longer_keys no_keys zero_size causal "
@@ -448,6 +573,96 @@ constexpr RowFacts facts[] = {
      "normal",
      "s257/specials/floating s257/fading/floating",
      ""},
+    {"vecdot", "0.1",
+     "same first_dim negative_dim row vector zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_contraction, 3, bit(Trait::sums_products),
+     "sample:same sample:first_dim sample:negative_dim sample:row sample:vector sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"inner", "0.1",
+     "same vector more_dims zero_dim zero_size non_contiguous transposed expanded several_tiles",
+     draft_contraction, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
+     "sample:same sample:vector sample:more_dims sample:zero_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"tensordot", "0.1",
+     "same two_dims no_dims all_dims zero_size non_contiguous transposed expanded several_tiles",
+     draft_contraction, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
+     "sample:same sample:two_dims sample:no_dims sample:all_dims sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"cross", "0.1",
+     "same first_dim negative_dim row vector zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_contraction, 3, bit(Trait::differences),
+     "sample:same sample:first_dim sample:negative_dim sample:row sample:vector sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own normal exact",
+     "",
+     "own",
+     "",
+     ""},
+    {"kron", "0.1",
+     "same vector more_dims zero_dim zero_size non_contiguous transposed expanded several_tiles",
+     draft_contraction, 3, bit(Trait::sums_products),
+     "sample:same sample:vector sample:more_dims sample:zero_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"addr", "0.1",
+     "same scaled without_addend zero_size size_one non_contiguous expanded several_tiles offset",
+     draft_contraction, 3, bit(Trait::sums_products),
+     "sample:same sample:scaled sample:without_addend sample:zero_size sample:size_one "
+     "sample:non_contiguous sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"bilinear", "0.1",
+     "same with_bias vector more_dims zero_size non_contiguous transposed several_tiles",
+     draft_contraction, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
+     "sample:same sample:with_bias sample:vector sample:more_dims sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"trace", "0.1",
+     "same wide tall zero_size non_contiguous transposed expanded several_tiles",
+     draft_contraction, 3, bit(Trait::sums_products),
+     "sample:same sample:wide sample:tall sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
     {"convolution", "0.1",
      "one_dim two_dims three_dims with_bias strided padded dilated grouped depthwise backwards "
      "backwards_strided backwards_grouped zero_size no_channels non_contiguous transposed "
@@ -548,6 +763,109 @@ constexpr RowFacts facts[] = {
      "sample:unbatched sample:zero_size sample:non_contiguous sample:several_tiles",
      "",
      "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"pairwise_distance", "0.1",
+     "same keepdim absolute largest row vector zero_size non_contiguous transposed several_tiles",
+     draft_distances, 3, bit(Trait::powers) | bit(Trait::root) | bit(Trait::differences),
+     "sample:same sample:keepdim sample:absolute sample:largest sample:row sample:vector "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"cdist", "0.1",
+     "same count absolute largest cubic batched no_vectors no_numbers non_contiguous transposed "
+     "several_tiles",
+     draft_distances, 3, bit(Trait::powers) | bit(Trait::root) | bit(Trait::differences),
+     "sample:same sample:count sample:absolute sample:largest sample:cubic sample:batched "
+     "sample:no_vectors sample:no_numbers sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"normalize", "0.1",
+     "last_dim first_dim negative_dim absolute largest zero_size non_contiguous transposed "
+     "expanded several_tiles",
+     draft_distances, 3, bit(Trait::powers) | bit(Trait::root),
+     "sample:last_dim sample:first_dim sample:negative_dim sample:absolute sample:largest "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"glu", "0.1",
+     "same first_dim negative_dim vector zero_size non_contiguous transposed several_tiles",
+     draft_distances, 3, bit(Trait::logarithms),
+     "sample:same sample:first_dim sample:negative_dim sample:vector sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"prelu", "0.1",
+     "same one_weight more_dims vector zero_dim zero_size non_contiguous transposed several_tiles",
+     draft_distances, 3, bit(Trait::sums_products),
+     "sample:same sample:one_weight sample:more_dims sample:vector sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"logit", "0.1",
+     "same bounded zero_dim zero_size size_one non_contiguous transposed several_tiles",
+     draft_distances, 3, bit(Trait::logarithms) | bit(Trait::within_one),
+     "sample:same sample:bounded sample:zero_dim sample:zero_size sample:size_one "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"cosine_embedding_loss", "0.1",
+     "same summed each narrow vector non_contiguous transposed several_tiles",
+     draft_distances, 3, bit(Trait::powers) | bit(Trait::root) | bit(Trait::differences),
+     "sample:same sample:summed sample:each sample:narrow sample:vector sample:non_contiguous "
+     "sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"triplet_margin_loss", "0.1",
+     "same summed each swapped vector non_contiguous transposed several_tiles",
+     draft_distances, 3, bit(Trait::powers) | bit(Trait::root) | bit(Trait::differences) | bit(Trait::open_in_half),
+     "sample:same sample:summed sample:each sample:swapped sample:vector sample:non_contiguous "
+     "sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"multi_margin_loss", "0.1",
+     "same summed each squared weighted vector non_contiguous several_tiles",
+     draft_distances, 3, bit(Trait::powers) | bit(Trait::differences),
+     "sample:same sample:summed sample:each sample:squared sample:weighted sample:vector "
+     "sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
      "",
      "own",
      "",
@@ -929,6 +1247,106 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"masked_fill", "0.1",
+     "same row_mask column_mask wider_mask zero_dim zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_filling, 3, 0,
+     "sample:same sample:row_mask sample:column_mask sample:wider_mask sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"masked_select", "0.1",
+     "same row_mask column_mask wider_mask zero_dim zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_filling, 3, 0,
+     "sample:same sample:row_mask sample:column_mask sample:wider_mask sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"masked_scatter", "0.1",
+     "same row_mask column_mask wider_mask zero_dim zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_filling, 3, 0,
+     "sample:same sample:row_mask sample:column_mask sample:wider_mask sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fill_diagonal", "0.1",
+     "same wrapped tall cube wide zero_size non_contiguous transposed expanded several_tiles",
+     draft_filling, 3, 0,
+     "sample:same sample:wrapped sample:tall sample:cube sample:wide sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"index_fill", "0.1",
+     "first_dim last_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "repeated_index several_tiles",
+     draft_filling, 3, 0,
+     "sample:first_dim sample:last_dim sample:middle_dim sample:negative_dim sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:repeated_index "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"index_add", "0.1",
+     "first_dim last_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "repeated_index several_tiles scaled",
+     draft_filling, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place),
+     "sample:first_dim sample:last_dim sample:middle_dim sample:negative_dim sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:repeated_index "
+     "sample:several_tiles sample:scaled",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"index_copy", "0.1",
+     "first_dim last_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "repeated_index several_tiles",
+     draft_filling, 3, 0,
+     "sample:first_dim sample:last_dim sample:middle_dim sample:negative_dim sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:repeated_index "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"put", "0.1",
+     "same summed zero_dim zero_size non_contiguous transposed repeated_index several_tiles",
+     draft_filling, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place),
+     "sample:same sample:summed sample:zero_dim sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:repeated_index sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"gather", "0.1",
      "first_dim last_dim negative_dim zero_dim zero_size smaller_index non_contiguous transposed "
      "repeated_index several_tiles",
@@ -1190,6 +1608,171 @@ constexpr RowFacts facts[] = {
      "exact",
      "b2m2k3001n3/normal/floating b2m2k3001n3/positive/floating",
      "s3x4,4x5 s2x3x4,3x4x5 s2x3x4,2x5x6"},
+    {"count_nonzero", "0.1",
+     "all_dims first_dim last_dim middle_dims negative_dim zero_dim zero_size non_contiguous "
+     "transposed expanded several_tiles specials size_one",
+     draft_measuring, 3, bit(Trait::flat),
+     "sample:all_dims sample:first_dim sample:last_dim sample:middle_dims sample:negative_dim "
+     "sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles sample:specials sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"aminmax", "0.1",
+     "all_dims first_dim last_dim keepdim negative_dim zero_dim non_contiguous transposed "
+     "expanded several_tiles specials size_one",
+     draft_measuring, 3, bit(Trait::extrema),
+     "sample:all_dims sample:first_dim sample:last_dim sample:keepdim sample:negative_dim "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles sample:specials sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"nansum", "0.1",
+     "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
+     "non_contiguous transposed expanded several_tiles specials size_one",
+     draft_measuring, 3, bit(Trait::sums_products),
+     "sample:all_dims sample:first_dim sample:last_dim sample:middle_dims sample:keepdim "
+     "sample:negative_dim sample:zero_dim sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:specials sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"nanmean", "0.1",
+     "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
+     "non_contiguous transposed expanded several_tiles specials size_one",
+     draft_measuring, 3, bit(Trait::sums_products) | bit(Trait::divides),
+     "sample:all_dims sample:first_dim sample:last_dim sample:middle_dims sample:keepdim "
+     "sample:negative_dim sample:zero_dim sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:specials sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"var_mean", "0.1",
+     "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
+     "non_contiguous transposed expanded several_tiles specials",
+     draft_measuring, 3, bit(Trait::deviations) | bit(Trait::differences),
+     "sample:all_dims sample:first_dim sample:last_dim sample:middle_dims sample:keepdim "
+     "sample:negative_dim sample:zero_dim sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"std_mean", "0.1",
+     "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
+     "non_contiguous transposed expanded several_tiles specials",
+     draft_measuring, 3, bit(Trait::root) | bit(Trait::deviations) | bit(Trait::differences),
+     "sample:all_dims sample:first_dim sample:last_dim sample:middle_dims sample:keepdim "
+     "sample:negative_dim sample:zero_dim sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"nan_to_num", "0.1",
+     "same given zero_dim zero_size non_contiguous transposed expanded several_tiles specials",
+     draft_measuring, 3, 0,
+     "sample:same sample:given sample:zero_dim sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"isclose", "0.1",
+     "same row loose nan_too zero_dim zero_size non_contiguous transposed expanded several_tiles",
+     draft_measuring, 3, bit(Trait::flat),
+     "sample:same sample:row sample:loose sample:nan_too sample:zero_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"diff", "0.1",
+     "last_dim first_dim negative_dim twice never too_often joined zero_size non_contiguous "
+     "transposed expanded several_tiles",
+     draft_measuring, 3, 0,
+     "sample:last_dim sample:first_dim sample:negative_dim sample:twice sample:never "
+     "sample:too_often sample:joined sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"cumprod", "0.1",
+     "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "expanded specials several_tiles size_one",
+     draft_measuring, 3, bit(Trait::factors),
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_safe_softmax", "0.1",
+     "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "expanded specials several_tiles size_one",
+     draft_measuring, 3, bit(Trait::differences),
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"median", "0.1",
+     "last_dim first_dim middle_dim negative_dim keepdim zero_dim non_contiguous transposed "
+     "expanded specials several_tiles size_one",
+     draft_measuring, 3, 0,
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:keepdim "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"nanmedian", "0.1",
+     "last_dim first_dim middle_dim negative_dim keepdim zero_dim non_contiguous transposed "
+     "expanded specials several_tiles size_one",
+     draft_measuring, 3, 0,
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:keepdim "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"copy", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
      "channels_last",
@@ -1260,7 +1843,7 @@ constexpr RowFacts facts[] = {
     {"rms_norm", "0.1",
      "one_dim two_dims all_dims plain weight_alone zero_size non_contiguous transposed expanded "
      "several_tiles size_one",
-     draft_norm, 3, bit(Trait::powers) | bit(Trait::computes_wide) | bit(Trait::cancels_in_half),
+     draft_norm, 3, bit(Trait::powers) | bit(Trait::computes_wide) | bit(Trait::own_step) | bit(Trait::cancels_in_half),
      "sample:one_dim sample:two_dims sample:all_dims sample:plain sample:weight_alone "
      "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
      "sample:several_tiles sample:size_one s5x257,257:normalized_shape=257:eps=0.001 "
@@ -1421,6 +2004,89 @@ constexpr RowFacts facts[] = {
      "normal",
      "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating",
      "s3x5:dim=2"},
+    {"searchsorted", "0.1",
+     "same behind_equal narrow_result rows no_sequence zero_dim zero_size non_contiguous "
+     "transposed several_tiles",
+     draft_ordering, 3, bit(Trait::flat),
+     "sample:same sample:behind_equal sample:narrow_result sample:rows sample:no_sequence "
+     "sample:zero_dim sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"bucketize", "0.1",
+     "same behind_equal narrow_result no_sequence zero_dim zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_ordering, 3, bit(Trait::flat),
+     "sample:same sample:behind_equal sample:narrow_result sample:no_sequence sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"isin", "0.1",
+     "same inverted nothing_to_find zero_dim zero_size non_contiguous transposed several_tiles",
+     draft_ordering, 3, bit(Trait::flat),
+     "sample:same sample:inverted sample:nothing_to_find sample:zero_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"bincount", "0.1",
+     "vector weighted minimum zero_size non_contiguous size_one repeated_index several_tiles",
+     draft_ordering, 3, bit(Trait::flat) | bit(Trait::sums_products) | bit(Trait::adds_in_place),
+     "sample:vector sample:weighted sample:minimum sample:zero_size sample:non_contiguous "
+     "sample:size_one sample:repeated_index sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"histc", "0.1",
+     "same few_bins within zero_dim zero_size non_contiguous transposed expanded several_tiles",
+     draft_ordering, 3, bit(Trait::flat),
+     "sample:same sample:few_bins sample:within sample:zero_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"unique_all", "0.1",
+     "same zero_dim zero_size size_one non_contiguous transposed expanded several_tiles specials",
+     draft_ordering, 3, bit(Trait::flat),
+     "sample:same sample:zero_dim sample:zero_size sample:size_one sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"quantile", "0.1",
+     "last_dim first_dim negative_dim keepdim lower higher nearest midpoint all_dims zero_dim "
+     "non_contiguous transposed expanded several_tiles specials",
+     draft_ordering, 3, bit(Trait::differences),
+     "sample:last_dim sample:first_dim sample:negative_dim sample:keepdim sample:lower "
+     "sample:higher sample:nearest sample:midpoint sample:all_dims sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"huber_loss", "0.1",
      "same zero_dim zero_size non_contiguous transposed expanded several_tiles row summed each "
      "narrow",

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -35,6 +36,10 @@ WITHOUT_PEER = {
 KNOWN = [
     ("scatter", "", "derivative", "of several elements for one place, those that lost get no gradient"),
     ("index_put", "", "derivative", "the same"),
+    ("index_copy", "", "derivative", "the same"),
+    ("put", "", "derivative", "the same"),
+    ("quantile", "", "derivative", "of equal elements each may choose another"),
+    ("pixel_unshuffle", "zero_size", "result", "of no elements PyTorch keeps the shape"),
     ("kl_div", "", "derivative by tensor 1", "finite where the target is 0; below 0 nothing is defined"),
     ("soft_margin_loss", "", "derivative by tensor 1", "PyTorch has none by the target"),
     ("topk", "", "derivative", "of equal elements each may choose another; gradcheck holds it on distinct ones"),
@@ -51,6 +56,10 @@ RESULTS = {
     "topk": lambda call, values: [
         values[0], call.named["input"].detach().gather(call.named.get("dim", -1), values[1]), *values[2:]]
     if values[1].dim() else values,
+    **{name: lambda call, values: [
+        values[0], call.named["input"].detach().gather(call.named["dim"], values[1].unsqueeze(call.named["dim"]))
+        if not call.named.get("keepdim") else call.named["input"].detach().gather(call.named["dim"], values[1])]
+        if call.named["input"].dim() else values for name in ("median", "nanmedian")},
 }
 
 
@@ -165,6 +174,13 @@ def made(function):
     return lambda *args, dtype=None, **more: function(*args, *more.values(), **({"dtype": dtype} if dtype else {}))
 
 
+def unique_all(input):
+    values, places, inverse, counts = np.unique(
+        input.numpy(), return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+    parts = [torch.from_numpy(np.ascontiguousarray(part)) for part in (values, places, inverse, counts)]
+    return parts[0], parts[1], parts[2].reshape(input.shape), parts[3]
+
+
 FUNCTIONS = {
     "max_pool_with_indices": lambda **given: by_rank("max_pool")(return_indices=True, **given),
     "avg_pool": by_rank("avg_pool"),
@@ -233,7 +249,17 @@ FUNCTIONS = {
     **{name: getattr(F, name) for name in (
         "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div", "nll_loss", "cross_entropy",
         "huber_loss", "hinge_embedding_loss", "margin_ranking_loss", "poisson_nll_loss",
-        "binary_cross_entropy")},
+        "binary_cross_entropy", "cosine_embedding_loss", "triplet_margin_loss", "multi_margin_loss")},
+    "fill_diagonal": lambda input, fill_value, wrap=False: input.clone(
+        memory_format=torch.contiguous_format).fill_diagonal_(fill_value, wrap),
+    "repeat_interleave_by": lambda input, repeats, dim=None: torch.repeat_interleave(input, repeats, dim),
+    "var_mean": variance(torch.var_mean),
+    "std_mean": variance(torch.std_mean),
+    "vecdot": lambda x, y, dim=-1: torch.linalg.vecdot(x, y, dim=dim),
+    "cross": lambda input, other, dim=-1: torch.linalg.cross(input, other, dim=dim),
+    "tensordot": lambda input, other, dims_self, dims_other: torch.tensordot(input, other, (dims_self, dims_other)),
+    "nansum": over_dims(torch.nansum),
+    "unique_all": unique_all,
 }
 
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <backplane/core_ops/arguments.hpp>
@@ -40,6 +41,80 @@ BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index
 BP_API Tensor normal(double mean, double std, IntList size,
                      std::optional<Dtype> dtype = std::nullopt,
                      std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
+
+// [n, m] (m: n), zeros with ones where both indices are equal.
+BP_API Tensor eye(std::int64_t n, std::optional<std::int64_t> m = std::nullopt,
+                  std::optional<Dtype> dtype = std::nullopt,
+                  std::optional<Device> device = std::nullopt);
+
+// `steps` numbers in equal steps from `start` to `end`, both of them among these. Integers are cut.
+BP_API Tensor linspace(double start, double end, std::int64_t steps,
+                       std::optional<Dtype> dtype = std::nullopt,
+                       std::optional<Device> device = std::nullopt);
+
+// Windows of `window_length` numbers; a periodic one ends one step before it would begin anew.
+BP_API Tensor hann_window(std::int64_t window_length, bool periodic = true,
+                          std::optional<Dtype> dtype = std::nullopt,
+                          std::optional<Device> device = std::nullopt);
+BP_API Tensor hamming_window(std::int64_t window_length, bool periodic = true, double alpha = 0.54,
+                             double beta = 0.46, std::optional<Dtype> dtype = std::nullopt,
+                             std::optional<Device> device = std::nullopt);
+BP_API Tensor blackman_window(std::int64_t window_length, bool periodic = true,
+                              std::optional<Dtype> dtype = std::nullopt,
+                              std::optional<Device> device = std::nullopt);
+
+// Whether two tensors have the same shape and dtype and equal elements (NaN equals nothing); whether all elements are close,
+// as isclose says. Both wait for the device.
+BP_API bool equal(const Tensor& input, const Tensor& other);
+BP_API bool allclose(const Tensor& input, const Tensor& other, double rtol = 1e-5,
+                     double atol = 1e-8, bool equal_nan = false);
+
+// sort's indices.
+BP_API Tensor argsort(const Tensor& input, std::int64_t dim = -1, bool descending = false);
+
+// Parts of what unique_all gives.
+struct UniqueInverseResult {
+  Tensor values, inverse_indices;
+};
+struct UniqueCountsResult {
+  Tensor values, counts;
+};
+BP_API Tensor unique_values(const Tensor& input);
+BP_API UniqueInverseResult unique_inverse(const Tensor& input);
+BP_API UniqueCountsResult unique_counts(const Tensor& input);
+
+// The middle of all elements, the lower one of two; NaN if there is one, or nothing.
+BP_API Tensor median(const Tensor& input);
+
+// A quantile for each part in `q`, along a new first dimension if q has one.
+BP_API Tensor quantile(const Tensor& input, const Tensor& q,
+                       std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
+                       std::string_view interpolation = "linear");
+
+// Each slice along `dim`, or each element, as many times as its number in `repeats` says.
+BP_API Tensor repeat_interleave(const Tensor& input, const Tensor& repeats,
+                                std::optional<std::int64_t> dim = std::nullopt);
+
+// Over the last `dims` dimensions of `input` and the first ones of `other`.
+BP_API Tensor tensordot(const Tensor& input, const Tensor& other, std::int64_t dims = 2);
+
+// `input` with as many dimensions at least; those of atleast_3d come before, around and behind.
+BP_API Tensor atleast_1d(const Tensor& input);
+BP_API Tensor atleast_2d(const Tensor& input);
+BP_API Tensor atleast_3d(const Tensor& input);
+// cat along the first, second and third dimension, after atleast_2d and atleast_3d; hstack joins vectors along their one.
+BP_API Tensor vstack(TensorList tensors);
+BP_API Tensor hstack(TensorList tensors);
+BP_API Tensor dstack(TensorList tensors);
+
+// The frequencies of a discrete Fourier transform of `n` samples that lie `d` apart, and of one of real samples.
+BP_API Tensor fftfreq(std::int64_t n, double d = 1, std::optional<Dtype> dtype = std::nullopt,
+                      std::optional<Device> device = std::nullopt);
+BP_API Tensor rfftfreq(std::int64_t n, double d = 1, std::optional<Dtype> dtype = std::nullopt,
+                       std::optional<Device> device = std::nullopt);
+// The frequency 0 to the middle of `dim` (all dimensions, if none are given), and back.
+BP_API Tensor fftshift(const Tensor& input, DimList dim = {});
+BP_API Tensor ifftshift(const Tensor& input, DimList dim = {});
 
 // Draws into `input` itself, in its dtype: uniform numbers from `low` up to `high`; normal ones; 1 with
 // probability `p`, else 0. From `generator`, by default the device's.

@@ -20,7 +20,7 @@ struct RowFacts {
   void (*draft)(Draft&);  // fills in the arguments of one of them
   // Of the suite's cases, again separated by spaces: see conformance/cases/case.hpp.
   std::uint8_t level;       // 2: inference is made of the row; else 3
-  std::uint32_t traits;     // bits of Trait
+  std::uint64_t traits;     // bits of Trait
   const char* shapes;       // "sample:RECIPE" among them
   const char* more_shapes;  // in the full profile
   const char* values;

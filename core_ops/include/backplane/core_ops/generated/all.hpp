@@ -2,21 +2,27 @@
 #pragma once
 
 #include <backplane/core_ops/generated/activation.hpp>
+#include <backplane/core_ops/generated/arranging.hpp>
 #include <backplane/core_ops/generated/attention.hpp>
 #include <backplane/core_ops/generated/bitwise.hpp>
 #include <backplane/core_ops/generated/comparison.hpp>
+#include <backplane/core_ops/generated/contraction.hpp>
 #include <backplane/core_ops/generated/convolution.hpp>
+#include <backplane/core_ops/generated/distance.hpp>
 #include <backplane/core_ops/generated/division.hpp>
 #include <backplane/core_ops/generated/draw.hpp>
 #include <backplane/core_ops/generated/exponential.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
+#include <backplane/core_ops/generated/filling.hpp>
 #include <backplane/core_ops/generated/indexing.hpp>
 #include <backplane/core_ops/generated/linear.hpp>
 #include <backplane/core_ops/generated/loss.hpp>
 #include <backplane/core_ops/generated/matmul.hpp>
+#include <backplane/core_ops/generated/measuring.hpp>
 #include <backplane/core_ops/generated/movement.hpp>
 #include <backplane/core_ops/generated/norm.hpp>
 #include <backplane/core_ops/generated/normalization.hpp>
+#include <backplane/core_ops/generated/ordering.hpp>
 #include <backplane/core_ops/generated/pair_loss.hpp>
 #include <backplane/core_ops/generated/pointwise.hpp>
 #include <backplane/core_ops/generated/pooling.hpp>

@@ -18,6 +18,18 @@ extern BP_API Operator softshrink;
 extern BP_API Operator tanhshrink;
 extern BP_API Operator threshold;
 
+// arranging
+extern BP_API Operator movedim;
+extern BP_API Operator unflatten;
+extern BP_API Operator tile;
+extern BP_API Operator repeat_interleave;
+extern BP_API Operator repeat_interleave_by;
+extern BP_API Operator diag;
+extern BP_API Operator diag_embed;
+extern BP_API Operator rot90;
+extern BP_API Operator pixel_shuffle;
+extern BP_API Operator pixel_unshuffle;
+
 // attention
 extern BP_API Operator scaled_dot_product_attention;
 extern BP_API Operator native_attention;
@@ -50,6 +62,16 @@ extern BP_API Operator isposinf;
 extern BP_API Operator isneginf;
 extern BP_API Operator signbit;
 
+// contraction
+extern BP_API Operator vecdot;
+extern BP_API Operator inner;
+extern BP_API Operator tensordot;
+extern BP_API Operator cross;
+extern BP_API Operator kron;
+extern BP_API Operator addr;
+extern BP_API Operator bilinear;
+extern BP_API Operator trace;
+
 // convolution
 extern BP_API Operator convolution;
 extern BP_API Operator convolution_backward_weight;
@@ -59,6 +81,17 @@ extern BP_API Operator conv3d;
 extern BP_API Operator conv_transpose1d;
 extern BP_API Operator conv_transpose2d;
 extern BP_API Operator conv_transpose3d;
+
+// distance
+extern BP_API Operator pairwise_distance;
+extern BP_API Operator cdist;
+extern BP_API Operator normalize;
+extern BP_API Operator glu;
+extern BP_API Operator prelu;
+extern BP_API Operator logit;
+extern BP_API Operator cosine_embedding_loss;
+extern BP_API Operator triplet_margin_loss;
+extern BP_API Operator multi_margin_loss;
 
 // division
 extern BP_API Operator fmod;
@@ -102,6 +135,16 @@ extern BP_API Operator zeros_like;
 extern BP_API Operator ones_like;
 extern BP_API Operator full_like;
 
+// filling
+extern BP_API Operator masked_fill;
+extern BP_API Operator masked_select;
+extern BP_API Operator masked_scatter;
+extern BP_API Operator fill_diagonal;
+extern BP_API Operator index_fill;
+extern BP_API Operator index_add;
+extern BP_API Operator index_copy;
+extern BP_API Operator put;
+
 // indexing
 extern BP_API Operator gather;
 extern BP_API Operator index_select;
@@ -130,6 +173,21 @@ extern BP_API Operator cross_entropy;
 extern BP_API Operator matmul;
 extern BP_API Operator bmm;
 
+// measuring
+extern BP_API Operator count_nonzero;
+extern BP_API Operator aminmax;
+extern BP_API Operator nansum;
+extern BP_API Operator nanmean;
+extern BP_API Operator var_mean;
+extern BP_API Operator std_mean;
+extern BP_API Operator nan_to_num;
+extern BP_API Operator isclose;
+extern BP_API Operator diff;
+extern BP_API Operator cumprod;
+extern BP_API Operator _safe_softmax;
+extern BP_API Operator median;
+extern BP_API Operator nanmedian;
+
 // movement
 extern BP_API Operator copy;
 extern BP_API Operator cast;
@@ -153,6 +211,15 @@ extern BP_API Operator instance_norm;
 extern BP_API Operator softmax;
 extern BP_API Operator log_softmax;
 extern BP_API Operator softmin;
+
+// ordering
+extern BP_API Operator searchsorted;
+extern BP_API Operator bucketize;
+extern BP_API Operator isin;
+extern BP_API Operator bincount;
+extern BP_API Operator histc;
+extern BP_API Operator unique_all;
+extern BP_API Operator quantile;
 
 // pair_loss
 extern BP_API Operator huber_loss;

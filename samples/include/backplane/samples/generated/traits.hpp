@@ -28,11 +28,12 @@ enum class Trait : std::uint8_t {
   gradient,  // a derivative of another row
   differences,  // takes differences of large numbers, which 2^53 and its neighbours do not have in float64
   cancels_in_half,  // sums over thousands, and differences of what was rounded, leave nothing in 16 bits
-  open_in_half,  // in 16 bits, one element of a broadcast leaves the whole derivative open
+  open_in_half,  // in 16 bits, one element of a broadcast, or of a loss, leaves the whole derivative open
   positive_domain,  // defined, or well behaved, for positive numbers alone
   within_one,  // defined, or well behaved, between -1 and 1 alone
   from_one,  // defined from 1 on alone
   long_is_open,  // the derivative over many elements leaves the range, or changes with the order of nearly equal ones
+  own_step,  // without its `eps` it takes the distance from 1 to the next number of its dtype
   names,  // compares its target with numbers that stand for something: the derivative is by the other tensors
   flat,  // has no derivative, or one of zero
   far_elements,  // walks by strides, and is tried on elements 2 GiB apart

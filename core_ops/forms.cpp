@@ -1,0 +1,254 @@
+// Forms of operators that no row of the table describes: what is made of numbers, told as bool, or lists.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include <backplane/core_ops/creation.hpp>
+#include <backplane/core_ops/forms.hpp>
+#include <backplane/core_ops/generated/all.hpp>
+#include <backplane/dispatcher/named.hpp>
+#include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/check.hpp>
+
+namespace bp {
+namespace {
+
+void check_defined(const char* op, const Tensor& input) {
+  BP_CHECK(input.defined(), "{}: the tensor is undefined; give it a value first", op);
+}
+
+// What is computed in float64 on the host, where it is short, has no rounding of a device's own.
+Tensor made_of(const char* op, const std::vector<double>& numbers, std::optional<Dtype> dtype,
+               std::optional<Device> device) {
+  return named(op, [&] {
+    const Device on = device ? *device : default_device();
+    return tensor(numbers, {.dtype = dtype ? *dtype : default_dtype(), .device = on});
+  });
+}
+
+// The weights of 1, and of the cosines of one and two turns.
+struct Cosines {
+  double zeroth, first, second;
+};
+Tensor window(const char* op, std::int64_t length, bool periodic, Cosines weights,
+              std::optional<Dtype> dtype, std::optional<Device> device) {
+  BP_CHECK(length >= 0, "{}: the length is {}; pass 0 or more", op, length);
+  std::vector<double> numbers(static_cast<std::size_t>(length), 1);
+  const std::int64_t steps = periodic ? length : length - 1;
+  for (std::int64_t i = 0; length > 1 && i < length; ++i) {
+    const double turn = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(steps);
+    numbers[static_cast<std::size_t>(i)] =
+        weights.zeroth - weights.first * std::cos(turn) + weights.second * std::cos(2 * turn);
+  }
+  return made_of(op, numbers, dtype, device);
+}
+
+Tensor frequencies(const char* op, std::int64_t n, double d, std::int64_t first, std::int64_t count,
+                   std::optional<Dtype> dtype, std::optional<Device> device) {
+  BP_CHECK(n > 0, "{}: {} samples; pass 1 or more", op, n);
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t turns = i < first ? i : i - n;
+    numbers.push_back(static_cast<double>(turns) / (static_cast<double>(n) * d));
+  }
+  return made_of(op, numbers, dtype, device);
+}
+
+Tensor shifted(const char* op, const Tensor& input, const DimList& dim, bool goes_back) {
+  check_defined(op, input);
+  return named(op, [&] {
+    Dims dims, places;
+    if (dim.list()) {
+      for (const std::int64_t d : *dim.list()) dims.push_back(wrap_dim(op, d, input.ndim()));
+    } else {
+      for (std::int64_t d = 0; d < input.ndim(); ++d) dims.push_back(d);
+    }
+    if (dims.empty()) return clone(input);
+    for (const std::int64_t d : dims) {
+      const std::int64_t size = input.ndim() == 0 ? 1 : input.size(d);
+      places.push_back(goes_back ? -(size / 2) : size / 2);
+    }
+    return roll(input, places, dims);
+  });
+}
+
+std::vector<Tensor> each_at_least(TensorList tensors, Tensor (*at_least)(const Tensor&)) {
+  std::vector<Tensor> raised;
+  for (const Tensor& each : tensors.span()) raised.push_back(at_least(each));
+  return raised;
+}
+
+}  // namespace
+
+Tensor eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype,
+           std::optional<Device> device) {
+  const std::int64_t columns = m.value_or(n);
+  BP_CHECK(n >= 0 && columns >= 0, "eye: {} rows and {} columns; pass 0 or more", n, columns);
+  return named("eye", [&] {
+    const Device on = device ? *device : default_device();
+    const Tensor rows = reshape(arange(0, n, 1, i64, on), {n, 1});
+    return cast(eq(rows, arange(0, columns, 1, i64, on)), dtype ? *dtype : default_dtype());
+  });
+}
+
+// From both ends, so that the last number is `end`.
+Tensor linspace(double start, double end, std::int64_t steps, std::optional<Dtype> dtype,
+                std::optional<Device> device) {
+  BP_CHECK(steps >= 0, "linspace: {} steps; pass 0 or more", steps);
+  const Dtype wanted = dtype ? *dtype : default_dtype();
+  const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const double number = i < steps / 2 || steps == 1
+                              ? start + step * static_cast<double>(i)
+                              : end - step * static_cast<double>(steps - 1 - i);
+    numbers.push_back(is_integral(wanted) ? std::trunc(number) : number);
+  }
+  return made_of("linspace", numbers, wanted, device);
+}
+
+Tensor hann_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype,
+                   std::optional<Device> device) {
+  return window("hann_window", window_length, periodic, {0.5, 0.5, 0}, dtype, device);
+}
+
+Tensor hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
+                      std::optional<Dtype> dtype, std::optional<Device> device) {
+  return window("hamming_window", window_length, periodic, {alpha, beta, 0}, dtype, device);
+}
+
+Tensor blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype,
+                       std::optional<Device> device) {
+  return window("blackman_window", window_length, periodic, {0.42, 0.5, 0.08}, dtype, device);
+}
+
+bool equal(const Tensor& input, const Tensor& other) {
+  check_defined("equal", input);
+  check_defined("equal", other);
+  if (input.shape() != other.shape() || input.dtype() != other.dtype()) return false;
+  return named("equal", [&] { return item<bool>(all(eq(input, other))); });
+}
+
+bool allclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  return named("allclose",
+               [&] { return item<bool>(all(isclose(input, other, rtol, atol, equal_nan))); });
+}
+
+Tensor argsort(const Tensor& input, std::int64_t dim, bool descending) {
+  return named("argsort", [&] { return sort(input, dim, descending).indices; });
+}
+
+Tensor unique_values(const Tensor& input) {
+  return named("unique_values", [&] { return unique_all(input).values; });
+}
+
+UniqueInverseResult unique_inverse(const Tensor& input) {
+  return named("unique_inverse", [&]() -> UniqueInverseResult {
+    UniqueAllResult all = unique_all(input);
+    return {std::move(all.values), std::move(all.inverse_indices)};
+  });
+}
+
+UniqueCountsResult unique_counts(const Tensor& input) {
+  return named("unique_counts", [&]() -> UniqueCountsResult {
+    UniqueAllResult all = unique_all(input);
+    return {std::move(all.values), std::move(all.counts)};
+  });
+}
+
+Tensor median(const Tensor& input) {
+  check_defined("median", input);
+  return named("median", [&] {
+    if (input.numel() == 0)
+      return full({}, std::numeric_limits<double>::quiet_NaN(), input.dtype(), input.device());
+    return median(reshape(input, {input.numel()}), 0).values;
+  });
+}
+
+Tensor quantile(const Tensor& input, const Tensor& q, std::optional<std::int64_t> dim, bool keepdim,
+                std::string_view interpolation) {
+  check_defined("quantile", input);
+  check_defined("quantile", q);
+  BP_CHECK(q.ndim() <= 1, "quantile: q has shape {}; pass a vector or a number",
+           to_string(q.shape()));
+  return named("quantile", [&] {
+    const std::vector<double> parts = to_vector<double>(cpu(to(q, f64)));
+    if (q.ndim() == 0) return quantile(input, parts[0], dim, keepdim, interpolation);
+    std::vector<Tensor> each;
+    for (const double part : parts)
+      each.push_back(quantile(input, part, dim, keepdim, interpolation));
+    BP_CHECK(!each.empty(), "quantile: q has no elements; pass at least one part");
+    return stack(each);
+  });
+}
+
+Tensor repeat_interleave(const Tensor& input, const Tensor& repeats,
+                         std::optional<std::int64_t> dim) {
+  return named("repeat_interleave", [&] { return repeat_interleave_by(input, repeats, dim); });
+}
+
+Tensor tensordot(const Tensor& input, const Tensor& other, std::int64_t dims) {
+  check_defined("tensordot", input);
+  BP_CHECK(dims >= 0 && dims <= input.ndim(), "tensordot: {} dimensions of shape {}; pass fewer",
+           dims, to_string(input.shape()));
+  return named("tensordot", [&] {
+    Dims last, first;
+    for (std::int64_t d = 0; d < dims; ++d) {
+      last.push_back(input.ndim() - dims + d);
+      first.push_back(d);
+    }
+    return tensordot(input, other, last, first);
+  });
+}
+
+Tensor atleast_1d(const Tensor& input) {
+  check_defined("atleast_1d", input);
+  return named("atleast_1d", [&] { return input.ndim() == 0 ? reshape(input, {1}) : input; });
+}
+
+Tensor atleast_2d(const Tensor& input) {
+  check_defined("atleast_2d", input);
+  return named("atleast_2d",
+               [&] { return input.ndim() >= 2 ? input : unsqueeze(atleast_1d(input), 0); });
+}
+
+Tensor atleast_3d(const Tensor& input) {
+  check_defined("atleast_3d", input);
+  return named("atleast_3d",
+               [&] { return input.ndim() >= 3 ? input : unsqueeze(atleast_2d(input), -1); });
+}
+
+Tensor vstack(TensorList tensors) {
+  return named("vstack", [&] { return cat(each_at_least(tensors, atleast_2d), 0); });
+}
+
+Tensor hstack(TensorList tensors) {
+  return named("hstack", [&] {
+    const std::vector<Tensor> raised = each_at_least(tensors, atleast_1d);
+    return cat(raised, !raised.empty() && raised[0].ndim() == 1 ? 0 : 1);
+  });
+}
+
+Tensor dstack(TensorList tensors) {
+  return named("dstack", [&] { return cat(each_at_least(tensors, atleast_3d), 2); });
+}
+
+Tensor fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype, std::optional<Device> device) {
+  return frequencies("fftfreq", n, d, (n + 1) / 2, n, dtype, device);
+}
+
+Tensor rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype,
+                std::optional<Device> device) {
+  return frequencies("rfftfreq", n, d, n / 2 + 1, n / 2 + 1, dtype, device);
+}
+
+Tensor fftshift(const Tensor& input, DimList dim) {
+  return shifted("fftshift", input, dim, false);
+}
+
+Tensor ifftshift(const Tensor& input, DimList dim) {
+  return shifted("ifftshift", input, dim, true);
+}
+
+}  // namespace bp

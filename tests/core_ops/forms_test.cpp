@@ -1,0 +1,189 @@
+// needs: cpu
+// Forms that no row describes: what is made of numbers, told as bool, or takes lists.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <map>
+#include <numbers>
+
+#include <backplane/core_ops/creation.hpp>
+#include <backplane/core_ops/forms.hpp>
+#include <backplane/core_ops/generated/all.hpp>
+
+#include "core_ops/peer_values.hpp"
+
+namespace bp {
+namespace {
+
+using test::error_of;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor numbers(const std::vector<double>& values) {
+  return tensor(values);
+}
+
+std::vector<double> doubles(const Tensor& input) {
+  return to_vector<double>(to(input, f64));
+}
+
+TEST(Forms, eye_has_ones_where_both_indices_are_equal) {
+  for (const auto& [n, m] : {std::pair{3, 5}, {5, 3}, {4, 4}, {0, 2}}) {
+    const Tensor made = eye(n, m, i32);
+    EXPECT_EQ(made.shape(), (Dims{n, m}));
+    const std::vector<std::int32_t> values = to_vector<std::int32_t>(made);
+    for (int row = 0; row < n; ++row)
+      for (int column = 0; column < m; ++column)
+        EXPECT_EQ(values[static_cast<std::size_t>(row * m + column)], row == column);
+  }
+  EXPECT_EQ(eye(3).shape(), (Dims{3, 3}));
+  EXPECT_EQ(error_of([] { eye(-1); }), "eye: -1 rows and -1 columns; pass 0 or more");
+}
+
+TEST(Forms, linspace_begins_and_ends_where_it_is_told) {
+  for (const std::int64_t steps : {2, 3, 7, 100}) {
+    const std::vector<double> values = doubles(linspace(0.1, 0.7, steps, f64));
+    ASSERT_EQ(values.size(), static_cast<std::size_t>(steps));
+    EXPECT_EQ(values.front(), 0.1);
+    EXPECT_EQ(values.back(), 0.7);
+    for (std::size_t i = 1; i < values.size(); ++i)
+      EXPECT_NEAR(values[i] - values[i - 1], 0.6 / static_cast<double>(steps - 1), 1e-15);
+  }
+  EXPECT_EQ(doubles(linspace(3, 9, 1, f64)), std::vector<double>{3});
+  EXPECT_EQ(linspace(0, 1, 0).numel(), 0);
+  EXPECT_EQ(to_vector<std::int64_t>(linspace(0, 10, 4, i64)),
+            (std::vector<std::int64_t>{0, 3, 6, 10}));
+}
+
+TEST(Forms, windows_are_sums_of_cosines) {
+  for (const bool periodic : {true, false}) {
+    const std::int64_t length = 9;
+    const double steps = periodic ? 9 : 8;
+    const std::vector<double> hann = doubles(hann_window(length, periodic, f64));
+    const std::vector<double> hamming = doubles(hamming_window(length, periodic, 0.6, 0.4, f64));
+    const std::vector<double> blackman = doubles(blackman_window(length, periodic, f64));
+    for (std::size_t i = 0; i < hann.size(); ++i) {
+      const double half = std::sin(std::numbers::pi * static_cast<double>(i) / steps);
+      EXPECT_NEAR(hann[i], half * half, 1e-15);
+      EXPECT_NEAR(hamming[i], 0.2 + 0.8 * half * half, 1e-15);
+      // cos(2x) = 1 - 2 sin(x)^2, and cos(4x) likewise of sin(2x).
+      const double whole = std::sin(2 * std::numbers::pi * static_cast<double>(i) / steps);
+      EXPECT_NEAR(blackman[i], half * half - 0.16 * whole * whole, 1e-15);
+    }
+  }
+  EXPECT_EQ(doubles(hann_window(1)), std::vector<double>{1});
+  EXPECT_EQ(hann_window(0).numel(), 0);
+}
+
+TEST(Forms, equal_and_allclose_say_it_of_all) {
+  const Tensor some = numbers({1, 2, nan});
+  EXPECT_TRUE(equal(numbers({1, 2}), numbers({1, 2})));
+  EXPECT_FALSE(equal(numbers({1, 2}), numbers({1, 3})));
+  EXPECT_FALSE(equal(numbers({1, 2}), reshape(numbers({1, 2}), {2, 1})));
+  EXPECT_FALSE(equal(numbers({1, 2}), to(numbers({1, 2}), f16)));
+  EXPECT_FALSE(equal(some, some));
+  EXPECT_TRUE(allclose(numbers({1, 100}), numbers({1 + 1e-9, 100.0005})));
+  EXPECT_FALSE(allclose(numbers({1, 100}), numbers({1, 100.01})));
+  EXPECT_FALSE(allclose(some, some));
+  EXPECT_TRUE(allclose(some, some, 1e-5, 1e-8, true));
+  EXPECT_TRUE(equal(numbers({}), numbers({})));
+}
+
+TEST(Forms, argsort_is_the_order_of_sort) {
+  const Tensor input = tensor({{3.0, 1.0, 2.0}, {-1.0, 5.0, 0.0}});
+  for (const bool falls : {false, true})
+    EXPECT_TRUE(equal(gather(input, 1, argsort(input, 1, falls)), sort(input, 1, falls).values));
+}
+
+TEST(Forms, unique_names_each_element_once) {
+  std::vector<std::int64_t> values;
+  std::map<std::int64_t, std::int64_t> counts;
+  for (std::int64_t i = 0; i < 40; ++i) ++counts[values.emplace_back(i * i % 7 - 2)];
+  const Tensor input = reshape(tensor(values), {5, 8});
+  std::vector<std::int64_t> different, times;
+  for (const auto& [value, count] : counts) {
+    different.push_back(value);
+    times.push_back(count);
+  }
+  EXPECT_EQ(to_vector<std::int64_t>(unique_values(input)), different);
+  EXPECT_EQ(to_vector<std::int64_t>(unique_counts(input).counts), times);
+  const UniqueInverseResult inverse = unique_inverse(input);
+  EXPECT_EQ(inverse.inverse_indices.shape(), input.shape());
+  EXPECT_TRUE(equal(index(inverse.values, {inverse.inverse_indices}), input));
+  const UniqueAllResult all = unique_all(input);
+  EXPECT_TRUE(equal(index_select(reshape(input, {40}), 0, all.indices), all.values));
+}
+
+TEST(Forms, median_of_all_is_the_lower_middle) {
+  EXPECT_EQ(item<double>(median(numbers({4, 1, 3, 2}))), 2);
+  EXPECT_EQ(item<double>(median(reshape(numbers({4, 1, 3, 2, 9, 0}), {2, 3}))), 2);
+  EXPECT_TRUE(std::isnan(item<double>(median(numbers({4, nan, 3})))));
+  EXPECT_TRUE(std::isnan(item<double>(median(numbers({})))));
+  EXPECT_EQ(item<double>(nanmedian(numbers({4, nan, 3}), 0).values), 3);
+}
+
+TEST(Forms, quantiles_of_several_parts_stand_along_a_first_dimension) {
+  const Tensor input = tensor({{0.0, 10.0, 20.0}, {1.0, 3.0, 5.0}});
+  const Tensor found = quantile(input, numbers({0, 0.25, 1}), 1);
+  EXPECT_EQ(found.shape(), (Dims{3, 2}));
+  EXPECT_EQ(doubles(found), (std::vector<double>{0, 1, 5, 2, 20, 5}));
+  EXPECT_EQ(quantile(input, numbers({0.5}), 1, true).shape(), (Dims{1, 2, 1}));
+  EXPECT_EQ(error_of([&] { quantile(input, numbers({1.5}), 1); }),
+            "quantile: q is 1.5; pass a part from 0 to 1");
+}
+
+TEST(Forms, repeats_of_each_slice_are_counted_apart) {
+  const Tensor input = tensor({{1, 2}, {3, 4}});
+  EXPECT_TRUE(equal(repeat_interleave(input, tensor({0, 2}), 0), tensor({{3, 4}, {3, 4}})));
+  EXPECT_TRUE(equal(repeat_interleave(input, tensor({1, 0, 2, 1})), tensor({1, 3, 3, 4})));
+  EXPECT_EQ(error_of([&] {
+              repeat_interleave(input, tensor({1, -1}), 0);
+            }),
+            "repeat_interleave: a number of repeats is below 0; pass 0 or more");
+}
+
+TEST(Forms, tensordot_of_a_number_takes_the_last_dimensions) {
+  const Tensor left = reshape(arange(0, 24, 1, f64), {2, 3, 4}),
+               right = reshape(arange(0, 60, 1, f64), {3, 4, 5});
+  EXPECT_TRUE(
+      equal(tensordot(left, right), matmul(reshape(left, {2, 12}), reshape(right, {12, 5}))));
+  EXPECT_EQ(tensordot(left, right, 0).shape(), (Dims{2, 3, 4, 3, 4, 5}));
+}
+
+TEST(Forms, stacks_raise_the_rank_first) {
+  const Tensor number = numbers({}), row = numbers({1, 2, 3});
+  EXPECT_EQ(atleast_1d(tensor(3.0)).shape(), (Dims{1}));
+  EXPECT_EQ(atleast_2d(row).shape(), (Dims{1, 3}));
+  EXPECT_EQ(atleast_3d(row).shape(), (Dims{1, 3, 1}));
+  EXPECT_TRUE(atleast_1d(row).is_same(row));
+  EXPECT_EQ(vstack({row, row}).shape(), (Dims{2, 3}));
+  EXPECT_EQ(hstack({row, row}).shape(), (Dims{6}));
+  EXPECT_EQ(hstack({atleast_2d(row), atleast_2d(row)}).shape(), (Dims{1, 6}));
+  EXPECT_EQ(dstack({row, row}).shape(), (Dims{1, 3, 2}));
+  EXPECT_EQ(number.numel(), 0);
+}
+
+TEST(Forms, frequencies_are_turns_by_length) {
+  for (const std::int64_t n : {1, 4, 5}) {
+    const std::vector<double> all = doubles(fftfreq(n, 0.5, f64)),
+                              real = doubles(rfftfreq(n, 0.5, f64));
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t turns = 2 * i < n ? i : i - n;
+      EXPECT_EQ(all[static_cast<std::size_t>(i)],
+                static_cast<double>(turns) / (static_cast<double>(n) * 0.5));
+    }
+    ASSERT_EQ(real.size(), static_cast<std::size_t>(n / 2 + 1));
+    for (std::size_t i = 0; i < real.size(); ++i)
+      EXPECT_EQ(real[i], static_cast<double>(i) / (static_cast<double>(n) * 0.5));
+    // In order, and back.
+    const Tensor frequencies = fftfreq(n, 1, f64);
+    EXPECT_TRUE(equal(fftshift(frequencies), sort(frequencies).values));
+    EXPECT_TRUE(equal(ifftshift(fftshift(frequencies)), frequencies));
+  }
+  const Tensor matrix = reshape(arange(0, 15, 1, f64), {3, 5});
+  EXPECT_TRUE(equal(ifftshift(fftshift(matrix, {1}), {-1}), matrix));
+  EXPECT_TRUE(equal(fftshift(matrix), roll(matrix, {1, 2}, {0, 1})));
+}
+
+}  // namespace
+}  // namespace bp
