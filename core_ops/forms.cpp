@@ -1,7 +1,9 @@
 // Forms of operators that no row of the table describes: what is made of numbers, told as bool, or lists.
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
+#include <new>
 #include <numbers>
 
 #include <backplane/core_ops/creation.hpp>
@@ -16,6 +18,18 @@ namespace {
 
 void check_defined(const char* op, const Tensor& input) {
   BP_CHECK(input.defined(), "{}: the tensor is undefined; give it a value first", op);
+}
+
+// Room for so many; throws in a sentence what there is not.
+std::vector<double> room_for(const char* op, std::int64_t count) {
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  BP_CHECK(count >= 0 && count <= most, "{}: {} numbers; pass 0 to {}", op, count, most);
+  try {
+    return std::vector<double>(static_cast<std::size_t>(count));
+  } catch (const std::bad_alloc&) {
+    throw_error(ErrorClass::out_of_memory,
+                fmt::format("{}: no memory for {} numbers; ask for fewer", op, count));
+  }
 }
 
 // What is computed in float64 on the host, where it is short, has no rounding of a device's own.
@@ -33,8 +47,8 @@ struct Cosines {
 };
 Tensor window(const char* op, std::int64_t length, bool periodic, Cosines weights,
               std::optional<Dtype> dtype, std::optional<Device> device) {
-  BP_CHECK(length >= 0, "{}: the length is {}; pass 0 or more", op, length);
-  std::vector<double> numbers(static_cast<std::size_t>(length), 1);
+  std::vector<double> numbers = room_for(op, length);
+  if (length == 1) numbers[0] = 1;
   const std::int64_t steps = periodic ? length : length - 1;
   for (std::int64_t i = 0; length > 1 && i < length; ++i) {
     const double turn = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(steps);
@@ -47,10 +61,11 @@ Tensor window(const char* op, std::int64_t length, bool periodic, Cosines weight
 Tensor frequencies(const char* op, std::int64_t n, double d, std::int64_t first, std::int64_t count,
                    std::optional<Dtype> dtype, std::optional<Device> device) {
   BP_CHECK(n > 0, "{}: {} samples; pass 1 or more", op, n);
-  std::vector<double> numbers;
+  std::vector<double> numbers = room_for(op, count);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t turns = i < first ? i : i - n;
-    numbers.push_back(static_cast<double>(turns) / (static_cast<double>(n) * d));
+    numbers[static_cast<std::size_t>(i)] =
+        static_cast<double>(turns) / (static_cast<double>(n) * d);
   }
   return made_of(op, numbers, dtype, device);
 }
@@ -95,15 +110,14 @@ Tensor eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> d
 // From both ends, so that the last number is `end`.
 Tensor linspace(double start, double end, std::int64_t steps, std::optional<Dtype> dtype,
                 std::optional<Device> device) {
-  BP_CHECK(steps >= 0, "linspace: {} steps; pass 0 or more", steps);
+  std::vector<double> numbers = room_for("linspace", steps);
   const Dtype wanted = dtype ? *dtype : default_dtype();
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
-  std::vector<double> numbers;
   for (std::int64_t i = 0; i < steps; ++i) {
     const double number = i < steps / 2 || steps == 1
                               ? start + step * static_cast<double>(i)
                               : end - step * static_cast<double>(steps - 1 - i);
-    numbers.push_back(is_integral(wanted) ? std::trunc(number) : number);
+    numbers[static_cast<std::size_t>(i)] = is_integral(wanted) ? std::trunc(number) : number;
   }
   return made_of("linspace", numbers, wanted, device);
 }

@@ -96,5 +96,7 @@ void draft_measuring(Draft& draft);
 void draft_contraction(Draft& draft);
 void draft_ordering(Draft& draft);
 void draft_distances(Draft& draft);
+void draft_resampling(Draft& draft);
+void draft_recurrence(Draft& draft);
 
 }  // namespace bp

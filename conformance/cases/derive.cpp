@@ -49,10 +49,12 @@ bool is_selected(const Selection& selection, const Case& one) {
                      });
 }
 
-// Axes of the core lane in this order: dtype, shape, layouts, values, form.
-std::vector<std::vector<int>> groups_for(Profile profile) {
+// Axes of the core lane in this order: dtype, shape, layouts, values, form. Of a composite row each part is asked in all
+// layouts by its own row.
+std::vector<std::vector<int>> groups_for(Profile profile, const Operator& op) {
   if (profile == Profile::quick) return groups_of(5, 1);
   if (profile == Profile::full) return groups_of(5, 3);
+  if (op.kind == BP_KIND_COMPOSITE) return {{1, 3}, {1, 4}, {0, 2}, {0, 3}, {2, 4}};
   return {{1, 2}, {1, 3}, {1, 4}, {2, 3}, {2, 4}, {3, 4}, {0, 2}, {0, 3}};
 }
 
@@ -77,10 +79,11 @@ std::vector<int> sizes_of(const Axes& axes) {
 // The first ones of the layouts are of different classes: row-major, dense, strided, repeated, channels-last.
 void add_minor_dtypes(const Operator& op, const Axes& axes, Profile profile,
                       std::vector<Case>& out) {
+  const std::size_t in_normal = op.kind == BP_KIND_COMPOSITE ? 2 : 4;
   const std::size_t classes =
       profile == Profile::quick
           ? (op.flags & BP_OP_PRIMITIVE ? 1 : 0)
-          : std::min<std::size_t>(axes.layouts.size(), profile == Profile::normal ? 4 : 5);
+          : std::min<std::size_t>(axes.layouts.size(), profile == Profile::normal ? in_normal : 5);
   std::size_t turn = 0;
   for (const Dtype dtype : axes.minor_dtypes)
     for (std::size_t layout = 0; layout < classes; ++layout, ++turn) {
@@ -154,7 +157,7 @@ void add_row(const Operator& op, const Subject& subject, const Selection& select
   const bool spares = subject.compiles && selection.profile == Profile::quick;
   const Axes of_core = spares ? spare_compiler(op, axes) : axes;
   for (const std::vector<int>& at :
-       cover(sizes_of(of_core), groups_for(selection.profile), hash_text(op.name())))
+       cover(sizes_of(of_core), groups_for(selection.profile, op), hash_text(op.name())))
     out.push_back(crossed(op, of_core, at));
   add_minor_dtypes(op, of_core, selection.profile, out);
   add_large_cases(op, axes, selection.profile, thoroughness_for(op, subject), {}, out);

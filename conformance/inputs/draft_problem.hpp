@@ -28,8 +28,8 @@ struct PlannedProblem {
 // other arguments by their names; of a tensor the dtype (":index=i32").
 void plan_from_text(const Case& one, PlannedProblem& plan);
 
-// From the row's own sample of this name, made by samples/recipes.
-void plan_from_sample(const Case& one, PlannedProblem& plan);
+// From the row's own sample of this name, made by samples/recipes; each `draw` has other numbers.
+void plan_from_sample(const Case& one, std::uint64_t draw, PlannedProblem& plan);
 
 // The parts of a text between separators; "" has one part, the empty one.
 std::vector<std::string> split_text(std::string_view text, char separator);

@@ -126,11 +126,11 @@ bool keeps_its_values(const Operator& op, std::string_view argument) {
 
 }  // namespace
 
-void plan_from_sample(const Case& one, PlannedProblem& plan) {
+void plan_from_sample(const Case& one, std::uint64_t draw, PlannedProblem& plan) {
   const std::string recipe = one.shape.substr(std::string_view("sample:").size());
   Problem& problem = plan.problem;
-  const auto samples =
-      cloned_samples(*problem.op, one.dtype, static_cast<std::uint32_t>(one.seed) - 1);
+  const auto variant = static_cast<std::uint32_t>(one.seed - 1 + draw * 1000003);
+  const auto samples = cloned_samples(*problem.op, one.dtype, variant);
   const auto found =
       std::find_if(samples->begin(), samples->end(),
                    [&](const ClonedSample& sample) { return sample.recipe == recipe; });

@@ -163,7 +163,7 @@ Problem make_problem(const Case& one, std::uint64_t draw) {
   plan.problem.op = find_operator(one.op);
   if (!plan.problem.op) refuse_case(one, "there is no row '" + one.op + "'");
   if (one.shape.starts_with("sample:"))
-    plan_from_sample(one, plan);
+    plan_from_sample(one, draw, plan);
   else
     plan_from_text(one, plan);
   TensorMaker maker(one, plan, draw);

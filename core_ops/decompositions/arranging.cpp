@@ -27,7 +27,8 @@ Line line_of(const char* op, const Tensor& input, std::optional<std::int64_t> di
 }
 
 void check_shuffle_factor(const char* op, std::int64_t factor) {
-  BP_CHECK(factor > 0, "{}: the factor is {}; pass 1 or more", op, factor);
+  BP_CHECK(factor > 0 && factor < 1 << 20, "{}: the factor is {}; pass 1 to {}", op, factor,
+           (1 << 20) - 1);
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ Tensor split_dim(const Tensor& input, std::int64_t dim, IntList sizes) {
     if (sizes[i] == -1)
       found = static_cast<std::int64_t>(i);
     else
-      known *= sizes[i];
+      known = checked_numel("unflatten", {known, sizes[i]});
   }
   BP_CHECK(found < 0 ? known == whole : known > 0 && whole % known == 0,
            "unflatten: sizes {} for dimension {} of {} elements; make their product that",
@@ -98,7 +99,7 @@ Tensor each_repeated(const Tensor& input, std::int64_t repeats, std::optional<st
   BP_CHECK(repeats >= 0, "repeat_interleave: {} times; pass 0 or more", repeats);
   const Line line = line_of("repeat_interleave", input, dim);
   Dims wide(line.input.shape()), shape(line.input.shape());
-  shape[line.dim] *= repeats;
+  shape[line.dim] = checked_numel("repeat_interleave", {shape[line.dim], repeats});
   wide.push_back(0);
   for (std::int64_t d = static_cast<std::int64_t>(wide.size()) - 1; d > line.dim + 1; --d)
     wide[d] = wide[d - 1];
@@ -144,6 +145,9 @@ Tensor matrices_with_diagonal(const Tensor& input, std::int64_t offset, std::int
   const std::int64_t columns_at = wrap_dim("diag_embed", dim2, rank);
   BP_CHECK(rows_at != columns_at, "diag_embed: dim1 and dim2 are both {}; make them differ",
            rows_at);
+  constexpr std::int64_t far = std::int64_t{1} << 48;
+  BP_CHECK(offset > -far && offset < far, "diag_embed: the offset is {}; pass a nearer one",
+           offset);
   const std::int64_t size = input.size(-1) + (offset < 0 ? -offset : offset);
   const Tensor by_column = constant_pad_nd(
       input, {std::max<std::int64_t>(offset, 0), std::max<std::int64_t>(-offset, 0)});

@@ -117,7 +117,7 @@ Tensor blocks_of_products(const Tensor& input, const Tensor& other) {
     of_input.push_back(1);
     of_other.push_back(1);
     of_other.push_back(size);
-    shape.push_back(blocks * size);
+    shape.push_back(checked_numel("kron", {blocks, size}));
   }
   check_rank("kron", of_input.size());
   return reshape(mul(reshape(input, of_input), reshape(other, of_other)), shape);

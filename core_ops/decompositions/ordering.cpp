@@ -90,7 +90,11 @@ Tensor counted_by_value(const Tensor& input, const Tensor& weights, std::int64_t
   if (input.numel() > 0) {
     BP_CHECK(item<std::int64_t>(min(input)) >= 0,
              "bincount: a number is below 0; take the smallest off first");
-    length = std::max(length, item<std::int64_t>(max(input)) + 1);
+    const std::int64_t largest = item<std::int64_t>(max(input));
+    BP_CHECK(largest < std::int64_t{1} << 48,
+             "bincount: the largest number is {}, and a count of each smaller one has no room",
+             largest);
+    length = std::max(length, largest + 1);
   }
   const Tensor none = full({length}, 0, each.dtype(), input.device());
   return input.numel() == 0 ? none : scatter_add(none, 0, in_dtype(input, i64), each);

@@ -34,7 +34,7 @@ def outputs(tables, tried):
     files["core_ops/generated/registration.cpp"] = emit_registration(tables)
     files[f"{public}/all.hpp"] = emit_umbrella(tables)
     files[f"{public}/rows.hpp"] = emit_rows_header(tables)
-    files["docs/operators.md"] = emit_docs(tables)
+    files.update(emit_docs(tables))
     all_rows = [row for rows in tables.values() for row in rows]
     files["samples/generated/row_facts.cpp"] = suite.emit_row_facts(all_rows, tried)
     files["samples/include/backplane/samples/generated/traits.hpp"] = suite.emit_traits(tried)

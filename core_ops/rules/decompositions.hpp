@@ -28,6 +28,8 @@
 #include "decompositions/parts.hpp"
 #include "decompositions/pooling.hpp"
 #include "decompositions/product.hpp"
+#include "decompositions/recurrence.hpp"
+#include "decompositions/resampling.hpp"
 #include "decompositions/selection.hpp"
 #include "decompositions/shape.hpp"
 #include "decompositions/similarity.hpp"

@@ -25,7 +25,9 @@ void draft_pointwise(Draft& draft);
 void draft_pooling(Draft& draft);
 void draft_product(Draft& draft);
 void draft_random(Draft& draft);
+void draft_recurrence(Draft& draft);
 void draft_reduction(Draft& draft);
+void draft_resampling(Draft& draft);
 void draft_selection(Draft& draft);
 void draft_shape(Draft& draft);
 void draft_similarity(Draft& draft);
@@ -972,7 +974,7 @@ constexpr RowFacts facts[] = {
     {"lerp", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
      "several_tiles specials two_sided",
-     draft_pointwise, 3, 0,
+     draft_pointwise, 3, bit(Trait::differences),
      "s16x16 s s3x5,5,3x1 s1,3x5, s0x5,1x5, s257 s2x3x4x5",
      "s3x1,1x5,3x5 s1031 s5,4x3x5,3x1 s33x31",
      "normal wide near ties big",
@@ -2909,6 +2911,58 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"lstm", "0.1",
+     "same two_layers bidirectional batch_first no_biases both_ways_deep one_step no_batch "
+     "non_contiguous several_tiles",
+     draft_recurrence, 3, bit(Trait::differences) | bit(Trait::open_in_half),
+     "sample:same sample:two_layers sample:bidirectional sample:batch_first sample:no_biases "
+     "sample:both_ways_deep sample:one_step sample:no_batch sample:non_contiguous "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"gru", "0.1",
+     "same two_layers bidirectional batch_first no_biases both_ways_deep one_step no_batch "
+     "non_contiguous several_tiles",
+     draft_recurrence, 3, bit(Trait::differences) | bit(Trait::open_in_half),
+     "sample:same sample:two_layers sample:bidirectional sample:batch_first sample:no_biases "
+     "sample:both_ways_deep sample:one_step sample:no_batch sample:non_contiguous "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"rnn_tanh", "0.1",
+     "same two_layers bidirectional batch_first no_biases both_ways_deep one_step no_batch "
+     "non_contiguous several_tiles",
+     draft_recurrence, 3, bit(Trait::differences) | bit(Trait::open_in_half),
+     "sample:same sample:two_layers sample:bidirectional sample:batch_first sample:no_biases "
+     "sample:both_ways_deep sample:one_step sample:no_batch sample:non_contiguous "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"rnn_relu", "0.1",
+     "same two_layers bidirectional batch_first no_biases both_ways_deep one_step no_batch "
+     "non_contiguous several_tiles",
+     draft_recurrence, 3, bit(Trait::differences) | bit(Trait::open_in_half),
+     "sample:same sample:two_layers sample:bidirectional sample:batch_first sample:no_biases "
+     "sample:both_ways_deep sample:one_step sample:no_batch sample:non_contiguous "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"sum", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
      "non_contiguous transposed expanded several_tiles specials size_one",
@@ -2973,6 +3027,63 @@ constexpr RowFacts facts[] = {
      "late",
      "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal",
      "s0x5:dim=0 s3x5:dim=2"},
+    {"interpolate", "0.1",
+     "same exact linear bilinear corners trilinear cubic cubic_corners area smaller no_batch "
+     "non_contiguous transposed channels_last several_tiles",
+     draft_resampling, 3, bit(Trait::differences),
+     "sample:same sample:exact sample:linear sample:bilinear sample:corners sample:trilinear "
+     "sample:cubic sample:cubic_corners sample:area sample:smaller sample:no_batch "
+     "sample:non_contiguous sample:transposed sample:channels_last sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"affine_grid", "0.1",
+     "same corners one_place no_batch non_contiguous transposed offset several_tiles",
+     draft_resampling, 3, 0,
+     "sample:same sample:corners sample:one_place sample:no_batch sample:non_contiguous "
+     "sample:transposed sample:offset sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"grid_sample", "0.1",
+     "same corners nearest border no_batch non_contiguous offset several_tiles",
+     draft_resampling, 3, bit(Trait::differences) | bit(Trait::open_in_half) | bit(Trait::flat),
+     "sample:same sample:corners sample:nearest sample:border sample:no_batch "
+     "sample:non_contiguous sample:offset sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"im2col", "0.1",
+     "same strided dilated padded one_window no_batch non_contiguous channels_last several_tiles",
+     draft_resampling, 3, 0,
+     "sample:same sample:strided sample:dilated sample:padded sample:one_window sample:no_batch "
+     "sample:non_contiguous sample:channels_last sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"col2im", "0.1",
+     "same strided dilated padded one_window no_batch non_contiguous several_tiles",
+     draft_resampling, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place),
+     "sample:same sample:strided sample:dilated sample:padded sample:one_window sample:no_batch "
+     "sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"scatter", "0.2",
      "first_dim last_dim negative_dim zero_dim zero_size smaller_index larger_source longer_index"
      " one_number non_contiguous transposed repeated_index several_tiles",

@@ -300,14 +300,16 @@ TEST_F(ChainEnd, other_devices_may_be_opened_and_closed_meanwhile) {
   others.make_asynchronous();
   const Registered registered(others);
   std::atomic<bool> is_over{false};
+  std::atomic<int> num_reset{0};
   std::thread closes([&] {
-    while (!is_over) {
+    for (; !is_over; ++num_reset) {
       for (int i = 0; i < 3; ++i) const Stream stream(registered.device());
       bp::reset_device(registered.device());
     }
   });
   const Tensor x = given({1});
-  for (int i = 0; i < 300; ++i) values(call_with(bp::join(scaled_by(i)), x));
+  // Until both have done enough: the other thread may get no turn for a while.
+  for (int i = 0; i < 300 || num_reset < 3; ++i) values(call_with(bp::join(scaled_by(i)), x));
   is_over = true;
   closes.join();
   EXPECT_GT(others.num_closed, 0);

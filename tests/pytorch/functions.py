@@ -6,50 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-# Rows that PyTorch has nothing to hold against, and what holds them.
-WITHOUT_PEER = {
-    "empty": "its values are not defined",
-    "empty_like": "its values are not defined",
-    "philox": "known answers of the Philox paper: tests/core_ops/random_test.cpp",
-    "rand_philox": "defined by philox",
-    "randn_philox": "defined by philox",
-    "rand": "another generator: its distribution is tested",
-    "randn": "another generator: its distribution is tested",
-    "randint": "another generator: its distribution is tested",
-    "randperm": "another generator: its distribution is tested",
-    "dropout": "another generator: its distribution is tested",
-    "bernoulli": "another generator: its distribution is tested",
-    "multinomial": "another generator: its distribution is tested",
-    "normal": "another generator: its distribution is tested",
-    "attention_backward": "scaled_dot_product_attention's derivative",
-    "attention_mask_backward": "scaled_dot_product_attention's derivative",
-    "norm_backward": "layer_norm's and rms_norm's derivative",
-    "norm_weight_backward": "layer_norm's and rms_norm's derivative",
-    "norm_gradients": "layer_norm's and rms_norm's derivative",
-    "batch_norm_backward": "batch_norm's derivative",
-    "convolution_backward_weight": "convolution's derivative",
-    "avg_pool_backward": "avg_pool's derivative",
-}
-
-
-# Where we differ on purpose: row, recipe ("" for all), what, why.
-KNOWN = [
-    ("scatter", "", "derivative", "of several elements for one place, those that lost get no gradient"),
-    ("index_put", "", "derivative", "the same"),
-    ("index_copy", "", "derivative", "the same"),
-    ("put", "", "derivative", "the same"),
-    ("quantile", "", "derivative", "of equal elements each may choose another"),
-    ("pixel_unshuffle", "zero_size", "result", "of no elements PyTorch keeps the shape"),
-    ("kl_div", "", "derivative by tensor 1", "finite where the target is 0; below 0 nothing is defined"),
-    ("soft_margin_loss", "", "derivative by tensor 1", "PyTorch has none by the target"),
-    ("topk", "", "derivative", "of equal elements each may choose another; gradcheck holds it on distinct ones"),
-    ("div", "several_tiles", "derivative", "complex, by zero"),
-    ("hardsigmoid", "", "derivative", "1/6 in float64 is not that of float32"),
-    ("gelu", "specials", "result", "infinity stays infinity"),
-    ("add", "specials", "result", "a complex infinity times an alpha of 1 is itself"),
-    ("sub", "specials", "result", "the same"),
-    ("convolution", "no_channels", "", "without input channels the result is the bias"),
-]
+from differences import KNOWN, WITHOUT_PEER  # noqa: F401 (for who reads this file)
 
 # What of the results says the same on both sides: of equal elements, each may choose another.
 RESULTS = {
@@ -174,6 +131,14 @@ def made(function):
     return lambda *args, dtype=None, **more: function(*args, *more.values(), **({"dtype": dtype} if dtype else {}))
 
 
+def pair(size):
+    return size[0] if len(size) == 1 else size
+
+
+def recurrent(name):
+    return lambda **named: getattr(torch, name)(*named.values())
+
+
 def unique_all(input):
     values, places, inverse, counts = np.unique(
         input.numpy(), return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
@@ -260,6 +225,14 @@ FUNCTIONS = {
     "tensordot": lambda input, other, dims_self, dims_other: torch.tensordot(input, other, (dims_self, dims_other)),
     "nansum": over_dims(torch.nansum),
     "unique_all": unique_all,
+    "interpolate": lambda input, size, mode="nearest", align_corners=False: F.interpolate(
+        input, size, mode=mode, align_corners=align_corners if "linear" in mode or "cubic" in mode else None),
+    "affine_grid": lambda theta, size, align_corners=False: F.affine_grid(theta, size, align_corners),
+    "grid_sample": lambda input, grid, mode="bilinear", padding_mode="zeros", align_corners=False: F.grid_sample(
+        input, grid, mode, padding_mode, align_corners),
+    "im2col": lambda input, **sizes: F.unfold(input, **{name: pair(size) for name, size in sizes.items()}),
+    "col2im": lambda input, **sizes: F.fold(input, **{name: pair(size) for name, size in sizes.items()}),
+    **{name: recurrent(name) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")},
 }
 
 

@@ -11,7 +11,7 @@ import rows  # noqa: E402
 
 ROOMS = ("cases", "inputs", "judge", "protocol", "report", "runner")
 # Rows' names that are also words of the suite's own: layouts, kinds of values, forms and profiles of cases, and steps of scripts.
-WORDS = {"transpose", "expand", "permute", "normal", "zeros", "repeat", "full", "copy", "all"}
+WORDS = {"transpose", "expand", "permute", "normal", "zeros", "inner", "repeat", "full", "copy", "all"}
 LITERAL = re.compile(r'"([a-z_0-9]+)"')
 
 table = [row for members in rows.load_tables(rule.source / "core_ops/table").values() for row in members]

@@ -28,7 +28,9 @@
 #include <backplane/core_ops/generated/pooling.hpp>
 #include <backplane/core_ops/generated/product.hpp>
 #include <backplane/core_ops/generated/random.hpp>
+#include <backplane/core_ops/generated/recurrence.hpp>
 #include <backplane/core_ops/generated/reduction.hpp>
+#include <backplane/core_ops/generated/resampling.hpp>
 #include <backplane/core_ops/generated/selection.hpp>
 #include <backplane/core_ops/generated/shape.hpp>
 #include <backplane/core_ops/generated/similarity.hpp>

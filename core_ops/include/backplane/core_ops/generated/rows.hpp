@@ -304,12 +304,25 @@ extern BP_API Operator randint;
 extern BP_API Operator randperm;
 extern BP_API Operator dropout;
 
+// recurrence
+extern BP_API Operator lstm;
+extern BP_API Operator gru;
+extern BP_API Operator rnn_tanh;
+extern BP_API Operator rnn_relu;
+
 // reduction
 extern BP_API Operator sum;
 extern BP_API Operator mean;
 extern BP_API Operator max;
 extern BP_API Operator min;
 extern BP_API Operator argmax;
+
+// resampling
+extern BP_API Operator interpolate;
+extern BP_API Operator affine_grid;
+extern BP_API Operator grid_sample;
+extern BP_API Operator im2col;
+extern BP_API Operator col2im;
 
 // selection
 extern BP_API Operator scatter;

@@ -1,0 +1,314 @@
+#include "decompositions/resampling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <backplane/core_ops/creation.hpp>
+#include <backplane/tensor/check.hpp>
+
+#include "rules/decompositions.hpp"
+
+namespace bp {
+namespace {
+
+// Their table is made on the host.
+constexpr std::int64_t most_places = std::int64_t{1} << 26;
+
+// ---- Other sizes: one dimension after the other -----------------------------------------------------------
+
+// For each new element the old ones that it is made of, and their parts.
+struct Taps {
+  std::vector<std::vector<std::int64_t>> places;
+  std::vector<std::vector<double>> parts;  // empty: one tap alone
+};
+
+Tensor along_dim(const Tensor& values, std::int64_t dim, std::int64_t rank) {
+  Dims line(static_cast<std::uint32_t>(rank), 1);
+  line[dim] = values.numel();
+  return reshape(values, line);
+}
+
+Tensor mixed(const Tensor& input, std::int64_t dim, const Taps& taps) {
+  Tensor sum;
+  for (std::size_t tap = 0; tap < taps.places.size(); ++tap) {
+    const Tensor places = tensor(taps.places[tap], {.device = input.device()});
+    const Tensor taken = index_select(input, dim, places);
+    if (taps.parts.empty()) return taken;
+    const Tensor parts =
+        tensor(taps.parts[tap], {.dtype = input.dtype(), .device = input.device()});
+    const Tensor term = mul(taken, along_dim(parts, dim, input.ndim()));
+    sum = sum.defined() ? add(sum, term) : term;
+  }
+  return sum;
+}
+
+// PyTorch finds these places in float32.
+Taps nearest_taps(std::int64_t from, std::int64_t to, float shift) {
+  Taps taps{{{}}, {}};
+  const float scale = static_cast<float>(from) / static_cast<float>(to);
+  for (std::int64_t i = 0; i < to; ++i) {
+    const auto place =
+        static_cast<std::int64_t>(std::floor((static_cast<float>(i) + shift) * scale));
+    taps.places[0].push_back(std::min(place, from - 1));
+  }
+  return taps;
+}
+
+double source_place(std::int64_t i, std::int64_t from, std::int64_t to, bool align_corners) {
+  const auto at = static_cast<double>(i), old = static_cast<double>(from),
+             now = static_cast<double>(to);
+  if (align_corners) return to > 1 ? at * (old - 1) / (now - 1) : 0;
+  return (at + 0.5) * old / now - 0.5;
+}
+
+Taps linear_taps(std::int64_t from, std::int64_t to, bool align_corners) {
+  Taps taps{{{}, {}}, {{}, {}}};
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double place = std::max(source_place(i, from, to, align_corners), 0.0);
+    const auto below = std::min(static_cast<std::int64_t>(place), from - 1);
+    const double part = place - static_cast<double>(below);
+    taps.places[0].push_back(below);
+    taps.places[1].push_back(std::min(below + 1, from - 1));
+    taps.parts[0].push_back(1 - part);
+    taps.parts[1].push_back(part);
+  }
+  return taps;
+}
+
+// Keys' cubic with a = -0.75, at a distance from the element.
+double cubic_part(double distance) {
+  constexpr double a = -0.75;
+  const double x = std::fabs(distance);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+Taps cubic_taps(std::int64_t from, std::int64_t to, bool align_corners) {
+  Taps taps{std::vector<std::vector<std::int64_t>>(4), std::vector<std::vector<double>>(4)};
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double place = source_place(i, from, to, align_corners), below = std::floor(place);
+    for (std::size_t tap = 0; tap < 4; ++tap) {
+      const double at = below - 1 + static_cast<double>(tap);
+      taps.places[tap].push_back(
+          std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, from - 1));
+      taps.parts[tap].push_back(cubic_part(place - at));
+    }
+  }
+  return taps;
+}
+
+Tensor averaged(const Tensor& input, IntList size) {
+  if (size.size() == 1) return adaptive_avg_pool1d(input, size);
+  return size.size() == 2 ? adaptive_avg_pool2d(input, size) : adaptive_avg_pool3d(input, size);
+}
+
+// ---- ImageWindows ---------------------------------------------------------------------------------------------
+
+struct ImageWindows {
+  std::array<std::int64_t, 2> kernel, dilation, padding, stride, count, padded;
+};
+
+std::array<std::int64_t, 2> pair_of(const char* op, const char* name, IntList values,
+                                    std::int64_t least) {
+  BP_CHECK(values.size() == 1 || values.size() == 2, "{}: {} has {} numbers; pass one or two", op,
+           name, values.size());
+  const std::array<std::int64_t, 2> pair{values[0], values[values.size() - 1]};
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  BP_CHECK(pair[0] >= least && pair[1] >= least && pair[0] <= most && pair[1] <= most,
+           "{}: {} is {}; pass {} to {}", op, name, to_string(values), least, most);
+  return pair;
+}
+
+ImageWindows image_windows_of(const char* op, IntList image, IntList kernel_size, IntList dilation,
+                              IntList padding, IntList stride) {
+  ImageWindows all{pair_of(op, "kernel_size", kernel_size, 1),
+                   pair_of(op, "dilation", dilation, 1),
+                   pair_of(op, "padding", padding, 0),
+                   pair_of(op, "stride", stride, 1),
+                   {},
+                   {}};
+  for (std::size_t d = 0; d < 2; ++d) {
+    all.padded[d] = image[d] + 2 * all.padding[d];
+    const std::int64_t reach = all.dilation[d] * (all.kernel[d] - 1) + 1;
+    BP_CHECK(reach <= all.padded[d],
+             "{}: a window reaches over {} elements of {}, padding counted; make it smaller", op,
+             reach, all.padded[d]);
+    all.count[d] = (all.padded[d] - reach) / all.stride[d] + 1;
+  }
+  return all;
+}
+
+}  // namespace
+
+Tensor resized(const Tensor& input, IntList given, std::string_view mode, bool align_corners) {
+  const std::int64_t spatial = input.ndim() - 2;
+  BP_CHECK(spatial >= 1 && spatial <= 3,
+           "interpolate: the shape is {}; pass [N, C, ...] with one to three dimensions more",
+           to_string(input.shape()));
+  BP_CHECK(given.size() == 1 || static_cast<std::int64_t>(given.size()) == spatial,
+           "interpolate: {} sizes for shape {}; pass one, or one for each of the last dimensions",
+           given.size(), to_string(input.shape()));
+  Dims size;
+  for (std::int64_t d = 0; d < spatial; ++d) {
+    size.push_back(given[given.size() == 1 ? 0 : static_cast<std::size_t>(d)]);
+    BP_CHECK(size[d] > 0 && size[d] <= most_places && input.size(d + 2) > 0,
+             "interpolate: size {} from shape {}; all sizes need to be 1 or more, and at most {}",
+             to_string(given), to_string(input.shape()), most_places);
+  }
+  const bool is_linear = (mode == "linear" && spatial == 1) ||
+                         (mode == "bilinear" && spatial == 2) ||
+                         (mode == "trilinear" && spatial == 3);
+  const bool is_cubic = mode == "bicubic" && spatial == 2;
+  const bool is_nearest = mode == "nearest" || mode == "nearest-exact";
+  BP_CHECK(is_linear || is_cubic || is_nearest || mode == "area",
+           "interpolate: mode '{}' for shape {}; choose 'nearest', 'nearest-exact' or 'area', or "
+           "'linear', 'bilinear' or 'bicubic', and 'trilinear' by the number of dimensions",
+           mode, to_string(input.shape()));
+  BP_CHECK(!align_corners || is_linear || is_cubic,
+           "interpolate: mode '{}' knows no align_corners; leave it out", mode);
+  if (mode == "area") return averaged(input, size);
+  Tensor result = input;
+  for (std::int64_t d = 0; d < spatial; ++d) {
+    const std::int64_t from = input.size(d + 2), to = size[d];
+    result = mixed(result, d + 2,
+                   is_linear  ? linear_taps(from, to, align_corners)
+                   : is_cubic ? cubic_taps(from, to, align_corners)
+                              : nearest_taps(from, to, mode == "nearest" ? 0.0f : 0.5f));
+  }
+  return result;
+}
+
+// The places before the map are made on the host; the maps are a product.
+Tensor mapped_places(const Tensor& theta, IntList size, bool align_corners) {
+  BP_CHECK(theta.ndim() == 3 && theta.size(1) == 2 && theta.size(2) == 3 && size.size() == 4 &&
+               size[0] == theta.size(0),
+           "affine_grid: theta has shape {} and size is {}; pass [N, 2, 3] and [N, C, H, W]",
+           to_string(theta.shape()), to_string(size));
+  const std::int64_t rows = size[2], columns = size[3];
+  BP_CHECK(rows > 0 && columns > 0 && rows <= most_places / columns,
+           "affine_grid: size {}; an image needs elements, and at most {}", to_string(size),
+           most_places);
+  const auto place = [align_corners](std::int64_t i, std::int64_t count) {
+    const auto at = static_cast<double>(i), of = static_cast<double>(count);
+    if (align_corners) return count > 1 ? 2 * at / (of - 1) - 1 : 0.0;
+    return (2 * at + 1) / of - 1;
+  };
+  std::vector<double> places;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column)
+      for (const double each : {place(column, columns), place(row, rows), 1.0})
+        places.push_back(each);
+  const Tensor base = reshape(tensor(places, {.dtype = theta.dtype(), .device = theta.device()}),
+                              {rows * columns, 3});
+  return reshape(matmul(base, transpose(theta, 1, 2)), {size[0], rows, columns, 2});
+}
+
+Tensor sampled_at(const Tensor& input, const Tensor& grid, std::string_view mode,
+                  std::string_view padding_mode, bool align_corners) {
+  BP_CHECK(input.ndim() == 4 && grid.ndim() == 4 && grid.size(3) == 2 &&
+               grid.size(0) == input.size(0) && input.dtype() == grid.dtype(),
+           "grid_sample: input is {} of shape {} and grid {} of {}; pass [N, C, H, W] and "
+           "[N, H', W', 2] of one dtype",
+           name(input.dtype()), to_string(input.shape()), name(grid.dtype()),
+           to_string(grid.shape()));
+  const bool is_border = padding_mode == "border";
+  BP_CHECK(mode == "bilinear" || mode == "nearest",
+           "grid_sample: the mode is '{}'; choose 'bilinear' or 'nearest'", mode);
+  BP_CHECK(is_border || padding_mode == "zeros",
+           "grid_sample: the padding is '{}'; choose 'zeros' or 'border'", padding_mode);
+  const std::int64_t batch = input.size(0), channels = input.size(1);
+  const std::int64_t rows = input.size(2), columns = input.size(3);
+  BP_CHECK(rows > 0 && columns > 0, "grid_sample: input has shape {}; an image needs elements",
+           to_string(input.shape()));
+  const std::int64_t count = grid.size(1) * grid.size(2);
+  const Tensor places = widened(grid);  // in 16 bits another element would be the nearest
+  // From -1 and 1 to numbers of elements.
+  const auto place = [&](std::int64_t which, std::int64_t size) {
+    const auto elements = static_cast<double>(size);
+    const Tensor at = add(select(places, 3, which), 1);
+    const Tensor found =
+        align_corners ? mul(at, (elements - 1) / 2) : mul(sub(mul(at, elements), 1), 0.5);
+    return reshape(is_border ? clamp(found, 0, size - 1) : found, {batch, count});
+  };
+  const Tensor x = place(0, columns), y = place(1, rows);
+  const Tensor image = reshape(widened(input), {batch, channels, rows * columns});
+  // The elements of a column and row, zeros outside.
+  const auto at = [&](const Tensor& column, const Tensor& row) {
+    const Tensor inside = logical_and(logical_and(ge(column, 0), le(column, columns - 1)),
+                                      logical_and(ge(row, 0), le(row, rows - 1)));
+    const Tensor number = add(mul(cast(clamp(row, 0, rows - 1), i64), columns),
+                              cast(clamp(column, 0, columns - 1), i64));
+    const Dims shape{batch, channels, count};
+    const Tensor taken = gather(image, 2, expand(unsqueeze(number, 1), shape));
+    return where(unsqueeze(inside, 1), taken, 0);
+  };
+  Tensor result;
+  if (mode == "nearest") {
+    result = at(round(x), round(y));
+  } else {
+    const Tensor left = floor(x), top = floor(y);
+    const Tensor to_right = sub(x, left), to_bottom = sub(y, top);
+    for (const int right : {0, 1})
+      for (const int bottom : {0, 1}) {
+        const Tensor part =
+            mul(right ? to_right : sub(1, to_right), bottom ? to_bottom : sub(1, to_bottom));
+        const Tensor term = mul(at(add(left, right), add(top, bottom)), unsqueeze(part, 1));
+        result = result.defined() ? add(result, term) : term;
+      }
+  }
+  return in_dtype(reshape(result, {batch, channels, grid.size(1), grid.size(2)}), input.dtype());
+}
+
+Tensor windows_as_columns(const Tensor& input, IntList kernel_size, IntList dilation,
+                          IntList padding, IntList stride) {
+  BP_CHECK(input.ndim() == 4, "im2col: the shape is {}; pass [N, C, H, W]",
+           to_string(input.shape()));
+  const ImageWindows all = image_windows_of("im2col", {input.size(2), input.size(3)}, kernel_size,
+                                            dilation, padding, stride);
+  Tensor windows =
+      constant_pad_nd(input, {all.padding[1], all.padding[1], all.padding[0], all.padding[0]});
+  for (std::int64_t d = 0; d < 2; ++d) {
+    const auto at = static_cast<std::size_t>(d);
+    const std::int64_t reach = all.dilation[at] * (all.kernel[at] - 1) + 1;
+    windows = slice(unfold(windows, 2 + d, reach, all.stride[at]), 4 + d, {}, {}, all.dilation[at]);
+  }
+  // [N, C, windows down, windows across, a window's rows, its columns].
+  return copy(reshape(
+      permute(windows, {0, 1, 4, 5, 2, 3}),
+      {input.size(0), input.size(1) * all.kernel[0] * all.kernel[1], all.count[0] * all.count[1]}));
+}
+
+Tensor columns_as_windows(const Tensor& input, IntList output_size, IntList kernel_size,
+                          IntList dilation, IntList padding, IntList stride) {
+  const auto image = pair_of("col2im", "output_size", output_size, 1);
+  const ImageWindows all =
+      image_windows_of("col2im", {image[0], image[1]}, kernel_size, dilation, padding, stride);
+  const std::int64_t elements = all.kernel[0] * all.kernel[1];
+  BP_CHECK(input.ndim() == 3 && input.size(1) % elements == 0 &&
+               input.size(2) == all.count[0] * all.count[1],
+           "col2im: the shape is {}; windows of {} elements at {} places need [N, C * {}, {}]",
+           to_string(input.shape()), elements, all.count[0] * all.count[1], elements,
+           all.count[0] * all.count[1]);
+  const std::int64_t batch = input.size(0), channels = input.size(1) / elements;
+  // The row, or the column, of each of a window's elements in each window.
+  const auto places = [&](std::size_t d) {
+    const auto steps = [&](std::int64_t count, std::int64_t step) {
+      return mul(arange(0, count, 1, i64, input.device()), step);
+    };
+    return add(reshape(steps(all.kernel[d], all.dilation[d]), {all.kernel[d], 1}),
+               steps(all.count[d], all.stride[d]));
+  };
+  const Tensor down = reshape(places(0), {all.kernel[0], 1, all.count[0], 1});
+  const Tensor across = reshape(places(1), {1, all.kernel[1], 1, all.count[1]});
+  const std::int64_t line = elements * all.count[0] * all.count[1];
+  const Tensor number = reshape(add(mul(down, all.padded[1]), across), {1, line});
+  const Tensor none =
+      full({batch * channels, all.padded[0] * all.padded[1]}, 0, input.dtype(), input.device());
+  const Tensor added = scatter_add(none, 1, expand(number, {batch * channels, line}),
+                                   reshape(input, {batch * channels, line}));
+  const Tensor whole = reshape(added, {batch, channels, all.padded[0], all.padded[1]});
+  return copy(narrow(narrow(whole, 2, all.padding[0], image[0]), 3, all.padding[1], image[1]));
+}
+
+}  // namespace bp

@@ -1,0 +1,98 @@
+"""Where Backplane differs from PyTorch on purpose, and why: what the comparisons leave out, and docs/differences.md says.
+
+    tests/pytorch/differences.py     # writes docs/differences.md anew; tests/rules/differences_rule.py asks that it is so
+"""
+
+import json
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/differences.md"
+SAME = "the same"
+
+# Rows that PyTorch has nothing to hold against, and what holds them.
+WITHOUT_PEER = {
+    "empty": "its values are not defined",
+    "empty_like": "its values are not defined",
+    "philox": "known answers of the Philox paper: tests/core_ops/random_test.cpp",
+    "rand_philox": "defined by philox",
+    "randn_philox": "defined by philox",
+    "rand": "another generator: its distribution is tested",
+    "randn": "another generator: its distribution is tested",
+    "randint": "another generator: its distribution is tested",
+    "randperm": "another generator: its distribution is tested",
+    "dropout": "another generator: its distribution is tested",
+    "bernoulli": "another generator: its distribution is tested",
+    "multinomial": "another generator: its distribution is tested",
+    "normal": "another generator: its distribution is tested",
+    "attention_backward": "scaled_dot_product_attention's derivative",
+    "attention_mask_backward": "scaled_dot_product_attention's derivative",
+    "norm_backward": "layer_norm's and rms_norm's derivative",
+    "norm_weight_backward": "layer_norm's and rms_norm's derivative",
+    "norm_gradients": "layer_norm's and rms_norm's derivative",
+    "batch_norm_backward": "batch_norm's derivative",
+    "convolution_backward_weight": "convolution's derivative",
+    "avg_pool_backward": "avg_pool's derivative",
+}
+
+
+# Where we differ on purpose: row, recipe ("" for all), what, why.
+KNOWN = [
+    ("scatter", "", "derivative", "of several elements for one place, those that lost get no gradient"),
+    ("index_put", "", "derivative", SAME),
+    ("index_copy", "", "derivative", SAME),
+    ("put", "", "derivative", SAME),
+    ("quantile", "", "derivative", "of equal elements each may choose another"),
+    ("pixel_unshuffle", "zero_size", "result", "of no elements PyTorch keeps the shape"),
+    ("kl_div", "", "derivative by tensor 1", "finite where the target is 0; below 0 nothing is defined"),
+    ("soft_margin_loss", "", "derivative by tensor 1", "PyTorch has none by the target"),
+    ("topk", "", "derivative", "of equal elements each may choose another; gradcheck holds it on distinct ones"),
+    ("div", "several_tiles", "derivative", "complex, by zero"),
+    ("hardsigmoid", "", "derivative", "1/6 in float64 is not that of float32"),
+    ("gelu", "specials", "result", "infinity stays infinity"),
+    ("add", "specials", "result", "a complex infinity times an alpha of 1 is itself"),
+    ("sub", "specials", "result", SAME),
+    ("convolution", "no_channels", "", "without input channels the result is the bias"),
+]
+
+# What is not of one row.
+GENERAL = """
+* `vecdot` refuses complex numbers, of which PyTorch conjugates one side; complex rows otherwise conjugate nothing.
+* Out of range: an index outside of a tensor is an error at the latest when its stream is synchronized, and names the operator.
+* Random numbers are Philox's as `philox` defines them, the same on every device; PyTorch's differ from device to device.
+* `median`, `nanmedian`, `sort` and `topk` of equal elements may name another index than PyTorch, which leaves that open.
+* `linspace`, windows and `fftfreq` are made in float64 and rounded once; PyTorch makes them in their dtype.
+* `binary_cross_entropy` passes no gradient on at exactly 0 and 1, where PyTorch's is 1e12.
+* `histc` and `quantile` take float16 and bfloat16 as well.
+"""
+
+
+def page():
+    names = json.loads((ROOT / "tests/pytorch/names.json").read_text())
+    lines = [
+        "# Where it is not as in PyTorch\n",
+        "Written by `tests/pytorch/differences.py`. Names of operators and arguments, dtypes, promotion, NaN and empty inputs are",
+        "PyTorch's, which `tests/pytorch/` holds row by row, forward and backward, on every sample; what follows is left out there, for",
+        "these reasons. Beside it each device is allowed its row's tolerance.\n",
+        "## In general",
+        GENERAL,
+        "## Results and derivatives of single rows\n",
+        "| row | where | what | why |",
+        "|---|---|---|---|",
+    ]
+    why = ""
+    for row, recipe, what, reason in KNOWN:
+        why = why if reason == SAME else reason
+        lines.append(f"| `{row}` | {recipe or 'everywhere'} | {what or 'all'} | {why} |")
+    lines += ["\n## Arguments\n", "| row | ours | PyTorch's | why |", "|---|---|---|---|"]
+    for row, each in names["differ"].items():
+        ours, theirs = (", ".join(f"`{name}`" for name in each[side]) for side in ("ours", "torch"))
+        lines.append(f"| `{row}` | {ours} | {theirs} | {each['reason']} |")
+    lines += ["\nLeft out everywhere: " + "; ".join(f"`{name}` ({reason})" for name, reason in names["left_out"].items()) + ".\n"]
+    lines += ["## Rows that PyTorch has not\n", "| row | why |", "|---|---|"]
+    lines += [f"| `{row}` | {reason} |" for row, reason in names["without"].items()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
