@@ -64,7 +64,8 @@ void decompose_attention_backward(const Call& call) {
                                                               tensor_arg(call, 6),
                                                               tensor_arg(call, 7),
                                                               bool_arg(call, 8), real_arg(call, 9));
-  Tensor results[] = {std::move(parts.grad_query), std::move(parts.grad_key), std::move(parts.grad_value)};
+  Tensor results[] = {std::move(parts.grad_query), std::move(parts.grad_key),
+                      std::move(parts.grad_value)};
   finish(call, results);
 }
 constexpr const char* attention_backward_uses[] = {"cast", "expand", "reshape", "unsqueeze",

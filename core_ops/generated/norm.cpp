@@ -92,7 +92,8 @@ void decompose_norm_gradients(const Call& call) {
   NormGradientsResult parts = norm_gradients_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
                                                       list_arg(call, 2), tensor_arg(call, 3),
                                                       tensor_arg(call, 4), tensor_arg(call, 5));
-  Tensor results[] = {std::move(parts.grad_input), std::move(parts.grad_weight), std::move(parts.grad_bias)};
+  Tensor results[] = {std::move(parts.grad_input), std::move(parts.grad_weight),
+                      std::move(parts.grad_bias)};
   finish(call, results);
 }
 constexpr const char* norm_gradients_uses[] = {"copy", "norm_backward", "norm_weight_backward",
@@ -147,7 +148,8 @@ void decompose_batch_norm_backward(const Call& call) {
                                                                tensor_arg(call, 3),
                                                                tensor_arg(call, 4),
                                                                real_arg(call, 5));
-  Tensor results[] = {std::move(parts.grad_input), std::move(parts.grad_weight), std::move(parts.grad_bias)};
+  Tensor results[] = {std::move(parts.grad_input), std::move(parts.grad_weight),
+                      std::move(parts.grad_bias)};
   finish(call, results);
 }
 constexpr const char* batch_norm_backward_uses[] = {"cast", "sub", "mul", "sum", "add", "rsqrt",

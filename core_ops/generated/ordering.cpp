@@ -71,7 +71,8 @@ UniqueAllResult unique_all_by_parts(const Tensor& input) {
 }
 void decompose_unique_all(const Call& call) {
   UniqueAllResult parts = unique_all_by_parts(tensor_arg(call, 0));
-  Tensor results[] = {std::move(parts.values), std::move(parts.indices), std::move(parts.inverse_indices), std::move(parts.counts)};
+  Tensor results[] = {std::move(parts.values), std::move(parts.indices),
+                      std::move(parts.inverse_indices), std::move(parts.counts)};
   finish(call, results);
 }
 constexpr const char* unique_all_uses[] = {"reshape", "sort", "narrow", "ne", "cat", "full",

@@ -56,9 +56,9 @@ def emit_decomposition(row):
     if row.returns_list:
         finish = cxx.joined(f"  std::vector<Tensor> parts = {row.name}_by_parts(", reads, ");") + "\n  finish(call, parts);"
     if len(row.returns) > 1:
-        members = ", ".join(f"std::move(parts.{result.name})" for result in row.returns)
+        members = [f"std::move(parts.{result.name})" for result in row.returns]
         finish = cxx.joined(f"  {result_struct(row)} parts = {row.name}_by_parts(", reads, ");")
-        finish += f"\n  Tensor results[] = {{{members}}};\n  finish(call, results);"
+        finish += "\n" + cxx.joined("  Tensor results[] = {", members, "};") + "\n  finish(call, results);"
     return (
         "\n" + cxx.joined(f"{result_type(row, FUNCTIONAL)} {row.name}_by_parts(", parameters, ") {") + "\n" + textwrap.indent(body, "  ") + "\n}\n"
         f"void decompose_{row.name}(const Call& call) {{\n{finish}\n}}\n"
