@@ -20,6 +20,13 @@ void check_defined(const char* op, const Tensor& input) {
   BP_CHECK(input.defined(), "{}: the tensor is undefined; give it a value first", op);
 }
 
+void check_number(const char* op, const Tensor& input, const Tensor& value) {
+  check_defined(op, input);
+  check_defined(op, value);
+  BP_CHECK(value.ndim() == 0, "{}: the value has shape {}; pass a number or a 0-dim tensor", op,
+           to_string(value.shape()));
+}
+
 // Room for so many; throws in a sentence what there is not.
 std::vector<double> room_for(const char* op, std::int64_t count) {
   constexpr std::int64_t most = std::int64_t{1} << 30;
@@ -74,8 +81,8 @@ Tensor shifted(const char* op, const Tensor& input, const DimList& dim, bool goe
   check_defined(op, input);
   return named(op, [&] {
     Dims dims, places;
-    if (dim.list()) {
-      for (const std::int64_t d : *dim.list()) dims.push_back(wrap_dim(op, d, input.ndim()));
+    if (const auto given = dim.list()) {
+      for (const std::int64_t d : *given) dims.push_back(wrap_dim(op, d, input.ndim()));
     } else {
       for (std::int64_t d = 0; d < input.ndim(); ++d) dims.push_back(d);
     }
@@ -140,13 +147,29 @@ Tensor blackman_window(std::int64_t window_length, bool periodic, std::optional<
 bool equal(const Tensor& input, const Tensor& other) {
   check_defined("equal", input);
   check_defined("equal", other);
-  if (input.shape() != other.shape() || input.dtype() != other.dtype()) return false;
+  if (input.shape() != other.shape()) return false;
   return named("equal", [&] { return item<bool>(all(eq(input, other))); });
 }
 
 bool allclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
   return named("allclose",
                [&] { return item<bool>(all(isclose(input, other, rtol, atol, equal_nan))); });
+}
+
+Tensor masked_fill(const Tensor& input, const Tensor& mask, const Tensor& value) {
+  check_number("masked_fill", input, value);
+  BP_CHECK(mask.defined() && mask.dtype() == boolean,
+           "masked_fill: the mask is {}; pass a bool tensor",
+           mask.defined() ? name(mask.dtype()) : "undefined");
+  return named("masked_fill", [&] { return where(mask, to(value, input.dtype()), input); });
+}
+
+Tensor index_fill(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& value) {
+  check_number("index_fill", input, value);
+  return named("index_fill", [&] {
+    const Tensor chosen = index_fill(zeros_like(input, boolean), dim, index, true);
+    return where(chosen, to(value, input.dtype()), input);
+  });
 }
 
 Tensor argsort(const Tensor& input, std::int64_t dim, bool descending) {
@@ -174,6 +197,8 @@ UniqueCountsResult unique_counts(const Tensor& input) {
 Tensor median(const Tensor& input) {
   check_defined("median", input);
   return named("median", [&] {
+    BP_CHECK(input.numel() > 0 || is_floating(input.dtype()),
+             "median: input is {} and has no elements; pass at least one", name(input.dtype()));
     if (input.numel() == 0)
       return full({}, std::numeric_limits<double>::quiet_NaN(), input.dtype(), input.device());
     return median(reshape(input, {input.numel()}), 0).values;

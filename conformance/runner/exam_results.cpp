@@ -57,7 +57,7 @@ ExamResults::ExamResults(const std::string& folder, const std::string& library, 
                     fmt::format("selftest: {}:{}: {}", path, number, problem.what()));
       }
   }
-  file_ = std::make_unique<Journal>(path, resume);
+  file_ = std::make_unique<Journal>(path, resume && std::filesystem::exists(path));
 }
 
 std::optional<ExamResult> ExamResults::find(const ExamEntry& entry, std::uint64_t seed) const {

@@ -68,6 +68,8 @@ Tensor scattered_where(const Tensor& input, const Tensor& mask, const Tensor& so
   const Dims shape = broadcast_shapes("masked_scatter", input.shape(), mask.shape());
   const Tensor whole = expand(input, shape);
   if (whole.numel() == 0) return copy(whole);
+  if (source.numel() == 0 && input.device() != meta_device && !item<bool>(any(mask)))
+    return copy(whole);
   BP_CHECK(source.numel() > 0,
            "masked_scatter: the source has no elements; pass as many as the "
            "mask has places");

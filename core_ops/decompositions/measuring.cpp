@@ -94,6 +94,7 @@ Tensor differences_along(const Tensor& input, std::int64_t n, std::int64_t dim,
   BP_CHECK(input.ndim() > 0, "diff: a 0-dim tensor has no neighbours; reshape it");
   BP_CHECK(n >= 0, "diff: n is {}; pass 0 or more", n);
   const std::int64_t along = wrap_dim("diff", dim, input.ndim());
+  if (n == 0) return copy(input);
   std::vector<Tensor> parts;
   for (const Tensor& part : {prepend, input, append}) {
     if (!part.defined()) continue;

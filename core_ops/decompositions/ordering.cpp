@@ -82,7 +82,7 @@ Tensor counted_by_value(const Tensor& input, const Tensor& weights, std::int64_t
   BP_CHECK(!weights.defined() || weights.shape() == input.shape(),
            "bincount: {} weights for {} numbers; pass one for each", weights.numel(),
            input.numel());
-  const bool widens = weights.defined() && !is_floating(weights.dtype());
+  const bool widens = weights.defined() && weights.dtype() != f32 && weights.dtype() != f64;
   const Tensor each = !weights.defined() ? constant(input.shape(), 1, input)
                       : widens           ? cast(weights, f64)
                                          : weights;
@@ -96,8 +96,9 @@ Tensor counted_by_value(const Tensor& input, const Tensor& weights, std::int64_t
              largest);
     length = std::max(length, largest + 1);
   }
+  if (input.numel() == 0) return constant({length}, 0, input);
   const Tensor none = full({length}, 0, each.dtype(), input.device());
-  return input.numel() == 0 ? none : scatter_add(none, 0, in_dtype(input, i64), each);
+  return scatter_add(none, 0, in_dtype(input, i64), each);
 }
 
 Tensor counted_in_parts(const Tensor& input, std::int64_t bins, const Scalar& min_given,
@@ -107,7 +108,7 @@ Tensor counted_in_parts(const Tensor& input, std::int64_t bins, const Scalar& mi
   const Tensor line = in_a_row(input);
   const Tensor none = full({bins}, 0, i64, input.device());
   if (line.numel() == 0) return cast(none, input.dtype());
-  if (low == 0 && high == 0) {
+  if (low == high) {
     low = item<double>(min(line));
     high = item<double>(max(line));
   }

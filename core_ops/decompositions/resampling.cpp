@@ -1,8 +1,6 @@
 #include "decompositions/resampling.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
@@ -12,16 +10,10 @@
 namespace bp {
 namespace {
 
-// Their table is made on the host.
-constexpr std::int64_t most_places = std::int64_t{1} << 26;
+// Whose numbers float32 holds.
+constexpr std::int64_t most_places = std::int64_t{1} << 24;
 
 // ---- Other sizes: one dimension after the other -----------------------------------------------------------
-
-// For each new element the old ones that it is made of, and their parts.
-struct Taps {
-  std::vector<std::vector<std::int64_t>> places;
-  std::vector<std::vector<double>> parts;  // empty: one tap alone
-};
 
 Tensor along_dim(const Tensor& values, std::int64_t dim, std::int64_t rank) {
   Dims line(static_cast<std::uint32_t>(rank), 1);
@@ -29,73 +21,61 @@ Tensor along_dim(const Tensor& values, std::int64_t dim, std::int64_t rank) {
   return reshape(values, line);
 }
 
-Tensor mixed(const Tensor& input, std::int64_t dim, const Taps& taps) {
-  Tensor sum;
-  for (std::size_t tap = 0; tap < taps.places.size(); ++tap) {
-    const Tensor places = tensor(taps.places[tap], {.device = input.device()});
-    const Tensor taken = index_select(input, dim, places);
-    if (taps.parts.empty()) return taken;
-    const Tensor parts =
-        tensor(taps.parts[tap], {.dtype = input.dtype(), .device = input.device()});
-    const Tensor term = mul(taken, along_dim(parts, dim, input.ndim()));
-    sum = sum.defined() ? add(sum, term) : term;
-  }
-  return sum;
+// Along `dim` the elements at `places`, whole numbers in a floating dtype.
+Tensor taken(const Tensor& input, std::int64_t dim, const Tensor& places) {
+  return index_select(input, dim, cast(clamp(places, 0, input.size(dim) - 1), i64));
+}
+
+Tensor weighted(const Tensor& input, std::int64_t dim, const Tensor& places, const Tensor& parts) {
+  return mul(taken(input, dim, places),
+             along_dim(in_dtype(parts, input.dtype()), dim, input.ndim()));
+}
+
+Tensor numbers_to(std::int64_t to, Dtype dtype, Device device) {
+  return cast(arange(0, to, 1, i64, device), dtype);
 }
 
 // PyTorch finds these places in float32.
-Taps nearest_taps(std::int64_t from, std::int64_t to, float shift) {
-  Taps taps{{{}}, {}};
-  const float scale = static_cast<float>(from) / static_cast<float>(to);
-  for (std::int64_t i = 0; i < to; ++i) {
-    const auto place =
-        static_cast<std::int64_t>(std::floor((static_cast<float>(i) + shift) * scale));
-    taps.places[0].push_back(std::min(place, from - 1));
-  }
-  return taps;
+Tensor nearest_along(const Tensor& input, std::int64_t dim, std::int64_t to, double shift) {
+  const float scale = static_cast<float>(input.size(dim)) / static_cast<float>(to);
+  const Tensor at = numbers_to(to, f32, input.device());
+  return taken(input, dim,
+               floor(mul(shift == 0 ? at : add(at, shift), static_cast<double>(scale))));
 }
 
-double source_place(std::int64_t i, std::int64_t from, std::int64_t to, bool align_corners) {
-  const auto at = static_cast<double>(i), old = static_cast<double>(from),
-             now = static_cast<double>(to);
-  if (align_corners) return to > 1 ? at * (old - 1) / (now - 1) : 0;
-  return (at + 0.5) * old / now - 0.5;
+// Where the new elements lie among the old ones; made on the device, so that nothing waits for it.
+Tensor source_places(const Tensor& input, std::int64_t dim, std::int64_t to, bool align_corners) {
+  const auto old = static_cast<double>(input.size(dim)), now = static_cast<double>(to);
+  const Tensor at = numbers_to(to, input.dtype() == f64 ? f64 : f32, input.device());
+  if (align_corners) return mul(at, to > 1 ? (old - 1) / (now - 1) : 0.0);
+  const double scale = old / now;
+  return add(mul(at, scale), 0.5 * scale - 0.5);
 }
 
-Taps linear_taps(std::int64_t from, std::int64_t to, bool align_corners) {
-  Taps taps{{{}, {}}, {{}, {}}};
-  for (std::int64_t i = 0; i < to; ++i) {
-    const double place = std::max(source_place(i, from, to, align_corners), 0.0);
-    const auto below = std::min(static_cast<std::int64_t>(place), from - 1);
-    const double part = place - static_cast<double>(below);
-    taps.places[0].push_back(below);
-    taps.places[1].push_back(std::min(below + 1, from - 1));
-    taps.parts[0].push_back(1 - part);
-    taps.parts[1].push_back(part);
-  }
-  return taps;
+Tensor linear_along(const Tensor& input, std::int64_t dim, std::int64_t to, bool align_corners) {
+  const Tensor place = clamp(source_places(input, dim, to, align_corners), 0, input.size(dim) - 1);
+  const Tensor below = floor(place), part = sub(place, below);
+  return add(weighted(input, dim, below, sub(1, part)), weighted(input, dim, add(below, 1), part));
 }
 
-// Keys' cubic with a = -0.75, at a distance from the element.
-double cubic_part(double distance) {
+// Keys' cubic with a = -0.75, of a distance up to 1 and from 1 to 2.
+Tensor near_part(const Tensor& x) {
   constexpr double a = -0.75;
-  const double x = std::fabs(distance);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+  return add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1);
+}
+Tensor far_part(const Tensor& x) {
+  constexpr double a = -0.75;
+  return sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a);
 }
 
-Taps cubic_taps(std::int64_t from, std::int64_t to, bool align_corners) {
-  Taps taps{std::vector<std::vector<std::int64_t>>(4), std::vector<std::vector<double>>(4)};
-  for (std::int64_t i = 0; i < to; ++i) {
-    const double place = source_place(i, from, to, align_corners), below = std::floor(place);
-    for (std::size_t tap = 0; tap < 4; ++tap) {
-      const double at = below - 1 + static_cast<double>(tap);
-      taps.places[tap].push_back(
-          std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, from - 1));
-      taps.parts[tap].push_back(cubic_part(place - at));
-    }
-  }
-  return taps;
+Tensor cubic_along(const Tensor& input, std::int64_t dim, std::int64_t to, bool align_corners) {
+  const Tensor place = source_places(input, dim, to, align_corners);
+  const Tensor below = floor(place), part = sub(place, below);
+  const Tensor left = add(weighted(input, dim, sub(below, 1), far_part(add(part, 1))),
+                          weighted(input, dim, below, near_part(part)));
+  const Tensor right = add(weighted(input, dim, add(below, 1), near_part(sub(1, part))),
+                           weighted(input, dim, add(below, 2), far_part(sub(2, part))));
+  return add(left, right);
 }
 
 Tensor averaged(const Tensor& input, IntList size) {
@@ -170,16 +150,15 @@ Tensor resized(const Tensor& input, IntList given, std::string_view mode, bool a
   if (mode == "area") return averaged(input, size);
   Tensor result = input;
   for (std::int64_t d = 0; d < spatial; ++d) {
-    const std::int64_t from = input.size(d + 2), to = size[d];
-    result = mixed(result, d + 2,
-                   is_linear  ? linear_taps(from, to, align_corners)
-                   : is_cubic ? cubic_taps(from, to, align_corners)
-                              : nearest_taps(from, to, mode == "nearest" ? 0.0f : 0.5f));
+    const std::int64_t dim = d + 2, to = size[d];
+    result = is_linear  ? linear_along(result, dim, to, align_corners)
+             : is_cubic ? cubic_along(result, dim, to, align_corners)
+                        : nearest_along(result, dim, to, mode == "nearest" ? 0 : 0.5);
   }
   return result;
 }
 
-// The places before the map are made on the host; the maps are a product.
+// The places before the map, [x, y, 1] of each; the maps are a product.
 Tensor mapped_places(const Tensor& theta, IntList size, bool align_corners) {
   BP_CHECK(theta.ndim() == 3 && theta.size(1) == 2 && theta.size(2) == 3 && size.size() == 4 &&
                size[0] == theta.size(0),
@@ -189,18 +168,17 @@ Tensor mapped_places(const Tensor& theta, IntList size, bool align_corners) {
   BP_CHECK(rows > 0 && columns > 0 && rows <= most_places / columns,
            "affine_grid: size {}; an image needs elements, and at most {}", to_string(size),
            most_places);
-  const auto place = [align_corners](std::int64_t i, std::int64_t count) {
-    const auto at = static_cast<double>(i), of = static_cast<double>(count);
-    if (align_corners) return count > 1 ? 2 * at / (of - 1) - 1 : 0.0;
-    return (2 * at + 1) / of - 1;
+  const auto places = [&](std::int64_t count) {
+    const auto of = static_cast<double>(count);
+    const Tensor at = numbers_to(count, theta.dtype() == f64 ? f64 : f32, theta.device());
+    if (align_corners) return add(mul(at, count > 1 ? 2 / (of - 1) : 0.0), count > 1 ? -1 : 0);
+    return add(mul(at, 2 / of), 1 / of - 1);
   };
-  std::vector<double> places;
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::int64_t column = 0; column < columns; ++column)
-      for (const double each : {place(column, columns), place(row, rows), 1.0})
-        places.push_back(each);
-  const Tensor base = reshape(tensor(places, {.dtype = theta.dtype(), .device = theta.device()}),
-                              {rows * columns, 3});
+  const Dims image{rows, columns};
+  const Tensor x = expand(places(columns), image);
+  const Tensor y = expand(reshape(places(rows), {rows, 1}), image);
+  const Tensor ones = full(image, 1, x.dtype(), theta.device());
+  const Tensor base = in_dtype(reshape(stack({x, y, ones}, 2), {rows * columns, 3}), theta.dtype());
   return reshape(matmul(base, transpose(theta, 1, 2)), {size[0], rows, columns, 2});
 }
 

@@ -157,8 +157,8 @@ constinit Operator histc{
     .uses = histc_uses,
     .tolerance = "exact",
     .doc = "How many elements lie in each of `bins` equal parts from `min` to `max`, the last of "
-           "which holds its end; if both are 0 they are those of `input`. Elements outside, and "
-           "NaN, are not counted.",
+           "which holds its end; if both are equal they are the smallest and the largest of "
+           "`input`. Elements outside, and NaN, are not counted.",
     .abi = described_as("histc"),
 };
 

@@ -19,9 +19,9 @@ void decompose_interpolate(const Call& call) {
   finish(call, interpolate_by_parts(tensor_arg(call, 0), list_arg(call, 1), text_arg(call, 2),
                                     bool_arg(call, 3)));
 }
-constexpr const char* interpolate_uses[] = {"index_select", "reshape", "sub", "mul", "add",
-                                            "adaptive_avg_pool1d", "adaptive_avg_pool2d",
-                                            "adaptive_avg_pool3d", nullptr};
+constexpr const char* interpolate_uses[] = {"arange", "cast", "floor", "clamp", "index_select",
+                                            "reshape", "sub", "mul", "add", "adaptive_avg_pool1d",
+                                            "adaptive_avg_pool2d", "adaptive_avg_pool3d", nullptr};
 
 Tensor affine_grid_by_parts(const Tensor& theta, IntList size, bool align_corners) {
   return mapped_places(theta, size, align_corners);
@@ -29,7 +29,8 @@ Tensor affine_grid_by_parts(const Tensor& theta, IntList size, bool align_corner
 void decompose_affine_grid(const Call& call) {
   finish(call, affine_grid_by_parts(tensor_arg(call, 0), list_arg(call, 1), bool_arg(call, 2)));
 }
-constexpr const char* affine_grid_uses[] = {"reshape", "matmul", "transpose", nullptr};
+constexpr const char* affine_grid_uses[] = {"arange", "cast", "mul", "add", "full", "expand",
+                                            "stack", "reshape", "matmul", "transpose", nullptr};
 
 Tensor grid_sample_by_parts(const Tensor& input, const Tensor& grid, std::string_view mode,
                             std::string_view padding_mode, bool align_corners) {

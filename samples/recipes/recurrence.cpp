@@ -15,8 +15,8 @@ void draft_recurrence(Draft& draft) {
   const bool is_one_step = draft.is("one_step"), is_long = draft.is("several_tiles");
   draft.is("same", "non_contiguous");
   const std::int64_t gates = name == "lstm" ? 4 : name == "gru" ? 3 : 1;
-  const std::int64_t steps = is_one_step ? 1 : 3, batch = draft.is("no_batch") ? 0 : 2;
-  const std::int64_t size = is_long ? 35 : 4, hidden = is_long ? 17 : 3;
+  const std::int64_t steps = is_one_step ? 1 : 2, batch = draft.is("no_batch") ? 0 : 2;
+  const std::int64_t size = is_long ? 35 : 2, hidden = is_long ? 17 : 2;
   const std::int64_t layers = is_deep ? 2 : 1, directions = is_both ? 2 : 1;
   draft.add(draft.tensor(has_batch_first ? Dims{batch, steps, size} : Dims{steps, batch, size}));
   const Dims state{layers * directions, batch, hidden};

@@ -80,13 +80,39 @@ TEST(Forms, equal_and_allclose_say_it_of_all) {
   EXPECT_TRUE(equal(numbers({1, 2}), numbers({1, 2})));
   EXPECT_FALSE(equal(numbers({1, 2}), numbers({1, 3})));
   EXPECT_FALSE(equal(numbers({1, 2}), reshape(numbers({1, 2}), {2, 1})));
-  EXPECT_FALSE(equal(numbers({1, 2}), to(numbers({1, 2}), f16)));
+  EXPECT_TRUE(equal(numbers({1, 2}), to(numbers({1, 2}), i64)));
   EXPECT_FALSE(equal(some, some));
   EXPECT_TRUE(allclose(numbers({1, 100}), numbers({1 + 1e-9, 100.0005})));
   EXPECT_FALSE(allclose(numbers({1, 100}), numbers({1, 100.01})));
   EXPECT_FALSE(allclose(some, some));
   EXPECT_TRUE(allclose(some, some, 1e-5, 1e-8, true));
   EXPECT_TRUE(equal(numbers({}), numbers({})));
+}
+
+TEST(Forms, fill_with_a_number_on_the_device_and_its_derivative) {
+  const Tensor input = tensor({{1.0, 2.0}, {3.0, 4.0}}), value = tensor(7.0);
+  const Tensor mask = tensor({{true, false}, {true, true}});
+  set_requires_grad(value);
+  EXPECT_TRUE(equal(masked_fill(input, mask, value), tensor({{7.0, 2.0}, {7.0, 7.0}})));
+  EXPECT_TRUE(equal(index_fill(input, 1, tensor({-1}), value), tensor({{1.0, 7.0}, {3.0, 7.0}})));
+  EXPECT_EQ(item<double>(autograd::grad({sum(masked_fill(input, mask, value))}, {value})[0]), 3);
+  EXPECT_EQ(
+      item<double>(autograd::grad({sum(index_fill(input, 1, tensor({0}), value))}, {value})[0]), 2);
+  EXPECT_EQ(error_of([&] {
+              masked_fill(input, mask, numbers({1, 2}));
+            }),
+            "masked_fill: the value has shape [2]; pass a number or a 0-dim tensor");
+}
+
+TEST(Forms, nothing_to_do_is_done_as_pytorch_does_it) {
+  EXPECT_TRUE(equal(diff(numbers({1, 2}), 0, -1, numbers({0})), numbers({1, 2})));
+  EXPECT_TRUE(equal(histc(numbers({1, 2, 3, 5}), 2, 5, 5), numbers({2, 2})));
+  EXPECT_TRUE(equal(histc(numbers({4, 4}), 2), numbers({0, 2})));
+  const Tensor none = zeros({3}, boolean);
+  EXPECT_TRUE(equal(masked_scatter(numbers({1, 2, 3}), none, numbers({})), numbers({1, 2, 3})));
+  EXPECT_THROW(masked_scatter(numbers({1, 2, 3}), logical_not(none), numbers({})), Error);
+  EXPECT_EQ(bincount(tensor({0, 1}), ones({2}, f16)).dtype(), f64);
+  EXPECT_EQ(bincount(zeros({0}, i64), zeros({0}, f32)).dtype(), i64);
 }
 
 TEST(Forms, argsort_is_the_order_of_sort) {

@@ -63,6 +63,8 @@ GENERAL = """
 * `median`, `nanmedian`, `sort` and `topk` of equal elements may name another index than PyTorch, which leaves that open.
 * `linspace`, windows and `fftfreq` are made in float64 and rounded once; PyTorch makes them in their dtype.
 * `binary_cross_entropy` passes no gradient on at exactly 0 and 1, where PyTorch's is 1e12.
+* `index_add` refuses bools; `searchsorted` refuses a sequence and values of two dtypes; `median` of no whole numbers is an error.
+* `quantile` finds its place in float64, so that 'nearest' may take another neighbour than PyTorch, which rounds in the input's dtype.
 * `histc` and `quantile` take float16 and bfloat16 as well.
 """
 

@@ -241,7 +241,8 @@ TEST_F(Interop, memory_outlives_the_queue_that_it_was_made_for) {
 TEST_F(Interop, memory_in_use_by_a_queue_that_goes_is_given_to_nobody) {
   static std::atomic<bool> is_waiting, is_over;
   static FakeStream* going;
-  FakeStream queue;
+  static FakeStream
+      queue;  // which the fake's events look at as long as they live: until the device is closed
   going = &queue;
   is_waiting = is_over = false;
   acme.queue.synchronize = [](bp_device* on, bp_stream* stream) {

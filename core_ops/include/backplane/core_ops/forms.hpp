@@ -63,7 +63,12 @@ BP_API Tensor blackman_window(std::int64_t window_length, bool periodic = true,
                               std::optional<Dtype> dtype = std::nullopt,
                               std::optional<Device> device = std::nullopt);
 
-// Whether two tensors have the same shape and dtype and equal elements (NaN equals nothing); whether all elements are close,
+// With one number on the device, to which the derivative goes as well.
+BP_API Tensor masked_fill(const Tensor& input, const Tensor& mask, const Tensor& value);
+BP_API Tensor index_fill(const Tensor& input, std::int64_t dim, const Tensor& index,
+                         const Tensor& value);
+
+// Whether two tensors have the same shape and equal elements (NaN equals nothing); whether all elements are close,
 // as isclose says. Both wait for the device.
 BP_API bool equal(const Tensor& input, const Tensor& other);
 BP_API bool allclose(const Tensor& input, const Tensor& other, double rtol = 1e-5,

@@ -32,7 +32,8 @@ BP_API Tensor isin(const Tensor& elements, const Tensor& test_elements, bool ass
 BP_API Tensor bincount(const Tensor& input, const Tensor& weights = {}, std::int64_t minlength = 0);
 
 // How many elements lie in each of `bins` equal parts from `min` to `max`, the last of which holds
-// its end; if both are 0 they are those of `input`. Elements outside, and NaN, are not counted.
+// its end; if both are equal they are the smallest and the largest of `input`. Elements outside,
+// and NaN, are not counted.
 BP_API Tensor histc(const Tensor& input, std::int64_t bins = 100, const Scalar& min = 0,
                     const Scalar& max = 0);
 
