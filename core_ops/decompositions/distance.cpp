@@ -34,7 +34,9 @@ Tensor leaky_by_channel(const Tensor& input, const Tensor& weight) {
              weight.numel(), to_string(input.shape()));
     line[1] = weight.numel();
   }
-  return where(gt(input, 0), input, mul(reshape(weight, line), input));
+  // No product is made of what is not taken: its derivative could be 0 times infinity.
+  const Tensor is_above = gt(input, 0);
+  return where(is_above, input, mul(reshape(weight, line), where(is_above, 0, input)));
 }
 
 Tensor logarithm_of_odds(const Tensor& input, std::optional<double> eps) {

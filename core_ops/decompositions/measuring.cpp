@@ -113,19 +113,16 @@ Tensor differences_along(const Tensor& input, std::int64_t n, std::int64_t dim,
   return result.is_same(input) ? copy(input) : result;
 }
 
-// After each step an element is the product of twice as many.
+// From left to right: a product of some in the middle may leave the range where that of all before does not.
 Tensor running_product(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
   const std::int64_t along = wrap_dim("cumprod", dim, input.ndim());
   const Tensor taken = as_summed(input, dtype);
-  if (input.ndim() == 0) return copy(taken);
-  Tensor product = widened(taken);
-  const std::int64_t size = input.size(along);
-  for (std::int64_t step = 1; step < size; step *= 2) {
-    const Tensor pairs =
-        mul(narrow(product, along, 0, size - step), narrow(product, along, step, size - step));
-    product = cat({narrow(product, along, 0, step), pairs}, along);
-  }
-  const Tensor result = in_dtype(product, taken.dtype());
+  if (input.numel() == 0 || input.ndim() == 0) return copy(taken);
+  const Tensor wide = widened(taken);
+  std::vector<Tensor> products{narrow(wide, along, 0, 1)};
+  for (std::int64_t i = 1; i < input.size(along); ++i)
+    products.push_back(mul(products.back(), narrow(wide, along, i, 1)));
+  const Tensor result = in_dtype(cat(products, along), taken.dtype());
   return result.shares_storage(input) ? copy(result) : result;
 }
 

@@ -207,7 +207,8 @@ Tensor sampled_at(const Tensor& input, const Tensor& grid, std::string_view mode
     const Tensor at = add(select(places, 3, which), 1);
     const Tensor found =
         align_corners ? mul(at, (elements - 1) / 2) : mul(sub(mul(at, elements), 1), 0.5);
-    return reshape(is_border ? clamp(found, 0, size - 1) : found, {batch, count});
+    return reshape(is_border ? clamp(where(eq(found, found), found, 0), 0, size - 1) : found,
+                   {batch, count});
   };
   const Tensor x = place(0, columns), y = place(1, rows);
   const Tensor image = reshape(widened(input), {batch, channels, rows * columns});
@@ -215,8 +216,10 @@ Tensor sampled_at(const Tensor& input, const Tensor& grid, std::string_view mode
   const auto at = [&](const Tensor& column, const Tensor& row) {
     const Tensor inside = logical_and(logical_and(ge(column, 0), le(column, columns - 1)),
                                       logical_and(ge(row, 0), le(row, rows - 1)));
-    const Tensor number = add(mul(cast(clamp(row, 0, rows - 1), i64), columns),
-                              cast(clamp(column, 0, columns - 1), i64));
+    const auto whole = [](const Tensor& place, std::int64_t size) {
+      return cast(clamp(where(eq(place, place), place, 0), 0, size - 1), i64);
+    };
+    const Tensor number = add(mul(whole(row, rows), columns), whole(column, columns));
     const Dims shape{batch, channels, count};
     const Tensor taken = gather(image, 2, expand(unsqueeze(number, 1), shape));
     return where(unsqueeze(inside, 1), taken, 0);

@@ -52,7 +52,7 @@ Tensor prelu_by_parts(const Tensor& input, const Tensor& weight) {
 void decompose_prelu(const Call& call) {
   finish(call, prelu_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
 }
-constexpr const char* prelu_uses[] = {"reshape", "gt", "mul", "where", nullptr};
+constexpr const char* prelu_uses[] = {"reshape", "gt", "where", "mul", nullptr};
 
 Tensor logit_by_parts(const Tensor& input, std::optional<double> eps) {
   return logarithm_of_odds(input, eps);

@@ -3042,7 +3042,7 @@ constexpr RowFacts facts[] = {
      ""},
     {"affine_grid", "0.1",
      "same corners one_place no_batch non_contiguous transposed offset several_tiles",
-     draft_resampling, 3, 0,
+     draft_resampling, 3, bit(Trait::logarithms),
      "sample:same sample:corners sample:one_place sample:no_batch sample:non_contiguous "
      "sample:transposed sample:offset sample:several_tiles",
      "",

@@ -104,6 +104,19 @@ TEST(Forms, fill_with_a_number_on_the_device_and_its_derivative) {
             "masked_fill: the value has shape [2]; pass a number or a 0-dim tensor");
 }
 
+TEST(Forms, running_products_leave_the_range_where_they_do_alone) {
+  const Tensor ends_small = tensor(std::vector<double>{1e-200, 1e200, 1e200});
+  EXPECT_EQ(doubles(cumprod(ends_small, 0)), (std::vector<double>{1e-200, 1, 1e200}));
+  EXPECT_TRUE(std::isnan(doubles(cumprod(numbers({2, 1e200, 1e200, 0}), 0))[3]));
+}
+
+TEST(Forms, grid_sample_takes_a_place_that_is_none) {
+  const Tensor image = ones({1, 1, 2, 2}, f64), grid = full({1, 1, 1, 2}, nan, f64);
+  EXPECT_TRUE(std::isnan(doubles(grid_sample(image, grid))[0]));
+  EXPECT_EQ(doubles(grid_sample(image, grid, "nearest"))[0], 0);
+  EXPECT_EQ(doubles(grid_sample(image, grid, "bilinear", "border"))[0], 1);
+}
+
 TEST(Forms, nothing_to_do_is_done_as_pytorch_does_it) {
   EXPECT_TRUE(equal(diff(numbers({1, 2}), 0, -1, numbers({0})), numbers({1, 2})));
   EXPECT_TRUE(equal(histc(numbers({1, 2, 3, 5}), 2, 5, 5), numbers({2, 2})));

@@ -65,6 +65,8 @@ GENERAL = """
 * `binary_cross_entropy` passes no gradient on at exactly 0 and 1, where PyTorch's is 1e12.
 * `index_add` refuses bools; `searchsorted` refuses a sequence and values of two dtypes; `median` of no whole numbers is an error.
 * `quantile` finds its place in float64, so that 'nearest' may take another neighbour than PyTorch, which rounds in the input's dtype.
+* `logit`'s derivative at 0 and 1 is NaN, not infinity, is finite outside, and 0 at the bounds that `eps` sets; `cdist`'s by `p` infinity
+  is shared by equal differences; `nanmean`'s of NaN alone is 0; a NaN score makes `multi_margin_loss` NaN.
 * `histc` and `quantile` take float16 and bfloat16 as well.
 """
 
