@@ -5,13 +5,10 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "rules/decompositions.hpp"
+
 namespace bp {
 namespace {
-
-// A result has memory of its own.
-Tensor own(Tensor result, const Tensor& input) {
-  return result.shares_storage(input) ? copy(result) : std::move(result);
-}
 
 // The dimension, and the tensor that has it: without one all elements in a row.
 struct Line {
@@ -189,7 +186,7 @@ Tensor channels_to_space(const Tensor& input, std::int64_t factor) {
   for (std::int64_t d = 0; d < leading; ++d) order.push_back(d);
   for (const std::int64_t d : {0, 3, 1, 4, 2}) order.push_back(leading + d);
   for (const std::int64_t size : {channels, rows * factor, columns * factor}) shape.push_back(size);
-  return own(reshape(permute(reshape(input, split), order), shape), input);
+  return fresh(reshape(permute(reshape(input, split), order), shape), input);
 }
 
 Tensor space_to_channels(const Tensor& input, std::int64_t factor) {
@@ -207,7 +204,7 @@ Tensor space_to_channels(const Tensor& input, std::int64_t factor) {
   for (std::int64_t d = 0; d < leading; ++d) order.push_back(d);
   for (const std::int64_t d : {0, 2, 4, 1, 3}) order.push_back(leading + d);
   for (const std::int64_t size : {channels * factor * factor, rows, columns}) shape.push_back(size);
-  return own(reshape(permute(reshape(input, split), order), shape), input);
+  return fresh(reshape(permute(reshape(input, split), order), shape), input);
 }
 
 }  // namespace bp

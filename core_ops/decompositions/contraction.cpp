@@ -10,10 +10,6 @@
 namespace bp {
 namespace {
 
-bool is_exactly(const Scalar& value, double number) {
-  return !value.is_complex() && value.to_double() == number;
-}
-
 // The dimensions that are contracted, in order, and those that stay.
 struct Sides {
   Dims contracted, kept, kept_sizes;
@@ -128,11 +124,9 @@ Tensor added_outer(const Tensor& input, const Tensor& vec1, const Tensor& vec2, 
   BP_CHECK(vec1.ndim() == 1 && vec2.ndim() == 1,
            "addr: vec1 has shape {} and vec2 has shape {}; both need one dimension: flatten them",
            to_string(vec1.shape()), to_string(vec2.shape()));
-  Tensor product = outer(vec1, vec2);
-  const Tensor addend = expand(input, product.shape());
-  if (!is_exactly(alpha, 1)) product = mul(product, alpha);
-  if (is_exactly(beta, 0)) return product;
-  return add(is_exactly(beta, 1) ? addend : mul(addend, beta), product);
+  // As a column by a row, which addmm's checks and its product know.
+  const ProductNames names{"addr", "vec1", "vec2", 2};
+  return added_product(names, input, unsqueeze(vec1, 1), unsqueeze(vec2, 0), beta, alpha);
 }
 
 // For each row the vector by all matrices, then each of these by the other vector.

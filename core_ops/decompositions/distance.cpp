@@ -4,6 +4,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "decompositions/loss.hpp"
+#include "rules/decompositions.hpp"
 
 namespace bp {
 

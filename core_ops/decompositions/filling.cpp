@@ -5,6 +5,8 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "rules/decompositions.hpp"
+
 namespace bp {
 namespace {
 
@@ -38,13 +40,13 @@ Tensor index_of_elements(const char* op, const Tensor& input, std::int64_t dim, 
                          const Tensor& source) {
   check_slice_index(op, index);
   check_same_dtype(op, input, source);
-  Dims line(static_cast<std::uint32_t>(input.ndim()), 1), wanted(input.shape());
-  wanted[dim] = line[dim] = index.numel();
+  Dims wanted(input.shape());
+  wanted[dim] = index.numel();
   BP_CHECK(source.shape() == wanted,
            "{}: source has shape {}; {} indices along dimension {} of shape {} need {}", op,
            to_string(source.shape()), index.numel(), dim, to_string(input.shape()),
            to_string(wanted));
-  return expand(reshape(index, line), wanted);
+  return expand(along_dim(index, dim, input.ndim()), wanted);
 }
 
 }  // namespace
@@ -89,9 +91,7 @@ Tensor filled_diagonal(const Tensor& input, const Scalar& value, bool wrap) {
            "fill_diagonal: the shape is {}; more than two dimensions must all be of one size",
            to_string(input.shape()));
   const auto place = [&](std::int64_t dim) {
-    Dims line(static_cast<std::uint32_t>(rank), 1);
-    line[dim] = input.size(dim);
-    return reshape(arange(0, input.size(dim), 1, i64, input.device()), line);
+    return along_dim(arange(0, input.size(dim), 1, i64, input.device()), dim, rank);
   };
   Tensor row = place(0);
   if (wrap && rank == 2) row = remainder(row, input.size(1) + 1);
@@ -110,9 +110,7 @@ Tensor filled_slices(const Tensor& input, std::int64_t dim, const Tensor& index,
   const Tensor place = where(lt(given, 0), add(given, size), given);
   const Tensor count = scatter_add(full({size}, 0, i64, input.device()), 0, place,
                                    full({index.numel()}, 1, i64, input.device()));
-  Dims line(static_cast<std::uint32_t>(input.ndim()), 1);
-  line[along] = size;
-  return where(reshape(gt(count, 0), line), number_like(input, value), input);
+  return where(along_dim(gt(count, 0), along, input.ndim()), number_like(input, value), input);
 }
 
 Tensor added_slices(const Tensor& input, std::int64_t dim, const Tensor& index,

@@ -7,6 +7,8 @@
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/promotion.hpp>
 
+#include "rules/decompositions.hpp"
+
 namespace bp {
 
 std::vector<Tensor> chunk_by_split(const Tensor& input, std::int64_t chunks, std::int64_t dim) {
@@ -61,9 +63,9 @@ std::vector<Tensor> meshgrid_by_expand(TensorList tensors, std::string_view inde
   std::vector<Tensor> grids;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::size_t dim = swaps && i < 2 ? 1 - i : i;
-    Dims line(static_cast<std::uint32_t>(shape.size()), 1);
-    line[dim] = shape[dim];
-    grids.push_back(expand(reshape(tensors.span()[i], line), shape));
+    grids.push_back(expand(along_dim(tensors.span()[i], static_cast<std::int64_t>(dim),
+                                     static_cast<std::int64_t>(shape.size())),
+                           shape));
   }
   return grids;
 }

@@ -15,12 +15,6 @@ constexpr std::int64_t most_places = std::int64_t{1} << 24;
 
 // ---- Other sizes: one dimension after the other -----------------------------------------------------------
 
-Tensor along_dim(const Tensor& values, std::int64_t dim, std::int64_t rank) {
-  Dims line(static_cast<std::uint32_t>(rank), 1);
-  line[dim] = values.numel();
-  return reshape(values, line);
-}
-
 // Along `dim` the elements at `places`, whole numbers in a floating dtype.
 Tensor taken(const Tensor& input, std::int64_t dim, const Tensor& places) {
   return index_select(input, dim, cast(clamp(places, 0, input.size(dim) - 1), i64));
@@ -83,7 +77,7 @@ Tensor averaged(const Tensor& input, IntList size) {
   return size.size() == 2 ? adaptive_avg_pool2d(input, size) : adaptive_avg_pool3d(input, size);
 }
 
-// ---- ImageWindows ---------------------------------------------------------------------------------------------
+// ---- Windows --------------------------------------------------------------------------------------------------
 
 struct ImageWindows {
   std::array<std::int64_t, 2> kernel, dilation, padding, stride, count, padded;

@@ -5,6 +5,8 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "rules/decompositions.hpp"
+
 namespace bp {
 namespace {
 
@@ -56,11 +58,6 @@ Tensor rolled(const Tensor& input, std::int64_t shift, std::int64_t dim) {
   const std::int64_t head = (shift % size + size) % size;
   if (head == 0) return input;
   return cat({narrow(input, dim, size - head, head), narrow(input, dim, 0, size - head)}, dim);
-}
-
-// A result has memory of its own.
-Tensor fresh(Tensor result, const Tensor& input) {
-  return result.shares_storage(input) ? copy(result) : std::move(result);
 }
 
 }  // namespace

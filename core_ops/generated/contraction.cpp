@@ -61,7 +61,7 @@ void decompose_addr(const Call& call) {
   finish(call, addr_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
                              scalar_arg(call, 3), scalar_arg(call, 4)));
 }
-constexpr const char* addr_uses[] = {"outer", "mul", "expand", "add", nullptr};
+constexpr const char* addr_uses[] = {"unsqueeze", "matmul", "mul", "add", "expand", nullptr};
 
 Tensor bilinear_by_parts(const Tensor& input1, const Tensor& input2, const Tensor& weight,
                          const Tensor& bias) {

@@ -34,6 +34,12 @@ Tensor widened(const Tensor& input) {
   return input.dtype() == f16 || input.dtype() == bf16 ? cast(input, f32) : input;
 }
 
+Tensor along_dim(const Tensor& vector, std::int64_t dim, std::int64_t rank) {
+  Dims line(static_cast<std::uint32_t>(rank), 1);
+  line[dim] = vector.numel();
+  return reshape(vector, line);
+}
+
 Tensor in_dtype(const Tensor& input, Dtype dtype) {
   return input.dtype() == dtype ? input : cast(input, dtype);
 }

@@ -55,6 +55,14 @@ inline Device device_or_default(std::optional<Device> device) {
   return device ? *device : default_device();
 }
 
+// A result has memory of its own.
+inline Tensor fresh(Tensor result, const Tensor& input) {
+  return result.shares_storage(input) ? copy(result) : std::move(result);
+}
+
+// The numbers of a vector along `dim` of `rank` dimensions, the others of size 1.
+Tensor along_dim(const Tensor& vector, std::int64_t dim, std::int64_t rank);
+
 // How many elements go into one result.
 std::int64_t num_reduced(const Tensor& input, const DimList& dim);
 
