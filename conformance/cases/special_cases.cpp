@@ -1,6 +1,7 @@
 #include "cases/special_cases.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include <backplane/samples/row_facts.hpp>
 
@@ -39,6 +40,29 @@ void add_every_input(const Operator& op, std::vector<Case>& out) {
   for (const Dtype dtype : {f16, bf16})
     if (contains(op.dtypes, dtype))
       out.push_back(case_of(op, dtype, "s65536", "plain", "every16", "call"));
+}
+
+// ---- Numbers that are not the default
+
+// Near enough to it that the usual values show the difference.
+double other_than(double usual, Dtype dtype) {
+  if (!is_floating(dtype) && !is_complex(dtype)) return usual + 2;
+  return usual > 2 ? 1 : usual + 0.5;
+}
+
+void add_numbers(const Operator& op, const Axes& axes, std::vector<Case>& out) {
+  if (op.kind != BP_KIND_POINTWISE || axes.shapes.empty()) return;
+  for (const SchemaArgument& argument : op.schema->arguments) {
+    if (argument.type != ArgumentType::scalar || !argument.has_default) continue;
+    if (argument.default_value.tag == BP_NONE) continue;
+    const double usual = Scalar::from_value(argument.default_value).to_double();
+    for (const Dtype dtype : axes.dtypes)
+      if (dtype != boolean)
+        out.push_back(case_of(
+            op, dtype,
+            fmt::format("{}:{}={}", axes.shapes[0], argument.name, other_than(usual, dtype)),
+            "plain", "normal", "call"));
+  }
 }
 
 // ---- Elements 2 GiB apart
@@ -173,6 +197,7 @@ void add_special_cases(const Operator& op, const Axes& axes, Profile profile,
   add_refusals(op, axes, out);
   if (profile != Profile::quick) {
     add_every_input(op, out);
+    add_numbers(op, axes, out);
     add_far_elements(op, out);
   }
   add_gradients(op, axes, profile, out);

@@ -139,11 +139,7 @@ Json DirectScope::destroy(const Json& step) {
 Json DirectScope::reopen() {
   lost_.clear();
   busy_.clear();
-  for (const auto& [number, event] : events_) plugin_.queue.destroy_event(plugin_.device, event);
-  for (const auto& [number, stream] : streams_)
-    if (stream) plugin_.queue.destroy_stream(plugin_.device, stream);
-  events_.clear();
-  streams_.clear();
+  end_streams();
   blocks_.clear();
   return answer(plugin_.reopen());
 }

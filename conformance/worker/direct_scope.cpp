@@ -413,6 +413,14 @@ void DirectScope::check_targets() {
                          {"what", "host memory changed after a copy to it was done"}});
 }
 
+void DirectScope::end_streams() {
+  for (const auto& [number, event] : events_) plugin_.queue.destroy_event(plugin_.device, event);
+  for (const auto& [number, stream] : streams_)
+    if (stream) plugin_.queue.destroy_stream(plugin_.device, stream);
+  events_.clear();
+  streams_.clear();
+}
+
 void DirectScope::finish() {
   if (std::exchange(finished_, true)) return;
   order_.let_all_go();
@@ -422,11 +430,7 @@ void DirectScope::finish() {
   if (watch.saw_something()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   check_targets();
   for (const std::string& fault : plugin_.host.take_faults()) watch.add("host", {{"what", fault}});
-  for (const auto& [number, event] : events_) plugin_.queue.destroy_event(plugin_.device, event);
-  for (const auto& [number, stream] : streams_)
-    if (stream) plugin_.queue.destroy_stream(plugin_.device, stream);
-  events_.clear();
-  streams_.clear();
+  end_streams();
   workspaces_.clear();
   std::vector<KeptPlan> plans = std::move(fresh_plans_);
   for (const auto& [number, plan] : plans_) plans.push_back(plan);

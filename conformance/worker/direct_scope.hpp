@@ -69,6 +69,7 @@ class DirectScope : public Scope {
   void look_at_all(const char* kind = nullptr);
   void look_if_idle();
   void end_workspaces();
+  void end_streams();  // and events
   void check_targets();
   void expect(const Json& step, GuardedBlock& to, std::uint64_t offset, const std::uint8_t* data,
               std::uint64_t count);

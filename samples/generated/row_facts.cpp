@@ -634,7 +634,7 @@ constexpr RowFacts facts[] = {
      ""},
     {"addr", "0.1",
      "same scaled without_addend zero_size size_one non_contiguous expanded several_tiles offset",
-     draft_contraction, 3, bit(Trait::sums_products),
+     draft_contraction, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
      "sample:same sample:scaled sample:without_addend sample:zero_size sample:size_one "
      "sample:non_contiguous sample:expanded sample:several_tiles sample:offset",
      "",

@@ -71,6 +71,7 @@ class ChangedCall {
   void repack(bp_tensor& tensor);
   // The same, but what is behind it repeats its first `period` elements of memory.
   void repeat_flat(bp_tensor& tensor, int64_t period);
+  bp_value& value(uint32_t arg) { return args_[arg]; }
   bp_call& call() { return call_; }
   uint32_t num_args() const { return call_.num_args; }
 

@@ -50,6 +50,16 @@ bp_code indices_wrap(const bp_kernel& inner, const bp_call& call) {
   });
 }
 
+// ---- Numbers beside the tensors
+
+bp_code alpha_is_one(const bp_kernel& inner, const bp_call& call) {
+  if (!is_row(call, "add") || call.num_args < 3) return run(inner, call);
+  ChangedCall changed(call);
+  changed.value(2).tag = BP_INT;
+  changed.value(2).u.i = 1;
+  return run(inner, changed.call());
+}
+
 // ---- Sums in 16 bits, only where they are long
 
 bp_code long_sum_in_16_bits(const bp_kernel& inner, const bp_call& call) {
@@ -238,6 +248,7 @@ const std::vector<KernelFault> number_faults = {
     {"last_index_taken", last_index_taken},
     {"first_from_the_end_taken", first_from_the_end_taken},
     {"indices_wrap", indices_wrap},
+    {"alpha_is_one", alpha_is_one},
     {"long_sum_in_16_bits", long_sum_in_16_bits},
     {"long_product_in_16_bits", long_product_in_16_bits},
     {"sum_of_negative_zeros", sum_of_negative_zeros},
