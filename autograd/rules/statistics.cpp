@@ -79,10 +79,12 @@ Tensor norm_gradient(const Tensor& gradient, const Tensor& input, double p, cons
     return with_sign(share_among(gradient, abs(input) == reached, dim, keepdim), input);
   const Tensor each = expand_reduced(gradient, input, dim, keepdim);
   if (p == 1) return with_sign(each, input);
+  // A norm of 0 divides by 1 instead, so that what is not taken is finite and so are its own derivatives.
+  const Tensor divisor = where(reached == 0, 1, reached);
+  if (p == 2) return where(reached == 0, 0, input * (each / divisor));
   // result^(1 - p) * sign(a) * abs(a)^(p - 1), in which one of the factors may be infinite at zero.
-  if (p == 2) return where(reached == 0, 0, input * (each / reached));
-  const Tensor power = where(input == 0, 0, pow(abs(input), p - 1));
-  return with_sign(where(reached == 0, 0, each * power * pow(reached, 1 - p)), input);
+  const Tensor power = where(input == 0, 0, pow(abs(where(input == 0, 1, input)), p - 1));
+  return with_sign(where(reached == 0, 0, each * power * pow(divisor, 1 - p)), input);
 }
 
 }  // namespace bp::autograd

@@ -233,6 +233,7 @@ Verdict judge(const Program& program, const Expected& expected, const Outcome& o
   Judging judging(expected, verdict);
   if (expected.is_error) {
     if (outcome.error.empty()) judging.fail("no error", "PyTorch refuses this");
+    verdict.was_judged = true;
     return verdict;
   }
   if (outcome.lies_otherwise) return verdict;
