@@ -117,8 +117,9 @@ Tensor eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> d
 // From both ends, so that the last number is `end`.
 Tensor linspace(double start, double end, std::int64_t steps, std::optional<Dtype> dtype,
                 std::optional<Device> device) {
-  std::vector<double> numbers = room_for("linspace", steps);
   const Dtype wanted = dtype ? *dtype : default_dtype();
+  check_is_dtype("linspace", wanted);
+  std::vector<double> numbers = room_for("linspace", steps);
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   for (std::int64_t i = 0; i < steps; ++i) {
     const double number = i < steps / 2 || steps == 1
@@ -274,7 +275,7 @@ Tensor dstack(TensorList tensors) {
 }
 
 Tensor fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype, std::optional<Device> device) {
-  return frequencies("fftfreq", n, d, (n + 1) / 2, n, dtype, device);
+  return frequencies("fftfreq", n, d, n / 2 + n % 2, n, dtype, device);
 }
 
 Tensor rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype,

@@ -119,6 +119,7 @@ Tensor running_product(const Tensor& input, std::int64_t dim, std::optional<Dtyp
   const Tensor taken = as_summed(input, dtype);
   if (input.numel() == 0 || input.ndim() == 0) return copy(taken);
   const Tensor wide = widened(taken);
+  empty_like(wide);  // what has no room fails before the walk
   std::vector<Tensor> products{narrow(wide, along, 0, 1)};
   for (std::int64_t i = 1; i < input.size(along); ++i)
     products.push_back(mul(products.back(), narrow(wide, along, i, 1)));

@@ -16,7 +16,8 @@ void check_windows(const Call& call, const WindowArguments& windows, std::size_t
   check_per_dim(call, "stride", windows.stride, rank, 1);
   check_per_dim(call, "padding", windows.padding, rank, 0);
   check_per_dim(call, "dilation", windows.dilation, rank, 1);
-  BP_CHECK(windows.groups >= 1, "{}: {} groups; there must be at least 1", call.op.name(),
+  BP_CHECK(windows.groups >= 1 && windows.groups <= most_of_windows,
+           "{}: {} groups; there must be at least 1 and at most 2^31", call.op.name(),
            windows.groups);
 }
 
@@ -62,6 +63,9 @@ std::int64_t size_before(const Call& call, const WindowArguments& windows, IntLi
            "{}: output_padding is {} in dimension {}, where stride is {} and dilation {}; it must "
            "be below one of them",
            call.op.name(), extra, dim, stride, dilation);
+  BP_CHECK(size <= most_of_windows,
+           "{}: the input has {} elements in dimension {}; transposed convolutions take 2^31",
+           call.op.name(), size, dim);
   const std::int64_t result =
       (size - 1) * stride - 2 * of_dim(windows.padding, dim) + dilation * (kernel - 1) + extra + 1;
   BP_CHECK(result >= 1,

@@ -21,6 +21,9 @@ inline std::int64_t num_pool_windows(std::int64_t size, std::int64_t kernel, std
 
 namespace rules {
 
+// Beyond it the arithmetic of windows would leave 64 bits.
+constexpr std::int64_t most_of_windows = std::int64_t{1} << 31;
+
 // Throws unless the list has one element or one for each of `rank` dimensions, all at least `least`.
 inline void check_per_dim(const Call& call, std::string_view what, IntList list, std::size_t rank,
                           std::int64_t least) {
@@ -28,7 +31,8 @@ inline void check_per_dim(const Call& call, std::string_view what, IntList list,
            "{}: {} {} has {} elements for {} dimensions; give one, or one for each", call.op.name(),
            what, bp::to_string(list), list.size(), rank);
   for (std::int64_t value : list)
-    BP_CHECK(value >= least, "{}: {} {} has {}; it must be at least {}", call.op.name(), what,
+    BP_CHECK(value >= least && value <= most_of_windows,
+             "{}: {} {} has {}; it must be at least {} and at most 2^31", call.op.name(), what,
              bp::to_string(list), value, least);
 }
 
