@@ -23,10 +23,13 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> li
 
 // Of what the values ask, or empty for ordinary ones.
 std::string family_of_values(const Case& one) {
-  if (is_one_of(one.values, {"specials", "zeros", "fading", "in_turn"})) return "special";
+  if (is_one_of(one.values, {"specials", "zeros", "fading", "in_turn", "last_nan", "nans", "lowest",
+                             "highest", "sparse", "swings"}))
+    return "special";
   if (is_one_of(one.values, {"wide", "near", "every16", "powers"})) return "ulp";
   if (one.values == "cancel") return "accumulation";
-  if (is_one_of(one.values, {"exact", "big", "ties", "midpoints"})) return "exact";
+  if (is_one_of(one.values, {"exact", "big", "ties", "midpoints", "edges", "quotients"}))
+    return "exact";
   if (one.values == "duplicates") return "duplicates";
   if (holds_bad_index(one.values)) return "negative";
   return {};

@@ -49,11 +49,14 @@ bool is_selected(const Selection& selection, const Case& one) {
                      });
 }
 
-// Axes of the core lane in this order: dtype, shape, layouts, values, form. Of a composite row each part is asked in all
-// layouts by its own row.
-std::vector<std::vector<int>> groups_for(Profile profile, const Operator& op) {
+// Axes of the core lane in this order: dtype, shape, layouts, values, form. Of a composite row that is nobody's kernel
+// each part is asked in all layouts by its own row.
+std::vector<std::vector<int>> groups_for(Profile profile, const Operator& op,
+                                         const Subject& subject) {
   if (profile == Profile::quick) return groups_of(5, 1);
   if (profile == Profile::full) return groups_of(5, 3);
+  if (op.kind == BP_KIND_COMPOSITE && subject.kernels_of(op.name()).empty())
+    return {{1}, {4}, {0, 2}, {0, 3}};
   if (op.kind == BP_KIND_COMPOSITE) return {{1, 3}, {1, 4}, {0, 2}, {0, 3}, {2, 4}};
   return {{1, 2}, {1, 3}, {1, 4}, {2, 3}, {2, 4}, {3, 4}, {0, 2}, {0, 3}};
 }
@@ -157,7 +160,7 @@ void add_row(const Operator& op, const Subject& subject, const Selection& select
   const bool spares = subject.compiles && selection.profile == Profile::quick;
   const Axes of_core = spares ? spare_compiler(op, axes) : axes;
   for (const std::vector<int>& at :
-       cover(sizes_of(of_core), groups_for(selection.profile, op), hash_text(op.name())))
+       cover(sizes_of(of_core), groups_for(selection.profile, op, subject), hash_text(op.name())))
     out.push_back(crossed(op, of_core, at));
   add_minor_dtypes(op, of_core, selection.profile, out);
   add_large_cases(op, axes, selection.profile, thoroughness_for(op, subject), {}, out);

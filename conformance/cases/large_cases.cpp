@@ -29,6 +29,14 @@ bool repeats_elements(std::string_view layouts) {
          layouts.find("overlap") != layouts.npos;
 }
 
+// "all", "floating", or names joined by '+'.
+bool is_named(const std::string& dtypes, Dtype dtype) {
+  if (dtypes == "all") return true;
+  if (dtypes == "floating") return is_floating(dtype);
+  const std::vector<std::string> names = split_text(dtypes, '+');
+  return std::find(names.begin(), names.end(), short_name(dtype)) != names.end();
+}
+
 class LargeCases {
  public:
   LargeCases(const Operator& op, const Axes& axes, Thoroughness thoroughness, const Takes& takes,
@@ -127,12 +135,12 @@ void add_deciding_cases(const Operator& op, const Axes& axes, Profile profile,
   for (const std::string& decides : split_text(facts->decides, ' ')) {
     const std::vector<std::string> parts = split_text(decides, '/');
     for (const Dtype dtype : dtypes) {
-      if (parts.size() > 2 && !is_floating(dtype)) continue;
+      if (parts.size() > 2 && !is_named(parts[2], dtype)) continue;
       Case one;
       one.op = op.name();
       one.dtype = dtype;
       one.shape = parts[0];
-      one.layouts = "plain";
+      one.layouts = parts.size() > 3 ? parts[3] : "plain";
       one.values = parts[1];
       one.form = "call";
       make_sensible(op, one);

@@ -138,8 +138,14 @@ class TextPlanner {
       return made;
     }
     made.value.tag = BP_TENSOR_LIST;
-    for (const std::string& each : split_text(text, '+'))
-      made.tensors.push_back(add_tensor(each, dtype));
+    for (const std::string& each : split_text(text, '+')) {
+      const std::vector<std::string> counted = split_text(each, '^');
+      std::int64_t count = 1;
+      if (counted.size() > 1 && !read_whole(counted[1], count))
+        refuse_case(one_, "'" + each + "' is not SHAPE^COUNT");
+      for (std::int64_t i = 0; i < count; ++i)
+        made.tensors.push_back(add_tensor(counted[0], dtype));
+    }
     return made;
   }
 

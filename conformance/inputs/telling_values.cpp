@@ -61,6 +61,73 @@ std::int64_t late_whole(const Filling& filling, std::int64_t element, std::uint6
   return word & 1 ? (most - size) / 2 : (most + size) / 2;
 }
 
+double nan_or_real(std::uint64_t word) {
+  if (word % 3 == 0) return std::copysign(std::nan(""), word & 16 ? 1 : -1);
+  return static_cast<double>(word / 64 % 9) - 4;
+}
+
+double edge_real(const FloatRange& range, std::int64_t element) {
+  const double step = std::ldexp(1.0, -range.digits), whole = std::ldexp(1.0, range.digits);
+  const double all[] = {0.5 - step / 4,
+                        0.5,
+                        0.5 + step / 2,
+                        1 - step / 2,
+                        1,
+                        1 + step,
+                        1.5 - step,
+                        1.5,
+                        1.5 + step,
+                        2.5,
+                        whole / 2 - 0.5,
+                        whole / 2,
+                        whole / 2 + 0.5,
+                        whole - 1,
+                        whole,
+                        whole + 1,
+                        2 * whole,
+                        4 * whole,
+                        0,
+                        0.25};
+  const auto place = static_cast<std::size_t>(element);
+  const double chosen = all[place / 2 % std::size(all)];
+  return place % 2 == 0 ? chosen : -chosen;
+}
+
+double swinging_real(const FloatRange& range, std::int64_t element) {
+  const double large =
+      std::ldexp(1.0 + 0.5 / (1 + static_cast<double>(element / 4 % 7)), range.largest);
+  return element % 4 < 2 ? large : -large;
+}
+
+double sparse_real(const FloatRange& range, std::uint64_t word) {
+  if (word % 11 != 0) return 0;
+  const double size = std::ldexp(1.0, range.smallest + static_cast<int>(word / 16 % 4));
+  return word & 1 ? size : -size;
+}
+
+std::int64_t sparse_whole(Dtype dtype, std::uint64_t word) {
+  if (word % 11 != 0) return 0;
+  const std::size_t bits = itemsize(dtype) * 8;
+  if (bits == 8) return 1 << (4 + word / 16 % 3);
+  // All bits of it are in the upper half.
+  return std::int64_t{1} << (bits / 2 + word / 16 % (bits / 2 - 1));
+}
+
+double divisor(const FloatRange& range, std::uint64_t word) {
+  static constexpr double tenths[] = {0.1, 0.7, 0.3, 1.1, -0.1, -0.6, 3.3, 0.01};
+  const double rounded = std::ldexp(1.0, range.digits - 3);  // so many digits remain in all dtypes
+  return std::nearbyint(tenths[word % std::size(tenths)] * rounded) / rounded;
+}
+
+double dividend(const FloatRange& range, std::uint64_t word) {
+  const auto times = static_cast<double>(1 + word / 64 % 40);
+  const double exact = divisor(range, word) * times * (word & 32 ? -1 : 1);
+  const int exponent = std::ilogb(exact) - range.digits;
+  const double step = std::ldexp(1.0, exponent);
+  const double rounded = std::nearbyint(exact / step) * step;
+  return rounded + (static_cast<double>(word / 4096 % 3) - 1) * step;
+}
+
 double fading_real(const FloatRange& range, std::uint64_t word) {
   const double smallest = (range.smallest - range.digits - 1) * log_of_2;
   const double normal = (range.smallest + 1) * log_of_2;

@@ -26,6 +26,24 @@ constexpr double fraction(std::uint64_t word) {
 double late_real(const Filling& filling, std::int64_t element, std::uint64_t word);
 std::int64_t late_whole(const Filling& filling, std::int64_t element, std::uint64_t word);
 
+// "nans": NaN of either sign, or a small whole number.
+double nan_or_real(std::uint64_t word);
+
+// "edges": next to halves, to 1, and to where no fraction fits any more, of both signs.
+double edge_real(const FloatRange& range, std::int64_t element);
+
+// "swings": two next to the largest number, and two next to its negative, and so on.
+double swinging_real(const FloatRange& range, std::int64_t element);
+
+// "sparse": mostly 0; else what is lost where only low bits are looked at, or denormal numbers are taken for 0.
+double sparse_real(const FloatRange& range, std::uint64_t word);
+std::int64_t sparse_whole(Dtype dtype, std::uint64_t word);
+
+// "quotients": a divisor, and what is a multiple of it but for a rounding; a quotient that is rounded and then cut off
+// is one too large. `word`: of both.
+double divisor(const FloatRange& range, std::uint64_t word);
+double dividend(const FloatRange& range, std::uint64_t word);
+
 // "fading": what exp, or exp2, makes a denormal number or barely 0.
 double fading_real(const FloatRange& range, std::uint64_t word);
 

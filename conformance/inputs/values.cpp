@@ -1,8 +1,8 @@
 #include "inputs/values.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "inputs/telling_values.hpp"
@@ -12,10 +12,12 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-constexpr std::array<std::string_view, 23> names_of_values = {
-    "own",     "normal",   "exact",   "wide",  "specials",   "near",      "ties",      "cancel",
-    "big",     "positive", "every16", "zeros", "duplicates", "minus_one", "minus_end", "minus_any",
-    "in_turn", "too_high", "too_low", "late",  "fading",     "midpoints", "powers"};
+constexpr std::string_view names_of_values[] = {
+    "own",       "normal",   "exact",     "wide",    "specials",   "near",      "ties",
+    "cancel",    "big",      "positive",  "every16", "zeros",      "in_turn",   "late",
+    "last_nan",  "nans",     "edges",     "swings",  "lowest",     "highest",   "sparse",
+    "quotients", "fading",   "midpoints", "powers",  "duplicates", "minus_one", "minus_end",
+    "minus_any", "too_high", "too_low"};
 
 std::uint64_t word_for(const Filling& filling, std::int64_t element, int salt = 0) {
   // Now and then a later tensor has what the first one has there: comparisons shall meet equal numbers.
@@ -120,6 +122,17 @@ double one_real(const Filling& filling, std::int64_t element, int salt) {
   if (filling.multiplies_all) return factor_near_one(filling, word);
   if (values == "exact") return static_cast<double>(word % 7) - 3;
   if (values == "late") return late_real(filling, element, word);
+  if (values == "last_nan")
+    return element + 1 == filling.count ? std::nan("") : late_real(filling, element, word);
+  if (values == "nans") return nan_or_real(word);
+  if (values == "edges") return edge_real(range, element);
+  if (values == "swings") return swinging_real(range, element);
+  if (values == "lowest" || values == "highest") return values == "lowest" ? -infinity : infinity;
+  if (values == "sparse") return sparse_real(range, word);
+  if (values == "quotients") {
+    const std::uint64_t shared = word_of_base(filling, element);
+    return filling.tensor == 0 ? dividend(range, shared) : divisor(range, shared);
+  }
   if (values == "fading") return fading_real(range, word);
   if (values == "midpoints") return midpoint_real(range, word);
   if (values == "powers")
@@ -169,6 +182,9 @@ std::int64_t one_whole(const Filling& filling, std::int64_t element) {
   if (filling.values == "late") return late_whole(filling, element, word);
   if (dtype == boolean)
     return filling.values == "zeros" ? 0 : static_cast<std::int64_t>(word >> 7 & 1);
+  if (filling.values == "sparse") return sparse_whole(dtype, word);
+  if (filling.values == "lowest") return is_signed ? -largest_of(dtype) - 1 : 0;
+  if (filling.values == "highest") return is_signed ? largest_of(dtype) : -1;
   if (filling.values == "exact") return small(3);
   if (filling.values == "ties") return small(1);
   if (filling.values == "zeros") return 0;
@@ -195,7 +211,8 @@ std::int64_t bad_index(std::string_view values, std::uint64_t word, std::int64_t
 }  // namespace
 
 bool is_values_name(std::string_view name) {
-  return std::find(names_of_values.begin(), names_of_values.end(), name) != names_of_values.end();
+  return std::find(std::begin(names_of_values), std::end(names_of_values), name) !=
+         std::end(names_of_values);
 }
 
 Number number_at(const Filling& filling, std::int64_t element) {

@@ -20,6 +20,11 @@ namespace bp::conform {
 //   midpoints half way between neighbours of another dtype, and next to it   powers  bases and exponents
 //   every16   all 65,536 codes of 16 bits         zeros     0 alone
 //   in_turn   the special numbers, one after the other
+//   last_nan  late, and NaN at the end   nans   NaN of both signs among few different numbers
+//   edges     where roundings go wrong: next to halves, and to where the fraction ends
+//   lowest, highest   of the dtype alone     sparse    zeros, and few numbers of one high bit, or next to 0
+//   quotients   of the second tensor, the first one is a multiple, rounded or one step beside
+//   swings    next to the largest number, twice up and twice down: sums leave the range on their way
 //   duplicates, and with one bad among good ones too_high, too_low, minus_one, minus_end, minus_any   of indices, which
 //             do not count from the end; others are as normal
 bool is_values_name(std::string_view name);

@@ -60,6 +60,9 @@ std::string without_thread_caches() {
 std::vector<std::string> environment_of(const WorkerPlan& given) {
   WorkerPlan plan = given;
   plan.environment.insert(plan.environment.begin(), without_thread_caches());
+  // Threads that spin for their next work take the processors of the other workers.
+  if (!std::getenv("OMP_WAIT_POLICY"))
+    plan.environment.insert(plan.environment.begin(), "OMP_WAIT_POLICY=passive");
   std::vector<std::string> all;
   const auto overridden = [&](std::string_view entry) {
     const std::string_view name = entry.substr(0, entry.find('=') + 1);

@@ -12,6 +12,7 @@ KEYS = {
 }  # fmt: skip
 TRIP_KEYS = {"shape", "values", "program", "dtypes"}
 LEVELS = (2, 3)
+DTYPE_NAMES = """f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool complex64 complex128 f8_e4m3fn f8_e5m2""".split()
 MAX_TRAITS = 64
 # Recipes of rows that name none, by kind; pointwise rows are of a class by how many tensors they take.
 RECIPES = {
@@ -82,7 +83,9 @@ def asked_of(row, suite):
     )
     require(asked.shapes, "no shapes; name a class of suite.yaml, or give some")
     for word in asked.decides:
-        require(word.count("/") in (1, 2), f"{word!r} is not shape/values or shape/values/floating")
+        require(word.count("/") in (1, 2, 3), f"{word!r} is not shape/values, followed by /DTYPES or /DTYPES/LAYOUTS")
+        for dtype in "".join(word.split("/")[2:3]).split("+"):
+            require(dtype in ("", "all", "floating", *DTYPE_NAMES), f"{dtype!r} in {word!r} is no dtype")
     lists = (asked.shapes, asked.more_shapes, asked.values, asked.large, asked.large_values, asked.decides, asked.refuses)
     for word in (word for words in lists for word in words):
         require(isinstance(word, str) and " " not in word and word, f"{word!r} is no word")

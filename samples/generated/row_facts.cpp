@@ -294,7 +294,10 @@ constexpr RowFacts facts[] = {
      "own normal exact cancel",
      "s1x1x2x4,1x1xNx4,1x1xNx4 s1x1xNx2,1x1x3x2,1x1x3x2 s1xNx1x2,1xNx2x2,1xNx2x2",
      "own",
-     "",
+     "s1x2x5x136,1x2x9x136,1x2x9x136/normal/f32+f16 "
+     "s1x1x65x8,1x1x65x8,1x1x65x8:is_causal=true/normal/f32+f16 "
+     "s1x1x300x4,1x1x300x4,1x1x300x4:is_causal=true/normal/f32 "
+     "s1x3x17x8,1x3x70x8,1x3x70x5/normal/f32",
      ""},
     {"native_attention", "0.1",
      "same longer_keys values_of_other_size causal boolean_mask additive_mask broadcast_mask "
@@ -307,7 +310,9 @@ constexpr RowFacts facts[] = {
      "own normal exact cancel",
      "",
      "own",
-     "",
+     "s1x2x5x136,1x2x9x136,1x2x9x136,-:is_causal=false:scale=0.5/normal/f32 "
+     "s1x1x65x8,1x1x65x8,1x1x65x8,-:is_causal=true:scale=0.5/normal/f32+f16 "
+     "s1x1x300x4,1x1x300x4,1x1x300x4,-:is_causal=true:scale=0.5/normal/f32",
      "s2x2x3x4,2x2x5x3,2x2x5x4,-:scale=0.5"},
     {"attention_backward", "0.1",
      "same longer_keys values_of_other_size causal boolean_mask additive_mask broadcast_mask "
@@ -475,7 +480,8 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/fading/floating s16x16/in_turn/floating s16x16/big "
+     "s16x16/sparse",
      ""},
     {"logical_or", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -486,7 +492,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/in_turn/floating s16x16/big s16x16/sparse",
      ""},
     {"logical_not", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset",
@@ -496,7 +502,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/in_turn/floating s257/big s257/sparse",
      ""},
     {"logical_xor", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -507,7 +513,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/in_turn/floating s16x16/big s16x16/sparse",
      ""},
     {"isnan", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -518,7 +524,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/nans/floating",
      ""},
     {"isfinite", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -540,7 +546,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/nans/floating",
      ""},
     {"isposinf", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -573,7 +579,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/nans/f32+f64 s257/zeros",
      ""},
     {"vecdot", "0.1",
      "same first_dim negative_dim row vector zero_size non_contiguous transposed expanded "
@@ -682,7 +688,11 @@ constexpr RowFacts facts[] = {
      "sNx1x2,2x1x2,2:stride=1:padding=0:dilation=1:transposed=false:output_padding=0:groups=1 "
      "s1x1xN,2x1xN,2:stride=1:padding=0:dilation=1:transposed=false:output_padding=0:groups=1",
      "exact",
-     "",
+     "s1x65x5x6,65x65x1x1,65:stride=1x1:padding=0x0:dilation=1x1:transposed=false:output_padding=0x0:groups=1/exact/f32"
+     " "
+     "s1x3x65x66,5x3x3x3,5:stride=1x1:padding=1x1:dilation=1x1:transposed=false:output_padding=0x0:groups=1/exact/f32"
+     " "
+     "s5x65x4x4,66x65x3x3,-:stride=2x2:padding=1x1:dilation=1x1:transposed=false:output_padding=0x0:groups=1/exact/f32",
      ""},
     {"convolution_backward_weight", "0.1",
      "one_dim two_dims three_dims strided padded dilated grouped depthwise zero_size "
@@ -719,7 +729,8 @@ constexpr RowFacts facts[] = {
      "own normal exact cancel",
      "s1x2xNx2,3x2x2x2,3 s1xNx2x2,2xNx2x2,2 sNx1x2x2,2x1x2x2,2",
      "exact",
-     "",
+     "s1x65x5x6,65x65x1x1,65/exact/f32+f16 s1x3x65x66,5x3x3x3,5/exact/f32 "
+     "s1x130x3x3,4x130x3x3,4/exact/f32",
      "s2x3x5x5,4x2x3x3"},
     {"conv3d", "0.1",
      "same with_bias strided padded dilated grouped unbatched zero_size non_contiguous "
@@ -881,7 +892,8 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/big/i64+i8+i32 s16x16/ties/floating "
+     "s16x16/quotients/floating",
      ""},
     {"remainder", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -892,7 +904,8 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/zeros/floating s16x16/big/i64+i8+i32 s16x16/ties/floating "
+     "s16x16/quotients/floating",
      ""},
     {"floor_divide", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -903,7 +916,8 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/big/i64+i8+i32 s16x16/ties/floating s16x16/wide/i64 "
+     "s16x16/quotients/floating",
      ""},
     {"frac", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -925,7 +939,7 @@ constexpr RowFacts facts[] = {
      "normal zeros wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/zeros/floating",
      ""},
     {"sign", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -936,7 +950,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/big s257/nans/f32+f64",
      ""},
     {"heaviside", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -991,7 +1005,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1,2 s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "",
+     "s16x16:value=0/normal/floating s16x16:value=-2/normal",
      ""},
     {"addcdiv", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -1002,7 +1016,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1,2 s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "",
+     "s16x16:value=0/normal/floating s16x16:value=-2/normal/floating",
      ""},
     {"bernoulli", "0.2",
      "same with_number never always zero_size zero_dim non_contiguous transposed several_tiles",
@@ -1158,7 +1172,9 @@ constexpr RowFacts facts[] = {
      "normal",
      "s:size=N:fill_value=3 s:size=Nx2:fill_value=1",
      "normal",
-     "",
+     "s:size=3:fill_value=nan/normal/floating s:size=3:fill_value=-0.0/normal/floating "
+     "s:size=3:fill_value=inf/normal/floating s:size=3:fill_value=9007199254740993/normal/i64+u64"
+     " s:size=3:fill_value=-1/normal/i8+i16+i32+i64 s:size=3:fill_value=200/normal/u8",
      "s:size=-1:fill_value=1"},
     {"arange", "0.1",
      "counting from_start with_step downward fractional empty several_tiles single_precision",
@@ -1170,7 +1186,9 @@ constexpr RowFacts facts[] = {
      "normal",
      "s:start=0:end=N",
      "normal",
-     "",
+     "s:start=0:end=1000:step=0.1/normal/f32+f64 s:start=0:end=20000:step=1/normal/i64+i32+f32 "
+     "s:start=9007199254740993:end=9007199254741003/normal/i64 "
+     "s:start=-3.3:end=700:step=0.7/normal/f32",
      "s:start=0:end=5:step=0 s:start=5:end=0:step=1"},
     {"empty", "0.1",
      "vector matrix zero_dim zero_size rank_four several_tiles integer boolean",
@@ -1359,7 +1377,8 @@ constexpr RowFacts facts[] = {
      "normal duplicates big specials",
      "sN,N:dim=0 s2xN,2xN:dim=1 sNx2,Nx2:dim=1 s2xN,1xN:dim=0 s7,N:dim=0:index=i32",
      "normal",
-     "",
+     "s17x65x9,15x63x9:dim=1/exact/f32 s300x300,300x300:dim=0/exact/f32 "
+     "s300x300,200x300:dim=1/exact/i64",
      "s4x6,3:dim=1 s4x6,4x6:dim=0:index=f32 s4x6,4x6:dim=2 s4x6,5x6:dim=1 s0x5,3x5:dim=0 "
      "s5x33,3x33:dim=0!too_high s5x33,3x33:dim=0!too_low s5x33,3x33:dim=0!minus_one "
      "s5x33,3x33:dim=0!minus_end s5x33,3x33:dim=0!minus_any s4x6,4x600:dim=1!too_high"},
@@ -1373,7 +1392,7 @@ constexpr RowFacts facts[] = {
      "normal duplicates big specials",
      "sN,N:dim=0 sNx2,9:dim=0 s2xN,3:dim=0 s7,N:dim=0:index=i32",
      "normal",
-     "",
+     "s300x300,270:dim=0/exact/f32 s300x300,270:dim=1/exact/f32 s3x1000x5,900:dim=1/exact/i64+f16",
      "s4x6,2x2:dim=0 s4x6,3:dim=0:index=f32 s4x6,3:dim=2 s5x33,7:dim=0!too_high "
      "s5x33,7:dim=0!too_low s5x33,7:dim=0!minus_one s5x33,7:dim=0!minus_end "
      "s5x33,7:dim=0!minus_any"},
@@ -1388,7 +1407,8 @@ constexpr RowFacts facts[] = {
      "normal duplicates exact big",
      "sN,N,N:dim=0 s2xN,2xN,2xN:dim=1 sNx2,Nx2,Nx2:dim=1",
      "normal",
-     "",
+     "s257x33,257x33,257x33:dim=0/exact/f32 s5x7x3,4x7x3,4x7x3:dim=0/exact/f32+i64 "
+     "s3x5,2x4,3x5:dim=0/exact/f32",
      "s4x6,4x7,4x6:dim=1 s4x6,4x6,4x6:dim=1:src=i64 s4x6,4x9,4x9:dim=1!too_high "
      "s4x6,4x9,4x9:dim=1!too_low s4x6,4x9,4x9:dim=1!minus_one s4x6,4x9,4x9:dim=1!minus_end "
      "s4x6,4x9,4x9:dim=1!minus_any"},
@@ -1413,7 +1433,7 @@ constexpr RowFacts facts[] = {
      "normal specials big wide",
      "sN sNx2",
      "normal",
-     "",
+     "s41x41x41/normal/f32+bool+i64 s300x300/normal/f16+f64+u8 s5x1x7x3/zeros s300/sparse",
      ""},
     {"cumsum", "0.1",
      "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
@@ -1425,7 +1445,9 @@ constexpr RowFacts facts[] = {
      "normal cancel specials wide exact big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "normal",
-     "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating",
+     "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating s1025x129:dim=0/exact/f32 "
+     "s5000:dim=0/exact/i8+u8+i32 s3x5x7:dim=0/normal s4x65:dim=1:dtype=f64/normal/f32+f16 "
+     "s4x65:dim=1:dtype=i32/normal/i8+i64",
      "s3x5:dim=2"},
     {"sort", "0.1",
      "last_dim first_dim middle_dim negative_dim descending zero_dim zero_size non_contiguous "
@@ -1437,7 +1459,11 @@ constexpr RowFacts facts[] = {
      "normal ties specials wide big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 s150x300:dim=0",
      "normal",
-     "",
+     "s3x1030:dim=1/normal/f32+f64+i32 s3x1030:dim=1:descending=true/normal/f32+f64+i32 "
+     "s2x4100:dim=1:descending=true/wide/f64+i16 s5000:dim=0/big/i16+i8 "
+     "s300x5:dim=0:descending=true/ties s17x3:dim=0/normal s4x300:dim=1/nans/f32+f64 "
+     "s4x300:dim=1:descending=true/nans/f32+f64 s2x9000:dim=1:descending=true/ties/f32+i64 "
+     "s200x70:dim=1/normal/f32 s65/lowest s65/highest",
      "s3x5:dim=2"},
     {"addmm", "0.1",
      "same row column number without_addend scaled zero_size empty_inner non_contiguous "
@@ -1594,7 +1620,10 @@ constexpr RowFacts facts[] = {
      "normal exact cancel specials wide",
      "mNk3n2 m2kNn3 m2k3nN m150k300n140",
      "exact",
-     "m2k3001n3/normal/floating m2k3001n3/positive/floating",
+     "m2k3001n3/normal/floating m2k3001n3/positive/floating m257k33n257/exact/f32 "
+     "m128k64n128/exact/f32+f16+bf16 m130k64n128/exact/f32 m128k64n130/exact/f32+f16 "
+     "m264k256n264/exact/f32 m2k4100n3/exact/f32+f16 m4k1028n260/exact/f32 m1k8200n1/exact/f32 "
+     "m5k0n3/normal/floating m257k260n3/exact/f32 m3k260n257/exact/f32",
      "s3x4,5x6 s2x3x4,3x4x5"},
     {"bmm", "0.1",
      "batch one_batch zero_size empty_inner transposed non_contiguous expanded several_tiles "
@@ -1608,7 +1637,8 @@ constexpr RowFacts facts[] = {
      "normal exact cancel specials wide",
      "b2mNk3n2 b2m2kNn3 b2m2k3nN bNm2k3n2 b1m150k300n140",
      "exact",
-     "b2m2k3001n3/normal/floating b2m2k3001n3/positive/floating",
+     "b2m2k3001n3/normal/floating b2m2k3001n3/positive/floating b65m17k3n3/exact/f32 "
+     "b66001m1k1n1/exact/f16 b3m64k64n64/exact/f32+f16 b130m9k9n9/exact/f32",
      "s3x4,4x5 s2x3x4,3x4x5 s2x3x4,2x5x6"},
     {"count_nonzero", "0.1",
      "all_dims first_dim last_dim middle_dims negative_dim zero_dim zero_size non_contiguous "
@@ -1784,7 +1814,9 @@ constexpr RowFacts facts[] = {
      "normal specials big wide",
      "sN s2xN sNx2 s150x300 s300x150 s3x140x150 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "",
+     "s65x66/normal/u8/transpose s130x70/normal/i16+f16/transpose "
+     "s70x130/normal/f64+i64/transpose s70x130/normal/f32+complex64/transpose "
+     "s70x130x3/normal/f32/transpose s1000x1030/normal/u8+f32/transpose",
      ""},
     {"cast", "0.1",
      "same to_bool to_integer to_half to_double zero_size zero_dim non_contiguous transposed "
@@ -1798,7 +1830,12 @@ constexpr RowFacts facts[] = {
      "normal",
      "s257:dtype=f16/midpoints s257:dtype=bf16/midpoints s257:dtype=f32/midpoints "
      "s257:dtype=f64/midpoints s257:dtype=f8_e4m3fn/midpoints s257:dtype=f8_e5m2/midpoints "
-     "s257:dtype=f16/fading/floating s257:dtype=i32/midpoints/floating",
+     "s257:dtype=f16/fading/floating s257:dtype=i32/midpoints/floating s257:dtype=u8/big "
+     "s257:dtype=i8/big s257:dtype=i16/big s257:dtype=i32/big s257:dtype=i64/big "
+     "s257:dtype=u16/big s257:dtype=u32/big s257:dtype=u64/big s257:dtype=bool/big "
+     "s257:dtype=f16/big s257:dtype=f32/big s257:dtype=f64/big s257:dtype=i64/wide/floating "
+     "s257:dtype=bf16/nans/f32+f64 s257:dtype=f16/nans/f32+f64 s257:dtype=f64/nans/f32 "
+     "s257:dtype=bool/sparse",
      ""},
     {"cat", "0.1",
      "first_dim last_dim negative_dim one_tensor empty_among zero_size non_contiguous transposed "
@@ -1810,7 +1847,8 @@ constexpr RowFacts facts[] = {
      "normal specials big wide",
      "sN+3+N:dim=0 s2xN+2x3:dim=1 sNx2+Nx1:dim=1 s150x300+150x20:dim=1",
      "normal",
-     "",
+     "s1x2^17:dim=0/normal/f32+u8+i64 s1x3^129:dim=0/normal/f32+f16 s2x1^65:dim=1/normal/f32 "
+     "s2x257x3+2x260x3:dim=1/normal/f32+bool",
      "s3x5+2x4:dim=0 s3x5+2:dim=0 s3x5+2x5:dim=2"},
     {"layer_norm", "0.1",
      "one_dim two_dims all_dims plain weight_alone zero_size non_contiguous transposed expanded "
@@ -1825,7 +1863,10 @@ constexpr RowFacts facts[] = {
      "own normal cancel exact",
      "s2xN,N,N:normalized_shape=N sNx3,3,3:normalized_shape=3",
      "own",
-     "",
+     "s65x1025,1025,1025:normalized_shape=1025/normal/f32 "
+     "s300x257,257,257:normalized_shape=257/normal/f32 "
+     "s3x4x5,-,-:normalized_shape=5/normal/floating s3x4x5,5,-:normalized_shape=5/normal/floating"
+     " s3x4x5,4x5,4x5:normalized_shape=4x5/normal/floating",
      "s3x5:normalized_shape=4"},
     {"native_layer_norm", "0.1",
      "one_dim two_dims all_dims plain weight_alone zero_size non_contiguous transposed expanded "
@@ -1840,7 +1881,8 @@ constexpr RowFacts facts[] = {
      "own normal cancel exact",
      "s2xN,N,N:normalized_shape=N sNx3,3,3:normalized_shape=3",
      "own",
-     "",
+     "s65x1025,1025,1025:normalized_shape=1025/normal/f32 "
+     "s300x257,257,257:normalized_shape=257/normal/f32",
      "s3x5:normalized_shape=4"},
     {"rms_norm", "0.1",
      "one_dim two_dims all_dims plain weight_alone zero_size non_contiguous transposed expanded "
@@ -1854,7 +1896,7 @@ constexpr RowFacts facts[] = {
      "own normal cancel exact",
      "s2xN,N:normalized_shape=N:eps=0.001 sNx3,3:normalized_shape=3:eps=0.001",
      "own",
-     "",
+     "s65x1025,1025:normalized_shape=1025/normal/f32",
      ""},
     {"native_rms_norm", "0.1",
      "one_dim two_dims all_dims plain weight_alone zero_size non_contiguous transposed expanded "
@@ -1894,7 +1936,7 @@ constexpr RowFacts facts[] = {
      "own normal cancel exact",
      "",
      "own",
-     "",
+     "s1030x70,1030x70,1030x1,1030x1:normalized_shape=70/exact/f32",
      ""},
     {"norm_gradients", "0.1",
      "one_dim two_dims all_dims plain without_mean zero_size non_contiguous transposed expanded "
@@ -1907,7 +1949,7 @@ constexpr RowFacts facts[] = {
      "own normal cancel exact",
      "",
      "own",
-     "",
+     "s1030x70,1030x70,1030x1,1030x1,70:normalized_shape=70/exact/f32",
      ""},
     {"group_norm", "0.1",
      "vectors images plain weight_alone zero_size non_contiguous transposed channels_last "
@@ -1932,7 +1974,8 @@ constexpr RowFacts facts[] = {
      "own normal cancel exact",
      "",
      "own",
-     "",
+     "s9x65x13x11,65,65,-,-:training=true:momentum=0.1:eps=0.001/normal/f32 "
+     "s2x5x33x40,5,5,-,-:training=true:momentum=0.1:eps=0.001/normal/f32",
      ""},
     {"native_batch_norm", "0.1",
      "vectors images plain weight_alone zero_size non_contiguous transposed channels_last "
@@ -1944,7 +1987,8 @@ constexpr RowFacts facts[] = {
      "own normal cancel exact",
      "",
      "own",
-     "",
+     "s9x65x13x11,65,65:eps=0.001/normal/f32 s2x5x33x40,5,5:eps=0.001/normal/f32 "
+     "s66x5x4x5,5,-:eps=0.001/normal/f32 s6x5x4x5,-,-:eps=0.001/normal/floating",
      ""},
     {"batch_norm_backward", "0.1",
      "vectors images plain weight_alone zero_size non_contiguous transposed channels_last "
@@ -1980,7 +2024,10 @@ constexpr RowFacts facts[] = {
      "normal cancel specials wide exact big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "normal",
-     "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating",
+     "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating s257x1025:dim=1/normal/f32 "
+     "s3x5x7:dim=0/normal s3x5x7:dim=1/normal s4x65:dim=1:dtype=f64/normal/f32+f16 "
+     "s4x65:dim=1:dtype=f32/normal/f16+bf16 s4x300:dim=1/fading/floating "
+     "s4x65:dim=1/lowest/floating",
      "s3x5:dim=2"},
     {"log_softmax", "0.1",
      "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
@@ -1992,7 +2039,9 @@ constexpr RowFacts facts[] = {
      "normal cancel specials wide exact big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "normal",
-     "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating",
+     "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating s257x1025:dim=1/normal/f32 "
+     "s3x5x7:dim=0/normal s3x5x7:dim=1/normal s4x65:dim=1:dtype=f64/normal/f32+f16 "
+     "s4x65:dim=1:dtype=f32/normal/f16+bf16 s4x65:dim=1/lowest/floating",
      "s3x5:dim=-3"},
     {"softmin", "0.1",
      "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
@@ -2166,7 +2215,8 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s1048579/exact/f32 s1100x1000/exact/f32/transpose.plain "
+     "s33000x3,3/exact/f32 s16x16/big/i8+i64",
      ""},
     {"sub", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -2177,7 +2227,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/big/i8+i64+u8",
      ""},
     {"mul", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -2188,7 +2238,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s65537/normal/f16+bf16+f64+i32+u8 s16x16/big/i8+i64",
      ""},
     {"div", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -2210,7 +2260,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/zeros/floating s16x16/nans/f32+f64 s16x16/big",
      ""},
     {"minimum", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -2221,7 +2271,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s16x16/specials/floating",
+     "s16x16/specials/floating s16x16/zeros/floating s16x16/nans/f32+f64 s16x16/big",
      ""},
     {"where", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
@@ -2232,7 +2282,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN sNx2,Nx1,2 s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "",
+     "s70001,70001,70001/exact/f16+u8+i64",
      ""},
     {"neg", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2243,7 +2293,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/big/i8+i16+i32+i64+u8 s257/nans/f32+f64",
      ""},
     {"abs", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2254,7 +2304,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/big/i8+i16+i32+i64 s257/nans/f32+f64",
      ""},
     {"exp", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2265,7 +2315,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s100003/normal/f16+bf16+f64",
      ""},
     {"log", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2342,7 +2392,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/zeros/floating s257/nans/f32",
      ""},
     {"floor", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2353,7 +2403,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/edges/floating",
      ""},
     {"ceil", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2364,7 +2414,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/edges/floating",
      ""},
     {"trunc", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2375,7 +2425,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/edges/floating",
      ""},
     {"round", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2386,7 +2436,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/edges/floating",
      ""},
     {"reciprocal", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2397,7 +2447,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/zeros/floating",
      ""},
     {"rsqrt", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2408,7 +2458,7 @@ constexpr RowFacts facts[] = {
      "positive specials wide near normal exact",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "positive",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/in_turn/floating",
      ""},
     {"square", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2441,7 +2491,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257:min=-1:max=1/nans/f32+f64",
      ""},
     {"clamp_min", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2507,7 +2557,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/in_turn/floating",
      ""},
     {"gelu", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2518,7 +2568,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/in_turn/floating",
      ""},
     {"gelu_tanh", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2529,7 +2579,7 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257/in_turn/floating",
      ""},
     {"elu", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2562,7 +2612,8 @@ constexpr RowFacts facts[] = {
      "normal specials wide near ties big",
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
-     "s257/specials/floating s257/fading/floating",
+     "s257/specials/floating s257/fading/floating s257:threshold=1/normal/floating "
+     "s257:beta=3:threshold=2/normal/floating",
      ""},
     {"hardswish", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
@@ -2975,7 +3026,11 @@ constexpr RowFacts facts[] = {
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "normal",
      "s2x3001:dim=1/normal/floating s2x3001:dim=1/positive/floating s32x1:dim=1/in_turn/floating "
-     "s1x7:dim=0:keepdim=true/normal",
+     "s1x7:dim=0:keepdim=true/normal s4097x33:dim=0/exact/f32 s129x1025:dim=1/exact/f32 "
+     "s2x257x33:dim=1/exact/f32 s3x4x5:dim=0x2/normal s3x4x5x2:dim=2x0/normal "
+     "s2x3x4x5:dim=0x1x3/normal s3x5:dim=/normal s3x5:keepdim=true/normal s3x5:dtype=f64/normal "
+     "s4x65:dim=1:dtype=f64/normal/f32+f16+i32 s4x65:dim=1:dtype=i8/big/i32+i64 "
+     "s2x64:dim=1/swings/f16 s2x0:dim=1/normal s64/swings/f16",
      "s3x5:dim=5 s3x5:dim=0x0"},
     {"mean", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -2989,7 +3044,8 @@ constexpr RowFacts facts[] = {
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "normal",
      "s2x3001:dim=1/normal/floating s2x3001:dim=1/positive/floating s32x1:dim=1/in_turn/floating "
-     "s1x7:dim=0:keepdim=true/normal",
+     "s1x7:dim=0:keepdim=true/normal s131101/exact/f32 s3x4x5:dim=0x2/normal/floating "
+     "s2x3x4x5:dim=0x1x3/normal/floating s3x5:dtype=f64/normal s2x64:dim=1/swings/f16",
      "s3x5:dim=-3"},
     {"max", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -3001,7 +3057,9 @@ constexpr RowFacts facts[] = {
      "normal ties specials wide big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "late",
-     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal",
+     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal s1048579/late/f32 "
+     "s3x4x5:dim=0x2/normal s3x5:keepdim=true/normal s3x300:dim=1/last_nan/floating "
+     "s300/last_nan/floating s5x3:dim=0/late s4x65:dim=1/lowest s65/lowest",
      "s3x5:dim=2 s0x5:dim=0"},
     {"min", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -3013,7 +3071,9 @@ constexpr RowFacts facts[] = {
      "normal ties specials wide big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "late",
-     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal",
+     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal s3x4x5:dim=0x2/normal "
+     "s3x5:keepdim=true/normal s3x300:dim=1/last_nan/floating s5x3:dim=0/late s4x65:dim=1/highest"
+     " s65/highest",
      "s0x5:dim=0"},
     {"argmax", "0.1",
      "no_dim first_dim last_dim negative_dim keepdim zero_dim zero_size non_contiguous transposed"
@@ -3025,7 +3085,8 @@ constexpr RowFacts facts[] = {
      "normal ties specials wide big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "late",
-     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal",
+     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal s3x300:dim=1/last_nan/floating "
+     "s300/last_nan/floating s3x5:keepdim=true/normal s20000003:dim=0/late/u8 s4x65:dim=1/lowest",
      "s0x5:dim=0 s3x5:dim=2"},
     {"interpolate", "0.1",
      "same exact linear bilinear corners trilinear cubic cubic_corners area smaller no_batch "
@@ -3095,7 +3156,8 @@ constexpr RowFacts facts[] = {
      "normal duplicates exact big",
      "sN,N,N:dim=0 s2xN,2xN,2xN:dim=1 sNx2,Nx2,Nx2:dim=1",
      "normal",
-     "",
+     "s257x33,257x33,257x33:dim=0/exact/f32 s5x7x3,4x7x3,4x7x3:dim=0/exact/f32+i64 "
+     "s3x5,2x4,3x5:dim=0/exact/f32",
      "s4x6,4x7,4x6:dim=1 s4x6,4x9,4x9:dim=1!too_high s4x6,4x9,4x9:dim=1!too_low "
      "s4x6,4x9,4x9:dim=1!minus_one s4x6,4x9,4x9:dim=1!minus_end s4x6,4x9,4x9:dim=1!minus_any"},
     {"index", "0.2",
@@ -3137,7 +3199,7 @@ constexpr RowFacts facts[] = {
      "normal duplicates big specials",
      "sNx3,5 s5x3,N s5xN,3",
      "normal",
-     "",
+     "s66001x65,300/exact/f32 s300x130,1000/exact/f16",
      "s2x3x4,5 s6x4,5:indices=f32 s6x4,5:padding_idx=6 s9x33,2x3!too_high s9x33,2x3!too_low "
      "s9x33,2x3!minus_one s9x33,2x3!minus_end s9x33,2x3!minus_any"},
     {"topk", "0.2",
@@ -3150,7 +3212,9 @@ constexpr RowFacts facts[] = {
      "normal ties specials wide big",
      "s2xN:k=3 sNx5:k=2",
      "normal",
-     "",
+     "s2x300:k=130/normal/f32+i32 s2x3000:k=1030/normal/f32+f16 "
+     "s2x300:k=130:largest=false/ties/f32 s3x300:k=300/ties/f32 s3x40:k=5/last_nan/floating "
+     "s65:k=5/lowest",
      "s3x5:k=6 s3x5:k=-1"},
     {"stack", "0.2",
      "first_dim last_dim negative_dim one_tensor zero_dim zero_size non_contiguous transposed "
@@ -3339,7 +3403,8 @@ constexpr RowFacts facts[] = {
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "exact",
      "s2x3001:dim=1/normal/floating s2x3001:dim=1/positive/floating s32x1:dim=1/in_turn/floating "
-     "s1x7:dim=0:keepdim=true/normal",
+     "s1x7:dim=0:keepdim=true/normal s3x4x5:dim=0x2/normal/floating s2x9:dim=1:dtype=f64/normal "
+     "s2x0:dim=1/normal s3x5:keepdim=true/normal/floating",
      ""},
     {"var", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -3353,7 +3418,9 @@ constexpr RowFacts facts[] = {
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "normal",
      "s2x3001:dim=1/normal/floating s2x3001:dim=1/positive/floating s32x1:dim=1/in_turn/floating "
-     "s1x7:dim=0:keepdim=true/normal",
+     "s1x7:dim=0:keepdim=true/normal s4x6:dim=1:correction=0/normal "
+     "s4x6:dim=1:correction=2/normal s6:correction=0/normal s6:correction=3/normal "
+     "s3x4x5:dim=0x2/normal",
      "s3x5:dim=7"},
     {"std", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -3366,7 +3433,9 @@ constexpr RowFacts facts[] = {
      "normal exact cancel wide specials big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "late",
-     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal",
+     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal s4x6:dim=1:correction=0/normal "
+     "s4x6:dim=1:correction=2/normal s6:correction=0/normal s6:correction=3/normal "
+     "s3x4x5:dim=0x2/normal",
      ""},
     {"argmin", "0.1",
      "no_dim first_dim last_dim negative_dim keepdim zero_dim zero_size non_contiguous transposed"
@@ -3378,7 +3447,8 @@ constexpr RowFacts facts[] = {
      "normal ties specials wide big",
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "late",
-     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal",
+     "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal s3x300:dim=1/last_nan/floating "
+     "s300/last_nan/floating s3x5:keepdim=true/normal s4x65:dim=1/highest",
      "s0x5:dim=0"},
     {"any", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -3392,7 +3462,8 @@ constexpr RowFacts facts[] = {
      "s4xN:dim=1 sNx2:dim=1",
      "late",
      "s2x3001:dim=1/normal/floating s2x3001:dim=1/positive/floating s32x1:dim=1/in_turn/floating "
-     "s1x7:dim=0:keepdim=true/normal",
+     "s1x7:dim=0:keepdim=true/normal s4x33:dim=1/zeros s4x33:dim=1/big s3x4x5:dim=0x2/normal "
+     "s300/sparse s4x9:dim=1/sparse",
      ""},
     {"all", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -3406,7 +3477,7 @@ constexpr RowFacts facts[] = {
      "s4xN:dim=1 sNx2:dim=1",
      "late",
      "s2x3001:dim=1/normal/floating s2x3001:dim=1/positive/floating s32x1:dim=1/in_turn/floating "
-     "s1x7:dim=0:keepdim=true/normal",
+     "s1x7:dim=0:keepdim=true/normal s4x33:dim=1/big s3x4x5:dim=0x2/normal s300/sparse",
      ""},
     {"logsumexp", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -3420,7 +3491,8 @@ constexpr RowFacts facts[] = {
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "normal",
      "s2x3001:dim=1/normal/floating s2x3001:dim=1/positive/floating s32x1:dim=1/in_turn/floating "
-     "s1x7:dim=0:keepdim=true/normal",
+     "s1x7:dim=0:keepdim=true/normal s3x4x5:dim=0x2/normal/floating s4x300:dim=1/late/floating "
+     "s4x65:dim=1/lowest/floating",
      ""},
     {"norm", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
@@ -3434,7 +3506,9 @@ constexpr RowFacts facts[] = {
      "normal exact cancel wide specials big",
      "s2xN:dim=1:p=2 sNx2:dim=0:p=2 sNx2:dim=1:p=2",
      "normal",
-     "",
+     "s4x6:p=0:dim=1/in_turn/floating s4x6:p=1:dim=0/normal s4x6:p=inf:dim=1/normal "
+     "s4x6:p=-inf:dim=1/normal s3x4x5:dim=0x2:p=2/normal s4x6:p=3:dim=1/normal "
+     "s4x6:p=0.5:dim=1/normal",
      ""},
     {"tan", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "

@@ -129,8 +129,20 @@ TEST(cases, what_decides_comes_in_every_dtype) {
         "core:exp[f64]/s257/plain/fading/call@1",
         "core:sum[bf16]/s2x3001:dim=1/plain/normal/call@1",
         "core:cast[i64]/s257:dtype=f32/plain/midpoints/call@1",
-        "core:pow[f32]/s16x16/plain/powers/call@1"})
+        "core:pow[f32]/s16x16/plain/powers/call@1",
+        "core:cat[u8]/s1x2^17:dim=0/plain/normal/call@1",
+        "core:matmul[f16]/m128k64n130/plain/exact/call@1",
+        "core:copy[u8]/s65x66/transpose/normal/call@1"})
     EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST(cases, what_decides_comes_in_no_other_dtype) {
+  std::set<std::string> names;
+  for (const Case& one : cases_of(Profile::normal)) names.insert(name_of(one));
+  for (const char* name : {"core:cat[f64]/s1x2^17:dim=0/plain/normal/call@1",
+                           "core:matmul[f64]/m128k64n130/plain/exact/call@1",
+                           "core:exp[i64]/s257/plain/fading/call@1"})
+    EXPECT_FALSE(names.contains(name)) << name;
 }
 
 TEST(cases, the_same_selection_gives_the_same_list) {
