@@ -1,5 +1,6 @@
 // L2: work that is recorded once and replayed is done each time, all of it, once, and in order.
 #include <cstring>
+#include <tuple>
 
 #include "trials/answers.hpp"
 #include "trials/probes.hpp"
@@ -65,10 +66,73 @@ ProbePlan replay(const std::string&, const Subject&) {
   return plan;
 }
 
+// More nodes than a recording may hold in one piece, each with a number of its own, turned round now and then so that
+// their order counts; what is set at the beginning of each replay, and what is copied in the middle of it.
+ProbePlan long_replay(const std::string&, const Subject&) {
+  constexpr int num_sums = 70, every = 9;
+  std::vector<float> x(capture_count), y(capture_count), turns(capture_count), zeros(capture_count),
+      middle(capture_count);
+  for (std::size_t i = 0; i < capture_count; ++i) {
+    x[i] = static_cast<float>(i % 7);
+    y[i] = static_cast<float>(i % 3 + 2);
+    turns[i] = i % 2 == 0 ? -1.0f : 1.0f;
+  }
+  std::vector<float> sum = x;
+  ProbePlan plan;
+  plan.lane = "core";
+  int object = 0;
+  for (const std::vector<float>* each : {&x, &y, &turns, &sum, &zeros})
+    plan.add(core_vector(++object, "f32", capture_count, bytes_of_floats(*each)));
+  constexpr int number = 6;
+  Json single = core_vector(number, "f32", 1, bytes_of_floats({0}));
+  single["shape"] = single["strides"] = Json::array();
+  plan.add(single);
+  Json rows = Json::array(
+      {Json{{"do", "number"}, {"into", {number}}, {"value", 0.0}}, row_into("mul", 4, number, 4),
+       Json{{"do", "number"}, {"into", {number}}, {"value", 5.0}}, row_into("add", 4, number, 4)});
+  for (int k = 1; k <= num_sums; ++k) {
+    Json row = row_into("add", 1, 2, 1);
+    row["args"].push_back({{"f", static_cast<double>(k)}});
+    rows.push_back(row);
+    if (k % every == 0) rows.push_back(row_into("mul", 1, 3, 1));
+    if (k % every == 0) rows.push_back(row_into("add", 4, 1, 4));
+    if (k == num_sums / 2) rows.push_back({{"do", "copy"}, {"into", {5}}, {"from", 1}});
+  }
+  const std::size_t replays =
+      plan.add({{"do", "replays"}, {"times", capture_times}, {"steps", rows}});
+  const std::size_t first = plan.add(object_step("values", 1)),
+                    second = plan.add(object_step("values", 4)),
+                    third = plan.add(object_step("values", 5));
+  for (int i = 0; i < capture_times; ++i)
+    for (std::size_t n = 0; n < capture_count; ++n) {
+      sum[n] = 5;
+      for (int k = 1; k <= num_sums; ++k) {
+        x[n] += static_cast<float>(k) * y[n];
+        if (k % every == 0) x[n] *= turns[n];
+        if (k % every == 0) sum[n] += x[n];
+        if (k == num_sums / 2) middle[n] = x[n];
+      }
+    }
+  plan.judge = [=](const Json& answer) -> std::string {
+    const Json& result = result_of(answer, replays);
+    if (code_of(result) == BP_UNSUPPORTED) return {};
+    if (code_of(result) != BP_OK) return error_of(result);
+    for (const auto& [step, values, what] :
+         {std::tuple(first, &x, "what 70 sums were added to, after three replays"),
+          std::tuple(second, &sum, "what each of three replays sets to 5, and adds to"),
+          std::tuple(third, &middle, "what is copied in the middle of a replay")})
+      if (std::string why = differs(answer, step, bytes_of_floats(*values), what); !why.empty())
+        return why;
+    return {};
+  };
+  return plan;
+}
+
 }  // namespace
 
 const std::vector<Probe>& capture_probes() {
-  static const std::vector<Probe> probes = {{"replay", with_sums, replay}};
+  static const std::vector<Probe> probes = {{"replay", with_sums, replay},
+                                            {"long_replay", with_sums, long_replay}};
   return probes;
 }
 

@@ -95,8 +95,10 @@ ProbePlan copy_within(const std::string& variant, const Subject&) {
                 count);
     at += count + 3;
   }
-  // Within one allocation, the regions apart.
+  // Within one allocation, the regions apart, and next to each other.
   script.copy(2, 6000 + offset, 2, 100, 1001);
+  script.copy(2, 6001 + offset, 2, 900 + offset, 5101);
+  script.copy(2, offset, 2, 5800 + offset, 5799);
   script.plan.add(simple_step("synchronize"));
   script.expect(2, "the target of copies within the device");
   script.expect(1, "the source of copies within the device");
@@ -112,7 +114,10 @@ ProbePlan fill(const std::string& variant, const Subject&) {
   const std::uint64_t width = std::stoull(variant);
   PicturedPlan script;
   int object = 0;
-  for (const std::uint64_t times : {1, 2, 3, 5, 17, 64, 255, 1025}) {
+  const std::uint64_t past_pieces = 65536 / width + 3;
+  for (const std::uint64_t times :
+       {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{5}, std::uint64_t{17},
+        std::uint64_t{64}, std::uint64_t{255}, std::uint64_t{4099}, past_pieces}) {
     const std::uint64_t count = times * width, before = width * (times % 5), after = 11;
     ++object;
     script.make(object, pattern_bytes(before + count + after, 9), 16);
@@ -157,6 +162,54 @@ ProbePlan large(const std::string& variant, const Subject& subject) {
   }
   plan.expect_reads(std::move(reads));
   return plan;
+}
+
+std::vector<std::string> huge_counts(const Subject& subject, int profile) {
+  constexpr std::uint64_t needed = std::uint64_t{1} << 30;
+  if (profile == 0 || (subject.total_memory != 0 && subject.total_memory < needed)) return {};
+  return {"4194311", "16777231", "67108883"};
+}
+
+// A copy of many megabytes, of which the ends and places between pieces are looked at.
+ProbePlan huge(const std::string& variant, const Subject&) {
+  const std::uint64_t count = std::stoull(variant);
+  constexpr std::uint64_t piece = 300, around = 16;
+  const std::uint64_t places[] = {0, (std::uint64_t{1} << 22) - 600, count / 2, count - piece};
+  ProbePlan plan;
+  for (const int object : {1, 2}) {
+    Json allocation = allocate_step(object, count + 2 * around);
+    allocation["sparse"] = true;
+    plan.add(std::move(allocation));
+  }
+  unsigned seed = 1;
+  for (const std::uint64_t place : places)
+    plan.add(write_step(1, around + place, pattern_bytes(piece, seed++)));
+  plan.add(copy_step(2, around, 1, around, count));
+  plan.add(simple_step("synchronize"));
+  std::vector<Expectation> reads;
+  seed = 1;
+  for (const std::uint64_t place : places)
+    reads.push_back(
+        {plan.add(read_step(2, around + place, piece)), pattern_bytes(piece, seed++),
+         fmt::format("a copy of {} bytes within the device, from {} on", count, place)});
+  plan.expect_reads(std::move(reads));
+  return plan;
+}
+
+// What the host holds need not begin at a multiple of anything.
+ProbePlan host_places(const std::string&, const Subject&) {
+  PicturedPlan script;
+  int object = 0;
+  for (const std::uint64_t place : {1, 2, 3, 5, 8, 13})
+    for (const std::uint64_t count : {3, 65, 257, 4097}) {
+      script.allocate(++object, count);
+      script.write(object, 0, pattern_bytes(count, static_cast<unsigned>(object)));
+      script.plan.steps.back()["host_place"] = place;
+      script.expect(
+          object, fmt::format("{} bytes of the host's, {} behind a multiple of 16", count, place));
+      script.plan.steps.back()["host_place"] = place;
+    }
+  return script.take();
 }
 
 // An allocation past 4 GiB, of which a few bytes are used, where there is plenty of memory.
@@ -248,6 +301,7 @@ const std::vector<Probe>& memory_probes() {
       {"allocate", sizes, allocate}, {"alignment", alignments, alignment},
       {"copy", offsets, copy},       {"copy_within", offsets, copy_within},
       {"fill", pattern_sizes, fill}, {"large", large_counts, large},
+      {"huge", huge_counts, huge},   {"host_places", one_variant, host_places},
       {"far", far_places, far},      {"out_of_memory", too_much, out_of_memory},
       {"reuse", one_variant, reuse}};
   return probes;

@@ -54,6 +54,8 @@ ProbePlan waits_of_pool(const std::string& variant, const Subject& subject) {
 
 ProbePlan ends(const std::string& variant, const Subject& subject) {
   return plan_of("ends", variant, subject, [](const Json& result) -> std::string {
+    if (const auto place = result["misplaced"].get<std::uint64_t>())
+      return fmt::format("address {:#x} of a stream's memory is not aligned to 4096 bytes", place);
     return result["same"].get<bool>() ? "" : "memory does not hold what was written into it";
   });
 }

@@ -25,6 +25,7 @@ CoreMemory::CoreMemory(DeviceRecord& record)
 }
 
 bp_code CoreMemory::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle* out) {
+  if (is_paused_) return record_.memory->allocate(record_.handle, bytes, alignment, out);
   Block block;
   block.bytes = bytes;
   block.front = shifts_ ? (zone_bytes + alignment - 1) / alignment * alignment : 0;

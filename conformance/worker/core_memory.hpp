@@ -22,6 +22,17 @@ class CoreMemory {
   explicit CoreMemory(DeviceRecord& record);
 
   void set_poison(std::uint8_t poison) { poison_ = poison; }
+  // While one of these lives, what is allocated gets no zones: a stream that records would record their painting.
+  class Pause {
+   public:
+    explicit Pause(CoreMemory& memory) : memory_(memory) { memory_.is_paused_ = true; }
+    ~Pause() { memory_.is_paused_ = false; }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    CoreMemory& memory_;
+  };
   // Compares all zones of what lives. All work is done.
   void look(Watch& watch);
   // What was found in memory that has been released since.
@@ -54,6 +65,7 @@ class CoreMemory {
   DeviceRecord& record_;
   const bool shifts_;  // handles are addresses: a zone before the first byte is possible
   std::atomic<std::uint8_t> poison_{0xA5};
+  std::atomic<bool> is_paused_{false};
   std::mutex mutex_;
   std::unordered_map<bp_handle, Block> blocks_;
   Watch findings_;

@@ -259,14 +259,22 @@ Json CoreScope::backward(const Json& step) {
   return result;
 }
 
-// {"do":"replays", "steps":[ROW...], "times":T} -> "by_device": rows that write into given tensors, captured and replayed.
+// {"do":"replays", "steps":[STEP...], "times":T} -> "by_device": what writes into given tensors, captured and replayed.
+// STEP: a row; {"do":"copy", "into", "from"}, the object; {"do":"number", "into", "value"}, the object of no dimensions.
 Json CoreScope::replays(const Json& step) {
   std::vector<Tensor> written;
   Recording recording = capture(record_.device, [&] {
+    const CoreMemory::Pause pause(memory_);
     for (Json each : step.at("steps")) {
       each.update({{"quiet", true}, {"synchronize", false}});
-      for (const Tensor& target : targets_of(each)) written.push_back(target);
-      if (const Json result = row(each); result["code"] != BP_OK)
+      const std::vector<Tensor> targets = targets_of(each);
+      written.insert(written.end(), targets.begin(), targets.end());
+      if (each.at("do") == "copy")
+        copy_into(targets.at(0), object(each.at("from")).tensor);
+      else if (each.at("do") == "number")
+        copy_into(targets.at(0), scalar_tensor(each.at("value").get<double>(),
+                                               targets.at(0).dtype(), record_.device));
+      else if (const Json result = row(each); result["code"] != BP_OK)
         throw_error(static_cast<ErrorClass>(result["code"].get<bp_code>()),
                     result["message"].get<std::string>());
     }

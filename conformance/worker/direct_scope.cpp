@@ -139,15 +139,17 @@ Json DirectScope::write(const Json& step) {
   HostBuffer& buffer = *buffers_.emplace_back(std::make_unique<HostBuffer>());
   buffer.bytes = binary_of(step.at("bytes"));
   const std::uint64_t offset = step.value("offset", std::uint64_t{0}), count = buffer.bytes.size();
+  buffer.place = step.value("host_place", std::uint64_t{0});
+  buffer.bytes.insert(buffer.bytes.begin(), buffer.place, scribble);
   if (count == 0) return answer(BP_OK);
   const bp_region target{to.handle(), to.front() + offset, count};
-  const bp_region source{reinterpret_cast<std::uintptr_t>(buffer.bytes.data()), 0, count};
+  const bp_region source{reinterpret_cast<std::uintptr_t>(buffer.data()), 0, count};
   bp_code code =
       plugin_.memory.copy(plugin_.device, &target, &source, BP_COPY_FROM_HOST, stream_of(step));
   if (code != BP_OK) return refused(code);
-  expect(step, to, offset, buffer.bytes.data(), count);
+  expect(step, to, offset, buffer.data(), count);
   code = settle_step(step, true);
-  if (busy_.empty()) std::memset(buffer.bytes.data(), scribble, count);
+  if (busy_.empty()) std::memset(buffer.data(), scribble, count);
   return answer(code);
 }
 
@@ -163,10 +165,11 @@ Json DirectScope::read(const Json& step) {
   const std::uint64_t offset = step.value("offset", std::uint64_t{0});
   const std::uint64_t count = step.value("count", from.bytes() - std::min(offset, from.bytes()));
   HostBuffer& buffer = *buffers_.emplace_back(std::make_unique<HostBuffer>());
-  buffer.bytes.assign(count, poison_);
+  buffer.place = step.value("host_place", std::uint64_t{0});
+  buffer.bytes.assign(buffer.place + count, poison_);
   Json result = answer(BP_OK);
   if (count != 0) {
-    const bp_region target{reinterpret_cast<std::uintptr_t>(buffer.bytes.data()), 0, count};
+    const bp_region target{reinterpret_cast<std::uintptr_t>(buffer.data()), 0, count};
     const bp_region source{from.handle(), from.front() + offset, count};
     bp_code code =
         plugin_.memory.copy(plugin_.device, &target, &source, BP_COPY_TO_HOST, stream_of(step));
@@ -178,12 +181,12 @@ Json DirectScope::read(const Json& step) {
     result = answer(code);
   }
   buffer.is_target = true;
-  buffer.hash = hash_bytes(buffer.bytes.data(), count);
+  buffer.hash = hash_bytes(buffer.bytes.data(), buffer.bytes.size());
   if (count != 0 && plugin_.host_readable() && busy_.empty() &&
       std::memcmp(reinterpret_cast<const void*>(from.handle() + from.front() + offset),
-                  buffer.bytes.data(), count) != 0)
+                  buffer.data(), count) != 0)
     watch.add("paths", {{"object", from.object()}, {"offset", offset}, {"count", count}});
-  result["bytes"] = Json::binary(buffer.bytes);
+  result["bytes"] = Json::binary({buffer.data(), buffer.data() + count});
   return result;
 }
 

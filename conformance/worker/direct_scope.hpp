@@ -36,6 +36,8 @@ class DirectScope : public Scope {
   // Host memory that a copy uses: it stays until the end, so that work that comes late hits nothing else.
   struct HostBuffer {
     std::vector<std::uint8_t> bytes;
+    std::uint64_t place = 0;  // of the first byte, behind a multiple of 16
+    std::uint8_t* data() { return bytes.data() + place; }
     bool is_target = false;  // of a copy to the host: what came must stay as it is
     std::uint64_t hash = 0;
   };

@@ -21,6 +21,7 @@ namespace {
 // Long enough that nothing on a busy machine takes as long by itself.
 constexpr std::chrono::milliseconds longest_hold{3000};
 constexpr std::uint64_t block_alignment = 64;
+constexpr std::uint64_t largest_alignment = 4096;
 constexpr int num_others = 3;
 
 // What a held stream waits for. The plugin's call owns a reference, and comes once, whatever becomes of the stream.
@@ -76,9 +77,9 @@ class Stage {
     plugin.write(handle, 0, pattern.data(), bytes);
     return handle;
   }
-  bp_handle allocate(bp_stream* stream) {
+  bp_handle allocate(bp_stream* stream, std::uint64_t alignment = block_alignment) {
     bp_handle handle = 0;
-    require(api.allocate(plugin.device, bytes, block_alignment, stream, &handle),
+    require(api.allocate(plugin.device, bytes, alignment, stream, &handle),
             "bp_stream_memory.allocate");
     if (handle == 0)
       throw_error(ErrorClass::internal, "bp_stream_memory.allocate succeeded without a handle");
@@ -201,6 +202,18 @@ Json look_for_waits(Stage& stage) {
   return result;
 }
 
+// The first address that is no multiple of what was asked for; 0 if all are, or no handle is an address.
+bp_handle misplaced(Stage& stage, std::uint64_t alignment) {
+  constexpr std::uint32_t showing = BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE;
+  bp_handle found = 0;
+  for (int i = 0; i < 8; ++i) {
+    const bp_handle made = stage.allocate(stage.first, alignment);
+    if ((stage.plugin.info.flags & showing) != 0 && made % alignment != 0) found = made;
+    stage.release(made, stage.first);
+  }
+  return found;
+}
+
 Json look_at_ends(Stage& stage) {
   const bp_handle source = stage.block(1);
   bool same = true;
@@ -217,6 +230,7 @@ Json look_at_ends(Stage& stage) {
   stage.synchronize(stage.second);
   Json result = answer(BP_OK);
   result["same"] = same;
+  result["misplaced"] = misplaced(stage, largest_alignment);
   return result;
 }
 
