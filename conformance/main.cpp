@@ -164,6 +164,7 @@ struct CommandLine {
         add("selftest", "Whether the suite finds the faults that are built into the exam plugin",
             bp::conform::run_selftest);
     add_device(selftest);
+    selftest->get_option("--plugin")->check(CLI::ExistingFile);
     selftest->add_option("--faults", options.faults, "The list of faults and variants")
         ->type_name("FILE");
     selftest->add_option("--tenth", options.tenth, "Only every tenth, beginning with this one")

@@ -58,6 +58,7 @@ bp_code end(bp_device* device, bp_stream* stream, bp_graph** out) {
     if (!made.is_ok() || out == nullptr) return made.status();
     RecordedWork& work = *made.value();
     if (fault_is("capture_drops") && work.size() > 1) work.pop_back();
+    if (fault_is("capture_cut_at_64") && work.size() > 64) work.resize(64);
     if (fault_is("capture_repeats") && !work.empty()) work.insert(work.begin(), work.front());
     *out = reinterpret_cast<bp_graph*>(made.value().release());
     return bp::ok;

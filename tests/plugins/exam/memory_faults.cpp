@@ -209,6 +209,32 @@ bp_code fill_cut(bp_device* device, const bp_region* to, const void* pattern, ui
   return correct_memory.fill(device, &cut, pattern, bytes, stream);
 }
 
+// Of a fill past 64 KiB the odd end is forgotten.
+bp_code fill_forgets_odd_end(bp_device* device, const bp_region* to, const void* pattern,
+                             uint32_t bytes, bp_stream* stream) {
+  bp_region even = *to;
+  if (even.bytes > longest_piece) even.bytes &= ~uint64_t{15};
+  return correct_memory.fill(device, &even, pattern, bytes, stream);
+}
+
+// A copy is given to the engine once, which takes 4 MiB.
+bp_code copy_cut_at_4_mib(bp_device* device, const bp_region* to, const bp_region* from,
+                          uint32_t direction, bp_stream* stream) {
+  constexpr uint64_t most = 4 << 20;
+  bp_region cut_to = *to, cut_from = *from;
+  if (direction == BP_COPY_WITHIN && to->bytes > most) cut_to.bytes = cut_from.bytes = most;
+  return correct_memory.copy(device, &cut_to, &cut_from, direction, stream);
+}
+
+// From a place of the host's that is no multiple of 4, whole words are copied.
+bp_code copy_of_whole_words(bp_device* device, const bp_region* to, const bp_region* from,
+                            uint32_t direction, bp_stream* stream) {
+  bp_region cut_to = *to, cut_from = *from;
+  const bool is_odd = direction == BP_COPY_FROM_HOST && (from->handle + from->offset) % 4 != 0;
+  if (is_odd && to->bytes > 4) cut_to.bytes = cut_from.bytes = to->bytes & ~uint64_t{3};
+  return correct_memory.copy(device, &cut_to, &cut_from, direction, stream);
+}
+
 // Offsets within an allocation have 32 bits.
 bp_code copy_offset_in_32_bits(bp_device* device, const bp_region* to, const bp_region* from,
                                uint32_t direction, bp_stream* stream) {
@@ -231,6 +257,9 @@ void spoil_memory(bp_memory& memory) {
   if (fault_is("empty_sum_is_nan")) memory.copy = copy_zero_is_nan;
   if (fault_is("copy_cut")) memory.copy = copy_cut;
   if (fault_is("fill_cut")) memory.fill = fill_cut;
+  if (fault_is("fill_forgets_odd_end")) memory.fill = fill_forgets_odd_end;
+  if (fault_is("copy_cut_at_4_mib")) memory.copy = copy_cut_at_4_mib;
+  if (fault_is("copy_of_whole_words")) memory.copy = copy_of_whole_words;
   if (fault_is("copy_offset_in_32_bits")) memory.copy = copy_offset_in_32_bits;
   if (fault_is("fill_forgets_wide")) memory.fill = fill_forgets_wide;
 }

@@ -172,6 +172,33 @@ bp_code exp_flushes(const bp_kernel& inner, const bp_call& call) {
   return code;
 }
 
+// ---- Extremes, and numbers that seem to be none
+
+// The running maximum begins with the lowest finite number.
+bp_code max_begins_finite(const bp_kernel& inner, const bp_call& call) {
+  const bp_code code = run(inner, call);
+  const bp_tensor& out = *call.outputs[0];
+  if (code != BP_OK || !is_row(call, "max") || out.dtype != BP_F32) return code;
+  for (int64_t i = 0; i < out.numel; ++i)
+    if (number_at(out, i) == -INFINITY) set_number(out, i, -0x1.fffffep127);
+  return code;
+}
+
+// The last of a line is compared only by which is larger.
+bp_code last_nan_is_missed(const bp_kernel& inner, const bp_call& call) {
+  const bp_code code = run(inner, call);
+  if (code != BP_OK || !is_row(call, "argmax") || call.args[1].tag != BP_INT) return code;
+  const bp_tensor &a = *call.args[0].u.tensor, &out = *call.outputs[0];
+  int64_t result = 0;
+  each_line(a, call.args[1].u.i, [&](const Line& line) {
+    if (static_cast<int64_t>(number_at(out, result)) == line.size - 1 && line.size > 1 &&
+        std::isnan(number_at(a, line.place(line.size - 1))))
+      set_number(out, result, 0);
+    ++result;
+  });
+  return code;
+}
+
 // ---- Casts
 
 // Of casts between these dtypes, each result is what `convert` makes of the element.
@@ -242,6 +269,14 @@ bp_code cast_int_truncates(const bp_kernel& inner, const bp_call& call) {
                    });
 }
 
+// Only the low 32 bits of an integer decide whether it is true.
+bp_code cast_high_bits_are_false(const bp_kernel& inner, const bp_call& call) {
+  return with_cast(inner, call, BP_I64, BP_BOOL,
+                   [](const uint8_t* at, const bp_tensor& out, int64_t i) {
+                     *element(out, i) = raw<int32_t>(at) != 0;
+                   });
+}
+
 }  // namespace
 
 const std::vector<KernelFault> number_faults = {
@@ -257,6 +292,8 @@ const std::vector<KernelFault> number_faults = {
     {"pow_by_multiplication", pow_by_multiplication},
     {"pow_by_logarithm", pow_by_logarithm},
     {"exp_flushes", exp_flushes},
+    {"max_begins_finite", max_begins_finite},
+    {"last_nan_is_missed", last_nan_is_missed},
     {"cast_half_through_float", cast_half_through_float},
     {"cast_bfloat_through_float", cast_bfloat_through_float},
     {"cast_long_through_double", cast_long_through_double},
@@ -264,6 +301,7 @@ const std::vector<KernelFault> number_faults = {
     {"cast_bfloat_truncates", cast_bfloat_truncates},
     {"cast_half_ties_up", cast_half_ties_up},
     {"cast_int_truncates", cast_int_truncates},
+    {"cast_high_bits_are_false", cast_high_bits_are_false},
 };
 
 }  // namespace exam

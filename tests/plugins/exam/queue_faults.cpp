@@ -51,6 +51,25 @@ bp_code copy_elsewhere(bp_device* device, const bp_region* to, const bp_region* 
                            direction == BP_COPY_WITHIN ? nullptr : stream);
 }
 
+bp_code null_stream_always_idle(bp_device* device, bp_stream* stream) {
+  return stream == nullptr ? BP_OK : right.query_stream(device, stream);
+}
+
+bp_code recording_of_null_lost(bp_device* device, bp_event* event, bp_stream* stream) {
+  static bp_stream* const idle = [device] {
+    bp_stream* made = nullptr;
+    return right.create_stream(device, 0, &made) == BP_OK ? made : nullptr;
+  }();
+  return right.record_event(device, event, stream ? stream : idle);
+}
+
+// What is large goes by an engine of its own, which nobody told of the stream.
+bp_code large_copy_overtakes(bp_device* device, const bp_region* to, const bp_region* from,
+                             uint32_t direction, bp_stream* stream) {
+  const bool is_large = to->bytes >= 1 << 20 && direction != BP_COPY_WITHIN;
+  return right_memory.copy(device, to, from, direction, is_large ? nullptr : stream);
+}
+
 // ---- Late errors ---------------------------------------------------------------------------------------
 
 bp_code forget_error(bp_device* device, bp_stream* stream) {
@@ -170,6 +189,10 @@ constexpr std::string_view names[] = {"query_always_idle",
                                       "copy_elsewhere",
                                       "capture_drops",
                                       "capture_repeats",
+                                      "capture_cut_at_64",
+                                      "null_stream_always_idle",
+                                      "recording_of_null_lost",
+                                      "large_copy_overtakes",
                                       "late_error_lost",
                                       "late_error_twice",
                                       "late_error_spreads",
@@ -202,6 +225,9 @@ void spoil_queue(bp_queue& queue, bp_memory& memory) {
   if (fault_is("elapsed_in_microseconds")) queue.elapsed = elapsed_in_microseconds;
   if (fault_is("fill_elsewhere")) memory.fill = fill_elsewhere;
   if (fault_is("copy_elsewhere")) memory.copy = copy_elsewhere;
+  if (fault_is("null_stream_always_idle")) queue.query_stream = null_stream_always_idle;
+  if (fault_is("recording_of_null_lost")) queue.record_event = recording_of_null_lost;
+  if (fault_is("large_copy_overtakes")) memory.copy = large_copy_overtakes;
   if (fault_is("late_error_lost")) {
     queue.synchronize = forget_error;
     queue.query_stream = forget_error_in_query;
