@@ -18,12 +18,13 @@ StreamMemory::~StreamMemory() {
   for (const Kept& each : kept_->all) device_.release(each.handle);
 }
 
-StreamMemory::Kept StreamMemory::take(const Queue& queue, uint64_t bytes) {
+StreamMemory::Kept StreamMemory::take(const Queue& queue, uint64_t bytes, uint64_t alignment) {
   const bool takes_any = fault_is("stream_memory_too_early") || fault_is("stream_memory_ties");
   const std::lock_guard lock(kept_->mutex);
   auto& all = kept_->all;
   const auto found = std::find_if(all.begin(), all.end(), [&](const Kept& each) {
-    return each.bytes == bytes && (each.is_reached || each.queue == &queue || takes_any);
+    return each.bytes == bytes && each.handle % alignment == 0 &&
+           (each.is_reached || each.queue == &queue || takes_any);
   });
   if (found == all.end()) return {0, 0, nullptr};
   const Kept taken = *found;
@@ -33,7 +34,7 @@ StreamMemory::Kept StreamMemory::take(const Queue& queue, uint64_t bytes) {
 
 bp::Result<bp::Handle> StreamMemory::allocate(Queue& queue, uint64_t bytes, uint64_t alignment) {
   if (fault_is("stream_allocation_waits")) device_.wait_for_all_streams();
-  if (const Kept again = take(queue, bytes); again.handle != 0) {
+  if (const Kept again = take(queue, bytes, alignment); again.handle != 0) {
     if (!again.is_reached && again.queue != &queue && fault_is("stream_memory_ties")) {
       const auto end = std::make_shared<reference::Event>();
       (void)end->record(*again.queue);

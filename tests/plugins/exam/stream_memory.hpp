@@ -39,7 +39,7 @@ class StreamMemory {
     std::vector<Kept> all;
   };
   // One that may be used on the queue; the handle is 0 if there is none.
-  Kept take(const reference::Queue& queue, uint64_t bytes);
+  Kept take(const reference::Queue& queue, uint64_t bytes, uint64_t alignment);
 
   reference::Device& device_;
   const std::shared_ptr<KeptBlocks> kept_;  // of queues as well, which may come to it later
