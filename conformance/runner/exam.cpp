@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -39,6 +41,26 @@ std::vector<ExamRow> rows_of(const std::vector<ExamResult>& results, bool faults
     row->results.push_back(&result);
   }
   return rows;
+}
+
+std::string subject_table(const std::vector<ExamRow>& rows) {
+  struct Count {
+    int faults = 0, killed = 0;
+    std::set<std::string> families;
+  };
+  std::map<std::string, Count> subjects;
+  for (const ExamRow& row : rows) {
+    Count& count = subjects[row.entry->subject];
+    ++count.faults;
+    count.killed += row.good();
+    count.families.insert(row.entry->family);
+  }
+  std::string text =
+      "| subject | faults | killed with every seed | by the families |\n|---|---|---|---|\n";
+  for (const auto& [subject, count] : subjects)
+    text += fmt::format("| {} | {} | {} | {} |\n", subject, count.faults, count.killed,
+                        fmt::join(count.families, ", "));
+  return text;
 }
 
 std::string fault_table(const std::vector<ExamRow>& rows) {
@@ -106,16 +128,20 @@ std::vector<ExamEntry> read_exam(const std::string& path) {
   const auto json =
       nlohmann::json::parse(read_whole_file(path), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("faults"))
-    throw_error(
-        ErrorClass::bad_argument,
-        fmt::format("{}: not a list of faults: {{\"faults\": [...], \"variants\": [...]}}", path));
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("{}: not a list of faults: {{\"subjects\": {{...}}, \"faults\": [...], "
+                            "\"variants\": [...]}}",
+                            path));
   std::vector<ExamEntry> entries;
   try {
+    std::map<std::string, std::string> subject_of;
+    for (const auto& [subject, families] : json.at("subjects").items())
+      for (const auto& family : families) subject_of[family] = subject;
     for (const auto& each : json["faults"])
-      entries.push_back(
-          {each.at("fault"), each.at("family"), each.value("what", ""), each.at("ops")});
+      entries.push_back({each.at("fault"), each.at("family"), each.value("what", ""),
+                         each.at("ops"), subject_of[each.at("family")]});
     for (const auto& each : json.value("variants", nlohmann::json::array()))
-      entries.push_back({each.at("variant"), "", each.value("what", ""), {}});
+      entries.push_back({each.at("variant"), "", each.value("what", ""), {}, ""});
   } catch (const nlohmann::json::exception& problem) {
     throw_error(ErrorClass::bad_argument, fmt::format("{}: {}", path, problem.what()));
   }
@@ -146,12 +172,12 @@ std::string exam_page(const std::vector<ExamResult>& results) {
       "and stops at the first kill by a case of its family; benign variants run whole and must "
       "pass.\n\n"
       "{} of {} faults are killed by the family named with every seed; {} of {} benign variants "
-      "pass.\n\n## Faults\n\n{}\n"
+      "pass.\n\n## Subjects\n\n{}\n## Faults\n\n{}\n"
       "## Who killed what\n\nFailing cases until the kill, by family; a case has several. The "
       "named family is bold.\n\n{}\n"
       "## Benign variants\n\n{}",
       fmt::join(seeds, ", "), good(faults), faults.size(), good(variants), variants.size(),
-      fault_table(faults), family_matrix(faults), variant_table(variants));
+      subject_table(faults), fault_table(faults), family_matrix(faults), variant_table(variants));
 }
 
 }  // namespace bp::conform

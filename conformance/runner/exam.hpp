@@ -11,6 +11,7 @@ namespace bp::conform {
 struct ExamEntry {
   std::string name, family, what;
   std::vector<std::string> ops;
+  std::string subject;  // what the fault is about; several families are of one
   bool is_fault() const { return !family.empty(); }
 };
 // From faults.json; throws with file and reason.
