@@ -13,16 +13,39 @@
 namespace bp::autograd {
 namespace {
 
-// A view's place in its base, both by shape and strides alone.
+Tensor in_parts(const Tensor& input) {
+  return is_complex(input.dtype()) ? view_as_real(input) : input;
+}
+
+Tensor from_parts(const Tensor& parts, bool is_wanted_complex) {
+  if (!is_wanted_complex) return parts;
+  return view_as_complex(views::shows_pairs(parts) ? parts : contiguous(parts));
+}
+
+// A view's place in its base, both by shape and strides alone. Where one of them is complex and the other
+// is not, both are taken as real parts.
 class Place {
  public:
   Place(const Tensor& base, const Tensor& view)
-      : base_(shape_only(base)), view_(shape_only(view)),
-        from_(view.storage_offset() - base.storage_offset()) {}
+      : is_complex_base_(base.dtype() != view.dtype() && is_complex(base.dtype())),
+        is_complex_view_(base.dtype() != view.dtype() && is_complex(view.dtype())) {
+    const Tensor whole = is_complex_base_ ? views::view_as_real(base) : base;
+    const Tensor part = is_complex_view_ ? views::view_as_real(view) : view;
+    base_ = shape_only(whole);
+    view_ = shape_only(part);
+    from_ = part.storage_offset() - whole.storage_offset();
+  }
+
+  // A gradient of the base or the view as what the functions below take, and back.
+  Tensor taken(const Tensor& gradient) const {
+    return is_complex_base_ || is_complex_view_ ? in_parts(gradient) : gradient;
+  }
+  Tensor of_base(const Tensor& gradient) const { return from_parts(gradient, is_complex_base_); }
+  Tensor of_view(const Tensor& gradient) const { return from_parts(gradient, is_complex_view_); }
 
   // Zeros of the base's shape, laid out so that the view's strides are right in them.
   Tensor zeros_for(const Tensor& gradient) const {
-    const std::int64_t start = std::min<std::int64_t>(from_, 0);
+    const std::int64_t start = std::min<std::int64_t>(from_, 0) & ~std::int64_t{1};
     const std::int64_t end = std::max(from_ + extent_of(view_.shape(), view_.strides()),
                                       extent_of(base_.shape(), base_.strides()));
     if (fits_a_dense_base()) return zeros(base_.shape(), gradient.dtype(), gradient.device());
@@ -59,8 +82,9 @@ class Place {
            from_ + extent_of(view_.shape(), view_.strides()) <= base_.numel();
   }
 
+  bool is_complex_base_, is_complex_view_;
   Tensor base_, view_;
-  std::int64_t from_;
+  std::int64_t from_ = 0;
 };
 
 // A view of a base, by its place in memory alone.
@@ -73,7 +97,8 @@ class ViewNode final : public Node, public Pooled {
   const char* name() const override { return "as_strided"; }
   std::span<Edge> edges() override { return {&edge_, 1}; }
   void apply(std::span<Tensor> gradients, std::span<Tensor> out) override {
-    if (gradients[0].defined()) out[0] = place_.embedded(gradients[0]);
+    if (gradients[0].defined())
+      out[0] = place_.of_base(place_.embedded(place_.taken(gradients[0])));
   }
 
  private:
@@ -93,17 +118,17 @@ class WrittenPart final : public Node, public Pooled {
   const char* name() const override { return "copy_slices"; }
   std::span<Edge> edges() override { return edges_; }
   void apply(std::span<Tensor> gradients, std::span<Tensor> out) override {
-    const Tensor& gradient = gradients[0];
-    if (!gradient.defined()) return;
+    if (!gradients[0].defined()) return;
+    const Tensor gradient = place_.taken(gradients[0]);
     if (!edges_[0].node && place_.can_show_part_of(gradient)) {
-      out[1] = copy(place_.part_of(gradient));
+      out[1] = place_.of_view(copy(place_.part_of(gradient)));
       return;
     }
     const Tensor all = place_.copy_of(gradient), part = place_.part_of(all);
-    out[1] = copy(part);
+    out[1] = place_.of_view(copy(part));
     if (!edges_[0].node) return;
     fill_(part, 0);
-    out[0] = all;
+    out[0] = place_.of_base(all);
   }
 
  private:

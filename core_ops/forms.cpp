@@ -9,6 +9,7 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/forms.hpp>
 #include <backplane/core_ops/generated/all.hpp>
+#include <backplane/dispatcher/host_device.hpp>
 #include <backplane/dispatcher/named.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
@@ -143,6 +144,45 @@ Tensor hamming_window(std::int64_t window_length, bool periodic, double alpha, d
 Tensor blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype,
                        std::optional<Device> device) {
   return window("blackman_window", window_length, periodic, {0.42, 0.5, 0.08}, dtype, device);
+}
+
+Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_length,
+                         std::int64_t sample_rate, double lower_edge_hertz, double upper_edge_hertz,
+                         std::optional<Dtype> dtype, std::optional<Device> device) {
+  constexpr const char* op = "mel_weight_matrix";
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  for (const std::int64_t value : {num_mel_bins, dft_length, sample_rate})
+    BP_CHECK(value >= 1 && value <= most,
+             "{}: {} bins, {} samples and a rate of {}; pass 1 to {} of each", op, num_mel_bins,
+             dft_length, sample_rate, most);
+  BP_CHECK(lower_edge_hertz >= 0 && lower_edge_hertz <= upper_edge_hertz &&
+               upper_edge_hertz * 2 <= static_cast<double>(sample_rate),
+           "{}: edges at {} and {} Hz; they rise from 0 to half of the rate, {}", op,
+           lower_edge_hertz, upper_edge_hertz, sample_rate);
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double low = mel(lower_edge_hertz);
+  const double step = (mel(upper_edge_hertz) - low) / static_cast<double>(num_mel_bins + 2);
+  const std::int64_t lines = dft_length / 2 + 1;
+  // The line of the spectrum in which the corner of a window lies; half of the rate is in the last one.
+  const auto line = [&](std::int64_t corner) {
+    const double at = low + step * static_cast<double>(corner);
+    const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+    return std::min(lines - 1, static_cast<std::int64_t>(static_cast<double>(dft_length + 1) *
+                                                         hertz / static_cast<double>(sample_rate)));
+  };
+  std::vector<double> weights = room_for(op, checked_numel(op, {lines, num_mel_bins}));
+  for (std::int64_t bin = 0; bin < num_mel_bins; ++bin) {
+    const std::int64_t left = line(bin), center = line(bin + 1), right = line(bin + 2);
+    const auto weight = [&](std::int64_t at) -> double& {
+      return weights[static_cast<std::size_t>(at * num_mel_bins + bin)];
+    };
+    weight(center) = 1;
+    for (std::int64_t at = left; at < center; ++at)
+      weight(at) = static_cast<double>(at - left) / static_cast<double>(center - left);
+    for (std::int64_t at = center; at < right; ++at)
+      weight(at) = static_cast<double>(right - at) / static_cast<double>(right - center);
+  }
+  return reshape(made_of(op, weights, dtype, device), {lines, num_mel_bins});
 }
 
 bool equal(const Tensor& input, const Tensor& other) {

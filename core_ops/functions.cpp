@@ -1,13 +1,10 @@
 // Public functions that do more than pass their arguments on.
+#include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/forms.hpp>
-#include <backplane/core_ops/generated/factory.hpp>
-#include <backplane/core_ops/generated/matmul.hpp>
-#include <backplane/core_ops/generated/pointwise.hpp>
-#include <backplane/core_ops/generated/random.hpp>
+#include <backplane/core_ops/generated/all.hpp>
 #include <backplane/core_ops/generated/rows.hpp>
-#include <backplane/core_ops/generated/selection.hpp>
-#include <backplane/core_ops/generated/view.hpp>
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/host_device.hpp>
 #include <backplane/dispatcher/named.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
@@ -111,6 +108,16 @@ const Tensor& bernoulli_(const Tensor& input, double p, Generator* generator) {
     const Dtype dtype = input.dtype() == f64 ? f64 : f32;
     const Tensor draws = lt(rand(input.shape(), dtype, input.device(), generator), p);
     return copy_(input, cast(draws, input.dtype()));
+  });
+}
+
+// In float64, where no number that is not 0 becomes 1.
+const Tensor& exponential_(const Tensor& input, double lambd, Generator* generator) {
+  check_target("exponential_", input);
+  BP_CHECK(lambd > 0, "exponential_: lambd is {}; pass a positive number", lambd);
+  return named("exponential_", [&]() -> const Tensor& {
+    const Tensor draws = add(rand(input.shape(), f64, input.device(), generator), 0x1p-33);
+    return copy_(input, cast(mul(log(draws), -1 / lambd), input.dtype()));
   });
 }
 

@@ -118,6 +118,14 @@ Tensor Draft::sides(IntList shape) {
   return from_numbers(shape, i64, numbers);
 }
 
+Tensor Draft::numbers(IntList shape, const std::vector<std::int64_t>& values) const {
+  return from_numbers(shape, i64, {values.begin(), values.end()});
+}
+
+Tensor Draft::numbers(IntList shape, const std::vector<double>& values) const {
+  return from_numbers(shape, dtype_, {values.begin(), values.end()});
+}
+
 Tensor Draft::whole(IntList shape, std::int64_t end) {
   return below(shape, end, dtype_);
 }

@@ -3,11 +3,20 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/samples/samples.hpp>
 
 namespace bp {
+
+// What matrices are made for. All are well-conditioned.
+enum class Matrices {
+  dominant,   // one large element in each column, not on the diagonal, of different sizes
+  positive,   // symmetric and positive definite
+  separated,  // symmetric, with eigenvalues that lie apart
+  triangular  // either half would do as a factor
+};
 
 class Draft {
  public:
@@ -33,12 +42,19 @@ class Draft {
   Tensor indices(IntList shape, std::int64_t end);
   // A row-major one with 1 and -1, as int64.
   Tensor sides(IntList shape);
+  // A row-major one with these whole numbers, as int64; with these numbers, in the sample's dtype.
+  Tensor numbers(IntList shape, const std::vector<std::int64_t>& values) const;
+  Tensor numbers(IntList shape, const std::vector<double>& values) const;
   // Indices in the sample's dtype.
   Tensor whole(IntList shape, std::int64_t end);
+  // Along the last dimension, int32 numbers from 1: where rows of a matrix went.
+  Tensor counted(IntList shape);
   // A vector of numbers that never fall, and of which some are equal.
   Tensor rising(std::int64_t count);
   // A row-major one with fractions from `low` up to, without, `high`.
   Tensor between(IntList shape, double low, double high);
+  // [..., n, m], laid out as the recipe says.
+  Tensor matrices(IntList shape, Matrices kind);
   // A vector of numbers that are special in this dtype: NaN, infinities, zeros, extremes.
   Tensor specials(Dtype dtype);
   // A vector of bools.
@@ -58,6 +74,7 @@ class Draft {
   Tensor below(IntList shape, std::int64_t end, Dtype dtype);
   Tensor from_numbers(IntList shape, Dtype dtype, const std::vector<Scalar>& numbers) const;
   std::uint32_t next_random();
+  double next_fraction();  // from -1 up to, without, 1
 
   const Operator& op_;
   Dtype dtype_;
@@ -98,5 +115,17 @@ void draft_ordering(Draft& draft);
 void draft_distances(Draft& draft);
 void draft_resampling(Draft& draft);
 void draft_recurrence(Draft& draft);
+void draft_complex(Draft& draft);
+void draft_fourier(Draft& draft);
+void draft_linear_algebra(Draft& draft);
+void draft_scaling(Draft& draft);
+void draft_regrouping(Draft& draft);
+void draft_unpooling(Draft& draft);
+void draft_quantized(Draft& draft);
+void draft_resample(Draft& draft);
+void draft_ctc(Draft& draft);
+void draft_detection(Draft& draft);
+void draft_scanning(Draft& draft);
+void draft_special(Draft& draft);
 
 }  // namespace bp

@@ -210,6 +210,27 @@ Tensor softshrink_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input softshrink_inputs[] = {{0, softshrink_by_input, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative softshrink_derivative{softshrink_inputs, 1, Derivative::Fit::if_unlike};
 
+// where(-input > lambd, grad, where(input > lambd, grad, 0))
+constexpr JointStep shrink_by_input_joint_steps[] = {
+    {&ops::neg, {input(0)}, 1},
+    {&ops::gt, {earlier(0), input(1)}, 2},
+    {&ops::gt, {input(0), input(1)}, 2},
+    {&ops::where, {earlier(2), input(2), number(0)}, 3},
+    {&ops::where, {earlier(1), input(2), earlier(3)}, 3},
+};
+constinit Joint shrink_by_input_joint(shrink_by_input_joint_steps);
+
+Tensor shrink_by_input(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor input = call.tensor(0);
+  const Scalar lambd = call.number(1);
+  return shrink_by_input_joint(input, lambd, spent(grad));
+}
+
+constexpr Derivative::Input shrink_inputs[] = {{0, shrink_by_input, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative shrink_derivative{shrink_inputs, 1, Derivative::Fit::if_unlike};
+
 // grad * square(tanh(input))
 constexpr JointStep tanhshrink_by_input_joint_steps[] = {
     {&ops::mul, {input(0), input(1)}, 2},
@@ -259,6 +280,7 @@ void register_activation_derivatives() {
   ops::logsigmoid.derivative.store(&logsigmoid_derivative, order);
   ops::hardshrink.derivative.store(&hardshrink_derivative, order);
   ops::softshrink.derivative.store(&softshrink_derivative, order);
+  ops::shrink.derivative.store(&shrink_derivative, order);
   ops::tanhshrink.derivative.store(&tanhshrink_derivative, order);
   ops::threshold.derivative.store(&threshold_derivative, order);
 }

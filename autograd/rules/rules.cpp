@@ -33,51 +33,7 @@ Dims kept_shape(const Tensor& input, const DimList& dim) {
   return shape;
 }
 
-// The imaginary parts of a complex tensor, as a view of real numbers.
-Tensor imaginary_parts(const Tensor& input) {
-  const TensorImpl& from = *input.impl();
-  Tensor view = shape_only(input);
-  TensorImpl& impl = *view.impl();
-  const Dtype real = input.dtype() == Dtype::complex64 ? Dtype::f32 : Dtype::f64;
-  impl.abi.dtype = index(real);
-  impl.abi.dl.dtype = dl_dtype(real);
-  impl.abi.itemsize = itemsize(real);
-  impl.abi.dl.byte_offset = from.abi.dl.byte_offset + impl.abi.itemsize;
-  impl.storage = from.storage;
-  if (impl.storage) impl.storage->retain();
-  for (std::int32_t i = 0; i < impl.abi.dl.ndim; ++i) impl.strides[i] *= 2;
-  update_layout(impl);
-  return view;
-}
-
-class ConjugateNode final : public Node, public Pooled {
- public:
-  explicit ConjugateNode(const Edge& edge) : Node(1), edge_(edge) { take_order(); }
-  const char* name() const override { return "conj"; }
-  std::span<Edge> edges() override { return {&edge_, 1}; }
-  void apply(std::span<Tensor> gradients, std::span<Tensor> out) override {
-    if (gradients[0].defined()) out[0] = conj(gradients[0]);
-  }
-
- private:
-  void destroy() override { delete this; }
-  Edge edge_;
-};
-
 }  // namespace
-
-// The table has no row for it, so that it is a copy whose imaginary parts are negated.
-Tensor conjugated(const Tensor& input) {
-  Tensor result;
-  {
-    const NoGrad not_recorded;
-    result = clone(input);
-    neg_(imaginary_parts(result));
-  }
-  if (const Edge& edge = edge_of(input); edge.node && is_grad_enabled())
-    set_edge(*result.impl(), {NodeRef::adopt(new ConjugateNode(edge)), 0});
-  return result;
-}
 
 Tensor sum_to(const Tensor& input, IntList shape) {
   if (input.shape() == shape) return input;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <backplane/core_ops/arguments.hpp>
@@ -14,6 +15,7 @@
 
 #include "rules/convolution.hpp"
 #include "rules/joint.hpp"
+#include "rules/linear_algebra.hpp"
 #include "rules/norm.hpp"
 #include "rules/pooling.hpp"
 #include "rules/statistics.hpp"
@@ -22,14 +24,17 @@ namespace bp::autograd {
 
 // The complex conjugate; of real numbers themselves. `room` holds a new tensor until the expression ends,
 // so that a real one is not even counted.
-Tensor conjugated(const Tensor& input);
-inline const Tensor& conj(const Tensor& input, Tensor&& room = Tensor()) {
-  if (!is_complex(input.dtype())) return input;
-  return room = conjugated(input);
-}
-inline Scalar conj(const Scalar& input) {
-  return input.is_complex() ? Scalar(std::conj(input.to_complex())) : input;
-}
+// It is an object, so that the row's function is not looked up beside it.
+struct Conjugate {
+  const Tensor& operator()(const Tensor& input, Tensor&& room = Tensor()) const {
+    if (!is_complex(input.dtype())) return input;
+    return room = bp::conj(input);
+  }
+  Scalar operator()(const Scalar& input) const {
+    return input.is_complex() ? Scalar(std::conj(input.to_complex())) : input;
+  }
+};
+inline constexpr Conjugate conj;
 
 inline Tensor scaled(const Tensor& input, const Scalar& factor) {
   return factor.to_complex() == 1.0 ? input : input * factor;
@@ -69,6 +74,15 @@ Tensor rows_added(const Tensor& input, std::int64_t dim, const Tensor& index, co
 Tensor scatter_added(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape);
 // The gradient of scatter's source, of this shape: of several elements for one place, the last has it.
 Tensor scatter_chosen(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape);
+// `read`, what an index chose, in the shape that it was chosen from: what lies beyond the index is 0.
+Tensor padded_behind(Tensor read, IntList shape);
+// The gradients of what scatter_reduce reduces. Equal extremes share theirs.
+Tensor reduced_input_gradient(const Tensor& gradient, const Tensor& input, std::int64_t dim,
+                              const Tensor& index, const Tensor& src, std::string_view reduce,
+                              bool include_self, const Tensor& result);
+Tensor reduced_source_gradient(const Tensor& gradient, const Tensor& input, std::int64_t dim,
+                               const Tensor& index, const Tensor& src, std::string_view reduce,
+                               bool include_self, const Tensor& result);
 Tensor embedding_gradient(const Tensor& gradient, IntList weight_shape, const Tensor& indices,
                           std::int64_t padding_idx);
 std::vector<std::int64_t> negated(IntList numbers);

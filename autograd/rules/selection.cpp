@@ -3,9 +3,6 @@
 
 namespace bp::autograd {
 
-namespace {
-
-// `read`, what an index chose, in the shape that it was chosen from: what lies beyond the index is 0.
 Tensor padded_behind(Tensor read, IntList shape) {
   if (read.shape() == shape) return read;
   if (shape.empty()) return reshape(read, shape);
@@ -17,8 +14,6 @@ Tensor padded_behind(Tensor read, IntList shape) {
   }
   return constant_pad_nd(read, pad);
 }
-
-}  // namespace
 
 Tensor scatter_added(const Tensor& gradient, std::int64_t dim, const Tensor& index, IntList shape) {
   return padded_behind(gather(gradient, dim, index), shape);

@@ -17,6 +17,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 constexpr Dtype main_dtypes[] = {f32, f16, bf16, f64, i64, i32, u8, boolean, complex64};
+constexpr Dtype dtypes_of_views[] = {f32, i64, boolean, complex64};
 constexpr Dtype other_dtypes[] = {i8, i16, u16, u32, u64, complex128, f8_e4m3fn, f8_e5m2};
 
 bool has_samples(const Texts& shapes) {
@@ -125,11 +126,14 @@ std::vector<Dtype> dtypes_of(const std::string& name) {
   const Operator* op = find_operator(name);
   std::vector<Dtype> dtypes;
   if (!op) return dtypes;
-  if (op->kind == BP_KIND_VIEW) return {f32, i64, boolean, complex64};
   const auto add_all = [&](const auto& list) {
     for (const Dtype dtype : list)
       if (contains(op->dtypes, dtype)) dtypes.push_back(dtype);
   };
+  if (op->kind == BP_KIND_VIEW) {
+    add_all(dtypes_of_views);
+    return dtypes;
+  }
   add_all(main_dtypes);
   add_all(other_dtypes);
   return dtypes;

@@ -115,8 +115,10 @@ std::shared_ptr<const ClonedSamples> cloned_samples(const Operator& op, Dtype dt
 // Tensors whose numbers mean something: others in their place would make another, or no, problem.
 bool keeps_its_values(const Operator& op, std::string_view argument) {
   static constexpr std::string_view always[] = {
-      "index",    "indices", "target", "running_mean", "running_var", "rstd",
-      "variance", "mean",    "std",    "logsumexp",    "attn_mask",   "pos_weight"};
+      "index",     "indices",    "target",        "running_mean",  "running_var",
+      "rstd",      "variance",   "mean",          "std",           "logsumexp",
+      "attn_mask", "pos_weight", "lengths",       "sequence_lens", "batch_sizes",
+      "targets",   "boxes",      "input_lengths", "target_lengths"};
   if (std::find(std::begin(always), std::end(always), argument) != std::end(always)) return true;
   if (argument == "weight") return op.schema->find("reduction") >= 0;  // of a loss
   if (argument == op.schema->arguments[0].name && has_trait(op.name(), Trait::telling_input))

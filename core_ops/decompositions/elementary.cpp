@@ -115,14 +115,17 @@ Tensor atanh_by_log(const Tensor& input) {
   return with_sign_of(mul(log1p(div(mul(size, 2), sub(1, size))), 0.5), input);
 }
 
+Tensor scaled_erfc(const Tensor& x) {
+  return div(polynomial(div(sub(x, 2), add(x, 2)), erfc_terms), add(x, 2));
+}
+
 // exp(-x^2) as exp(-h^2) * exp(-(x - h) * (x + h)) with h of few digits, so that its square is exact.
 Tensor erfc_by_exp(const Tensor& input) {
   const Tensor x = minimum(widened(input), 28.0), size = maximum(x, 0.46);
   const Tensor coarse = mul(floor(mul(size, 16)), 0.0625);
   const Tensor power =
       mul(exp(neg(mul(coarse, coarse))), exp(neg(mul(sub(size, coarse), add(size, coarse)))));
-  const Tensor place = div(sub(size, 2), add(size, 2));
-  const Tensor far = mul(power, div(polynomial(place, erfc_terms), add(size, 2)));
+  const Tensor far = mul(power, scaled_erfc(size));
   return in_dtype(where(lt(x, 0.46), sub(1, erf(x)), far), input.dtype());
 }
 

@@ -16,6 +16,8 @@ Tensor asinh_by_log(const Tensor& input);
 Tensor acosh_by_log(const Tensor& input);
 Tensor atanh_by_log(const Tensor& input);
 Tensor erfc_by_exp(const Tensor& input);
+// exp(x^2) * erfc(x) of x from 0.46 to 28.
+Tensor scaled_erfc(const Tensor& x);
 Tensor copysign_by_quotient(const Tensor& input, const Tensor& other);
 
 }  // namespace bp

@@ -109,6 +109,21 @@ constexpr bp_expr_node softshrink_nodes[] = {
     {BP_X_SELECT, 2, 3, 9, 0},
 };
 
+// where(-input > lambd, input + bias, where(input > lambd, input - bias, 0))
+constexpr bp_expr_node shrink_nodes[] = {
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_NEG, 0, 0, 0, 0},
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_GT, 1, 2, 0, 0},
+    {BP_X_ARG, 2, 0, 0, 0},
+    {BP_X_ADD, 0, 4, 0, 0},
+    {BP_X_GT, 0, 2, 0, 0},
+    {BP_X_SUB, 0, 4, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_SELECT, 6, 7, 8, 0},
+    {BP_X_SELECT, 3, 5, 9, 0},
+};
+
 // input - tanh(input)
 constexpr bp_expr_node tanhshrink_nodes[] = {
     {BP_X_ARG, 0, 0, 0, 0},
@@ -197,6 +212,14 @@ void decompose_softshrink(const Call& call) {
   finish(call, softshrink_by_parts(tensor_arg(call, 0), scalar_arg(call, 1)));
 }
 constexpr const char* softshrink_uses[] = {"where", "gt", "sub", "neg", "add", "mul", nullptr};
+
+Tensor shrink_by_parts(const Tensor& input, const Scalar& lambd, const Scalar& bias) {
+  return where(gt(neg(input), lambd), add(input, bias), where(gt(input, lambd), sub(input, bias), 0));
+}
+void decompose_shrink(const Call& call) {
+  finish(call, shrink_by_parts(tensor_arg(call, 0), scalar_arg(call, 1), scalar_arg(call, 2)));
+}
+constexpr const char* shrink_uses[] = {"where", "gt", "neg", "add", "sub", nullptr};
 
 Tensor tanhshrink_by_parts(const Tensor& input) {
   return sub(input, tanh(input));
@@ -381,6 +404,25 @@ constinit Operator softshrink{
     .doc = "`input` moved by lambd towards 0, and 0 where it would pass it, elementwise; NaN "
            "stays NaN.",
     .abi = described_as("softshrink"),
+};
+
+constinit Operator shrink{
+    .schema_text = "shrink(Tensor input, Scalar lambd=0.5, Scalar bias=0) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::common,
+    .promoted = 0b1,
+    .infer = rules::pointwise,
+    .decompose = decompose_shrink,
+    .uses = shrink_uses,
+    .widens = true,
+    .nodes = shrink_nodes,
+    .num_nodes = std::size(shrink_nodes),
+    .has_gradient = true,
+    .tolerance = "1 ulp",
+    .doc = "`input` moved by `bias` towards 0 where it is below -lambd or above lambd, and 0 "
+           "elsewhere, also for NaN.",
+    .abi = described_as("shrink"),
 };
 
 constinit Operator tanhshrink{
@@ -575,6 +617,24 @@ const Tensor& softshrink_out(const Tensor& out, const Tensor& input, const Scala
   return out;
 }
 
+Tensor shrink(const Tensor& input, const Scalar& lambd, const Scalar& bias) {
+  bp_value args[] = {value_of(input), value_of(lambd), value_of(bias)};
+  return call_pointwise(ops::shrink, args, 3);
+}
+
+const Tensor& shrink_(const Tensor& input, const Scalar& lambd, const Scalar& bias) {
+  bp_value args[] = {value_of(input), value_of(lambd), value_of(bias)};
+  call_pointwise_into(ops::shrink, args, 3, input);
+  return input;
+}
+
+const Tensor& shrink_out(const Tensor& out, const Tensor& input, const Scalar& lambd,
+                         const Scalar& bias) {
+  bp_value args[] = {value_of(input), value_of(lambd), value_of(bias)};
+  call_pointwise_into(ops::shrink, args, 3, out);
+  return out;
+}
+
 Tensor tanhshrink(const Tensor& input) {
   bp_value args[] = {value_of(input)};
   return call_pointwise(ops::tanhshrink, args, 1);
@@ -614,7 +674,7 @@ void register_activation_operators();
 void register_activation_operators() {
   for (Operator* op : {&ops::relu6, &ops::hardtanh, &ops::selu, &ops::celu, &ops::mish,
                        &ops::softsign, &ops::logsigmoid, &ops::hardshrink, &ops::softshrink,
-                       &ops::tanhshrink, &ops::threshold})
+                       &ops::shrink, &ops::tanhshrink, &ops::threshold})
     register_operator(*op);
 }
 

@@ -18,11 +18,16 @@ DTYPES = {
     "real": "dtypes::real",
     "real_or_bool": "dtypes::real | set_of(boolean)",
     "floating": "dtypes::floating",
+    "complex": "dtypes::complex",
+    "with_complex": "set_of(f32, f64)",
+    "single_or_double": "set_of(f32, f64)",
     "boolean": "set_of(boolean)",
     "integral": "dtypes::integral",
     "integral_or_bool": "dtypes::integral | set_of(boolean)",
     "index": "set_of(i32, i64)",
     "words": "set_of(u32)",
+    "octets": "set_of(u8, i8)",
+    "quantized": "set_of(u8, i8, u16, i16, i32)",
 }
 TYPES = """Tensor Tensor? Tensor[] Tensor?[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?
 Generator?""".split()

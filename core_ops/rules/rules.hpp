@@ -79,6 +79,8 @@ Tensor unsqueeze_view(const Call& call);
 Tensor as_strided_view(const Call& call);
 Tensor unfold_view(const Call& call);
 Tensor diagonal_view(const Call& call);
+Tensor view_as_real_view(const Call& call);
+Tensor view_as_complex_view(const Call& call);
 
 // Several views of one tensor, and how many results rows with lists have: parts.cpp.
 void unbind_views(const Call& call);

@@ -74,6 +74,14 @@ Tensor as_strided_view(const Call& call) {
                            optional_int_arg(call, 3));
 }
 
+Tensor view_as_real_view(const Call& call) {
+  return views::view_as_real(tensor_arg(call, 0));
+}
+
+Tensor view_as_complex_view(const Call& call) {
+  return views::view_as_complex(tensor_arg(call, 0));
+}
+
 Tensor unfold_view(const Call& call) {
   return views::unfold(tensor_arg(call, 0), int_arg(call, 1), int_arg(call, 2), int_arg(call, 3));
 }

@@ -6,14 +6,19 @@ namespace bp {
 void draft_along(Draft& draft);
 void draft_arranging(Draft& draft);
 void draft_attention(Draft& draft);
+void draft_complex(Draft& draft);
 void draft_contraction(Draft& draft);
 void draft_convolution(Draft& draft);
+void draft_ctc(Draft& draft);
+void draft_detection(Draft& draft);
 void draft_distances(Draft& draft);
 void draft_draw(Draft& draft);
 void draft_factory(Draft& draft);
 void draft_filling(Draft& draft);
+void draft_fourier(Draft& draft);
 void draft_indexing(Draft& draft);
 void draft_linear(Draft& draft);
+void draft_linear_algebra(Draft& draft);
 void draft_loss(Draft& draft);
 void draft_matmul(Draft& draft);
 void draft_measuring(Draft& draft);
@@ -24,14 +29,21 @@ void draft_pair_loss(Draft& draft);
 void draft_pointwise(Draft& draft);
 void draft_pooling(Draft& draft);
 void draft_product(Draft& draft);
+void draft_quantized(Draft& draft);
 void draft_random(Draft& draft);
 void draft_recurrence(Draft& draft);
 void draft_reduction(Draft& draft);
+void draft_regrouping(Draft& draft);
+void draft_resample(Draft& draft);
 void draft_resampling(Draft& draft);
+void draft_scaling(Draft& draft);
+void draft_scanning(Draft& draft);
 void draft_selection(Draft& draft);
 void draft_shape(Draft& draft);
 void draft_similarity(Draft& draft);
+void draft_special(Draft& draft);
 void draft_statistics(Draft& draft);
+void draft_unpooling(Draft& draft);
 void draft_view(Draft& draft);
 
 namespace {
@@ -130,6 +142,17 @@ constexpr RowFacts facts[] = {
      "s257/specials/floating s257/fading/floating",
      ""},
     {"softshrink", "0.1",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
+     "channels_last number",
+     draft_pointwise, 3, 0,
+     "s257 s s3x5x7x2 s0x5 s1031 s2x3x2x1x2x2x1x3 s16x16",
+     "s1 s3x0 s31x33 s63 s4x1x129 s1024 s7x1x1x5 s1023 s5 s2x2x2x2x2x2x2x2",
+     "normal specials wide near ties big",
+     "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
+     "normal",
+     "s257/specials/floating s257/fading/floating",
+     ""},
+    {"shrink", "0.1",
      "same zero_size zero_dim non_contiguous transposed expanded several_tiles specials offset "
      "channels_last number",
      draft_pointwise, 3, 0,
@@ -581,6 +604,94 @@ constexpr RowFacts facts[] = {
      "normal",
      "s257/specials/floating s257/fading/floating s257/nans/f32+f64 s257/zeros",
      ""},
+    {"view_as_real", "0.1",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles offset",
+     draft_complex, 3, 0,
+     "sample:same sample:zero_size sample:zero_dim sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own specials",
+     "",
+     "own",
+     "",
+     ""},
+    {"view_as_complex", "0.1",
+     "pair same vector zero_size stepped reordered expanded offset several_tiles",
+     draft_complex, 3, 0,
+     "sample:pair sample:same sample:vector sample:zero_size sample:stepped sample:reordered "
+     "sample:expanded sample:offset sample:several_tiles",
+     "",
+     "own specials",
+     "",
+     "own",
+     "",
+     ""},
+    {"real", "0.1",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles offset",
+     draft_complex, 3, 0,
+     "sample:same sample:zero_size sample:zero_dim sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"imag", "0.1",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles offset",
+     draft_complex, 3, 0,
+     "sample:same sample:zero_size sample:zero_dim sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"conj", "0.1",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles offset",
+     draft_complex, 3, 0,
+     "sample:same sample:zero_size sample:zero_dim sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"polar", "0.1",
+     "same row zero_size zero_dim non_contiguous transposed expanded several_tiles offset",
+     draft_complex, 3, 0,
+     "sample:same sample:row sample:zero_size sample:zero_dim sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"angle", "0.1",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles offset",
+     draft_complex, 3, 0,
+     "sample:same sample:zero_size sample:zero_dim sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"sgn", "0.1",
+     "same zero_size zero_dim non_contiguous transposed expanded several_tiles offset",
+     draft_complex, 3, 0,
+     "sample:same sample:zero_size sample:zero_dim sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles sample:offset",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"vecdot", "0.1",
      "same first_dim negative_dim row vector zero_size non_contiguous transposed expanded "
      "several_tiles",
@@ -776,6 +887,103 @@ constexpr RowFacts facts[] = {
      "sample:unbatched sample:zero_size sample:non_contiguous sample:several_tiles",
      "",
      "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"ctc_loss", "0.1",
+     "same each summed in_a_row no_batch short_steps no_labels repeated other_blank does_not_fit "
+     "zero_size non_contiguous transposed several_tiles",
+     draft_ctc, 3, bit(Trait::logarithms) | bit(Trait::differences),
+     "sample:same sample:each sample:summed sample:in_a_row sample:no_batch sample:short_steps "
+     "sample:no_labels sample:repeated sample:other_blank sample:does_not_fit sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"ctc_loss_backward", "0.1",
+     "same each summed in_a_row no_batch short_steps no_labels repeated other_blank does_not_fit "
+     "zero_size non_contiguous transposed several_tiles",
+     draft_ctc, 3, bit(Trait::logarithms) | bit(Trait::differences) | bit(Trait::gradient) | bit(Trait::open_in_half),
+     "sample:same sample:each sample:summed sample:in_a_row sample:no_batch sample:short_steps "
+     "sample:no_labels sample:repeated sample:other_blank sample:does_not_fit sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"box_iou", "0.1",
+     "same no_boxes apart touching within non_contiguous offset several_tiles",
+     draft_detection, 3, bit(Trait::differences) | bit(Trait::open_in_half),
+     "sample:same sample:no_boxes sample:apart sample:touching sample:within "
+     "sample:non_contiguous sample:offset sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"nms", "0.1",
+     "same no_boxes apart touching within non_contiguous offset several_tiles",
+     draft_detection, 3, bit(Trait::flat),
+     "sample:same sample:no_boxes sample:apart sample:touching sample:within "
+     "sample:non_contiguous sample:offset sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"non_max_suppression", "0.1",
+     "same no_boxes none_wanted few_wanted over_threshold centers corners non_contiguous "
+     "several_tiles",
+     draft_detection, 3, bit(Trait::flat),
+     "sample:same sample:no_boxes sample:none_wanted sample:few_wanted sample:over_threshold "
+     "sample:centers sample:corners sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"roi_align", "0.1",
+     "same adaptive aligned adaptive_aligned scaled many_samples no_boxes outside non_contiguous "
+     "channels_last several_tiles",
+     draft_detection, 3, bit(Trait::names) | bit(Trait::multiplies) | bit(Trait::differences) | bit(Trait::open_in_half) | bit(Trait::logarithms),
+     "sample:same sample:adaptive sample:aligned sample:adaptive_aligned sample:scaled "
+     "sample:many_samples sample:no_boxes sample:outside sample:non_contiguous "
+     "sample:channels_last sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"roi_pool", "0.1",
+     "same scaled one_part no_boxes outside non_contiguous channels_last several_tiles",
+     draft_detection, 3, bit(Trait::extrema) | bit(Trait::names),
+     "sample:same sample:scaled sample:one_part sample:no_boxes sample:outside "
+     "sample:non_contiguous sample:channels_last sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"deform_conv2d", "0.1",
+     "same plain strided dilated padded groups masked no_batch non_contiguous channels_last "
+     "several_tiles",
+     draft_detection, 3, bit(Trait::multiplies) | bit(Trait::differences) | bit(Trait::open_in_half) | bit(Trait::logarithms),
+     "sample:same sample:plain sample:strided sample:dilated sample:padded sample:groups "
+     "sample:masked sample:no_batch sample:non_contiguous sample:channels_last "
+     "sample:several_tiles",
+     "",
+     "own",
      "",
      "own",
      "",
@@ -1367,6 +1575,201 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"fft_fft", "0.1",
+     "same longer shorter ortho forward first_dim odd prime two_factors no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:longer sample:shorter sample:ortho sample:forward sample:first_dim "
+     "sample:odd sample:prime sample:two_factors sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_ifft", "0.1",
+     "same longer shorter ortho forward first_dim odd prime two_factors no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:longer sample:shorter sample:ortho sample:forward sample:first_dim "
+     "sample:odd sample:prime sample:two_factors sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_rfft", "0.1",
+     "same longer shorter ortho forward first_dim odd prime two_factors no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:longer sample:shorter sample:ortho sample:forward sample:first_dim "
+     "sample:odd sample:prime sample:two_factors sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_irfft", "0.1",
+     "same longer shorter ortho forward first_dim odd prime two_factors no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:longer sample:shorter sample:ortho sample:forward sample:first_dim "
+     "sample:odd sample:prime sample:two_factors sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_hfft", "0.1",
+     "same longer shorter ortho forward first_dim odd prime two_factors no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:longer sample:shorter sample:ortho sample:forward sample:first_dim "
+     "sample:odd sample:prime sample:two_factors sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_ihfft", "0.1",
+     "same longer shorter ortho forward first_dim odd prime two_factors no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:longer sample:shorter sample:ortho sample:forward sample:first_dim "
+     "sample:odd sample:prime sample:two_factors sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_fftn", "0.1",
+     "same given_sizes ortho forward one_dim chosen_dims odd zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:given_sizes sample:ortho sample:forward sample:one_dim "
+     "sample:chosen_dims sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_ifftn", "0.1",
+     "same given_sizes ortho forward one_dim chosen_dims odd zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:given_sizes sample:ortho sample:forward sample:one_dim "
+     "sample:chosen_dims sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_rfftn", "0.1",
+     "same given_sizes ortho forward one_dim chosen_dims odd zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:given_sizes sample:ortho sample:forward sample:one_dim "
+     "sample:chosen_dims sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_irfftn", "0.1",
+     "same given_sizes ortho forward one_dim chosen_dims odd zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:given_sizes sample:ortho sample:forward sample:one_dim "
+     "sample:chosen_dims sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_fft2", "0.1",
+     "same given_sizes ortho forward one_dim chosen_dims odd zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:given_sizes sample:ortho sample:forward sample:one_dim "
+     "sample:chosen_dims sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_ifft2", "0.1",
+     "same given_sizes ortho forward one_dim chosen_dims odd zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:given_sizes sample:ortho sample:forward sample:one_dim "
+     "sample:chosen_dims sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_rfft2", "0.1",
+     "same given_sizes ortho forward one_dim chosen_dims odd zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:given_sizes sample:ortho sample:forward sample:one_dim "
+     "sample:chosen_dims sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_irfft2", "0.1",
+     "same given_sizes ortho forward one_dim chosen_dims odd zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:given_sizes sample:ortho sample:forward sample:one_dim "
+     "sample:chosen_dims sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"stft", "0.1",
+     "same hop windowed short_window no_center constant_padding normalized two_sided real_pairs "
+     "batched odd non_contiguous several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:hop sample:windowed sample:short_window sample:no_center "
+     "sample:constant_padding sample:normalized sample:two_sided sample:real_pairs sample:batched"
+     " sample:odd sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"gather", "0.1",
      "first_dim last_dim negative_dim zero_dim zero_size smaller_index non_contiguous transposed "
      "repeated_index several_tiles",
@@ -1513,6 +1916,285 @@ constexpr RowFacts facts[] = {
      "sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_cholesky", "0.1",
+     "same upper size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::symmetric) | bit(Trait::logarithms),
+     "sample:same sample:upper sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_solve_triangular", "0.1",
+     "same upper from_right upper_from_right unit size_one batched broadcast non_contiguous "
+     "transposed zero_size no_columns several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:upper sample:from_right sample:upper_from_right sample:unit "
+     "sample:size_one sample:batched sample:broadcast sample:non_contiguous sample:transposed "
+     "sample:zero_size sample:no_columns sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"cholesky_solve", "0.1",
+     "same upper size_one batched broadcast non_contiguous transposed zero_size no_columns "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:upper sample:size_one sample:batched sample:broadcast "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_columns "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"cholesky_inverse", "0.1",
+     "same upper size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:upper sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_lu_factor", "0.1",
+     "same no_pivot size_one wide tall batched non_contiguous transposed zero_size no_batch "
+     "no_columns several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:no_pivot sample:size_one sample:wide sample:tall sample:batched "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch sample:no_columns "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"lu_unpack", "0.1",
+     "same size_one wide tall batched non_contiguous transposed zero_size no_batch no_columns "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:wide sample:tall sample:batched sample:non_contiguous "
+     "sample:transposed sample:zero_size sample:no_batch sample:no_columns sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_solve", "0.1",
+     "same from_right vector vectors one_vector size_one batched broadcast non_contiguous "
+     "transposed zero_size no_columns several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:from_right sample:vector sample:vectors sample:one_vector "
+     "sample:size_one sample:batched sample:broadcast sample:non_contiguous sample:transposed "
+     "sample:zero_size sample:no_columns sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_inv", "0.1",
+     "same size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_det", "0.1",
+     "same size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_slogdet", "0.1",
+     "same size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_matrix_power", "0.1",
+     "same none once high inverted size_one batched non_contiguous transposed zero_size "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:none sample:once sample:high sample:inverted sample:size_one "
+     "sample:batched sample:non_contiguous sample:transposed sample:zero_size "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_matrix_exp", "0.1",
+     "same size_one pair batched two_batches non_contiguous transposed zero_size large "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:large sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_qr", "0.1",
+     "same size_one wide tall batched non_contiguous transposed r_alone zero_size no_batch "
+     "no_columns completed several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:wide sample:tall sample:batched sample:non_contiguous "
+     "sample:transposed sample:r_alone sample:zero_size sample:no_batch sample:no_columns "
+     "sample:completed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_eigh", "0.1",
+     "same upper size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::symmetric) | bit(Trait::logarithms),
+     "sample:same sample:upper sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_eigvalsh", "0.1",
+     "same upper size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::symmetric) | bit(Trait::logarithms),
+     "sample:same sample:upper sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_svd", "0.1",
+     "same size_one wide tall batched non_contiguous transposed zero_size no_batch no_columns "
+     "completed several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:wide sample:tall sample:batched sample:non_contiguous "
+     "sample:transposed sample:zero_size sample:no_batch sample:no_columns sample:completed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_svdvals", "0.1",
+     "same size_one wide tall batched non_contiguous transposed zero_size no_batch no_columns "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:wide sample:tall sample:batched sample:non_contiguous "
+     "sample:transposed sample:zero_size sample:no_batch sample:no_columns sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_pinv", "0.1",
+     "same size_one wide tall batched non_contiguous transposed zero_size no_columns cut "
+     "symmetric several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:wide sample:tall sample:batched sample:non_contiguous "
+     "sample:transposed sample:zero_size sample:no_columns sample:cut sample:symmetric "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_matrix_rank", "0.1",
+     "same size_one wide tall batched non_contiguous transposed zero_size no_columns cut "
+     "symmetric several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::flat),
+     "sample:same sample:size_one sample:wide sample:tall sample:batched sample:non_contiguous "
+     "sample:transposed sample:zero_size sample:no_columns sample:cut sample:symmetric "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_matrix_norm", "0.1",
+     "same nuclear largest smallest by_columns least_column by_rows least_row keepdim other_dims "
+     "batched non_contiguous transposed several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:nuclear sample:largest sample:smallest sample:by_columns "
+     "sample:least_column sample:by_rows sample:least_row sample:keepdim sample:other_dims "
+     "sample:batched sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_vander", "0.1",
+     "same few one_power batched non_contiguous transposed zero_size several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:few sample:one_power sample:batched sample:non_contiguous "
+     "sample:transposed sample:zero_size sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_multi_dot", "0.1",
+     "same two four row column row_and_column zero_size non_contiguous transposed several_tiles",
+     draft_linear_algebra, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
+     "sample:same sample:two sample:four sample:row sample:column sample:row_and_column "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
      "",
      "own",
      "",
@@ -2871,6 +3553,95 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"quantize_linear", "0.2",
+     "same without_zero per_axis negative_axis blocks narrow_blocks signed wide zero_dim "
+     "zero_size non_contiguous transposed several_tiles specials",
+     draft_quantized, 3, bit(Trait::flat),
+     "sample:same sample:without_zero sample:per_axis sample:negative_axis sample:blocks "
+     "sample:narrow_blocks sample:signed sample:wide sample:zero_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"dequantize_linear", "0.2",
+     "same without_zero per_axis negative_axis blocks narrow_blocks half zero_dim zero_size "
+     "non_contiguous transposed several_tiles",
+     draft_quantized, 3, bit(Trait::flat),
+     "sample:same sample:without_zero sample:per_axis sample:negative_axis sample:blocks "
+     "sample:narrow_blocks sample:half sample:zero_dim sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"dynamic_quantize_linear", "0.2",
+     "same all_positive all_negative all_zero zero_dim zero_size size_one non_contiguous "
+     "transposed expanded several_tiles",
+     draft_quantized, 3, bit(Trait::flat),
+     "sample:same sample:all_positive sample:all_negative sample:all_zero sample:zero_dim "
+     "sample:zero_size sample:size_one sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"matmul_integer", "0.2",
+     "same without_zeros other_dtype per_row batched zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_quantized, 3, bit(Trait::flat),
+     "sample:same sample:without_zeros sample:other_dtype sample:per_row sample:batched "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"conv_integer", "0.2",
+     "same without_zeros other_dtype per_channel strided padded dilated grouped zero_size "
+     "non_contiguous several_tiles",
+     draft_quantized, 3, bit(Trait::flat),
+     "sample:same sample:without_zeros sample:other_dtype sample:per_channel sample:strided "
+     "sample:padded sample:dilated sample:grouped sample:zero_size sample:non_contiguous "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"qlinear_matmul", "0.2",
+     "same other_dtype per_row batched saturating zero_size non_contiguous transposed "
+     "several_tiles",
+     draft_quantized, 3, bit(Trait::flat),
+     "sample:same sample:other_dtype sample:per_row sample:batched sample:saturating "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"qlinear_conv", "0.2",
+     "same with_bias other_dtype per_channel strided padded dilated grouped zero_size "
+     "non_contiguous several_tiles",
+     draft_quantized, 3, bit(Trait::flat),
+     "sample:same sample:with_bias sample:other_dtype sample:per_channel sample:strided "
+     "sample:padded sample:dilated sample:grouped sample:zero_size sample:non_contiguous "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"philox", "0.1",
      "vector matrix zero_dim zero_size odd_size rank_four several_tiles with_offset",
      draft_random, 3, bit(Trait::flat),
@@ -3088,6 +3859,93 @@ constexpr RowFacts facts[] = {
      "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal s3x300:dim=1/last_nan/floating "
      "s300/last_nan/floating s3x5:keepdim=true/normal s20000003:dim=0/late/u8 s4x65:dim=1/lowest",
      "s0x5:dim=0 s3x5:dim=2"},
+    {"center_crop_pad", "0.2",
+     "same cut padded odd one_dim negative_dim nothing_left zero_size non_contiguous transposed "
+     "expanded several_tiles",
+     draft_regrouping, 3, 0,
+     "sample:same sample:cut sample:padded sample:odd sample:one_dim sample:negative_dim "
+     "sample:nothing_left sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:expanded sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"depth_to_space", "0.2",
+     "same one by_columns images zero_size non_contiguous transposed channels_last several_tiles",
+     draft_regrouping, 3, 0,
+     "sample:same sample:one sample:by_columns sample:images sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:channels_last sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"space_to_depth", "0.2",
+     "same one images zero_size non_contiguous transposed channels_last several_tiles",
+     draft_regrouping, 3, 0,
+     "sample:same sample:one sample:images sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:channels_last sample:several_tiles",
+     "",
+     "own specials big",
+     "",
+     "own",
+     "",
+     ""},
+    {"reverse_sequence", "0.2",
+     "same batch_first deeper no_length zero_size non_contiguous transposed several_tiles",
+     draft_regrouping, 3, 0,
+     "sample:same sample:batch_first sample:deeper sample:no_length sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"pack_padded_sequence", "0.2",
+     "same batch_first equal_lengths one_step one_sequence non_contiguous transposed "
+     "several_tiles",
+     draft_regrouping, 3, 0,
+     "sample:same sample:batch_first sample:equal_lengths sample:one_step sample:one_sequence "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"pad_packed_sequence", "0.2",
+     "same batch_first equal_lengths one_step one_sequence with_value longer non_contiguous "
+     "transposed several_tiles",
+     draft_regrouping, 3, 0,
+     "sample:same sample:batch_first sample:equal_lengths sample:one_step sample:one_sequence "
+     "sample:with_value sample:longer sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"resample", "0.2",
+     "same prefer_ceil floor ceil linear linear_corners symmetric asymmetric by_scale crop "
+     "linear_crop smooth_linear cubic smooth_cubic cubic_inside cubic_coefficient one_element "
+     "some_dims no_batch non_contiguous transposed channels_last several_tiles",
+     draft_resample, 3, bit(Trait::differences),
+     "sample:same sample:prefer_ceil sample:floor sample:ceil sample:linear sample:linear_corners"
+     " sample:symmetric sample:asymmetric sample:by_scale sample:crop sample:linear_crop "
+     "sample:smooth_linear sample:cubic sample:smooth_cubic sample:cubic_inside "
+     "sample:cubic_coefficient sample:one_element sample:some_dims sample:no_batch "
+     "sample:non_contiguous sample:transposed sample:channels_last sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"interpolate", "0.1",
      "same exact linear bilinear corners trilinear cubic cubic_corners area smaller no_batch "
      "non_contiguous transposed channels_last several_tiles",
@@ -3139,6 +3997,184 @@ constexpr RowFacts facts[] = {
      draft_resampling, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place),
      "sample:same sample:strided sample:dilated sample:padded sample:one_window sample:no_batch "
      "sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"hardmax", "0.2",
+     "same first_dim negative_dim zero_dim zero_size size_one non_contiguous transposed expanded "
+     "several_tiles specials",
+     draft_scaling, 3, bit(Trait::flat),
+     "sample:same sample:first_dim sample:negative_dim sample:zero_dim sample:zero_size "
+     "sample:size_one sample:non_contiguous sample:transposed sample:expanded "
+     "sample:several_tiles sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"mean_variance_normalization", "0.2",
+     "same images one_dim negative_dim zero_size non_contiguous transposed channels_last "
+     "several_tiles",
+     draft_scaling, 3, bit(Trait::powers) | bit(Trait::computes_wide) | bit(Trait::normalizes) | bit(Trait::deviations) | bit(Trait::cancels_in_half),
+     "sample:same sample:images sample:one_dim sample:negative_dim sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:channels_last sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"local_response_norm", "0.2",
+     "same even wider numbers images zero_size non_contiguous transposed channels_last "
+     "several_tiles",
+     draft_scaling, 3, bit(Trait::powers) | bit(Trait::computes_wide) | bit(Trait::normalizes),
+     "sample:same sample:even sample:wider sample:numbers sample:images sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:channels_last sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"weight_norm", "0.2",
+     "same last_dim middle_dim whole zero_size non_contiguous transposed several_tiles",
+     draft_scaling, 3, bit(Trait::powers) | bit(Trait::computes_wide) | bit(Trait::root) | bit(Trait::normalizes),
+     "sample:same sample:last_dim sample:middle_dim sample:whole sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"cummax", "0.2",
+     "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "expanded specials repeated_values several_tiles size_one",
+     draft_scanning, 3, 0,
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:repeated_values sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"cummin", "0.2",
+     "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "expanded specials repeated_values several_tiles size_one",
+     draft_scanning, 3, 0,
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:repeated_values sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"logcumsumexp", "0.2",
+     "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
+     "expanded specials repeated_values several_tiles size_one",
+     draft_scanning, 3, bit(Trait::logarithms) | bit(Trait::keeps_range),
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_dim "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:repeated_values sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"mode", "0.2",
+     "last_dim first_dim middle_dim negative_dim keepdim zero_dim non_contiguous transposed "
+     "expanded specials repeated_values several_tiles size_one",
+     draft_scanning, 3, 0,
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:keepdim "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:repeated_values sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"kthvalue", "0.2",
+     "last_dim first_dim middle_dim negative_dim keepdim zero_dim non_contiguous transposed "
+     "expanded specials repeated_values several_tiles size_one",
+     draft_scanning, 3, 0,
+     "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:keepdim "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:repeated_values sample:several_tiles sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"nanquantile", "0.2",
+     "last_dim first_dim negative_dim keepdim lower higher nearest midpoint all_dims zero_dim "
+     "non_contiguous transposed expanded several_tiles",
+     draft_ordering, 3, bit(Trait::differences),
+     "sample:last_dim sample:first_dim sample:negative_dim sample:keepdim sample:lower "
+     "sample:higher sample:nearest sample:midpoint sample:all_dims sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"scatter_reduce", "0.2",
+     "first_dim last_dim negative_dim product product_alone mean mean_alone largest largest_alone"
+     " smallest alone zero_dim zero_size smaller_index larger_source repeated_index "
+     "non_contiguous transposed several_tiles",
+     draft_scanning, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::factors),
+     "sample:first_dim sample:last_dim sample:negative_dim sample:product sample:product_alone "
+     "sample:mean sample:mean_alone sample:largest sample:largest_alone sample:smallest "
+     "sample:alone sample:zero_dim sample:zero_size sample:smaller_index sample:larger_source "
+     "sample:repeated_index sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"index_reduce", "0.2",
+     "first_dim last_dim negative_dim product_alone mean largest smallest alone zero_size "
+     "repeated_index non_contiguous transposed several_tiles",
+     draft_scanning, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::factors),
+     "sample:first_dim sample:last_dim sample:negative_dim sample:product_alone sample:mean "
+     "sample:largest sample:smallest sample:alone sample:zero_size sample:repeated_index "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"embedding_bag", "0.2",
+     "matrix summed largest by_offsets empty_bags last_offset weighted padded repeated_index "
+     "zero_size non_contiguous several_tiles",
+     draft_scanning, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::telling_input),
+     "sample:matrix sample:summed sample:largest sample:by_offsets sample:empty_bags "
+     "sample:last_offset sample:weighted sample:padded sample:repeated_index sample:zero_size "
+     "sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"pdist", "0.2",
+     "same absolute largest cubic one_vector no_numbers non_contiguous transposed several_tiles",
+     draft_scanning, 3, bit(Trait::powers) | bit(Trait::root) | bit(Trait::differences),
+     "sample:same sample:absolute sample:largest sample:cubic sample:one_vector sample:no_numbers"
+     " sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",
@@ -3385,6 +4421,173 @@ constexpr RowFacts facts[] = {
      "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_size "
      "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles "
      "sample:size_one",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"lgamma", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"digamma", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"polygamma", "0.2",
+     "same second fifth none large to_the_left second_to_the_left zero_size zero_dim "
+     "non_contiguous transposed expanded offset several_tiles",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:to_the_left "
+     "sample:second_to_the_left sample:zero_size sample:zero_dim sample:non_contiguous "
+     "sample:transposed sample:expanded sample:offset sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"multigammaln", "0.2",
+     "same one large zero_size zero_dim non_contiguous transposed expanded offset several_tiles",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:one sample:large sample:zero_size sample:zero_dim sample:non_contiguous "
+     "sample:transposed sample:expanded sample:offset sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"nextafter", "0.2",
+     "same row to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::flat),
+     "sample:same sample:row sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"erfinv", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::within_one) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"ndtri", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::within_one) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"erfcx", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::powers),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"log_ndtr", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"i0", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::powers),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"i0e", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::powers),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"i1", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::powers),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"i1e", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::powers),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
      "",
      "own",
      "",
@@ -3663,6 +4866,75 @@ constexpr RowFacts facts[] = {
      "sN s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
      "normal",
      "s257/specials/floating s257/fading/floating",
+     ""},
+    {"lp_pool1d", "0.2",
+     "same strided other_norm first_norm ceil_mode unbatched zero_size non_contiguous "
+     "several_tiles",
+     draft_unpooling, 3, bit(Trait::powers) | bit(Trait::computes_wide) | bit(Trait::root) | bit(Trait::logarithms),
+     "sample:same sample:strided sample:other_norm sample:first_norm sample:ceil_mode "
+     "sample:unbatched sample:zero_size sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"lp_pool2d", "0.2",
+     "same strided other_norm first_norm ceil_mode unbatched zero_size non_contiguous "
+     "several_tiles",
+     draft_unpooling, 3, bit(Trait::powers) | bit(Trait::computes_wide) | bit(Trait::root) | bit(Trait::logarithms),
+     "sample:same sample:strided sample:other_norm sample:first_norm sample:ceil_mode "
+     "sample:unbatched sample:zero_size sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"lp_pool3d", "0.2",
+     "same strided other_norm first_norm ceil_mode unbatched zero_size non_contiguous "
+     "several_tiles",
+     draft_unpooling, 3, bit(Trait::powers) | bit(Trait::computes_wide) | bit(Trait::root) | bit(Trait::logarithms),
+     "sample:same sample:strided sample:other_norm sample:first_norm sample:ceil_mode "
+     "sample:unbatched sample:zero_size sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"max_unpool1d", "0.2",
+     "same strided padded sized sized_whole unbatched zero_size non_contiguous several_tiles",
+     draft_unpooling, 3, 0,
+     "sample:same sample:strided sample:padded sample:sized sample:sized_whole sample:unbatched "
+     "sample:zero_size sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"max_unpool2d", "0.2",
+     "same strided padded sized sized_whole unbatched zero_size non_contiguous several_tiles",
+     draft_unpooling, 3, 0,
+     "sample:same sample:strided sample:padded sample:sized sample:sized_whole sample:unbatched "
+     "sample:zero_size sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"max_unpool3d", "0.2",
+     "same strided padded sized sized_whole unbatched zero_size non_contiguous several_tiles",
+     draft_unpooling, 3, 0,
+     "sample:same sample:strided sample:padded sample:sized sample:sized_whole sample:unbatched "
+     "sample:zero_size sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
      ""},
     {"view", "0.1",
      "same zero_size zero_dim inferred_size flat split several_tiles offset",

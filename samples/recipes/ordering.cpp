@@ -93,7 +93,7 @@ void draft_ordering(Draft& draft) {
   if (name == "isin") return draft_membership(draft);
   if (name == "bincount") return draft_bincount(draft);
   if (name == "histc") return draft_histogram(draft);
-  if (name == "quantile") return draft_quantile(draft);
+  if (name == "quantile" || name == "nanquantile") return draft_quantile(draft);
   const bool is_one = draft.is("size_one");
   draft.add(draft.tensor(is_one ? Dims{1} : draft.is("same") ? Dims{4, 6} : draft.shape()));
 }

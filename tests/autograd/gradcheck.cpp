@@ -50,11 +50,12 @@ void fill_with_distinct(const Tensor& tensor, Range range, std::size_t number,
   for_each_element(tensor, [&](double& element) { element = values[next++]; });
 }
 
-// sum(outputs * weights), with weights that differ from element to element.
+// sum(outputs * weights), with weights that differ from element to element; of complex outputs by their parts.
 Tensor weighted_sum(const std::vector<Tensor>& outputs) {
   Tensor total = zeros({}, Dtype::f64);
   double phase = 0;
-  for (const Tensor& output : outputs) {
+  for (const Tensor& each : outputs) {
+    const Tensor output = each.dtype() == Dtype::complex128 ? view_as_real(each) : each;
     if (output.dtype() != Dtype::f64 || output.numel() == 0) continue;
     const Tensor weights =
         cos(reshape(arange(0, output.numel(), 1, Dtype::f64), output.shape()) + phase);
@@ -133,6 +134,14 @@ Placed place(const Tensor& tensor, Placing placing) {
   return {};
 }
 
+// Rows that read one half of symmetric matrices have derivatives by both.
+std::function<Tensor(const Tensor&)> mirrored(const std::function<Tensor(const Tensor&)>& shown) {
+  return [shown](const Tensor& leaf) {
+    const Tensor seen = shown(leaf);
+    return (seen + transpose(seen, -1, -2)) * 0.5;
+  };
+}
+
 // Some views refuse some layouts, which is no matter of derivatives.
 bool can_call(const Differentiable& call, std::span<const Tensor> inputs) {
   try {
@@ -194,7 +203,12 @@ Checked check_derivative(Operator& op, const Sample& sample, Placing placing,
     if (tensor.numel() > most_elements) return {};
     Placed placed = place(tensor, placing);
     if (!placed.leaf.defined()) return {};
-    fill_with_distinct(placed.leaf, range_of(op), leaves.size(), random);
+    if (has_trait(op.name(), Trait::telling_input))
+      copy_(placed.shown(placed.leaf), tensor);
+    else
+      fill_with_distinct(placed.leaf, range_of(op), leaves.size(), random);
+    if (leaves.empty() && has_trait(op.name(), Trait::symmetric))
+      placed.shown = mirrored(placed.shown);
     replaced.push_back(&tensor.impl()->abi);
     shown.push_back(std::move(placed.shown));
     leaves.push_back(std::move(placed.leaf));

@@ -26,7 +26,7 @@ struct Checked {
               // can be placed so
 };
 // The same for one sample of a row, first and second order. Its f64 tensors get distinct values between
-// 0.5 and 2, away from kinks and poles.
+// 0.5 and 2, away from kinks and poles, unless the sample's own mean something.
 Checked check_derivative(Operator& op, const Sample& sample, Placing placing);
 // The same for whatever is made of such a call: `call` gets the sample's arguments, those left out at the end too.
 using SampleCall = std::function<std::vector<Tensor>(Operator& op, std::span<const bp_value> args)>;

@@ -61,10 +61,15 @@ TEST(table, every_pointwise_row_has_an_expression_within_its_arguments) {
   }
 }
 
+Dtype usual_dtype_of(const Operator& op) {
+  for (const Dtype dtype : {f32, i64, u8, complex64})
+    if (contains(op.dtypes, dtype)) return dtype;
+  return f32;
+}
+
 TEST(table, every_row_has_eight_samples_and_one_spans_several_tiles) {
   for (const Operator* op : rows()) {
-    const Dtype dtype = contains(op->dtypes, f32) ? f32 : i64;
-    const std::vector<Sample> samples = samples_of(*op, dtype, meta_device);
+    const std::vector<Sample> samples = samples_of(*op, usual_dtype_of(*op), meta_device);
     EXPECT_GE(samples.size(), 8u) << op->name();
     bool spans_tiles = false;
     for (const Sample& sample : samples) spans_tiles |= sample.recipe == "several_tiles";
@@ -74,8 +79,7 @@ TEST(table, every_row_has_eight_samples_and_one_spans_several_tiles) {
 
 TEST(table, samples_are_calls_of_their_operator) {
   for (Operator* op : rows()) {
-    const Dtype dtype = contains(op->dtypes, f32) ? f32 : i64;
-    for (const Sample& sample : samples_of(*op, dtype, meta_device)) {
+    for (const Sample& sample : samples_of(*op, usual_dtype_of(*op), meta_device)) {
       // Their shapes wait for values, which meta does not have.
       if ((op->flags & BP_OP_SHAPE_DATA) != 0 || sample.recipe == "inferred_classes" ||
           sample.recipe == "masked" || sample.recipe == "mask_and_hole")

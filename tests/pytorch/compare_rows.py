@@ -35,7 +35,8 @@ except ImportError:
 from functions import FUNCTIONS, KNOWN, RESULTS, WITHOUT_PEER, function_of
 
 # Relative and absolute: both sides round, and sums are taken in another order.
-TOLERANCES = {torch.float64: (1e-9, 1e-9), torch.float32: (2e-5, 2e-5), torch.complex128: (1e-9, 1e-9)}
+TOLERANCES = {
+    torch.float64: (1e-9, 1e-9), torch.float32: (2e-5, 2e-5), torch.complex128: (1e-9, 1e-9), torch.complex64: (2e-5, 2e-5)}
 
 
 def read_calls(file):

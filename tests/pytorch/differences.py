@@ -33,6 +33,14 @@ WITHOUT_PEER = {
     "batch_norm_backward": "batch_norm's derivative",
     "convolution_backward_weight": "convolution's derivative",
     "avg_pool_backward": "avg_pool's derivative",
+    "resample": "ONNX's: a loop over its definitions, tests/core_ops/resample_test.cpp",
+    **{row: "ONNX's: its examples and exact sums, tests/core_ops/quantized_test.cpp" for row in (
+        "quantize_linear", "dequantize_linear", "dynamic_quantize_linear", "matmul_integer", "conv_integer", "qlinear_matmul",
+        "qlinear_conv")},
+    "ctc_loss_backward": "ctc_loss's derivative, of log_softmax's results: tests/core_ops/ctc_test.cpp",
+    **{name: "torchvision has it: tests/core_ops/detection_test.cpp" for name in (
+        "box_iou", "nms", "roi_align", "roi_pool", "deform_conv2d")},
+    "non_max_suppression": "ONNX has it: tests/core_ops/detection_test.cpp",
 }
 
 
@@ -44,20 +52,35 @@ KNOWN = [
     ("put", "", "derivative", SAME),
     ("quantile", "", "derivative", "of equal elements each may choose another"),
     ("pixel_unshuffle", "zero_size", "result", "of no elements PyTorch keeps the shape"),
+    ("nanquantile", "", "derivative", "of equal elements each may choose another"),
     ("kl_div", "", "derivative by tensor 1", "finite where the target is 0; below 0 nothing is defined"),
     ("soft_margin_loss", "", "derivative by tensor 1", "PyTorch has none by the target"),
+    ("ctc_loss", "", "derivative", "PyTorch's has what log_softmax's derivative takes off again: behind log_softmax both agree"),
+    ("nextafter", "", "derivative by tensor 0", "it moves as the number does, where PyTorch's is 0"),
     ("topk", "", "derivative", "of equal elements each may choose another; gradcheck holds it on distinct ones"),
+    ("polar", "", "derivative by tensor 0", "PyTorch's has the other sign where abs is negative"),
     ("div", "several_tiles", "derivative", "complex, by zero"),
     ("hardsigmoid", "", "derivative", "1/6 in float64 is not that of float32"),
     ("gelu", "specials", "result", "infinity stays infinity"),
     ("add", "specials", "result", "a complex infinity times an alpha of 1 is itself"),
     ("sub", "specials", "result", SAME),
+    ("cholesky_solve", "", "derivative by tensor 1", "PyTorch's is by the half as well that is not read"),
+    ("cholesky_inverse", "", "derivative", SAME),
+    ("linalg_svd", "completed", "result", "vectors beyond the smaller size are any that complete the basis"),
+    ("digamma", "specials", "derivative", "polygamma is infinite at 0 and at negative whole numbers"),
+    ("i0", "specials", "", "of infinity it is infinity"),
+    ("i1", "specials", "", "of infinity it is infinity"),
+    ("kthvalue", "", "derivative", "of equal elements each may choose another"),
+    ("mode", "", "derivative", SAME),
+    ("mode", "specials", "", "NaN equals nothing, and is sorted behind all else"),
     ("convolution", "no_channels", "", "without input channels the result is the bias"),
 ]
 
 # What is not of one row.
 GENERAL = """
 * `vecdot` refuses complex numbers, of which PyTorch conjugates one side; complex rows otherwise conjugate nothing.
+* `conj` makes its result at once, where PyTorch marks it; transforms of float16 and bfloat16 compute in float32; `stft` of complex
+  signals needs onesided=false, which PyTorch finds out.
 * Out of range: an index outside of a tensor is an error at the latest when its stream is synchronized, and names the operator.
 * Random numbers are Philox's as `philox` defines them, the same on every device; PyTorch's differ from device to device.
 * `median`, `nanmedian`, `sort` and `topk` of equal elements may name another index than PyTorch, which leaves that open.
@@ -67,6 +90,17 @@ GENERAL = """
 * `quantile` finds its place in float64, so that 'nearest' may take another neighbour than PyTorch, which rounds in the input's dtype.
 * `logit`'s derivative at 0 and 1 is NaN, not infinity, is finite outside, and 0 at the bounds that `eps` sets; `cdist`'s by `p` infinity
   is shared by equal differences; `nanmean`'s of NaN alone is 0; a NaN score makes `multi_margin_loss` NaN.
+* Factorizations do not wait for the device to say that they failed: `linalg_cholesky` of a matrix that is not positive definite gives
+  NaN from that column on, and `linalg_solve` and `linalg_inv` of a singular one infinities or NaN, where PyTorch raises an error.
+  Complex matrices are refused.
+* The largest component of each vector by `linalg_eigh`, and of each left one by `linalg_svd`, is positive; PyTorch leaves the sign open.
+* `linalg_det` has a derivative where the determinant is not 0; else it is NaN.
+* `ctc_loss` looks at no length on the host: one beyond the steps, or beyond the labels, is an index out of range.
+* `roi_align`'s derivative by boxes is the true one, where torchvision has none; a number that is not finite anywhere in an image
+  makes a region NaN that lies elsewhere, if `sampling_ratio` is below 1 or above 4. `roi_pool` cuts a region of whole elements into
+  parts exactly.
+* `polygamma` is infinite at negative whole numbers, and 0 at infinity; `nextafter` asks for one dtype;
+  `embedding_bag` by 'max' shares its gradient among equal elements.
 * `histc` and `quantile` take float16 and bfloat16 as well.
 """
 

@@ -16,7 +16,7 @@ RESULTS = {
     **{name: lambda call, values: [
         values[0], call.named["input"].detach().gather(call.named["dim"], values[1].unsqueeze(call.named["dim"]))
         if not call.named.get("keepdim") else call.named["input"].detach().gather(call.named["dim"], values[1])]
-        if call.named["input"].dim() else values for name in ("median", "nanmedian")},
+        if call.named["input"].dim() else values for name in ("median", "nanmedian", "mode", "kthvalue")},
 }
 
 
@@ -27,6 +27,29 @@ def all_dims(input, dim):
 def over_dims(function):
     """For functions that take no dim=None."""
     return lambda input, dim=None, keepdim=False: function(input, all_dims(input, dim), keepdim)
+
+
+def signs_of(vectors):
+    """That make the largest component of each column positive."""
+    largest = vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True)) if vectors.shape[-2] else vectors.new_ones(
+        *vectors.shape[:-2], 1, vectors.shape[-1])
+    return torch.where(largest.detach() >= 0, 1.0, -1.0).to(vectors.dtype)
+
+
+def eigh(input, UPLO="L"):
+    values, vectors = torch.linalg.eigh(input, UPLO)
+    return values, vectors * signs_of(vectors)
+
+
+def svd(A, full_matrices=True):
+    U, S, Vh = torch.linalg.svd(A, full_matrices)
+    signs, size = signs_of(U), S.shape[-1]
+    common = Vh[..., :size, :] * signs[..., :size].transpose(-1, -2)
+    return U * signs, S, torch.cat([common, Vh[..., size:, :]], -2)
+
+
+def matrix_norm(input, ord="fro", dim=None, keepdim=False):
+    return torch.linalg.matrix_norm(input, ord if ord in ("fro", "nuc") else float(ord), dim or (-2, -1), keepdim)
 
 
 def slice_(input, dim=0, start=None, end=None, step=1):
@@ -146,6 +169,78 @@ def unique_all(input):
     return parts[0], parts[1], parts[2].reshape(input.shape), parts[3]
 
 
+def over_line(function):
+    return lambda input, n=None, dim=-1, norm="backward": function(input, n, dim, norm)
+
+
+def over_sides(function, dims):
+    return lambda input, s=None, dim=None, norm="backward": function(input, s, dims if dim is None else dim, norm)
+
+
+def stft(input, return_complex=True, **named):
+    result = torch.stft(input, **named, return_complex=True)
+    return result if return_complex else torch.view_as_real(result)
+def mean_variance_normalization(input, dim=None):
+    dims = [d for d in range(input.dim()) if d != 1] if dim is None else dim
+    centered = input - input.mean(dims, True)
+    return centered / (torch.linalg.vector_norm(centered, 2, dims, True) / math.sqrt(
+        math.prod(input.shape[d] for d in dims)) + 1e-9)
+
+
+def center_crop_pad(input, size, dim=None):
+    pad = [0] * (2 * input.dim())
+    for at, wanted in zip(range(input.dim()) if dim is None else dim, size):
+        missing = wanted - input.shape[at]
+        front = int(missing / 2)
+        pad[2 * (input.dim() - 1 - at % input.dim())] = front
+        pad[2 * (input.dim() - 1 - at % input.dim()) + 1] = missing - front
+    return F.pad(input, pad)
+
+
+def blocks(input, split, order, size):
+    return input.reshape(split).permute(order).reshape(size)
+
+
+def depth_to_space(input, blocksize, mode="DCR"):
+    n, c, h, w = input.shape
+    b, c = blocksize, c // blocksize**2
+    if mode == "CRD":
+        return blocks(input, (n, c, b, b, h, w), (0, 1, 4, 2, 5, 3), (n, c, h * b, w * b))
+    return blocks(input, (n, b, b, c, h, w), (0, 3, 4, 1, 5, 2), (n, c, h * b, w * b))
+
+
+def space_to_depth(input, blocksize):
+    n, c, h, w = input.shape
+    b, h, w = blocksize, h // blocksize, w // blocksize
+    return blocks(input, (n, c, h, b, w, b), (0, 3, 5, 1, 2, 4), (n, b * b * c, h, w))
+
+
+def reverse_sequence(input, sequence_lens, batch_axis=1, time_axis=0):
+    by_batch = input.transpose(0, batch_axis)
+    turned = [torch.cat([line[:length].flip(0), line[length:]]) for line, length in zip(by_batch, sequence_lens.tolist())]
+    return torch.stack(turned).transpose(0, batch_axis) if turned else input.clone()
+
+
+def pad_packed_sequence(data, batch_sizes, batch_first=False, padding_value=0, total_length=None):
+    return torch._pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_length or len(batch_sizes))
+
+
+def power_pool(name):
+    """One size stands for all; of one dimension PyTorch takes numbers."""
+    rank = int(name[-2])
+
+    def call(input, norm_type, kernel_size, stride=(), ceil_mode=False):
+        kernel_size, stride = (kernel_size[0], stride[0] if stride else None) if rank == 1 else (kernel_size * rank, stride or None)
+        return getattr(F, name)(input, norm_type, kernel_size, stride, ceil_mode)
+    return call
+
+
+def unpool(name):
+    rank = int(name[-2])
+    return lambda input, indices, kernel_size, stride=(), padding=(0,), output_size=None: getattr(F, name)(
+        input, indices, kernel_size * rank, (stride or kernel_size) * rank, padding * rank, output_size)
+
+
 FUNCTIONS = {
     "max_pool_with_indices": lambda **given: by_rank("max_pool")(return_indices=True, **given),
     "avg_pool": by_rank("avg_pool"),
@@ -232,7 +327,35 @@ FUNCTIONS = {
         input, grid, mode, padding_mode, align_corners),
     "im2col": lambda input, **sizes: F.unfold(input, **{name: pair(size) for name, size in sizes.items()}),
     "col2im": lambda input, **sizes: F.fold(input, **{name: pair(size) for name, size in sizes.items()}),
+    **{f"fft_{name}": over_line(getattr(torch.fft, name)) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
+    **{f"fft_{name}": over_sides(getattr(torch.fft, name), dims) for names, dims in (
+        (("fftn", "ifftn", "rfftn", "irfftn"), None), (("fft2", "ifft2", "rfft2", "irfft2"), (-2, -1))) for name in names},
+    "stft": stft,
+    "linalg_eigh": eigh,
+    "linalg_svd": svd,
+    "linalg_matrix_norm": matrix_norm,
+    "ctc_loss": F.ctc_loss,
+    "multigammaln": lambda input, p: torch.mvlgamma(input, p),
+    "embedding_bag": lambda input, weight, offsets=None, mode="mean", per_sample_weights=None, include_last_offset=False,
+    padding_idx=-1: F.embedding_bag(
+        input, weight, offsets, mode=mode, per_sample_weights=per_sample_weights, include_last_offset=include_last_offset,
+        padding_idx=None if padding_idx < 0 else padding_idx),
     **{name: recurrent(name) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")},
+    "hardmax": lambda input, dim=-1: F.one_hot(input.argmax(dim), input.shape[dim]).movedim(-1, dim).to(input.dtype)
+    if input.dim() and input.numel() else torch.ones_like(input),
+    "mean_variance_normalization": mean_variance_normalization,
+    "local_response_norm": F.local_response_norm,
+    "weight_norm": lambda v, g, dim=0: torch._weight_norm(v, g, dim),
+    "center_crop_pad": center_crop_pad,
+    "depth_to_space": depth_to_space,
+    "space_to_depth": space_to_depth,
+    "reverse_sequence": reverse_sequence,
+    "pack_padded_sequence": lambda input, lengths, batch_first=False: torch._pack_padded_sequence(input, lengths, batch_first),
+    "pad_packed_sequence": pad_packed_sequence,
+    **{f"lp_pool{rank}d": power_pool(f"lp_pool{rank}d") for rank in (1, 2, 3)},
+    **{f"max_unpool{rank}d": unpool(f"max_unpool{rank}d") for rank in (1, 2, 3)},
+    "shrink": lambda input, lambd=0.5, bias=0: torch.where(
+        input < -lambd, input + bias, torch.where(input > lambd, input - bias, 0)),
 }
 
 
@@ -243,4 +366,4 @@ def function_of(row):
     for place in (torch, F, torch.special):
         if hasattr(place, row):
             return getattr(place, row)
-    return None
+    return getattr(torch.linalg, row.removeprefix("linalg_"), None)

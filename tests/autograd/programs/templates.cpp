@@ -27,8 +27,10 @@ bool is_backward(const Operator& op) {
   return std::string_view(op.name()).find("_backward") != std::string_view::npos;
 }
 
+// With any numbers: a program's are no symmetric matrices, nor such as have a factor.
 bool has_derivative(const Operator& op) {
-  return op.has_gradient || op.kind == BP_KIND_COMPOSITE;
+  return (op.has_gradient || op.kind == BP_KIND_COMPOSITE) &&
+         !has_trait(op.name(), Trait::telling_input);
 }
 
 std::optional<Argument> plain_argument(const bp_value& value) {

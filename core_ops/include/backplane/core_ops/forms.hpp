@@ -103,6 +103,13 @@ BP_API Tensor repeat_interleave(const Tensor& input, const Tensor& repeats,
 // Over the last `dims` dimensions of `input` and the first ones of `other`.
 BP_API Tensor tensordot(const Tensor& input, const Tensor& other, std::int64_t dims = 2);
 
+// [dft_length / 2 + 1, num_mel_bins]: what turns the spectrum of a discrete Fourier transform of so many samples into one
+// of triangular windows in equal steps of the mel scale, as ONNX's MelWeightMatrix.
+BP_API Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_length,
+                                std::int64_t sample_rate, double lower_edge_hertz,
+                                double upper_edge_hertz, std::optional<Dtype> dtype = std::nullopt,
+                                std::optional<Device> device = std::nullopt);
+
 // `input` with as many dimensions at least; those of atleast_3d come before, around and behind.
 BP_API Tensor atleast_1d(const Tensor& input);
 BP_API Tensor atleast_2d(const Tensor& input);
@@ -122,12 +129,14 @@ BP_API Tensor fftshift(const Tensor& input, DimList dim = {});
 BP_API Tensor ifftshift(const Tensor& input, DimList dim = {});
 
 // Draws into `input` itself, in its dtype: uniform numbers from `low` up to `high`; normal ones; 1 with
-// probability `p`, else 0. From `generator`, by default the device's.
+// probability `p`, else 0; waiting times, all above 0, with `lambd` events to expect in a unit of time. From `generator`, by default the device's.
 BP_API const Tensor& uniform_(const Tensor& input, double low = 0, double high = 1,
                               Generator* generator = nullptr);
 BP_API const Tensor& normal_(const Tensor& input, double mean = 0, double std = 1,
                              Generator* generator = nullptr);
 BP_API const Tensor& bernoulli_(const Tensor& input, double p = 0.5,
                                 Generator* generator = nullptr);
+BP_API const Tensor& exponential_(const Tensor& input, double lambd = 1,
+                                  Generator* generator = nullptr);
 
 }  // namespace bp

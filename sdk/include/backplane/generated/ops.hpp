@@ -81,6 +81,14 @@ struct softshrink {
   enum class place : unsigned { input, lambd, out };
 };
 
+struct shrink {
+  static constexpr const char* name = "shrink";
+  static constexpr const char* schema = "shrink(Tensor input, Scalar lambd=0.5, Scalar bias=0) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1de8d1cf52dd1dbau;
+  using signature = Status(Stream, In, Scalar, Scalar, Out);
+  enum class place : unsigned { input, lambd, bias, out };
+};
+
 struct tanhshrink {
   static constexpr const char* name = "tanhshrink";
   static constexpr const char* schema = "tanhshrink(Tensor input) -> Tensor";

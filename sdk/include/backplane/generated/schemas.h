@@ -15,6 +15,7 @@
 #define BP_SCHEMA_HASH_logsigmoid UINT64_C(0x2fad7360c3437f33) /* logsigmoid(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_hardshrink UINT64_C(0xd380650b56227cd9) /* hardshrink(Tensor input, Scalar lambd=0.5) -> Tensor */
 #define BP_SCHEMA_HASH_softshrink UINT64_C(0xf202f4d7bfa7cb80) /* softshrink(Tensor input, Scalar lambd=0.5) -> Tensor */
+#define BP_SCHEMA_HASH_shrink UINT64_C(0x1de8d1cf52dd1dba) /* shrink(Tensor input, Scalar lambd=0.5, Scalar bias=0) -> Tensor */
 #define BP_SCHEMA_HASH_tanhshrink UINT64_C(0x8808ee39c92221c5) /* tanhshrink(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_threshold UINT64_C(0x51a484c3a502430a) /* threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor */
 #define BP_SCHEMA_HASH_native_attention UINT64_C(0x946a1f5bafee7104) /* native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale) -> (Tensor result, Tensor logsumexp) */

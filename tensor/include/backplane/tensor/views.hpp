@@ -64,4 +64,11 @@ BP_API Tensor unfold(const Tensor& base, std::int64_t dim, std::int64_t size, st
 BP_API Tensor diagonal(const Tensor& base, std::int64_t offset = 0, std::int64_t dim1 = 0,
                        std::int64_t dim2 = 1);
 
+// The two parts of each complex number along a new last dimension, as real numbers.
+BP_API Tensor view_as_real(const Tensor& base);
+// The other way: pairs along the last dimension, of f32 or f64, as complex numbers. Throws where no
+// strides show them, which shows_pairs tells.
+BP_API Tensor view_as_complex(const Tensor& base);
+BP_API bool shows_pairs(const Tensor& input);
+
 }  // namespace bp::views

@@ -70,6 +70,14 @@ BP_API const Tensor& softshrink_(const Tensor& input, const Scalar& lambd = 0.5)
 BP_API const Tensor& softshrink_out(const Tensor& out, const Tensor& input,
                                     const Scalar& lambd = 0.5);
 
+// `input` moved by `bias` towards 0 where it is below -lambd or above lambd, and 0 elsewhere, also
+// for NaN. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+BP_API Tensor shrink(const Tensor& input, const Scalar& lambd = 0.5, const Scalar& bias = 0);
+BP_API const Tensor& shrink_(const Tensor& input, const Scalar& lambd = 0.5,
+                             const Scalar& bias = 0);
+BP_API const Tensor& shrink_out(const Tensor& out, const Tensor& input, const Scalar& lambd = 0.5,
+                                const Scalar& bias = 0);
+
 // input - tanh(input), elementwise. Integers are taken as the default dtype. Shapes broadcast,
 // dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor tanhshrink(const Tensor& input);

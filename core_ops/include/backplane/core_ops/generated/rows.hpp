@@ -15,6 +15,7 @@ extern BP_API Operator softsign;
 extern BP_API Operator logsigmoid;
 extern BP_API Operator hardshrink;
 extern BP_API Operator softshrink;
+extern BP_API Operator shrink;
 extern BP_API Operator tanhshrink;
 extern BP_API Operator threshold;
 
@@ -62,6 +63,16 @@ extern BP_API Operator isposinf;
 extern BP_API Operator isneginf;
 extern BP_API Operator signbit;
 
+// complex
+extern BP_API Operator view_as_real;
+extern BP_API Operator view_as_complex;
+extern BP_API Operator real;
+extern BP_API Operator imag;
+extern BP_API Operator conj;
+extern BP_API Operator polar;
+extern BP_API Operator angle;
+extern BP_API Operator sgn;
+
 // contraction
 extern BP_API Operator vecdot;
 extern BP_API Operator inner;
@@ -81,6 +92,18 @@ extern BP_API Operator conv3d;
 extern BP_API Operator conv_transpose1d;
 extern BP_API Operator conv_transpose2d;
 extern BP_API Operator conv_transpose3d;
+
+// ctc
+extern BP_API Operator ctc_loss;
+extern BP_API Operator ctc_loss_backward;
+
+// detection
+extern BP_API Operator box_iou;
+extern BP_API Operator nms;
+extern BP_API Operator non_max_suppression;
+extern BP_API Operator roi_align;
+extern BP_API Operator roi_pool;
+extern BP_API Operator deform_conv2d;
 
 // distance
 extern BP_API Operator pairwise_distance;
@@ -145,6 +168,23 @@ extern BP_API Operator index_add;
 extern BP_API Operator index_copy;
 extern BP_API Operator put;
 
+// fourier
+extern BP_API Operator fft_fft;
+extern BP_API Operator fft_ifft;
+extern BP_API Operator fft_rfft;
+extern BP_API Operator fft_irfft;
+extern BP_API Operator fft_hfft;
+extern BP_API Operator fft_ihfft;
+extern BP_API Operator fft_fftn;
+extern BP_API Operator fft_ifftn;
+extern BP_API Operator fft_rfftn;
+extern BP_API Operator fft_irfftn;
+extern BP_API Operator fft_fft2;
+extern BP_API Operator fft_ifft2;
+extern BP_API Operator fft_rfft2;
+extern BP_API Operator fft_irfft2;
+extern BP_API Operator stft;
+
 // indexing
 extern BP_API Operator gather;
 extern BP_API Operator index_select;
@@ -159,6 +199,30 @@ extern BP_API Operator addmm;
 extern BP_API Operator baddbmm;
 extern BP_API Operator linear;
 extern BP_API Operator einsum;
+
+// linear_algebra
+extern BP_API Operator linalg_cholesky;
+extern BP_API Operator linalg_solve_triangular;
+extern BP_API Operator cholesky_solve;
+extern BP_API Operator cholesky_inverse;
+extern BP_API Operator linalg_lu_factor;
+extern BP_API Operator lu_unpack;
+extern BP_API Operator linalg_solve;
+extern BP_API Operator linalg_inv;
+extern BP_API Operator linalg_det;
+extern BP_API Operator linalg_slogdet;
+extern BP_API Operator linalg_matrix_power;
+extern BP_API Operator linalg_matrix_exp;
+extern BP_API Operator linalg_qr;
+extern BP_API Operator linalg_eigh;
+extern BP_API Operator linalg_eigvalsh;
+extern BP_API Operator linalg_svd;
+extern BP_API Operator linalg_svdvals;
+extern BP_API Operator linalg_pinv;
+extern BP_API Operator linalg_matrix_rank;
+extern BP_API Operator linalg_matrix_norm;
+extern BP_API Operator linalg_vander;
+extern BP_API Operator linalg_multi_dot;
 
 // loss
 extern BP_API Operator mse_loss;
@@ -294,6 +358,15 @@ extern BP_API Operator mv;
 extern BP_API Operator addmv;
 extern BP_API Operator outer;
 
+// quantized
+extern BP_API Operator quantize_linear;
+extern BP_API Operator dequantize_linear;
+extern BP_API Operator dynamic_quantize_linear;
+extern BP_API Operator matmul_integer;
+extern BP_API Operator conv_integer;
+extern BP_API Operator qlinear_matmul;
+extern BP_API Operator qlinear_conv;
+
 // random
 extern BP_API Operator philox;
 extern BP_API Operator rand_philox;
@@ -317,12 +390,41 @@ extern BP_API Operator max;
 extern BP_API Operator min;
 extern BP_API Operator argmax;
 
+// regrouping
+extern BP_API Operator center_crop_pad;
+extern BP_API Operator depth_to_space;
+extern BP_API Operator space_to_depth;
+extern BP_API Operator reverse_sequence;
+extern BP_API Operator pack_padded_sequence;
+extern BP_API Operator pad_packed_sequence;
+
+// resample
+extern BP_API Operator resample;
+
 // resampling
 extern BP_API Operator interpolate;
 extern BP_API Operator affine_grid;
 extern BP_API Operator grid_sample;
 extern BP_API Operator im2col;
 extern BP_API Operator col2im;
+
+// scaling
+extern BP_API Operator hardmax;
+extern BP_API Operator mean_variance_normalization;
+extern BP_API Operator local_response_norm;
+extern BP_API Operator weight_norm;
+
+// scanning
+extern BP_API Operator cummax;
+extern BP_API Operator cummin;
+extern BP_API Operator logcumsumexp;
+extern BP_API Operator mode;
+extern BP_API Operator kthvalue;
+extern BP_API Operator nanquantile;
+extern BP_API Operator scatter_reduce;
+extern BP_API Operator index_reduce;
+extern BP_API Operator embedding_bag;
+extern BP_API Operator pdist;
 
 // selection
 extern BP_API Operator scatter;
@@ -349,6 +451,21 @@ extern BP_API Operator broadcast_tensors;
 // similarity
 extern BP_API Operator cosine_similarity;
 
+// special
+extern BP_API Operator lgamma;
+extern BP_API Operator digamma;
+extern BP_API Operator polygamma;
+extern BP_API Operator multigammaln;
+extern BP_API Operator nextafter;
+extern BP_API Operator erfinv;
+extern BP_API Operator ndtri;
+extern BP_API Operator erfcx;
+extern BP_API Operator log_ndtr;
+extern BP_API Operator i0;
+extern BP_API Operator i0e;
+extern BP_API Operator i1;
+extern BP_API Operator i1e;
+
 // statistics
 extern BP_API Operator prod;
 extern BP_API Operator var;
@@ -374,6 +491,14 @@ extern BP_API Operator hypot;
 extern BP_API Operator sinc;
 extern BP_API Operator deg2rad;
 extern BP_API Operator rad2deg;
+
+// unpooling
+extern BP_API Operator lp_pool1d;
+extern BP_API Operator lp_pool2d;
+extern BP_API Operator lp_pool3d;
+extern BP_API Operator max_unpool1d;
+extern BP_API Operator max_unpool2d;
+extern BP_API Operator max_unpool3d;
 
 // view
 extern BP_API Operator view;

@@ -39,6 +39,7 @@ enum class Trait : std::uint8_t {
   far_elements,  // walks by strides, and is tried on elements 2 GiB apart
   undetermined,  // nobody promises its elements
   telling_input,  // the first tensor's numbers mean something; others would make another problem, or none
+  symmetric,  // reads one half of its first tensor, of symmetric matrices: its derivative is by both halves
 };
 
 }  // namespace bp

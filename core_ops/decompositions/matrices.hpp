@@ -1,0 +1,40 @@
+// What operators of matrices share: checks, and [..., n, m] as one batch of matrices.
+#pragma once
+
+#include <cstdint>
+
+#include <backplane/core_ops/generated/all.hpp>
+
+namespace bp {
+
+// Loops over columns stay within so many; between them there are matrix products.
+constexpr std::int64_t matrix_block = 32;
+
+void check_matrices(const char* op, const char* what, const Tensor& input);
+void check_square(const char* op, const char* what, const Tensor& input);
+void check_dtypes_agree(const char* op, const Tensor& a, const Tensor& b);
+
+// All sizes but the last two.
+Dims batch_of_matrices(const Tensor& input);
+// The same, and a last dimension of `length`.
+Dims batch_of_vectors(const Tensor& matrices, std::int64_t length);
+// [..., n, m] as [batch, n, m], and back.
+Tensor flat_batch(const Tensor& input);
+Tensor with_batch(const Tensor& flat, IntList batch);
+// The same with more batches, by repeating.
+Tensor expand_batch(const Tensor& input, IntList batch);
+// [batch, n, m] without gaps in memory of its own, which may be written.
+Tensor fresh_matrices(const Tensor& flat);
+
+// Parts of [batch, n, m].
+Tensor matrix_rows(const Tensor& input, std::int64_t row, std::int64_t rows);
+Tensor matrix_part(const Tensor& input, std::int64_t row, std::int64_t rows, std::int64_t column,
+                   std::int64_t columns);
+inline Tensor transpose_last(const Tensor& input) {
+  return transpose(input, -1, -2);
+}
+// [n, m] with ones on the diagonal, like `input` in dtype and device.
+Tensor eye_like(const Tensor& input, std::int64_t n, std::int64_t m);
+Tensor zeros_in_batch(const Tensor& input, std::int64_t n, std::int64_t m);
+
+}  // namespace bp

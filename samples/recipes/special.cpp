@@ -1,0 +1,72 @@
+// Samples of special functions: where they are defined, and on both sides of where their series change.
+#include <string_view>
+
+#include <backplane/tensor/views.hpp>
+
+#include "draft.hpp"
+
+namespace bp {
+namespace {
+
+struct Range {
+  double low, high;
+};
+
+Range range_of(Draft& draft, std::string_view name) {
+  const bool is_large = draft.is("large");
+  if (draft.is("to_the_left", "second_to_the_left"))
+    return name == "polygamma" ? Range{-2.8, -2.2} : Range{-6.3, 0.2};
+  if (name == "erfinv") return is_large ? Range{0.9, 1} : Range{-1, 1};
+  if (name == "ndtri") return is_large ? Range{0.9, 1} : Range{0, 1};
+  if (name == "multigammaln") return is_large ? Range{7, 30} : Range{1.2, 4};
+  if (name == "polygamma") return is_large ? Range{5, 30} : Range{0.2, 4};
+  if (name == "nextafter") return {-2, 2};
+  const bool is_half = draft.dtype() == Dtype::f16;
+  return is_large ? Range{6, is_half ? 9.0 : 40.0} : Range{-0.9, 3};
+}
+
+// Laid out as the recipe says.
+Tensor laid_out(Draft& draft, Dims shape, Range range) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto dense = [&](const Dims& dims) { return draft.between(dims, range.low, range.high); };
+  if (rank < 2) return dense(shape);
+  if (draft.is("non_contiguous")) {
+    Dims wider = shape;
+    wider[1] *= 2;
+    return views::slice(dense(wider), 1, {}, {}, 2);
+  }
+  if (draft.is("transposed")) return views::transpose(dense({shape[1], shape[0]}), 0, 1);
+  if (draft.is("expanded")) return views::expand(dense({1, shape[1]}), shape);
+  if (draft.is("offset")) return views::narrow(dense({shape[0] + 1, shape[1]}), 0, 1, shape[0]);
+  return dense(shape);
+}
+
+Dims shape_of_special(Draft& draft) {
+  if (draft.is("several_tiles")) return {3, 134};
+  if (draft.is("large", "to_the_left", "second_to_the_left", "second", "fifth", "none", "row",
+               "one"))
+    return {4, 6};
+  return draft.shape();
+}
+
+}  // namespace
+
+void draft_special(Draft& draft) {
+  const std::string_view name = draft.op().name();
+  const Dims shape = shape_of_special(draft);
+  const Range range = range_of(draft, name);
+  if (name == "polygamma")
+    draft.add_value(draft.is("none")                           ? std::int64_t{0}
+                    : draft.is("second", "second_to_the_left") ? std::int64_t{2}
+                    : draft.is("fifth")                        ? std::int64_t{5}
+                                                               : std::int64_t{1});
+  const bool is_special = draft.is("specials");
+  draft.add(is_special ? draft.specials(draft.dtype()) : laid_out(draft, shape, range));
+  if (name == "multigammaln") draft.add_value(std::int64_t{draft.is("one") ? 1 : 3});
+  if (name != "nextafter") return;
+  const bool is_row = draft.is("row") && shape.size() == 2;
+  const Dims other = is_special ? Dims{1} : is_row ? Dims{shape[1]} : shape;
+  draft.add(laid_out(draft, other, range));
+}
+
+}  // namespace bp
