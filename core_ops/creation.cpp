@@ -157,7 +157,10 @@ const Tensor& fill_(const Tensor& target, const Scalar& value) {
   check_defined("fill_", target);
   check_element("fill_", "the number", target.dtype(), value);
   if (target.device() == meta_device || target.numel() == 0) return target;
-  copy_into(target, expand(scalar_tensor(value, target.dtype(), target.device()), target.shape()));
+  named("fill_", [&] {
+    copy_into(target,
+              expand(scalar_tensor(value, target.dtype(), target.device()), target.shape()));
+  });
   return target;
 }
 

@@ -209,8 +209,12 @@ void choose_for_repeated(const RowFacts& facts, Case& one) {
       one.values = "normal";
   }
   if (takes_deviations && (is_inner || is_vector)) one.layouts = "padded";
-  // Deviations from a mean that all of them are, and one number, a special one, for a whole loss.
-  if (is_repeated && (facts.is(Trait::normalizes) || one.shape == "sample:specials"))
+  // Deviations from a mean that all of them are, one number, a special one, for a whole loss, matrices of equal
+  // rows, which are singular, and what is taken from its like.
+  const bool is_sample = one.shape.starts_with("sample:");
+  if (is_repeated &&
+      (facts.is(Trait::normalizes) || one.shape == "sample:specials" ||
+       facts.is(Trait::telling_input) || (is_sample && facts.is(Trait::differences))))
     one.layouts = "padded";
   // One number for all, where the function may have no value.
   if (is_vector && one.values != "normal" && one.values != "ties") one.values = "positive";
@@ -222,6 +226,7 @@ void choose_for_half(const Operator& op, const RowFacts& facts, Case& one) {
   if (one.values == "cancel" && is_gradient) one.values = "normal";
   if (one.dtype != f16) return;
   const bool is_long = one.shape == "sample:several_tiles";
+  if (is_long && facts.is(Trait::open_in_half)) one.shape = "sample:same";
   if (one.values == "cancel" && (is_long || facts.is(Trait::cancels_in_half)))
     one.values = "normal";
   if (one.values == "exact" && is_long && is_gradient) one.values = "normal";

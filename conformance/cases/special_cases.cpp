@@ -101,7 +101,8 @@ bool has_no_gradient_here(const Operator& op, const std::string& shape) {
   if (is_in(shape, {"sample:completed", "sample:symmetric"})) return true;
   return is_in(shape,
                {"sample:zero_size", "sample:no_keys", "sample:no_channels", "sample:no_columns",
-                "sample:never", "sample:promoted", "sample:integer", "sample:boolean"});
+                "sample:never", "sample:promoted", "sample:integer", "sample:boolean",
+                "sample:repeated_values"});  // of which each may be the one that is taken
 }
 
 // In 16 bits many elements are as large as their neighbours, and powers leave the range: in a sum over what was

@@ -102,6 +102,7 @@ std::vector<Tensor> chances_before(const Alignments& all) {
   const Tensor none =
       full({all.batch, all.num_states}, no_chance, all.emitted.dtype(), all.emitted.device());
   std::vector<Tensor> chances{where(is_first, 0, none)};
+  if (none.device() == meta_device) return chances;  // nothing to walk
   for (std::int64_t step = 0; step < all.num_steps; ++step) {
     const Tensor& last = chances.back();
     const Tensor padded = constant_pad_nd(last, {2, 0}, no_chance);
@@ -182,7 +183,8 @@ Tensor gradient_of_alignments(const Tensor& grad, const Tensor& log_probs, const
   const Alignments all = alignments_of(op, probs, targets_of_batch(log_probs, targets),
                                        input_lengths, target_lengths, blank);
   const Tensor none = full(probs.shape(), 0, all.emitted.dtype(), probs.device());
-  if (probs.numel() == 0) return in_dtype(reshape(none, log_probs.shape()), log_probs.dtype());
+  if (probs.numel() == 0 || probs.device() == meta_device)
+    return in_dtype(reshape(none, log_probs.shape()), log_probs.dtype());
   std::vector<Tensor> before = chances_before(all);
   const Tensor chance = chance_of_ends(all, before.back());
   before.erase(before.begin());

@@ -39,8 +39,8 @@ DeformedWindows deformed_windows(const Tensor& input, const Tensor& offset, cons
   BP_CHECK(input.ndim() == 4 && weight.ndim() == 4 && offset.ndim() == 4,
            "deform_conv2d: input has shape {}, weight {} and offset {}; all need four dimensions",
            to_string(input.shape()), to_string(weight.shape()), to_string(offset.shape()));
-  BP_CHECK(weight.numel() > 0 && input.size(1) % weight.size(1) == 0 &&
-               weight.size(0) % (input.size(1) / weight.size(1)) == 0 && input.size(1) > 0,
+  BP_CHECK(weight.numel() > 0 && input.size(1) > 0 && input.size(1) % weight.size(1) == 0 &&
+               weight.size(0) % (input.size(1) / weight.size(1)) == 0,
            "deform_conv2d: weight has shape {} and input {}; groups of weight's channels need to "
            "divide those of the input and of the result",
            to_string(weight.shape()), to_string(input.shape()));

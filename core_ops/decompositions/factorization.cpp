@@ -90,7 +90,7 @@ void eliminate_right_of(const Tensor& lu, std::int64_t start, std::int64_t width
 // The factor's transpose, row by row: rows lie in memory as they are walked.
 Tensor cholesky_by_blocks(const Tensor& input, bool upper) {
   check_square("linalg_cholesky", "input", input);
-  if (input.numel() == 0) return zeros_in_batch(input, input.size(-2), input.size(-1));
+  if (is_shape_alone(input)) return zeros_in_batch(input, input.size(-2), input.size(-1));
   const Tensor given = flat_batch(input);
   const Tensor factor = fresh_matrices(upper ? given : transpose_last(given));
   const std::int64_t size = factor.size(1);
@@ -141,7 +141,7 @@ Tensor triangular_solution(const Tensor& A, const Tensor& B, bool upper, bool le
            left ? "rows" : "columns");
   const Dims batch = broadcast_shapes(op, batch_of_matrices(A), batch_of_matrices(B));
   const Tensor wanted = expand_batch(B, batch);
-  if (wanted.numel() == 0) return zeros(wanted.shape(), B.dtype(), B.device());
+  if (is_shape_alone(wanted)) return zeros(wanted.shape(), B.dtype(), B.device());
   const Tensor factor = flat_batch(expand_batch(A, batch)), given = flat_batch(wanted);
   if (left) {
     const Tensor x = fresh_matrices(given);
@@ -172,7 +172,7 @@ Tensor cholesky_inverted(const Tensor& input, bool upper) {
 LinalgLuFactorResult lu_by_blocks(const Tensor& A, bool pivot) {
   check_matrices("linalg_lu_factor", "A", A);
   const std::int64_t rows = A.size(-2), columns = A.size(-1), size = std::min(rows, columns);
-  if (A.numel() == 0)
+  if (is_shape_alone(A))
     return {zeros_in_batch(A, rows, columns), zeros(batch_of_vectors(A, size), i32, A.device())};
   const Tensor given = flat_batch(A);
   const Tensor lu = fresh_matrices(given);
@@ -215,7 +215,7 @@ LuUnpackResult lu_parts(const Tensor& data, const Tensor& pivots) {
   square.push_back(rows);
   const Tensor lower = add(tril(narrow(data, -1, 0, size), -1), eye_like(data, rows, size));
   const Tensor upper = triu(narrow(data, -2, 0, size));
-  if (data.numel() == 0) return {expand(eye_like(data, rows, rows), square), lower, upper};
+  if (is_shape_alone(data)) return {expand(eye_like(data, rows, rows), square), lower, upper};
   const Tensor order = order_by_pivots(reshape(pivots, {-1, size}), rows);
   const Tensor numbers = reshape(arange(0, rows, 1, i64, data.device()), {rows, 1});
   return {reshape(cast(eq(numbers, order), data.dtype()), square), lower, upper};

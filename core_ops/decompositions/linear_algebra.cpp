@@ -42,7 +42,7 @@ Tensor matrix_solution(const Tensor& A, const Tensor& B, bool left) {
            left ? "rows" : "columns");
   const Dims batch = broadcast_shapes(op, batch_of_matrices(A), batch_of_matrices(B));
   const Tensor wanted = expand_batch(B, batch);
-  if (wanted.numel() == 0) return zeros(wanted.shape(), B.dtype(), B.device());
+  if (is_shape_alone(wanted)) return zeros(wanted.shape(), B.dtype(), B.device());
   const Tensor matrix = flat_batch(expand_batch(A, batch)), given = flat_batch(wanted);
   if (left) return with_batch(flat_solution(matrix, given), batch);
   const Tensor x = flat_solution(transpose_last(matrix), transpose_last(given));
@@ -116,7 +116,7 @@ Tensor solution_by_lu(const Tensor& A, const Tensor& B, bool left) {
 
 Tensor inverse_by_lu(const Tensor& A) {
   check_square("linalg_inv", "A", A);
-  if (A.numel() == 0) return zeros(A.shape(), A.dtype(), A.device());
+  if (is_shape_alone(A)) return zeros(A.shape(), A.dtype(), A.device());
   const Tensor flat = flat_batch(A);
   const Tensor ones_inside = expand(eye_like(A, flat.size(1), flat.size(1)), flat.shape());
   return with_batch(flat_solution(flat, ones_inside), batch_of_matrices(A));
@@ -149,7 +149,7 @@ Tensor power_by_squaring(const Tensor& input, std::int64_t n) {
 // float64 (Paterson and Stockmeyer 1973). All squarings are made, and those past s are not taken.
 Tensor exponential_by_squaring(const Tensor& input) {
   check_square("linalg_matrix_exp", "input", input);
-  if (input.numel() == 0) return zeros(input.shape(), input.dtype(), input.device());
+  if (is_shape_alone(input)) return zeros(input.shape(), input.dtype(), input.device());
   constexpr std::int64_t most_squarings = 20;
   const std::int64_t size = input.size(-1);
   const Tensor flat = flat_batch(input);
@@ -169,7 +169,7 @@ Tensor exponential_by_squaring(const Tensor& input) {
 Tensor pseudoinverse_by_svd(const Tensor& input, std::optional<double> atol,
                             std::optional<double> rtol, bool hermitian) {
   check_matrices("linalg_pinv", "input", input);
-  if (input.numel() == 0) {
+  if (is_shape_alone(input)) {
     Dims shape(input.shape());
     std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
     return zeros(shape, input.dtype(), input.device());
@@ -190,7 +190,7 @@ Tensor pseudoinverse_by_svd(const Tensor& input, std::optional<double> atol,
 Tensor rank_by_svd(const Tensor& input, std::optional<double> atol, std::optional<double> rtol,
                    bool hermitian) {
   check_matrices("linalg_matrix_rank", "input", input);
-  if (input.numel() == 0) return zeros(batch_of_matrices(input), i64, input.device());
+  if (is_shape_alone(input)) return zeros(batch_of_matrices(input), i64, input.device());
   const Tensor values = hermitian ? abs(linalg_eigvalsh(input)) : linalg_svdvals(input);
   const Tensor cut = cut_for(input, max(values, -1, true), atol, rtol);
   return sum(cast(gt(values, cut), i64), -1);

@@ -14,6 +14,11 @@ void check_matrices(const char* op, const char* what, const Tensor& input);
 void check_square(const char* op, const char* what, const Tensor& input);
 void check_dtypes_agree(const char* op, const Tensor& a, const Tensor& b);
 
+// Without elements, or without memory: there is nothing to walk.
+inline bool is_shape_alone(const Tensor& input) {
+  return input.numel() == 0 || input.device() == meta_device;
+}
+
 // All sizes but the last two.
 Dims batch_of_matrices(const Tensor& input);
 // The same, and a last dimension of `length`.

@@ -102,7 +102,7 @@ LinalgQrResult qr_by_reflections(const Tensor& A, std::string_view mode) {
   const std::int64_t rows = A.size(-2), columns = A.size(-1);
   const std::int64_t size = mode == "complete" ? rows : std::min(rows, columns);
   const Tensor none = zeros({0}, A.dtype(), A.device());
-  if (A.numel() == 0) {
+  if (is_shape_alone(A)) {
     const Tensor q = add(zeros_in_batch(A, rows, size), eye_like(A, rows, size));
     return {mode == "r" ? none : q, zeros_in_batch(A, size, columns)};
   }

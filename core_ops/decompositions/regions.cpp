@@ -151,8 +151,11 @@ Tensor averages_by_products(const Tensor& input, const Regions& regions, const R
   const std::int64_t channels = input.size(1), height = input.size(2), width = input.size(3);
   const Tensor of_rows = weights_of_elements(down, height);
   const Tensor of_columns = transpose(weights_of_elements(across, width), 1, 2);
-  const std::int64_t at_once = std::max<std::int64_t>(
-      1, most_elements / std::max<std::int64_t>(1, channels * height * width));
+  const bool is_in_memory = input.device() != meta_device;
+  const std::int64_t at_once =
+      is_in_memory ? std::max<std::int64_t>(
+                         1, most_elements / std::max<std::int64_t>(1, channels * height * width))
+                   : std::max<std::int64_t>(1, regions.count);
   std::vector<Tensor> each;
   for (std::int64_t first = 0; first < regions.count; first += at_once) {
     const std::int64_t count = std::min(at_once, regions.count - first);

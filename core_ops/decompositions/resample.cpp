@@ -86,8 +86,8 @@ Tensor elements_at(const Tensor& input, const Axis& axis, const Tensor& places) 
 // Keys' cubic of distances: up to 1, up to 2, and 0 beyond.
 Tensor cubic_weights(const Tensor& distance, double a) {
   const Tensor near = add(mul(mul(sub(mul(distance, a + 2), a + 3), distance), distance), 1);
-  const Tensor far =
-      sub(mul(add(mul(sub(mul(distance, a), 5 * a), distance), 8 * a), distance), 4 * a);
+  const Tensor rest = sub(distance, 2);  // a (d - 1) (d - 2)^2, whose terms would cancel near 2
+  const Tensor far = mul(mul(mul(sub(distance, 1), a), rest), rest);
   return where(le(distance, 1), near, where(lt(distance, 2), far, 0));
 }
 

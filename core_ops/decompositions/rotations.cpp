@@ -155,7 +155,7 @@ LinalgEighResult eigh_by_rotations(const Tensor& input, std::string_view half) {
   BP_CHECK(half == "L" || half == "U" || half == "l" || half == "u",
            "linalg_eigh: UPLO is '{}'; choose 'L' or 'U'", half);
   const std::int64_t size = input.size(-1);
-  if (input.numel() == 0)
+  if (is_shape_alone(input))
     return {zeros(batch_of_vectors(input, size), input.dtype(), input.device()),
             zeros_in_batch(input, size, size)};
   const bool is_upper = half == "U" || half == "u";
@@ -175,14 +175,15 @@ LinalgSvdResult svd_by_rotations(const Tensor& A, bool full_matrices) {
   check_matrices("linalg_svd", "A", A);
   const std::int64_t rows = A.size(-2), columns = A.size(-1), size = std::min(rows, columns);
   const Dims batch = batch_of_matrices(A), shape = batch_of_vectors(A, size);
-  if (A.numel() == 0) {
+  if (is_shape_alone(A)) {
     const std::int64_t left = full_matrices ? rows : size, right = full_matrices ? columns : size;
     return {add(zeros_in_batch(A, rows, left), eye_like(A, rows, left)),
             zeros(shape, A.dtype(), A.device()),
             add(zeros_in_batch(A, right, columns), eye_like(A, right, columns))};
   }
   const bool is_wide = rows < columns;
-  const Tensor given = flat_batch(A);
+  const Tensor given =
+      fresh_matrices(flat_batch(A));  // or there is no memory for it, said before it is walked
   FlatSvd made = flat_svd(is_wide ? transpose_last(given) : given, full_matrices);
   if (is_wide) std::swap(made.left, made.right);
   unify_signs(made.left, made.right);

@@ -3509,7 +3509,7 @@ constexpr RowFacts facts[] = {
      ""},
     {"dot", "0.1",
      "same zero_size size_one non_contiguous expanded several_tiles offset long",
-     draft_product, 3, bit(Trait::sums_products) | bit(Trait::multiplies),
+     draft_product, 3, bit(Trait::sums_products) | bit(Trait::multiplies) | bit(Trait::cancels_in_half),
      "sample:same sample:zero_size sample:size_one sample:non_contiguous sample:expanded "
      "sample:several_tiles sample:offset sample:long",
      "",
@@ -4416,11 +4416,10 @@ constexpr RowFacts facts[] = {
      ""},
     {"cosine_similarity", "0.1",
      "last_dim first_dim middle_dim negative_dim zero_size non_contiguous transposed expanded "
-     "several_tiles size_one",
+     "several_tiles",
      draft_similarity, 3, bit(Trait::powers) | bit(Trait::root),
      "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_size "
-     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles "
-     "sample:size_one",
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -4467,10 +4466,10 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"multigammaln", "0.2",
-     "same one large zero_size zero_dim non_contiguous transposed expanded offset several_tiles",
-     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "same one large zero_size zero_dim non_contiguous transposed offset several_tiles",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms) | bit(Trait::telling_input),
      "sample:same sample:one sample:large sample:zero_size sample:zero_dim sample:non_contiguous "
-     "sample:transposed sample:expanded sample:offset sample:several_tiles",
+     "sample:transposed sample:offset sample:several_tiles",
      "",
      "own",
      "",

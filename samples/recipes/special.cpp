@@ -21,8 +21,8 @@ Range range_of(Draft& draft, std::string_view name) {
   if (name == "multigammaln") return is_large ? Range{7, 30} : Range{1.2, 4};
   if (name == "polygamma") return is_large ? Range{5, 30} : Range{0.2, 4};
   if (name == "nextafter") return {-2, 2};
-  const bool is_half = draft.dtype() == Dtype::f16;
-  return is_large ? Range{6, is_half ? 9.0 : 40.0} : Range{-0.9, 3};
+  if (is_large) return draft.dtype() == Dtype::f16 ? Range{3, 5} : Range{6, 40};
+  return {-0.9, 3};
 }
 
 // Laid out as the recipe says.

@@ -29,8 +29,9 @@ bool is_backward(const Operator& op) {
 
 // With any numbers: a program's are no symmetric matrices, nor such as have a factor.
 bool has_derivative(const Operator& op) {
+  // Which elements are equal, and so the most frequent, is a matter of rounding.
   return (op.has_gradient || op.kind == BP_KIND_COMPOSITE) &&
-         !has_trait(op.name(), Trait::telling_input);
+         std::string_view(op.name()) != "mode" && !has_trait(op.name(), Trait::telling_input);
 }
 
 std::optional<Argument> plain_argument(const bp_value& value) {
