@@ -185,7 +185,9 @@ Tensor channels_to_space(const Tensor& input, std::int64_t factor) {
   for (const std::int64_t size : {channels, factor, factor, rows, columns}) split.push_back(size);
   for (std::int64_t d = 0; d < leading; ++d) order.push_back(d);
   for (const std::int64_t d : {0, 3, 1, 4, 2}) order.push_back(leading + d);
-  for (const std::int64_t size : {channels, rows * factor, columns * factor}) shape.push_back(size);
+  shape.push_back(channels);
+  for (const std::int64_t size : {rows, columns})
+    shape.push_back(checked_numel("pixel_shuffle", {size, factor}));
   return fresh(reshape(permute(reshape(input, split), order), shape), input);
 }
 

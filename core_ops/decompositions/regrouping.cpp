@@ -92,7 +92,7 @@ Tensor blocks_to_channels(const Tensor& input, std::int64_t blocksize) {
 
 Tensor turned_up_to_length(const Tensor& input, const Tensor& sequence_lens,
                            std::int64_t batch_axis, std::int64_t time_axis) {
-  BP_CHECK(input.ndim() >= 2 && batch_axis + time_axis == 1 && batch_axis * time_axis == 0,
+  BP_CHECK(input.ndim() >= 2 && (batch_axis == 0 || batch_axis == 1) && time_axis == 1 - batch_axis,
            "reverse_sequence: batch_axis {} and time_axis {} of shape {}; one is 0 and the other 1",
            batch_axis, time_axis, to_string(input.shape()));
   BP_CHECK((sequence_lens.dtype() == i64 || sequence_lens.dtype() == i32) &&
