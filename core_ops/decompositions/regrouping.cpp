@@ -75,7 +75,10 @@ Tensor channels_to_blocks(const Tensor& input, std::int64_t blocksize, std::stri
       mode == "DCR"
           ? permute(reshape(input, {batch, b, b, channels, rows, columns}), {0, 3, 4, 1, 5, 2})
           : permute(reshape(input, {batch, channels, b, b, rows, columns}), {0, 1, 4, 2, 5, 3});
-  return fresh(reshape(ordered, {batch, channels, rows * b, columns * b}), input);
+  const std::int64_t high = checked_numel("depth_to_space", {rows, b});
+  return fresh(
+      reshape(ordered, {batch, channels, high, checked_numel("depth_to_space", {columns, b})}),
+      input);
 }
 
 Tensor blocks_to_channels(const Tensor& input, std::int64_t blocksize) {
