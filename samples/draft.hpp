@@ -126,6 +126,7 @@ void draft_resample(Draft& draft);
 void draft_ctc(Draft& draft);
 void draft_detection(Draft& draft);
 void draft_scanning(Draft& draft);
+void draft_index_reduction(Draft& draft);
 void draft_special(Draft& draft);
 
 }  // namespace bp

@@ -24,4 +24,10 @@ std::vector<Sample> samples_of(const Operator& op, Dtype dtype, Device device,
   return samples;
 }
 
+Dtype usual_dtype_of(const Operator& op) {
+  for (const Dtype dtype : {f32, i64, u8, complex64})
+    if (contains(op.dtypes, dtype)) return dtype;
+  return f32;
+}
+
 }  // namespace bp

@@ -10,6 +10,7 @@ void register_convolution_derivatives();
 void register_ctc_derivatives();
 void register_division_derivatives();
 void register_exponential_derivatives();
+void register_index_reduction_derivatives();
 void register_indexing_derivatives();
 void register_linear_algebra_derivatives();
 void register_matmul_derivatives();
@@ -35,6 +36,7 @@ void register_row_derivatives() {
   register_ctc_derivatives();
   register_division_derivatives();
   register_exponential_derivatives();
+  register_index_reduction_derivatives();
   register_indexing_derivatives();
   register_linear_algebra_derivatives();
   register_matmul_derivatives();

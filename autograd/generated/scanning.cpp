@@ -33,38 +33,6 @@ Tensor cummin_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input cummin_inputs[] = {{0, cummin_by_input, nullptr, 0b0, 0b1, 0b10}};
 constexpr Derivative cummin_derivative{cummin_inputs, 1, Derivative::Fit::never};
 
-// reduced_input_gradient(grad, input, dim, index, src, reduce, include_self, result)
-Tensor scatter_reduce_by_input(const Recorded& call, std::span<Tensor> gradients) {
-  const Tensor& grad = gradients[0];
-  if (!grad.defined()) return {};
-  const Tensor input = call.tensor(0);
-  const std::int64_t dim = call.integer(1);
-  const Tensor index = call.tensor(2);
-  const Tensor src = call.tensor(3);
-  const std::string_view reduce = call.text(4);
-  const bool include_self = call.truth(5);
-  const Tensor result = call.result(0);
-  return reduced_input_gradient(grad, input, dim, index, src, reduce, include_self, result);
-}
-
-// reduced_source_gradient(grad, input, dim, index, src, reduce, include_self, result)
-Tensor scatter_reduce_by_src(const Recorded& call, std::span<Tensor> gradients) {
-  const Tensor& grad = gradients[0];
-  if (!grad.defined()) return {};
-  const Tensor input = call.tensor(0);
-  const std::int64_t dim = call.integer(1);
-  const Tensor index = call.tensor(2);
-  const Tensor src = call.tensor(3);
-  const std::string_view reduce = call.text(4);
-  const bool include_self = call.truth(5);
-  const Tensor result = call.result(0);
-  return reduced_source_gradient(grad, input, dim, index, src, reduce, include_self, result);
-}
-
-constexpr Derivative::Input scatter_reduce_inputs[] = {{0, scatter_reduce_by_input, nullptr, 0b1101, 0b0, 0b1},
-                                                       {3, scatter_reduce_by_src, nullptr, 0b1101, 0b0, 0b1}};
-constexpr Derivative scatter_reduce_derivative{scatter_reduce_inputs, 2, Derivative::Fit::never};
-
 }  // namespace
 
 void register_scanning_derivatives();
@@ -72,7 +40,6 @@ void register_scanning_derivatives() {
   constexpr auto order = std::memory_order_release;
   ops::cummax.derivative.store(&cummax_derivative, order);
   ops::cummin.derivative.store(&cummin_derivative, order);
-  ops::scatter_reduce.derivative.store(&scatter_reduce_derivative, order);
 }
 
 }  // namespace bp::autograd

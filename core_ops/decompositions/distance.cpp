@@ -16,6 +16,25 @@ Tensor all_distances(const Tensor& x1, const Tensor& x2, double p) {
   return norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, {-1});
 }
 
+// The pairs in the order of cdist's upper triangle: how many begin with an earlier vector says with which one this does.
+Tensor distances_of_pairs(const Tensor& input, double p) {
+  BP_CHECK(input.ndim() == 2 && is_floating(input.dtype()),
+           "pdist: input is {} of shape {}; pass a matrix of a floating dtype", name(input.dtype()),
+           to_string(input.shape()));
+  BP_CHECK(p >= 0, "pdist: p is {}; pass 0 or more", p);
+  const std::int64_t size = input.size(0);
+  BP_CHECK(size < std::int64_t{1} << 31, "pdist: {} vectors, whose pairs have no room; pass fewer",
+           size);
+  const std::int64_t pairs = size * (size - 1) / 2;
+  if (pairs <= 0) return full({0}, 0, input.dtype(), input.device());
+  const Tensor vectors = arange(0, size - 1, 1, i64, input.device());
+  const Tensor begins = floor_divide(mul(vectors, sub(2 * size - 1, vectors)), 2);
+  const Tensor numbers = arange(0, pairs, 1, i64, input.device());
+  const Tensor first = sub(searchsorted(begins, numbers, false, true), 1);
+  const Tensor second = add(add(sub(numbers, gather(begins, 0, first)), first), 1);
+  return norm(sub(index_select(input, 0, first), index_select(input, 0, second)), p, {1});
+}
+
 Tensor gated_half(const Tensor& input, std::int64_t dim) {
   BP_CHECK(input.ndim() > 0, "glu: a 0-dim tensor has no halves; reshape it");
   const std::int64_t along = wrap_dim("glu", dim, input.ndim()), size = input.size(along);

@@ -10,6 +10,7 @@
 namespace bp {
 
 Tensor all_distances(const Tensor& x1, const Tensor& x2, double p);
+Tensor distances_of_pairs(const Tensor& input, double p);
 Tensor gated_half(const Tensor& input, std::int64_t dim);
 Tensor leaky_by_channel(const Tensor& input, const Tensor& weight);
 Tensor logarithm_of_odds(const Tensor& input, std::optional<double> eps);

@@ -135,11 +135,7 @@ Tensor triangular_solution(const Tensor& A, const Tensor& B, bool upper, bool le
   check_square(op, "A", A);
   check_matrices(op, "B", B);
   check_dtypes_agree(op, A, B);
-  BP_CHECK(B.size(left ? -2 : -1) == A.size(-1),
-           "{}: A has shape {} and B has shape {} ({} against {} {}); make them equal", op,
-           to_string(A.shape()), to_string(B.shape()), A.size(-1), B.size(left ? -2 : -1),
-           left ? "rows" : "columns");
-  const Dims batch = broadcast_shapes(op, batch_of_matrices(A), batch_of_matrices(B));
+  const Dims batch = batch_of_system(op, A, B, left);
   const Tensor wanted = expand_batch(B, batch);
   if (is_shape_alone(wanted)) return zeros(wanted.shape(), B.dtype(), B.device());
   const Tensor factor = flat_batch(expand_batch(A, batch)), given = flat_batch(wanted);

@@ -31,6 +31,14 @@ Dims batch_of_matrices(const Tensor& input) {
   return IntList(input.shape().data(), input.shape().size() - 2);
 }
 
+Dims batch_of_system(const char* op, const Tensor& A, const Tensor& B, bool left) {
+  BP_CHECK(B.size(left ? -2 : -1) == A.size(-1),
+           "{}: A has shape {} and B has shape {} ({} against {} {}); make them equal", op,
+           to_string(A.shape()), to_string(B.shape()), A.size(-1), B.size(left ? -2 : -1),
+           left ? "rows" : "columns");
+  return broadcast_shapes(op, batch_of_matrices(A), batch_of_matrices(B));
+}
+
 Dims batch_of_vectors(const Tensor& matrices, std::int64_t length) {
   Dims shape = batch_of_matrices(matrices);
   shape.push_back(length);

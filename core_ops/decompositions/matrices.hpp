@@ -23,6 +23,8 @@ inline bool is_shape_alone(const Tensor& input) {
 Dims batch_of_matrices(const Tensor& input);
 // The same, and a last dimension of `length`.
 Dims batch_of_vectors(const Tensor& matrices, std::int64_t length);
+// Of the solutions of A X = B, or X A = B without `left`; an error where their sizes do not meet.
+Dims batch_of_system(const char* op, const Tensor& A, const Tensor& B, bool left);
 // [..., n, m] as [batch, n, m], and back.
 Tensor flat_batch(const Tensor& input);
 Tensor with_batch(const Tensor& flat, IntList batch);

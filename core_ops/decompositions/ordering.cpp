@@ -34,6 +34,38 @@ void check_sequence(const Tensor& sequence, const Tensor& input) {
       to_string(sequence.shape()), to_string(input.shape()));
 }
 
+// What a quantile looks at, sorted along the last dimension: the dimension that was given, or all elements.
+struct SortedLines {
+  Tensor sorted;
+  std::int64_t along;
+  bool is_whole;
+};
+SortedLines sorted_lines(const char* op, const Tensor& input, double q,
+                         std::optional<std::int64_t> dim, std::string_view interpolation) {
+  BP_CHECK(q >= 0 && q <= 1, "{}: q is {}; pass a part from 0 to 1", op, q);
+  BP_CHECK(interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
+               interpolation == "nearest" || interpolation == "midpoint",
+           "{}: the interpolation is '{}'; choose 'linear', 'lower', 'higher', 'nearest' or "
+           "'midpoint'",
+           op, interpolation);
+  const bool is_whole = !dim || input.ndim() == 0;
+  const std::int64_t along = dim ? wrap_dim(op, *dim, input.ndim()) : 0;
+  const Tensor lines = is_whole ? in_a_row(input) : movedim(input, {along}, {-1});
+  BP_CHECK(lines.size(-1) > 0, "{}: shape {} has no elements there; take another dimension", op,
+           to_string(input.shape()));
+  return {sort(widened(lines), -1).values, along, is_whole};
+}
+
+// One number for each line, in input's dtype and, with `keepdim`, its rank.
+Tensor of_lines(const SortedLines& lines, const Tensor& result, const Tensor& input, bool keepdim) {
+  const Tensor given = in_dtype(result, input.dtype());
+  if (!keepdim) return given;
+  Dims shape(input.shape());
+  for (std::int64_t d = 0; d < input.ndim(); ++d)
+    if (lines.is_whole || d == lines.along) shape[d] = 1;
+  return reshape(given, shape);
+}
+
 }  // namespace
 
 // Of the elements from `low` up to `high` the one in the middle says which half goes on.
@@ -148,17 +180,10 @@ UniqueAllResult different_elements(const Tensor& input) {
 // The dimension comes last for the sort. A NaN is sorted behind all else.
 Tensor quantile_by_sort(const Tensor& input, double q, std::optional<std::int64_t> dim,
                         bool keepdim, std::string_view interpolation) {
-  BP_CHECK(q >= 0 && q <= 1, "quantile: q is {}; pass a part from 0 to 1", q);
-  const bool is_whole = !dim || input.ndim() == 0;
-  const std::int64_t along = dim ? wrap_dim("quantile", *dim, input.ndim()) : 0;
-  const Tensor lines = is_whole ? in_a_row(input) : movedim(input, {along}, {-1});
-  const std::int64_t size = lines.size(-1);
-  BP_CHECK(size > 0, "quantile: shape {} has no elements there; take another dimension",
-           to_string(input.shape()));
-  const Tensor sorted = sort(widened(lines), -1).values;
-  const double place = q * static_cast<double>(size - 1);
+  const SortedLines lines = sorted_lines("quantile", input, q, dim, interpolation);
+  const double place = q * static_cast<double>(lines.sorted.size(-1) - 1);
   const auto at = [&](double where_at) {
-    return select(sorted, -1, static_cast<std::int64_t>(where_at));
+    return select(lines.sorted, -1, static_cast<std::int64_t>(where_at));
   };
   const double below = std::floor(place), above = std::ceil(place);
   Tensor result;
@@ -169,21 +194,36 @@ Tensor quantile_by_sort(const Tensor& input, double q, std::optional<std::int64_
   } else if (interpolation == "nearest") {
     result = at(std::nearbyint(place));
   } else {
-    BP_CHECK(
-        interpolation == "linear" || interpolation == "midpoint",
-        "quantile: the interpolation is '{}'; choose 'linear', 'lower', 'higher', 'nearest' or "
-        "'midpoint'",
-        interpolation);
     const double share = below == above ? 0 : interpolation == "linear" ? place - below : 0.5;
     result = share == 0 ? at(below) : add(at(below), mul(sub(at(above), at(below)), share));
   }
-  const Tensor last = select(sorted, -1, -1);
-  result = in_dtype(where(eq(last, last), result, last), input.dtype());
-  if (!keepdim) return result;
-  Dims shape(input.shape());
-  for (std::int64_t d = 0; d < input.ndim(); ++d)
-    if (is_whole || d == along) shape[d] = 1;
-  return reshape(result, shape);
+  const Tensor last = at(static_cast<double>(lines.sorted.size(-1) - 1));
+  return of_lines(lines, where(eq(last, last), result, last), input, keepdim);
+}
+
+// NaN is sorted behind all else, so that the count of the others says where the part `q` lies.
+Tensor quantile_without_nan(const Tensor& input, double q, std::optional<std::int64_t> dim,
+                            bool keepdim, std::string_view interpolation) {
+  const SortedLines lines = sorted_lines("nanquantile", input, q, dim, interpolation);
+  const Tensor& sorted = lines.sorted;
+  const Tensor count = sum(cast(eq(sorted, sorted), sorted.dtype()), {-1}, true);
+  const Tensor place = mul(clamp_min(sub(count, 1), 0), q);
+  const Tensor below = floor(place), above = ceil(place);
+  const auto at = [&](const Tensor& where_at) { return gather(sorted, -1, cast(where_at, i64)); };
+  Tensor result;
+  if (interpolation == "lower") {
+    result = at(below);
+  } else if (interpolation == "higher") {
+    result = at(above);
+  } else if (interpolation == "nearest") {
+    result = at(round(place));
+  } else {
+    const Tensor low = at(below), is_between = ne(above, below);
+    const Tensor share =
+        interpolation == "linear" ? sub(place, below) : mul(cast(is_between, place.dtype()), 0.5);
+    result = where(is_between, add(low, mul(sub(at(above), low), share)), low);
+  }
+  return of_lines(lines, squeeze(result, {-1}), input, keepdim);
 }
 
 }  // namespace bp

@@ -17,5 +17,7 @@ Tensor counted_in_parts(const Tensor& input, std::int64_t bins, const Scalar& mi
 UniqueAllResult different_elements(const Tensor& input);
 Tensor quantile_by_sort(const Tensor& input, double q, std::optional<std::int64_t> dim,
                         bool keepdim, std::string_view interpolation);
+Tensor quantile_without_nan(const Tensor& input, double q, std::optional<std::int64_t> dim,
+                            bool keepdim, std::string_view interpolation);
 
 }  // namespace bp

@@ -182,8 +182,7 @@ LinalgSvdResult svd_by_rotations(const Tensor& A, bool full_matrices) {
             add(zeros_in_batch(A, right, columns), eye_like(A, right, columns))};
   }
   const bool is_wide = rows < columns;
-  const Tensor given =
-      fresh_matrices(flat_batch(A));  // or there is no memory for it, said before it is walked
+  const Tensor given = flat_batch(A);
   FlatSvd made = flat_svd(is_wide ? transpose_last(given) : given, full_matrices);
   if (is_wide) std::swap(made.left, made.right);
   unify_signs(made.left, made.right);

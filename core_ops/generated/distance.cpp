@@ -29,6 +29,15 @@ void decompose_cdist(const Call& call) {
 }
 constexpr const char* cdist_uses[] = {"unsqueeze", "sub", "norm", nullptr};
 
+Tensor pdist_by_parts(const Tensor& input, double p) {
+  return distances_of_pairs(input, p);
+}
+void decompose_pdist(const Call& call) {
+  finish(call, pdist_by_parts(tensor_arg(call, 0), real_arg(call, 1)));
+}
+constexpr const char* pdist_uses[] = {"arange", "mul", "sub", "floor_divide", "searchsorted",
+                                      "gather", "add", "index_select", "norm", "full", nullptr};
+
 Tensor normalize_by_parts(const Tensor& input, double p, std::int64_t dim, double eps) {
   return div(input, clamp_min(norm(input, p, {dim}, true), eps));
 }
@@ -128,6 +137,18 @@ constinit Operator cdist{
     .doc = "The p-norms of the differences of each vector of `x1`, [..., P, M], and each of `x2`,"
            " [..., R, M], as [..., P, R].",
     .abi = described_as("cdist"),
+};
+
+constinit Operator pdist{
+    .schema_text = "pdist(Tensor input, float p=2.0) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::floating,
+    .decompose = decompose_pdist,
+    .uses = pdist_uses,
+    .tolerance = "accumulation",
+    .doc = "The p-norms of the differences of each two vectors of `input`, a matrix, in the order"
+           " of the part of cdist above its diagonal.",
+    .abi = described_as("pdist"),
 };
 
 constinit Operator normalize{
@@ -230,6 +251,11 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
   return call_one(ops::cdist, args, 3);
 }
 
+Tensor pdist(const Tensor& input, double p) {
+  bp_value args[] = {value_of(input), value_of(p)};
+  return call_one(ops::pdist, args, 2);
+}
+
 Tensor normalize(const Tensor& input, double p, std::int64_t dim, double eps) {
   bp_value args[] = {value_of(input), value_of(p), value_of(dim), value_of(eps)};
   return call_one(ops::normalize, args, 4);
@@ -274,8 +300,8 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, std::int64_t
 
 void register_distance_operators();
 void register_distance_operators() {
-  for (Operator* op : {&ops::pairwise_distance, &ops::cdist, &ops::normalize, &ops::glu,
-                       &ops::prelu, &ops::logit, &ops::cosine_embedding_loss,
+  for (Operator* op : {&ops::pairwise_distance, &ops::cdist, &ops::pdist, &ops::normalize,
+                       &ops::glu, &ops::prelu, &ops::logit, &ops::cosine_embedding_loss,
                        &ops::triplet_margin_loss, &ops::multi_margin_loss})
     register_operator(*op);
 }

@@ -90,6 +90,19 @@ void decompose_quantile(const Call& call) {
 constexpr const char* quantile_uses[] = {"reshape", "movedim", "sort", "select", "sub", "mul",
                                          "add", "eq", "where", nullptr};
 
+Tensor nanquantile_by_parts(const Tensor& input, double q, std::optional<std::int64_t> dim,
+                            bool keepdim, std::string_view interpolation) {
+  return quantile_without_nan(input, q, dim, keepdim, interpolation);
+}
+void decompose_nanquantile(const Call& call) {
+  finish(call, nanquantile_by_parts(tensor_arg(call, 0), real_arg(call, 1),
+                                    optional_int_arg(call, 2), bool_arg(call, 3),
+                                    text_arg(call, 4)));
+}
+constexpr const char* nanquantile_uses[] = {"reshape", "movedim", "sort", "eq", "ne", "cast", "sum",
+                                            "sub", "clamp_min", "mul", "floor", "ceil", "round",
+                                            "gather", "add", "where", "squeeze", nullptr};
+
 }  // namespace
 
 namespace ops {
@@ -192,6 +205,18 @@ constinit Operator quantile{
     .abi = described_as("quantile"),
 };
 
+constinit Operator nanquantile{
+    .schema_text = "nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str "
+                   "interpolation='linear') -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::floating,
+    .decompose = decompose_nanquantile,
+    .uses = nanquantile_uses,
+    .tolerance = "accumulation",
+    .doc = "What quantile gives of the elements that are not NaN; NaN where all are.",
+    .abi = described_as("nanquantile"),
+};
+
 }  // namespace ops
 
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out_int32,
@@ -236,10 +261,17 @@ Tensor quantile(const Tensor& input, double q, std::optional<std::int64_t> dim, 
   return call_one(ops::quantile, args, 5);
 }
 
+Tensor nanquantile(const Tensor& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+                   std::string_view interpolation) {
+  bp_value args[] = {value_of(input), value_of(q), value_of(dim), value_of(keepdim),
+                     value_of(interpolation)};
+  return call_one(ops::nanquantile, args, 5);
+}
+
 void register_ordering_operators();
 void register_ordering_operators() {
   for (Operator* op : {&ops::searchsorted, &ops::bucketize, &ops::isin, &ops::bincount, &ops::histc,
-                       &ops::unique_all, &ops::quantile})
+                       &ops::unique_all, &ops::quantile, &ops::nanquantile})
     register_operator(*op);
 }
 

@@ -20,6 +20,7 @@ void register_exponential_operators();
 void register_factory_operators();
 void register_filling_operators();
 void register_fourier_operators();
+void register_index_reduction_operators();
 void register_indexing_operators();
 void register_linear_operators();
 void register_linear_algebra_operators();
@@ -70,6 +71,7 @@ void register_core_operators() {
   register_factory_operators();
   register_filling_operators();
   register_fourier_operators();
+  register_index_reduction_operators();
   register_indexing_operators();
   register_linear_operators();
   register_linear_algebra_operators();

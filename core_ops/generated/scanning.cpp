@@ -66,67 +66,6 @@ void decompose_kthvalue(const Call& call) {
 }
 constexpr const char* kthvalue_uses[] = {"sort", "full", "gather", "squeeze", "copy", nullptr};
 
-Tensor nanquantile_by_parts(const Tensor& input, double q, std::optional<std::int64_t> dim,
-                            bool keepdim, std::string_view interpolation) {
-  return quantile_without_nan(input, q, dim, keepdim, interpolation);
-}
-void decompose_nanquantile(const Call& call) {
-  finish(call, nanquantile_by_parts(tensor_arg(call, 0), real_arg(call, 1),
-                                    optional_int_arg(call, 2), bool_arg(call, 3),
-                                    text_arg(call, 4)));
-}
-constexpr const char* nanquantile_uses[] = {"reshape", "movedim", "sort", "eq", "ne", "cast", "sum",
-                                            "sub", "clamp_min", "mul", "floor", "ceil", "round",
-                                            "gather", "add", "where", "squeeze", nullptr};
-
-Tensor scatter_reduce_by_parts(const Tensor& input, std::int64_t dim, const Tensor& index,
-                               const Tensor& src, std::string_view reduce, bool include_self) {
-  return reduced_by_index(input, dim, index, src, reduce, include_self);
-}
-void decompose_scatter_reduce(const Call& call) {
-  finish(call, scatter_reduce_by_parts(tensor_arg(call, 0), int_arg(call, 1), tensor_arg(call, 2),
-                                       tensor_arg(call, 3), text_arg(call, 4), bool_arg(call, 5)));
-}
-constexpr const char* scatter_reduce_uses[] = {"reshape", "narrow", "copy", "full", "scatter",
-                                               "scatter_add", "clamp_min", "cast", "div",
-                                               "floor_divide", "sort", "gather", "eq", "mul",
-                                               "maximum", "minimum", "where", "cat", nullptr};
-
-Tensor index_reduce_by_parts(const Tensor& input, std::int64_t dim, const Tensor& index,
-                             const Tensor& source, std::string_view reduce, bool include_self) {
-  return slices_reduced_by_index(input, dim, index, source, reduce, include_self);
-}
-void decompose_index_reduce(const Call& call) {
-  finish(call, index_reduce_by_parts(tensor_arg(call, 0), int_arg(call, 1), tensor_arg(call, 2),
-                                     tensor_arg(call, 3), text_arg(call, 4), bool_arg(call, 5)));
-}
-constexpr const char* index_reduce_uses[] = {"reshape", "expand", "scatter_reduce", nullptr};
-
-Tensor embedding_bag_by_parts(const Tensor& input, const Tensor& weight, const Tensor& offsets,
-                              std::string_view mode, const Tensor& per_sample_weights,
-                              bool include_last_offset, std::int64_t padding_idx) {
-  return bags_of_rows(input, weight, offsets, mode, per_sample_weights, include_last_offset,
-                      padding_idx);
-}
-void decompose_embedding_bag(const Call& call) {
-  finish(call, embedding_bag_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
-                                      text_arg(call, 3), tensor_arg(call, 4), bool_arg(call, 5),
-                                      int_arg(call, 6)));
-}
-constexpr const char* embedding_bag_uses[] = {"reshape", "arange", "floor_divide", "cast",
-                                              "searchsorted", "sub", "ne", "embedding", "unsqueeze",
-                                              "mul", "full", "where", "expand", "scatter_reduce",
-                                              "narrow", "copy", nullptr};
-
-Tensor pdist_by_parts(const Tensor& input, double p) {
-  return distances_of_pairs(input, p);
-}
-void decompose_pdist(const Call& call) {
-  finish(call, pdist_by_parts(tensor_arg(call, 0), real_arg(call, 1)));
-}
-constexpr const char* pdist_uses[] = {"arange", "mul", "sub", "floor_divide", "searchsorted",
-                                      "gather", "add", "index_select", "norm", "full", nullptr};
-
 }  // namespace
 
 namespace ops {
@@ -194,78 +133,6 @@ constinit Operator kthvalue{
     .abi = described_as("kthvalue"),
 };
 
-constinit Operator nanquantile{
-    .schema_text = "nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str "
-                   "interpolation='linear') -> Tensor",
-    .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::floating,
-    .decompose = decompose_nanquantile,
-    .uses = nanquantile_uses,
-    .tolerance = "accumulation",
-    .doc = "What quantile gives of the elements that are not NaN; NaN where all are.",
-    .abi = described_as("nanquantile"),
-};
-
-constinit Operator scatter_reduce{
-    .schema_text = "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, "
-                   "*, bool include_self=True) -> Tensor",
-    .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::real,
-    .decompose = decompose_scatter_reduce,
-    .uses = scatter_reduce_uses,
-    .has_gradient = true,
-    .tolerance = "accumulation",
-    .doc = "A copy of `input` in which the elements at `index` along `dim` are reduced with those"
-           " of `src` - by 'sum', 'prod', 'mean', 'amax' or 'amin' -, or with `include_self` "
-           "false are what src's alone give. An index outside of `input` is an error, at the "
-           "latest when its stream is synchronized.",
-    .abi = described_as("scatter_reduce"),
-};
-
-constinit Operator index_reduce{
-    .schema_text = "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, "
-                   "*, bool include_self=True) -> Tensor",
-    .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::real,
-    .decompose = decompose_index_reduce,
-    .uses = index_reduce_uses,
-    .tolerance = "accumulation",
-    .doc = "A copy of `input` in which the slices along `dim` that `index`, a vector, names are "
-           "reduced with those of `source` - by 'prod', 'mean', 'amax' or 'amin' -, or with "
-           "`include_self` false are what source's alone give. An index outside of `input` is an "
-           "error, at the latest when its stream is synchronized.",
-    .abi = described_as("index_reduce"),
-};
-
-constinit Operator embedding_bag{
-    .schema_text = "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, *, str "
-                   "mode='mean', Tensor? per_sample_weights=None, bool include_last_offset=False,"
-                   " int padding_idx=-1) -> Tensor",
-    .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::floating,
-    .decompose = decompose_embedding_bag,
-    .uses = embedding_bag_uses,
-    .tolerance = "accumulation",
-    .doc = "The mean, the sum ('sum') or the largest elements ('max') of the rows of `weight` "
-           "that each bag of `input` names. A row of a matrix is a bag; in a vector bags begin at"
-           " `offsets`, of which the last is only an end with `include_last_offset`. With "
-           "`per_sample_weights` rows are multiplied before they are summed. The row "
-           "`padding_idx` is left out; -1 stands for none. A bag of nothing is 0.",
-    .abi = described_as("embedding_bag"),
-};
-
-constinit Operator pdist{
-    .schema_text = "pdist(Tensor input, float p=2.0) -> Tensor",
-    .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::floating,
-    .decompose = decompose_pdist,
-    .uses = pdist_uses,
-    .tolerance = "accumulation",
-    .doc = "The p-norms of the differences of each two vectors of `input`, a matrix, in the order"
-           " of the part of cdist above its diagonal.",
-    .abi = described_as("pdist"),
-};
-
 }  // namespace ops
 
 CummaxResult cummax(const Tensor& input, std::int64_t dim) {
@@ -301,46 +168,9 @@ KthvalueResult kthvalue(const Tensor& input, std::int64_t k, std::int64_t dim, b
   return {std::move(results[0]), std::move(results[1])};
 }
 
-Tensor nanquantile(const Tensor& input, double q, std::optional<std::int64_t> dim, bool keepdim,
-                   std::string_view interpolation) {
-  bp_value args[] = {value_of(input), value_of(q), value_of(dim), value_of(keepdim),
-                     value_of(interpolation)};
-  return call_one(ops::nanquantile, args, 5);
-}
-
-Tensor scatter_reduce(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& src,
-                      std::string_view reduce, bool include_self) {
-  bp_value args[] = {value_of(input), value_of(dim), value_of(index), value_of(src),
-                     value_of(reduce), value_of(include_self)};
-  return call_one(ops::scatter_reduce, args, 6);
-}
-
-Tensor index_reduce(const Tensor& input, std::int64_t dim, const Tensor& index,
-                    const Tensor& source, std::string_view reduce, bool include_self) {
-  bp_value args[] = {value_of(input), value_of(dim), value_of(index), value_of(source),
-                     value_of(reduce), value_of(include_self)};
-  return call_one(ops::index_reduce, args, 6);
-}
-
-Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& offsets,
-                     std::string_view mode, const Tensor& per_sample_weights,
-                     bool include_last_offset, std::int64_t padding_idx) {
-  bp_value args[] = {value_of(input), value_of(weight), value_of(offsets), value_of(mode),
-                     value_of(per_sample_weights), value_of(include_last_offset),
-                     value_of(padding_idx)};
-  return call_one(ops::embedding_bag, args, 7);
-}
-
-Tensor pdist(const Tensor& input, double p) {
-  bp_value args[] = {value_of(input), value_of(p)};
-  return call_one(ops::pdist, args, 2);
-}
-
 void register_scanning_operators();
 void register_scanning_operators() {
-  for (Operator* op : {&ops::cummax, &ops::cummin, &ops::logcumsumexp, &ops::mode, &ops::kthvalue,
-                       &ops::nanquantile, &ops::scatter_reduce, &ops::index_reduce,
-                       &ops::embedding_bag, &ops::pdist})
+  for (Operator* op : {&ops::cummax, &ops::cummin, &ops::logcumsumexp, &ops::mode, &ops::kthvalue})
     register_operator(*op);
 }
 

@@ -25,6 +25,7 @@
 #include "decompositions/filling.hpp"
 #include "decompositions/fourier.hpp"
 #include "decompositions/index.hpp"
+#include "decompositions/index_reduction.hpp"
 #include "decompositions/linear.hpp"
 #include "decompositions/linear_algebra.hpp"
 #include "decompositions/loss.hpp"

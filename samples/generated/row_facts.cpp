@@ -16,6 +16,7 @@ void draft_draw(Draft& draft);
 void draft_factory(Draft& draft);
 void draft_filling(Draft& draft);
 void draft_fourier(Draft& draft);
+void draft_index_reduction(Draft& draft);
 void draft_indexing(Draft& draft);
 void draft_linear(Draft& draft);
 void draft_linear_algebra(Draft& draft);
@@ -1012,6 +1013,17 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"pdist", "0.1",
+     "same absolute largest cubic one_vector no_numbers non_contiguous transposed several_tiles",
+     draft_distances, 3, bit(Trait::powers) | bit(Trait::root) | bit(Trait::differences),
+     "sample:same sample:absolute sample:largest sample:cubic sample:one_vector sample:no_numbers"
+     " sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"normalize", "0.1",
      "last_dim first_dim negative_dim absolute largest zero_size non_contiguous transposed "
      "expanded several_tiles",
@@ -1764,6 +1776,47 @@ constexpr RowFacts facts[] = {
      "sample:same sample:hop sample:windowed sample:short_window sample:no_center "
      "sample:constant_padding sample:normalized sample:two_sided sample:real_pairs sample:batched"
      " sample:odd sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"scatter_reduce", "0.2",
+     "first_dim last_dim negative_dim product product_alone mean mean_alone largest largest_alone"
+     " smallest alone zero_dim zero_size smaller_index larger_source repeated_index "
+     "non_contiguous transposed several_tiles",
+     draft_index_reduction, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::factors),
+     "sample:first_dim sample:last_dim sample:negative_dim sample:product sample:product_alone "
+     "sample:mean sample:mean_alone sample:largest sample:largest_alone sample:smallest "
+     "sample:alone sample:zero_dim sample:zero_size sample:smaller_index sample:larger_source "
+     "sample:repeated_index sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"index_reduce", "0.2",
+     "first_dim last_dim negative_dim product_alone mean largest smallest alone zero_size "
+     "repeated_index non_contiguous transposed several_tiles",
+     draft_index_reduction, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::factors),
+     "sample:first_dim sample:last_dim sample:negative_dim sample:product_alone sample:mean "
+     "sample:largest sample:smallest sample:alone sample:zero_size sample:repeated_index "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"embedding_bag", "0.2",
+     "matrix summed largest by_offsets empty_bags last_offset weighted padded repeated_index "
+     "zero_size non_contiguous several_tiles",
+     draft_index_reduction, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::telling_input),
+     "sample:matrix sample:summed sample:largest sample:by_offsets sample:empty_bags "
+     "sample:last_offset sample:weighted sample:padded sample:repeated_index sample:zero_size "
+     "sample:non_contiguous sample:several_tiles",
      "",
      "own",
      "",
@@ -2814,6 +2867,19 @@ constexpr RowFacts facts[] = {
      "sample:higher sample:nearest sample:midpoint sample:all_dims sample:zero_dim "
      "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles "
      "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"nanquantile", "0.1",
+     "last_dim first_dim negative_dim keepdim lower higher nearest midpoint all_dims zero_dim "
+     "non_contiguous transposed expanded several_tiles",
+     draft_ordering, 3, bit(Trait::differences),
+     "sample:last_dim sample:first_dim sample:negative_dim sample:keepdim sample:lower "
+     "sample:higher sample:nearest sample:midpoint sample:all_dims sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -4110,71 +4176,6 @@ constexpr RowFacts facts[] = {
      "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:keepdim "
      "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:specials "
      "sample:repeated_values sample:several_tiles sample:size_one",
-     "",
-     "own",
-     "",
-     "own",
-     "",
-     ""},
-    {"nanquantile", "0.2",
-     "last_dim first_dim negative_dim keepdim lower higher nearest midpoint all_dims zero_dim "
-     "non_contiguous transposed expanded several_tiles",
-     draft_ordering, 3, bit(Trait::differences),
-     "sample:last_dim sample:first_dim sample:negative_dim sample:keepdim sample:lower "
-     "sample:higher sample:nearest sample:midpoint sample:all_dims sample:zero_dim "
-     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
-     "",
-     "own",
-     "",
-     "own",
-     "",
-     ""},
-    {"scatter_reduce", "0.2",
-     "first_dim last_dim negative_dim product product_alone mean mean_alone largest largest_alone"
-     " smallest alone zero_dim zero_size smaller_index larger_source repeated_index "
-     "non_contiguous transposed several_tiles",
-     draft_scanning, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::factors),
-     "sample:first_dim sample:last_dim sample:negative_dim sample:product sample:product_alone "
-     "sample:mean sample:mean_alone sample:largest sample:largest_alone sample:smallest "
-     "sample:alone sample:zero_dim sample:zero_size sample:smaller_index sample:larger_source "
-     "sample:repeated_index sample:non_contiguous sample:transposed sample:several_tiles",
-     "",
-     "own",
-     "",
-     "own",
-     "",
-     ""},
-    {"index_reduce", "0.2",
-     "first_dim last_dim negative_dim product_alone mean largest smallest alone zero_size "
-     "repeated_index non_contiguous transposed several_tiles",
-     draft_scanning, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::factors),
-     "sample:first_dim sample:last_dim sample:negative_dim sample:product_alone sample:mean "
-     "sample:largest sample:smallest sample:alone sample:zero_size sample:repeated_index "
-     "sample:non_contiguous sample:transposed sample:several_tiles",
-     "",
-     "own",
-     "",
-     "own",
-     "",
-     ""},
-    {"embedding_bag", "0.2",
-     "matrix summed largest by_offsets empty_bags last_offset weighted padded repeated_index "
-     "zero_size non_contiguous several_tiles",
-     draft_scanning, 3, bit(Trait::sums_products) | bit(Trait::adds_in_place) | bit(Trait::telling_input),
-     "sample:matrix sample:summed sample:largest sample:by_offsets sample:empty_bags "
-     "sample:last_offset sample:weighted sample:padded sample:repeated_index sample:zero_size "
-     "sample:non_contiguous sample:several_tiles",
-     "",
-     "own",
-     "",
-     "own",
-     "",
-     ""},
-    {"pdist", "0.2",
-     "same absolute largest cubic one_vector no_numbers non_contiguous transposed several_tiles",
-     draft_scanning, 3, bit(Trait::powers) | bit(Trait::root) | bit(Trait::differences),
-     "sample:same sample:absolute sample:largest sample:cubic sample:one_vector sample:no_numbers"
-     " sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",

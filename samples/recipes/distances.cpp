@@ -123,11 +123,28 @@ void draft_margins(Draft& draft) {
   add_kind(draft);
 }
 
+void draft_own_pairs(Draft& draft) {
+  const bool is_absolute = draft.is("absolute"), is_largest = draft.is("largest");
+  const bool is_cubic = draft.is("cubic"), is_one = draft.is("one_vector");
+  const bool has_no_numbers = draft.is("no_numbers");
+  const bool has_usual_shape = is_absolute || is_largest || is_cubic || draft.is("same");
+  const Dims shape = is_one                      ? Dims{1, 5}
+                     : has_no_numbers            ? Dims{4, 0}
+                     : draft.is("several_tiles") ? Dims{20, 33}
+                     : has_usual_shape           ? Dims{5, 4}
+                                                 : draft.shape();
+  draft.add(draft.tensor(shape));
+  if (is_absolute) draft.add_value(1.0);
+  if (is_cubic) draft.add_value(3.0);
+  if (is_largest) draft.add_value(std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 
 void draft_distances(Draft& draft) {
   const std::string_view name = draft.op().name();
   if (name == "cdist" || name == "pairwise_distance") return draft_pairs(draft, name != "cdist");
+  if (name == "pdist") return draft_own_pairs(draft);
   if (name == "normalize") return draft_lengths(draft);
   if (name == "glu") return draft_gate(draft);
   if (name == "prelu") return draft_prelu(draft);

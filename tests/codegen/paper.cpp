@@ -21,8 +21,8 @@ bool looks_at_a_result(const Operator& op, const Sample& sample) {
 
 // The dtype, or where the row takes neither it nor whole numbers, one that it takes.
 Dtype taken_by(const Operator& op, Dtype dtype) {
-  if (contains(op.dtypes, dtype) || contains(op.dtypes, Dtype::i64)) return dtype;
-  return contains(op.dtypes, Dtype::u8) ? Dtype::u8 : Dtype::complex64;
+  const bool is_taken = contains(op.dtypes, dtype) || contains(op.dtypes, Dtype::i64);
+  return is_taken ? dtype : usual_dtype_of(op);
 }
 
 void run_samples(Operator& op, Dtype dtype, Device device) {

@@ -61,12 +61,6 @@ TEST(table, every_pointwise_row_has_an_expression_within_its_arguments) {
   }
 }
 
-Dtype usual_dtype_of(const Operator& op) {
-  for (const Dtype dtype : {f32, i64, u8, complex64})
-    if (contains(op.dtypes, dtype)) return dtype;
-  return f32;
-}
-
 TEST(table, every_row_has_eight_samples_and_one_spans_several_tiles) {
   for (const Operator* op : rows()) {
     const std::vector<Sample> samples = samples_of(*op, usual_dtype_of(*op), meta_device);

@@ -95,12 +95,7 @@ class RowOnASideStream : public testing::TestWithParam<const Operator*> {};
 
 TEST_P(RowOnASideStream, keeps_its_arguments_until_it_is_done) {
   Operator& op = *find_operator(GetParam()->name());
-  Dtype dtype = f32;
-  for (const Dtype each : {f32, i64, u8, complex64})
-    if (contains(op.dtypes, each)) {
-      dtype = each;
-      break;
-    }
+  const Dtype dtype = usual_dtype_of(op);
   for (Sample& sample : samples_of(op, dtype, far())) {
     SCOPED_TRACE(sample.recipe);
     std::vector<std::vector<unsigned char>> expected;

@@ -31,4 +31,7 @@ struct Sample {
 std::vector<Sample> samples_of(const Operator& op, Dtype dtype, Device device,
                                std::uint32_t variant = 0);
 
+// float32, or a dtype of those that the row takes: one for a test that needs any.
+Dtype usual_dtype_of(const Operator& op);
+
 }  // namespace bp

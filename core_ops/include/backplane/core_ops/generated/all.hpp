@@ -18,6 +18,7 @@
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/core_ops/generated/filling.hpp>
 #include <backplane/core_ops/generated/fourier.hpp>
+#include <backplane/core_ops/generated/index_reduction.hpp>
 #include <backplane/core_ops/generated/indexing.hpp>
 #include <backplane/core_ops/generated/linear.hpp>
 #include <backplane/core_ops/generated/linear_algebra.hpp>

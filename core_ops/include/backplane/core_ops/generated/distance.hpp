@@ -19,6 +19,10 @@ BP_API Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2
 // M], as [..., P, R].
 BP_API Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2.0);
 
+// The p-norms of the differences of each two vectors of `input`, a matrix, in the order of the part
+// of cdist above its diagonal.
+BP_API Tensor pdist(const Tensor& input, double p = 2.0);
+
 // `input` divided by its p-norms along `dim`, taken as no less than `eps`.
 BP_API Tensor normalize(const Tensor& input, double p = 2.0, std::int64_t dim = 1,
                         double eps = 1e-12);

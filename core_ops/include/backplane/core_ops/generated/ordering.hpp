@@ -55,4 +55,9 @@ BP_API Tensor quantile(const Tensor& input, double q,
                        std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
                        std::string_view interpolation = "linear");
 
+// What quantile gives of the elements that are not NaN; NaN where all are.
+BP_API Tensor nanquantile(const Tensor& input, double q,
+                          std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
+                          std::string_view interpolation = "linear");
+
 }  // namespace bp

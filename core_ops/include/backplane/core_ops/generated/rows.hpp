@@ -108,6 +108,7 @@ extern BP_API Operator deform_conv2d;
 // distance
 extern BP_API Operator pairwise_distance;
 extern BP_API Operator cdist;
+extern BP_API Operator pdist;
 extern BP_API Operator normalize;
 extern BP_API Operator glu;
 extern BP_API Operator prelu;
@@ -184,6 +185,11 @@ extern BP_API Operator fft_ifft2;
 extern BP_API Operator fft_rfft2;
 extern BP_API Operator fft_irfft2;
 extern BP_API Operator stft;
+
+// index_reduction
+extern BP_API Operator scatter_reduce;
+extern BP_API Operator index_reduce;
+extern BP_API Operator embedding_bag;
 
 // indexing
 extern BP_API Operator gather;
@@ -284,6 +290,7 @@ extern BP_API Operator bincount;
 extern BP_API Operator histc;
 extern BP_API Operator unique_all;
 extern BP_API Operator quantile;
+extern BP_API Operator nanquantile;
 
 // pair_loss
 extern BP_API Operator huber_loss;
@@ -420,11 +427,6 @@ extern BP_API Operator cummin;
 extern BP_API Operator logcumsumexp;
 extern BP_API Operator mode;
 extern BP_API Operator kthvalue;
-extern BP_API Operator nanquantile;
-extern BP_API Operator scatter_reduce;
-extern BP_API Operator index_reduce;
-extern BP_API Operator embedding_bag;
-extern BP_API Operator pdist;
 
 // selection
 extern BP_API Operator scatter;
