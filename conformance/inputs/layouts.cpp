@@ -121,9 +121,11 @@ Laid lay_out(Dtype dtype, const Sizes& shape, std::string_view layout, std::uint
   }
   laid.storage.resize(static_cast<std::size_t>(elements) * itemsize(dtype));
   // A bool's gap is a valid bool; whatever else lies there may be anything.
-  for (std::size_t i = 0; i < laid.storage.size(); ++i)
-    laid.storage[i] = dtype == boolean ? static_cast<unsigned char>(i & 1)
-                                       : static_cast<unsigned char>(mix(seed, i) | 0x40);
+  for (std::size_t i = 0; i < laid.storage.size(); i += sizeof(std::uint64_t)) {
+    const std::uint64_t word =
+        dtype == boolean ? 0x0100010001000100 : mix(seed, i) | 0x4040404040404040;
+    std::memcpy(&laid.storage[i], &word, std::min(sizeof word, laid.storage.size() - i));
+  }
   return laid;
 }
 
@@ -188,7 +190,12 @@ std::vector<std::uint64_t> sparse_offsets(const Laid& laid) {
 
 std::vector<unsigned char> packed_elements(const Laid& laid) {
   const std::size_t size = itemsize(laid.dtype);
-  std::vector<unsigned char> packed(static_cast<std::size_t>(numel_of(laid.shape)) * size);
+  const std::size_t bytes = static_cast<std::size_t>(numel_of(laid.shape)) * size;
+  if (laid.sparse_bytes == 0 && laid.strides == row_major_strides(laid.shape)) {
+    const auto first = laid.storage.begin() + laid.offset * static_cast<std::int64_t>(size);
+    return {first, first + static_cast<std::int64_t>(bytes)};
+  }
+  std::vector<unsigned char> packed(bytes);
   for_each_element(const_cast<Laid&>(laid), [&](std::int64_t i, unsigned char* at) {
     std::memcpy(packed.data() + static_cast<std::size_t>(i) * size, at, size);
   });

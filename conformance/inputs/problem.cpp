@@ -83,7 +83,7 @@ class TensorMaker {
 
   void fill_numbers(std::size_t place, Laid& laid) const {
     Filling filling;
-    filling.values = one_.values;
+    filling.values = values_named(one_.values);
     filling.dtype = laid.dtype;
     filling.seed = seed_;
     filling.tensor = static_cast<int>(place);
@@ -92,13 +92,11 @@ class TensorMaker {
     filling.power = filling.meets_all ? 1 : power_of(*plan_.problem.op);
     filling.multiplies_all = has_trait(plan_.problem.op->name(), Trait::factors);
     filling.meets_many = numel_of(laid.shape) == 1 && plan_.tensors.size() > 1;
+    const bool takes_codes = filling.values == Values::every16 && itemsize(laid.dtype) == 2;
     for_each_element(laid, [&](std::int64_t i, unsigned char* at) {
-      if (one_.values == "every16" && itemsize(laid.dtype) == 2) {
-        const auto code = static_cast<std::uint16_t>(i);
-        std::memcpy(at, &code, sizeof code);
-      } else {
-        store_element(number_at(filling, i), laid.dtype, at);
-      }
+      if (!takes_codes) return store_element(number_at(filling, i), laid.dtype, at);
+      const auto code = static_cast<std::uint16_t>(i);
+      std::memcpy(at, &code, sizeof code);
     });
   }
 

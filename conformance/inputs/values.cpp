@@ -18,6 +18,7 @@ constexpr std::string_view names_of_values[] = {
     "last_nan",  "nans",     "edges",     "swings",  "lowest",     "highest",   "sparse",
     "quotients", "fading",   "midpoints", "powers",  "duplicates", "minus_one", "minus_end",
     "minus_any", "too_high", "too_low"};
+static_assert(std::size(names_of_values) == static_cast<std::size_t>(Values::too_low) + 1);
 
 std::uint64_t word_for(const Filling& filling, std::int64_t element, int salt = 0) {
   // Now and then a later tensor has what the first one has there: comparisons shall meet equal numbers.
@@ -102,7 +103,7 @@ double tie(std::uint64_t word) {
 double factor_near_one(const Filling& filling, std::uint64_t word) {
   const double sign = word & 1 ? -1 : 1;
   const auto rare = static_cast<std::uint64_t>(std::max<std::int64_t>(127, filling.count / 8));
-  if (filling.values == "exact") return word % rare == 0 ? 2 * sign : sign;
+  if (filling.values == Values::exact) return word % rare == 0 ? 2 * sign : sign;
   return sign * (1 + (fraction(mix(word)) - 0.5) / 32);
 }
 
@@ -113,39 +114,41 @@ std::uint64_t word_of_base(const Filling& filling, std::int64_t element) {
 
 double one_real(const Filling& filling, std::int64_t element, int salt) {
   const std::uint64_t word = word_for(filling, element, salt);
-  const FloatRange range = range_of(filling.dtype), small = reduced(range, filling.power);
-  const std::string_view values = filling.values;
+  const FloatRange range = range_of(filling.dtype);
+  const auto small = [&] { return reduced(range, filling.power); };
   std::uint64_t which = 0;
-  if (values == "specials" && special_place(filling, element, word, which))
-    return special(which, filling.multiplies_all ? FloatRange{1, -1, 0} : small);
-  if (values == "in_turn") return special(static_cast<std::uint64_t>(element), small);
+  if (filling.values == Values::specials && special_place(filling, element, word, which))
+    return special(which, filling.multiplies_all ? FloatRange{1, -1, 0} : small());
+  if (filling.values == Values::in_turn)
+    return special(static_cast<std::uint64_t>(element), small());
   if (filling.multiplies_all) return factor_near_one(filling, word);
-  if (values == "exact") return static_cast<double>(word % 7) - 3;
-  if (values == "late") return late_real(filling, element, word);
-  if (values == "last_nan")
-    return element + 1 == filling.count ? std::nan("") : late_real(filling, element, word);
-  if (values == "nans") return nan_or_real(word);
-  if (values == "edges") return edge_real(range, element);
-  if (values == "swings") return swinging_real(range, element);
-  if (values == "lowest" || values == "highest") return values == "lowest" ? -infinity : infinity;
-  if (values == "sparse") return sparse_real(range, word);
-  if (values == "quotients") {
-    const std::uint64_t shared = word_of_base(filling, element);
-    return filling.tensor == 0 ? dividend(range, shared) : divisor(range, shared);
+  const bool is_first = filling.tensor == 0;
+  const auto shared = [&] { return word_of_base(filling, element); };
+  switch (filling.values) {
+    case Values::exact: return static_cast<double>(word % 7) - 3;
+    case Values::late: return late_real(filling, element, word);
+    case Values::last_nan:
+      return element + 1 == filling.count ? std::nan("") : late_real(filling, element, word);
+    case Values::nans: return nan_or_real(word);
+    case Values::edges: return edge_real(range, element);
+    case Values::swings: return swinging_real(range, element);
+    case Values::lowest: return -infinity;
+    case Values::highest: return infinity;
+    case Values::sparse: return sparse_real(range, word);
+    case Values::quotients: return is_first ? dividend(range, shared()) : divisor(range, shared());
+    case Values::fading: return fading_real(range, word);
+    case Values::midpoints: return midpoint_real(range, word);
+    case Values::powers:
+      return is_first ? power_base(range, shared()) : power_exponent(range, shared());
+    case Values::wide: return log_uniform(word, small());
+    case Values::near: return near_number(word, range);
+    case Values::ties: return tie(word);
+    case Values::zeros: return word & 1 ? 0.0 : -0.0;
+    case Values::positive: return std::exp2(fraction(word) * 6 - 3);
+    case Values::cancel: return std::ldexp(1.0, std::min(range.digits / 2, 10)) + around_one(word);
+    case Values::big: return std::ldexp(1.0, range.digits + 1) + static_cast<double>(word % 5) - 2;
+    default: return around_one(word);
   }
-  if (values == "fading") return fading_real(range, word);
-  if (values == "midpoints") return midpoint_real(range, word);
-  if (values == "powers")
-    return filling.tensor == 0 ? power_base(range, word_of_base(filling, element))
-                               : power_exponent(range, word_of_base(filling, element));
-  if (values == "wide") return log_uniform(word, small);
-  if (values == "near") return near_number(word, range);
-  if (values == "ties") return tie(word);
-  if (values == "zeros") return word & 1 ? 0.0 : -0.0;
-  if (values == "positive") return std::exp2(fraction(word) * 6 - 3);
-  if (values == "cancel") return std::ldexp(1.0, std::min(range.digits / 2, 10)) + around_one(word);
-  if (values == "big") return std::ldexp(1.0, range.digits + 1) + static_cast<double>(word % 5) - 2;
-  return around_one(word);
 }
 
 // ---- Integers
@@ -179,25 +182,28 @@ std::int64_t one_whole(const Filling& filling, std::int64_t element) {
     return static_cast<std::int64_t>(word % count) - (is_signed ? reach : 0);
   };
   std::uint64_t which = 0;
-  if (filling.values == "late") return late_whole(filling, element, word);
+  if (filling.values == Values::late) return late_whole(filling, element, word);
   if (dtype == boolean)
-    return filling.values == "zeros" ? 0 : static_cast<std::int64_t>(word >> 7 & 1);
-  if (filling.values == "sparse") return sparse_whole(dtype, word);
-  if (filling.values == "lowest") return is_signed ? -largest_of(dtype) - 1 : 0;
-  if (filling.values == "highest") return is_signed ? largest_of(dtype) : -1;
-  if (filling.values == "exact") return small(3);
-  if (filling.values == "ties") return small(1);
-  if (filling.values == "zeros") return 0;
-  if (filling.values == "midpoints") return midpoint_whole(dtype, word);
-  if (filling.values == "positive") return 1 + static_cast<std::int64_t>(word % 9);
-  if (filling.values == "big" || filling.values == "cancel") return big_whole(word, dtype);
-  if (filling.values == "wide") {
-    const std::int64_t magnitude = largest_of(dtype) >> (word % (itemsize(dtype) * 8 - 1));
-    return is_signed && (word >> 9 & 1) ? -magnitude : magnitude;
+    return filling.values == Values::zeros ? 0 : static_cast<std::int64_t>(word >> 7 & 1);
+  switch (filling.values) {
+    case Values::sparse: return sparse_whole(dtype, word);
+    case Values::lowest: return is_signed ? -largest_of(dtype) - 1 : 0;
+    case Values::highest: return is_signed ? largest_of(dtype) : -1;
+    case Values::exact: return small(3);
+    case Values::ties: return small(1);
+    case Values::zeros: return 0;
+    case Values::midpoints: return midpoint_whole(dtype, word);
+    case Values::positive: return 1 + static_cast<std::int64_t>(word % 9);
+    case Values::big:
+    case Values::cancel: return big_whole(word, dtype);
+    case Values::wide: {
+      const std::int64_t magnitude = largest_of(dtype) >> (word % (itemsize(dtype) * 8 - 1));
+      return is_signed && (word >> 9 & 1) ? -magnitude : magnitude;
+    }
+    case Values::specials:
+      return special_place(filling, element, word, which) ? whole_special(which, dtype) : small(9);
+    default: return small(9);
   }
-  if (filling.values == "specials" && special_place(filling, element, word, which))
-    return whole_special(which, dtype);
-  return small(9);
 }
 
 std::int64_t bad_index(std::string_view values, std::uint64_t word, std::int64_t end) {
@@ -210,6 +216,11 @@ std::int64_t bad_index(std::string_view values, std::uint64_t word, std::int64_t
 
 }  // namespace
 
+Values values_named(std::string_view name) {
+  const auto* const found = std::find(std::begin(names_of_values), std::end(names_of_values), name);
+  return static_cast<Values>(found - std::begin(names_of_values));
+}
+
 bool is_values_name(std::string_view name) {
   return std::find(std::begin(names_of_values), std::end(names_of_values), name) !=
          std::end(names_of_values);
@@ -217,8 +228,8 @@ bool is_values_name(std::string_view name) {
 
 Number number_at(const Filling& filling, std::int64_t element) {
   const bool shuns_zero =
-      filling.meets_many && (filling.values == "exact" || filling.values == "ties");
-  const bool shuns_one = filling.meets_many && filling.values == "positive";
+      filling.meets_many && (filling.values == Values::exact || filling.values == Values::ties);
+  const bool shuns_one = filling.meets_many && filling.values == Values::positive;
   if (holds_whole_numbers(filling.dtype)) {
     const std::int64_t whole = one_whole(filling, element);
     // Beside a whole tensor, powers of 1 and its logarithm would make all alike too.
@@ -227,13 +238,13 @@ Number number_at(const Filling& filling, std::int64_t element) {
   }
   // Products of complex infinities are a matter of taste; only real numbers are asked for those.
   Filling chosen = filling;
-  if (is_complex(filling.dtype) && filling.values == "specials") chosen.values = "ties";
+  if (is_complex(filling.dtype) && filling.values == Values::specials) chosen.values = Values::ties;
   const double drawn = one_real(chosen, element, 0);
   const bool is_one = std::fabs(drawn - 1) < 0x1p-7;  // also of what 16 bits make of it
   const double real = (shuns_zero && drawn == 0) || (shuns_one && is_one) ? 2 : drawn;
   if (!is_complex(filling.dtype)) return {real, 0, 0};
   double imaginary = one_real(chosen, element, 7);
-  if (filling.multiplies_all) imaginary = filling.values == "exact" ? 0 : imaginary / 64;
+  if (filling.multiplies_all) imaginary = filling.values == Values::exact ? 0 : imaginary / 64;
   return {real, imaginary, 0};
 }
 

@@ -27,12 +27,46 @@ namespace bp::conform {
 //   swings    next to the largest number, twice up and twice down: sums leave the range on their way
 //   duplicates, and with one bad among good ones too_high, too_low, minus_one, minus_end, minus_any   of indices, which
 //             do not count from the end; others are as normal
+// The names themselves are in values.cpp, in this order.
+enum class Values : std::uint8_t {
+  own,
+  normal,
+  exact,
+  wide,
+  specials,
+  near,
+  ties,
+  cancel,
+  big,
+  positive,
+  every16,
+  zeros,
+  in_turn,
+  late,
+  last_nan,
+  nans,
+  edges,
+  swings,
+  lowest,
+  highest,
+  sparse,
+  quotients,
+  fading,
+  midpoints,
+  powers,
+  duplicates,
+  minus_one,
+  minus_end,
+  minus_any,
+  too_high,
+  too_low
+};
 bool is_values_name(std::string_view name);
 bool holds_bad_index(std::string_view values);
 
 // How one tensor is filled.
 struct Filling {
-  std::string_view values;
+  Values values = Values::normal;
   Dtype dtype = f32;
   std::uint64_t seed = 1;
   int tensor = 0;          // which one of the call
@@ -43,6 +77,8 @@ struct Filling {
   bool multiplies_all = false;  // hundreds of numbers into one: they stay next to 1
   bool meets_many = false;      // a single number beside a whole tensor: 0 would make all alike
 };
+// One of the names.
+Values values_named(std::string_view name);
 Number number_at(const Filling& filling, std::int64_t element);
 
 // An index in [0, end).

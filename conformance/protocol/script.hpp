@@ -1,4 +1,4 @@
-// What a worker is asked for one case, and what it answers: JSON objects, as CBOR, so that bytes are bytes.
+// What a worker is asked for one case, and what it answers: JSON objects, whose binary values are bytes.
 //
 // A request is {"case": NAME, "poison": BYTE, "seed": N, "steps": [STEP...]} ("seed": the case's, which
 // the generators begin with), for probes also "lane": "direct"|"core"|"bare" and "once": true if it is not to be repeated in search of leaks. The
@@ -84,7 +84,12 @@ Json call_step(const Problem& problem, const std::vector<Laid>& outputs,
 // "f32", "complex64": a dtype in scripts and names; dtype_from_name reads it.
 const char* dtype_word(Dtype dtype);
 
-// A frame on a pipe: its length as 8 bytes, then CBOR. False at the end of the stream; throws on a broken frame.
+// A message as bytes: CBOR without what its binary values hold, then that, one after the other.
+void append_message(const Json& message, std::vector<std::uint8_t>& frame);
+// False where the bytes are none.
+bool read_message(const std::uint8_t* begin, std::size_t size, Json& out);
+
+// A frame on a pipe: its length as 8 bytes, then a message. False at the end of the stream; throws on a broken frame.
 bool send(int file, const Json& message);
 bool receive(int file, Json& out);
 

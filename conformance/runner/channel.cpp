@@ -42,7 +42,7 @@ void Channel::finish() {
 
 void Channel::post(const Json& message) {
   std::vector<std::uint8_t> body;
-  Json::to_cbor(message, body);
+  append_message(message, body);
   const std::uint64_t bytes = body.size();
   outgoing_.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
   outgoing_.append(reinterpret_cast<const char*>(body.data()), body.size());
@@ -80,9 +80,8 @@ bool Channel::take(Json& out, bool& broken) {
   broken = bytes > longest_message;
   if (broken || incoming_.size() - sizeof bytes < bytes) return false;
   const auto* body = reinterpret_cast<const std::uint8_t*>(incoming_.data()) + sizeof bytes;
-  out = Json::from_cbor(body, body + bytes, /*strict=*/true, /*allow_exceptions=*/false);
+  broken = !read_message(body, bytes, out);
   incoming_.erase(0, sizeof bytes + bytes);
-  broken = out.is_discarded();
   return !broken;
 }
 

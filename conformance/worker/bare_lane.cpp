@@ -131,7 +131,7 @@ class BareScope : public Scope {
     for (; done < times && (done < least || limit <= 0 || milliseconds_since(begin) < limit);
          ++done) {
       use_once(by_core);
-      if (done >= 1) marks.push_back(process_counters());
+      if (done >= 1) marks.push_back(with_address_space(process_counters()));
     }
     Json growth = Json::object();
     for (int quarter = 1; quarter <= 4 && marks.size() >= 4; ++quarter) {

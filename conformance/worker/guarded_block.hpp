@@ -15,14 +15,11 @@ struct Span {
 
 // The byte of a red zone at a place: told apart from its neighbours, and different for each poison, so that two runs in
 // which a kernel reads it differ.
-inline std::uint8_t zone_byte(std::uint8_t poison, std::uint64_t place) {
+constexpr std::uint8_t zone_byte(std::uint8_t poison, std::uint64_t place) {
   return static_cast<std::uint8_t>(poison + 0x3b + 37 * place);
 }
 
-inline void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin,
-                       std::uint64_t end) {
-  for (std::uint64_t i = begin; i < end; ++i) bytes[i - begin] = zone_byte(poison, i);
-}
+void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin, std::uint64_t end);
 // Adds the first byte that is not the zone's, if any. `found` is what lies from `begin` on in an allocation whose own
 // `bytes` begin at `front`.
 void look_at_zone(Watch& watch, const std::vector<std::uint8_t>& found, std::uint8_t poison,

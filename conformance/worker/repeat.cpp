@@ -84,14 +84,14 @@ class Runner {
       for (int i = 0; i < 10; ++i)
         once(hashed);     // what is made once, when first needed, is no growth
       marks_.reserve(8);  // the list of the marks is none either
-      marks_.push_back(lane_.counters());
+      marks_.push_back(with_address_space(lane_.counters()));
     }
     for (done_ = 0; done_ < goal;) {
       once(hashed);
       ++done_;
       // Counters are read seldom: a quarter is known only where no time limit cuts the run short.
       if (plan_.watches_growth && done_ % std::max<std::int64_t>(plan_.times / 4, 1) == 0)
-        marks_.push_back(lane_.counters());
+        marks_.push_back(with_address_space(lane_.counters()));
       if (plan_.milliseconds > 0 && done_ >= plan_.at_least && done_ % 16 == 0 &&
           std::chrono::duration<double, std::milli>(Clock::now() - begin).count() >
               plan_.milliseconds)

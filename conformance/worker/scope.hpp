@@ -58,15 +58,17 @@ struct Counters {
       0;  // that the worker holds; of the core: that its allocator reserved
   std::int64_t files = 0, threads = 0;
   std::int64_t heap = 0;     // bytes in use of malloc, mapped blocks included
-  std::int64_t address = 0;  // bytes of address space
+  std::int64_t address = 0;  // bytes of address space, where someone asks
 };
 Json counters_json(const Counters& counters);
 // By how much each rose, or fell.
 Json growth_json(const Counters& from, const Counters& to);
 // To the list of each in `growth`.
 void add_growth(Json& growth, const Counters& from, const Counters& to);
-// All but the first two.
+// All but the first two and the last.
 Counters process_counters();
+// Takes as long as a small case: it reads a line for each mapping.
+Counters with_address_space(Counters counters);
 
 class LaneDriver {
  public:

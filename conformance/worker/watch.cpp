@@ -64,8 +64,12 @@ Counters process_counters() {
   now.threads = count_entries("/proc/self/task");
   const struct mallinfo2 heap = mallinfo2();
   now.heap = static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
-  now.address = address_space();
   return now;
+}
+
+Counters with_address_space(Counters counters) {
+  counters.address = address_space();
+  return counters;
 }
 
 Json counters_json(const Counters& counters) {

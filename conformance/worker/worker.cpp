@@ -162,7 +162,7 @@ class Worker {
     const Json growth = growth_json(before, after);
     Json leaks = Json::object();
     for (const auto& [name, rise] : growth.items())
-      if (name != "address" && rise > (name == "heap" ? much : 0)) leaks[name] = rise;
+      if (rise > (name == "heap" ? much : 0)) leaks[name] = rise;
     return leaks;
   }
 
