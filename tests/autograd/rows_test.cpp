@@ -46,5 +46,18 @@ TEST(RulesOfDerivatives, are_known_for_each_row_with_a_grad_key) {
     EXPECT_EQ(op->derivative.load() != nullptr, op->has_gradient) << op->name();
 }
 
+TEST(Gradcheck, finds_the_one_element_whose_derivative_is_wrong) {
+  for (std::int64_t wrong_one = 0; wrong_one < 128; ++wrong_one) {
+    const Tensor is_wrong = eq(arange(0, 128, 1, Dtype::i64), wrong_one);
+    const Differentiable square = [&](std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{inputs[0] * where(is_wrong, detach(inputs[0]), inputs[0])};
+    };
+    const Tensor x = linspace(0.5, 2, 128, Dtype::f64);
+    set_requires_grad(x);
+    const std::string wrong = find_wrong_derivative(square, {x}, false);
+    EXPECT_NE(wrong.find("element " + std::to_string(wrong_one) + ":"), wrong.npos) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace bp::test
