@@ -69,7 +69,7 @@ struct Roots {
 Roots roots_of(const char* function, std::span<const Tensor> tensors,
                std::span<const Tensor> gradients) {
   BP_CHECK(!tensors.empty(), "{}: no tensors; give at least one", function);
-  BP_CHECK(!thread_state().new_tensor_keys,
+  BP_CHECK(!(thread_state().new_tensor_keys & key_of(Layer::inference)),
            "{}: called in inference mode, where gradients could not be used again; leave it first",
            function);
   BP_CHECK(gradients.empty() || gradients.size() == tensors.size(),

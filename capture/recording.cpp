@@ -141,6 +141,8 @@ void run_kernel(RecordedWork& work, RecordedKernel& kept, StreamImpl& stream) {
     throw_stream_error(stream, kept.call.stream, code,
                        fmt::format("replay of {}", kept.op->name()));
   for (const Tensor& result : kept.results) result.impl()->storage->bump_version();
+  bump_written(
+      {*kept.op, kept.args.data(), static_cast<std::uint32_t>(kept.args.size()), nullptr, 0});
 }
 
 void run_copy(RecordedWork& work, const RecordedCopy& copy, StreamImpl& stream) {

@@ -121,6 +121,10 @@ Tensor linspace(double start, double end, std::int64_t steps, std::optional<Dtyp
   const Dtype wanted = dtype ? *dtype : default_dtype();
   check_is_dtype("linspace", wanted);
   std::vector<double> numbers = room_for("linspace", steps);
+  if (is_integral(wanted)) {
+    start = std::trunc(start);
+    end = std::trunc(end);
+  }
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   for (std::int64_t i = 0; i < steps; ++i) {
     const double number = i < steps / 2 || steps == 1

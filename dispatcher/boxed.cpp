@@ -39,7 +39,8 @@ bool fits(const SchemaArgument& argument, const bp_value& value, bool scalar_ok)
   if (value.tag == BP_NONE) return argument.optional;
   switch (argument.type) {
     case ArgumentType::tensor: return value.tag == BP_TENSOR || (scalar_ok && is_number(value.tag));
-    case ArgumentType::tensor_list: return value.tag == BP_TENSOR_LIST;
+    case ArgumentType::tensor_list:
+      return value.tag == BP_TENSOR_LIST || (scalar_ok && is_number(value.tag));
     case ArgumentType::scalar: return is_number(value.tag);
     case ArgumentType::integer: return value.tag == BP_INT;
     case ArgumentType::integer_list: return value.tag == BP_INT_LIST;

@@ -140,7 +140,16 @@ void infer_by_plugin(const Call& call, Inferred& out) {
   }
 }
 
+// Only rows say which of their arguments they write into.
+void check_gives_something(std::string_view text) {
+  Schema schema;
+  parse_schema(text, schema);
+  BP_CHECK(!schema.returns.empty(), "{}: the schema '{}' has no results; give it one", schema.name,
+           text);
+}
+
 Operator& add_operator(std::unique_ptr<CustomData> data, const CustomOperator& custom) {
+  check_gives_something(data->schema_text);
   auto op = std::make_unique<Operator>();
   op->schema_text = data->schema_text.c_str();
   if (!data->first_schema.empty()) op->hash_of = data->first_schema.c_str();

@@ -1,10 +1,12 @@
 // From a boxed call to the ladder: layers, the operator's rule, devices, conversions.
 #include <algorithm>
+#include <bit>
 
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/frame.hpp>
 #include <backplane/dispatcher/host_device.hpp>
 #include <backplane/dispatcher/layers.hpp>
+#include <backplane/dispatcher/level.hpp>
 #include <backplane/dispatcher/named.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
@@ -157,7 +159,7 @@ void convert_inputs(const Call& call, const Inferred& inferred, Temporaries& tem
 }
 
 bool all_results_empty(const Call& call, const Inferred& inferred) {
-  if (call.op.flags & BP_OP_SHAPE_DATA) return false;
+  if ((call.op.flags & BP_OP_SHAPE_DATA) || call.num_results == 0) return false;
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     bool empty = false;
     for (std::int64_t size : IntList(inferred.outputs[i].shape)) empty |= size == 0;
@@ -221,6 +223,18 @@ void execute(const Call& call) {
 // derivative of its own.
 bool decomposes_above_layers(const Operator& op) {
   return op.kind == BP_KIND_COMPOSITE && op.decompose && !op.infer && !op.has_gradient;
+}
+
+// A layer of levels that has a handler of its own for such a row takes it whole, as vmap does where no decomposition
+// serves a batch.
+bool is_taken_whole(const Call& call) {
+  if (!thread_state().levels) return false;
+  std::uint64_t keys = visible_layers(call) & leveled_layers;
+  for (std::uint64_t left = keys; left; left &= left - 1) {
+    const auto layer = static_cast<unsigned>(std::countr_zero(left));
+    if (!call.op.layer_handlers[layer].load(std::memory_order_acquire)) keys &= ~(1ull << layer);
+  }
+  return keys && handle_by_layer(keys, call);
 }
 
 // Of the results, or where data decide their shapes, of the tensors among the arguments.
@@ -317,7 +331,7 @@ std::uint32_t num_results_of(Operator& op, bp_value* args, std::uint32_t num_arg
 
 std::vector<Tensor> call_all(Operator& op, bp_value* args, std::uint32_t num_args) {
   std::vector<Tensor> results(num_results_of(op, args, num_args));
-  if (!results.empty())
+  if (!results.empty() || op.schema->returns.empty())
     dispatch(Call{op, args, num_args, results.data(), static_cast<std::uint32_t>(results.size())});
   return results;
 }
@@ -328,7 +342,10 @@ void dispatch(const Call& call) {
     ensure_operators();
   named(call.op.name(), [&] {
     const bool draws = check_values(call);
-    if (decomposes_above_layers(call.op)) return run_decomposition(call.op, call);
+    if (decomposes_above_layers(call.op)) {
+      if (is_taken_whole(call)) return;
+      return run_decomposition(call.op, call);
+    }
     if (draws && call.op.infer) [[unlikely]]
       return dispatch_drawing(call);
     const std::uint64_t keys = visible_layers(call);

@@ -159,6 +159,21 @@ void arguments_on_host(Frame& frame, DeviceRecord& host, Call& call, Temporaries
   if (!frame.record.synchronous && (copied || borrowed)) synchronize_stream(frame.stream);
 }
 
+// What the host's call wrote into its arguments: where it had copies of them, these go back.
+void return_written(Frame& frame, const Call& on_host, DeviceRecord& host) {
+  std::vector<Tensor> originals;
+  for_each_written(frame.call,
+                   [&](const bp_tensor& tensor) { originals.push_back(tensor_of(&tensor)); });
+  std::size_t next = 0;
+  for_each_written(on_host, [&](const bp_tensor& tensor) {
+    const Tensor& original = originals[next++];
+    if (original.impl()->storage->host_readable)
+      original.impl()->storage->bump_version();
+    else
+      write_over(tensor_of(&tensor), original, frame, host);
+  });
+}
+
 }  // namespace
 
 bool try_host(Frame& frame) {
@@ -178,6 +193,7 @@ bool try_host(Frame& frame) {
     results[0] = call_pointwise(call.op, args, call.num_args);
   else
     dispatch(call);
+  return_written(frame, call, host);
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     Tensor& wanted = frame.call.results[i];
     if (wanted.defined()) {

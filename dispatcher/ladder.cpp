@@ -39,6 +39,11 @@ bool try_candidates(Frame& frame, const KernelTable& table, std::uint32_t first,
   return false;
 }
 
+// What a kernel writes into a converted argument, its caller would never see.
+bool can_legalize(const Frame& frame) {
+  return rung_allowed(frame.device(), Rung::legalized) && !frame.op().mutates;
+}
+
 std::string kernels_of(const Frame& frame) {
   std::string text;
   // By their devices, whose records outlive them: another thread may unload a backend now.
@@ -91,6 +96,12 @@ std::string forbidden_rungs(const Frame& frame) {
                           name(frame.inferred.compute_dtype), kernels_of(frame), way_out));
 }
 
+// Its parts climb, warn and count each for itself, as if no backend ever had a kernel of it. An operator of a plugin does
+// not say what its parts are.
+bool is_composite_row(const Operator& op) {
+  return op.kind == BP_KIND_COMPOSITE && op.decompose && op.uses;
+}
+
 }  // namespace
 
 bool has_kernel(const Operator& op, std::uint32_t backend, Dtype dtype) {
@@ -121,7 +132,7 @@ void climb(Frame& frame) {
       }
     }
     if (try_candidates(frame, *table, 0, native)) return count(frame, Rung::native);
-    if (native && rung_allowed(frame.device(), Rung::legalized) && try_legalized(frame, *table)) {
+    if (native && can_legalize(frame) && try_legalized(frame, *table)) {
       warn(frame, Rung::legalized);
       return count(frame, Rung::legalized);
     }
@@ -131,6 +142,7 @@ void climb(Frame& frame) {
       return count(frame, Rung::generated);
     }
   }
+  if (is_composite_row(frame.op())) return run_decomposition(frame.op(), frame.call);
   if (rung_allowed(frame.device(), Rung::decomposed) && try_decomposed(frame)) {
     warn(frame, Rung::decomposed);
     return count(frame, Rung::decomposed);

@@ -304,6 +304,7 @@ bool launch(const Candidate& candidate, Frame& frame) {
   if (candidate.plans && !plan_call(candidate, frame, launch, abi_call)) return false;
   const bp_code code = submit::kernel(candidate, frame, launch, abi_call);
   if (code == BP_UNSUPPORTED) return false;
+  bump_written(call);
   if (code != BP_OK) throw_stream_error(frame.stream, abi_call.stream, code, frame.op().name());
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     if (is_shape_from_data(frame)) check_shape_from_data(frame, launch, i);

@@ -75,7 +75,7 @@ bool is_worth_it(const Frame& frame) {
 
 // May this call be done several times, and waited for?
 bool can_measure(const Frame& frame) {
-  if (is_capturing()) return false;
+  if (is_capturing() || frame.op().mutates) return false;
   // A given result may be an argument as well, which the first run would change.
   for (std::uint32_t i = 0; i < frame.call.num_results; ++i)
     if (frame.call.results[i].defined()) return false;

@@ -185,6 +185,7 @@ void parse_return(Parser& parser, Schema& out) {
 void parse_returns(Parser& parser, Schema& out) {
   parser.expect("->");
   if (!parser.accept("(")) return parse_return(parser, out);
+  if (parser.accept(")")) return;  // the call writes into its arguments
   do {
     parse_return(parser, out);
     out.returns.back().name = parser.optional_identifier();

@@ -125,10 +125,26 @@ Tensor make_contiguous(const Tensor& tensor) {
   return dense;
 }
 
+namespace {
+
+// What belongs to a layer alone holds nothing, and neither do views of it.
+void check_has_values(const TensorImpl& impl) {
+  for (const LayerData* data = impl.layer_data; data; data = data->next)
+    BP_CHECK(
+        !data->is_opaque(),
+        "copy to the host: the tensor belongs to a level of layer {}, as an element of a batch "
+        "does to vmap's, and has no values of its own; read the results after the level ended",
+        data->layer());
+  if (impl.view_base) check_has_values(*impl.view_base);
+}
+
+}  // namespace
+
 void copy_to_host_memory(const Tensor& tensor, void* target) {
   BP_CHECK(tensor.defined() && tensor.device() != meta_device,
            "copy to the host: the tensor has no values (it is {})",
            tensor.defined() ? "on meta" : "undefined");
+  check_has_values(*tensor.impl());
   if (tensor.numel() == 0) return;
   const Tensor dense = make_contiguous(tensor);
   DeviceRecord& record = device_record(dense.device());

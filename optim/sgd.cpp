@@ -1,3 +1,5 @@
+#include <unordered_set>
+
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/core_ops/operators.hpp>
@@ -5,6 +7,28 @@
 #include <backplane/tensor/check.hpp>
 
 namespace bp::optim {
+
+// What one call takes a step with.
+struct SGD::Batch {
+  Device device;
+  Dtype dtype;
+  bool is_first_step;
+  std::vector<std::size_t> places;
+  std::vector<Tensor> parameters, gradients, velocities;
+};
+
+SGD::Batch& SGD::batch_for(std::vector<Batch>& batches, const Tensor& parameter,
+                           bool is_first_step) {
+  for (Batch& each : batches)
+    if (each.device == parameter.device() && each.dtype == parameter.dtype() &&
+        each.is_first_step == is_first_step)
+      return each;
+  Batch& made = batches.emplace_back();
+  made.device = parameter.device();
+  made.dtype = parameter.dtype();
+  made.is_first_step = is_first_step;
+  return made;
+}
 
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& given)
     : Optimizer(std::move(parameters)), options(given), velocities_(this->parameters().size()) {
@@ -25,12 +49,41 @@ void SGD::check_options() const {
 
 void SGD::step() {
   const NoGrad no_grad;
+  std::vector<Batch> batches;
+  std::vector<std::size_t> alone;
+  std::unordered_set<const Storage*> taken;
   for (std::size_t i = 0; i < parameters().size(); ++i) {
     const Tensor& parameter = parameters()[i];
-    Tensor gradient = grad(parameter);
+    const Tensor gradient = grad(parameter);
     if (!gradient.defined()) continue;
-    sub_(parameter, direction(parameter, std::move(gradient), velocities_[i]), options.lr);
+    // The row takes real numbers, and writes each piece of memory once.
+    if (!is_floating(parameter.dtype()) || !taken.insert(parameter.impl()->storage).second) {
+      alone.push_back(i);
+      continue;
+    }
+    const bool has_momentum = options.momentum != 0;
+    Tensor velocity = velocities_[i];
+    const bool is_first_step = has_momentum && !velocity.defined();
+    if (is_first_step) velocity = empty_like(parameter);
+    if (has_momentum) follow(velocity, parameter);
+    Batch& batch = batch_for(batches, parameter, is_first_step);
+    batch.places.push_back(i);
+    batch.parameters.push_back(parameter);
+    batch.gradients.push_back(gradient);
+    if (has_momentum) batch.velocities.push_back(velocity);
   }
+  for (const Batch& each : batches) step_together(each);
+  for (const std::size_t i : alone)
+    sub_(parameters()[i], direction(parameters()[i], grad(parameters()[i]), velocities_[i]),
+         options.lr);
+}
+
+void SGD::step_together(const Batch& batch) {
+  _fused_sgd_(batch.parameters, batch.gradients, batch.velocities, options.weight_decay,
+              options.momentum, options.lr, options.dampening, options.nesterov, false,
+              batch.is_first_step);
+  for (std::size_t k = 0; k < batch.velocities.size(); ++k)
+    velocities_[batch.places[k]] = batch.velocities[k];
 }
 
 Tensor SGD::direction(const Tensor& parameter, Tensor gradient, Tensor& velocity) const {

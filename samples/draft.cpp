@@ -150,13 +150,13 @@ Tensor Draft::rising(std::int64_t count) {
   return from_numbers({count}, dtype_, numbers);
 }
 
-Tensor Draft::between(IntList shape, double low, double high) {
+Tensor Draft::between(IntList shape, double low, double high, Dtype dtype) {
   std::int64_t numel = 1;
   for (std::int64_t size : shape) numel *= size;
   std::vector<Scalar> numbers;
   for (std::int64_t i = 0; i < numel; ++i)
     numbers.push_back(low + (high - low) * (next_random() & 0xff) / 256);
-  return from_numbers(shape, dtype_, numbers);
+  return from_numbers(shape, dtype, numbers);
 }
 
 Tensor Draft::specials(Dtype dtype) {

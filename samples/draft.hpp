@@ -12,10 +12,11 @@ namespace bp {
 
 // What matrices are made for. All are well-conditioned.
 enum class Matrices {
-  dominant,   // one large element in each column, not on the diagonal, of different sizes
-  positive,   // symmetric and positive definite
-  separated,  // symmetric, with eigenvalues that lie apart
-  triangular  // either half would do as a factor
+  dominant,    // one large element in each column, not on the diagonal, of different sizes
+  positive,    // symmetric and positive definite
+  separated,   // symmetric, with eigenvalues that lie apart
+  triangular,  // either half would do as a factor
+  turning      // with pairs of complex eigenvalues, all of which lie apart
 };
 
 class Draft {
@@ -52,7 +53,10 @@ class Draft {
   // A vector of numbers that never fall, and of which some are equal.
   Tensor rising(std::int64_t count);
   // A row-major one with fractions from `low` up to, without, `high`.
-  Tensor between(IntList shape, double low, double high);
+  Tensor between(IntList shape, double low, double high) {
+    return between(shape, low, high, dtype_);
+  }
+  Tensor between(IntList shape, double low, double high, Dtype dtype);
   // [..., n, m], laid out as the recipe says.
   Tensor matrices(IntList shape, Matrices kind);
   // A vector of numbers that are special in this dtype: NaN, infinities, zeros, extremes.
@@ -128,5 +132,7 @@ void draft_detection(Draft& draft);
 void draft_scanning(Draft& draft);
 void draft_index_reduction(Draft& draft);
 void draft_special(Draft& draft);
+void draft_foreach(Draft& draft);
+void draft_optimizer(Draft& draft);
 
 }  // namespace bp

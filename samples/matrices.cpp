@@ -36,6 +36,17 @@ void add_separated(Elements& matrix, std::size_t size) {
   }
 }
 
+// Blocks of two rows that turn by more the further down they stand, and something small around them.
+void add_turning(Elements& matrix, std::size_t size) {
+  for (double& element : matrix) element /= 4;
+  for (std::size_t i = 0; i < size; ++i) {
+    const double place = 2 * static_cast<double>(i / 2);
+    matrix[i * size + i] += place;
+    const std::size_t other = i ^ 1u;
+    if (other < size) matrix[i * size + other] += other > i ? 2 + place : -1 - place;
+  }
+}
+
 }  // namespace
 
 double Draft::next_fraction() {
@@ -65,6 +76,7 @@ Tensor Draft::matrices(IntList shape, Matrices kind) {
     if (kind == Matrices::dominant) add_dominant(matrix, rows, columns);
     if (kind == Matrices::positive) matrix = times_transposed(matrix, rows);
     if (kind == Matrices::separated) add_separated(matrix, rows);
+    if (kind == Matrices::turning) add_turning(matrix, rows);
     if (kind == Matrices::triangular)
       for (double& element : matrix) element /= std::sqrt(static_cast<double>(rows));
     for (std::size_t i = 0; i < std::min(rows, columns); ++i) {

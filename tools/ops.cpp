@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include <backplane/core_ops/batch.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/loading/loader.hpp>
@@ -28,6 +29,13 @@ std::string kind_of(const Operator& op) {
 
 bool is_primitive(const Operator& op) {
   return (op.flags & BP_OP_PRIMITIVE) != 0;
+}
+
+// In words of the table; null for operators that are not of it.
+nlohmann::ordered_json batch_rule_of(const Operator& op) {
+  const BatchRule* rule = find_batch_rule(op);
+  if (!rule) return nullptr;
+  return rule->text;
 }
 
 nlohmann::ordered_json names_of(DtypeSet dtypes) {
@@ -61,6 +69,7 @@ int list_operators(const Rows& rows, bool json) {
                       {"kind", kind_of(*op)},
                       {"primitive", is_primitive(*op)},
                       {"dtypes", names_of(op->dtypes)},
+                      {"batch", batch_rule_of(*op)},
                       {"schema", op->schema->text},
                       {"doc", op->doc}});
     else

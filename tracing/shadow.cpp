@@ -56,10 +56,12 @@ bool find_device(const Call& call, Device& found) {
   return true;
 }
 
-// Does a kernel compute something here that another device would compute as well? A composite's parts are compared
+// Does a kernel give something here that another device would compute as well? A composite's parts are compared
 // instead of it, since it may draw random numbers.
 bool is_comparable(const Call& call, Device& on, Device& shadow) {
-  if (call.op.is_view() || !call.op.infer || is_capturing()) return false;
+  if (call.op.is_view() || !call.op.infer || call.op.kind == BP_KIND_COMPOSITE || is_capturing())
+    return false;
+  if (call.num_results == 0) return false;  // nothing comes out to compare
   if (!find_device(call, on) || on == meta_device) return false;
   return find_shadow(shadow) && !(on == shadow);
 }

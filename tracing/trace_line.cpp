@@ -139,7 +139,7 @@ TraceLine::TraceLine(const Call& call) : op_(call.op) {
   layouts.append_to(arguments_, "");
   append(arguments_, ",");
   append_values(arguments_, call);
-  if (call.results[0].defined()) append(arguments_, ",\"into\":true");
+  if (call.num_results != 0 && call.results[0].defined()) append(arguments_, ",\"into\":true");
   if (first) device_ = device_name({first->device});
   ++depth;
   start_ = std::chrono::steady_clock::now();
@@ -155,7 +155,7 @@ void TraceLine::succeeded(const Call& call, std::optional<Rung> rung) {
   for (std::uint32_t i = 0; i < call.num_results; ++i) layouts.add(call.results[i].impl()->abi);
   Buffer results;
   layouts.append_to(results, "result_");
-  device_ = device_name(call.results[0].device());
+  if (call.num_results != 0) device_ = device_name(call.results[0].device());
   const char* without = call.op.infer ? "no kernel needed" : "in parts";
   write(duration, rung ? name(*rung) : without, {results.data(), results.size()});
 }

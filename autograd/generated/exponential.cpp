@@ -172,6 +172,33 @@ constexpr Derivative::Input logaddexp2_inputs[] = {{0, logaddexp2_by_input, null
                                                    {1, logaddexp2_by_other, nullptr, 0b11, 0b0, 0b0}};
 constexpr Derivative logaddexp2_derivative{logaddexp2_inputs, 2, Derivative::Fit::if_unlike};
 
+// ldexp(grad, zeros_like(input) + other)
+Tensor ldexp_by_input(const Recorded& call, std::span<Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor input = call.tensor(0);
+  const Tensor other = call.tensor(1);
+  return ldexp(grad, zeros_like(input) + other);
+}
+
+// grad * result * 0.6931471805599453
+constexpr JointStep ldexp_by_other_joint_steps[] = {
+    {&ops::mul, {input(0), input(1)}, 2},
+    {&ops::mul, {earlier(0), number(0.6931471805599453)}, 2},
+};
+constinit Joint ldexp_by_other_joint(ldexp_by_other_joint_steps);
+
+Tensor ldexp_by_other(const Recorded& call, std::span<Tensor> gradients) {
+  Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor result = call.result(0);
+  return ldexp_by_other_joint(spent(grad), result);
+}
+
+constexpr Derivative::Input ldexp_inputs[] = {{0, ldexp_by_input, nullptr, 0b10, 0b1, 0b0},
+                                              {1, ldexp_by_other, nullptr, 0b0, 0b0, 0b1}};
+constexpr Derivative ldexp_derivative{ldexp_inputs, 2, Derivative::Fit::if_unlike};
+
 // where(logical_and(input == 0, zeros_like(input) + other <= 0), 0, xlogy(grad, zeros_like(input) + other))
 constexpr JointStep xlogy_by_input_joint_steps[] = {
     {&ops::add, {input(0), input(1)}, 2},
@@ -291,6 +318,7 @@ void register_exponential_derivatives() {
   ops::ndtr.derivative.store(&ndtr_derivative, order);
   ops::logaddexp.derivative.store(&logaddexp_derivative, order);
   ops::logaddexp2.derivative.store(&logaddexp2_derivative, order);
+  ops::ldexp.derivative.store(&ldexp_derivative, order);
   ops::xlogy.derivative.store(&xlogy_derivative, order);
   ops::xlog1py.derivative.store(&xlog1py_derivative, order);
   ops::entr.derivative.store(&entr_derivative, order);

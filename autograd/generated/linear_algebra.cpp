@@ -78,17 +78,27 @@ Tensor linalg_inv_by_A(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input linalg_inv_inputs[] = {{0, linalg_inv_by_A, nullptr, 0b0, 0b0, 0b1}};
 constexpr Derivative linalg_inv_derivative{linalg_inv_inputs, 1, Derivative::Fit::never};
 
-// log_determinant_gradient(grad * result, A)
+// determinant_gradient(grad, A)
 Tensor linalg_det_by_A(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor result = call.result(0);
   const Tensor A = call.tensor(0);
-  return log_determinant_gradient(grad * result, A);
+  return determinant_gradient(grad, A);
 }
 
-constexpr Derivative::Input linalg_det_inputs[] = {{0, linalg_det_by_A, nullptr, 0b1, 0b0, 0b1}};
+constexpr Derivative::Input linalg_det_inputs[] = {{0, linalg_det_by_A, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative linalg_det_derivative{linalg_det_inputs, 1, Derivative::Fit::never};
+
+// adjugate_gradient(grad, A)
+Tensor linalg_adjugate_by_A(const Recorded& call, std::span<Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor A = call.tensor(0);
+  return adjugate_gradient(grad, A);
+}
+
+constexpr Derivative::Input linalg_adjugate_inputs[] = {{0, linalg_adjugate_by_A, nullptr, 0b1, 0b0, 0b0}};
+constexpr Derivative linalg_adjugate_derivative{linalg_adjugate_inputs, 1, Derivative::Fit::never};
 
 // log_determinant_gradient(grad_logabsdet, A)
 Tensor linalg_slogdet_by_A(const Recorded& call, std::span<Tensor> gradients) {
@@ -129,6 +139,19 @@ Tensor linalg_eigh_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input linalg_eigh_inputs[] = {{0, linalg_eigh_by_input, nullptr, 0b0, 0b0, 0b11}};
 constexpr Derivative linalg_eigh_derivative{linalg_eigh_inputs, 1, Derivative::Fit::never};
 
+// eig_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)
+Tensor linalg_eig_by_A(const Recorded& call, std::span<Tensor> gradients) {
+  const Tensor& grad_eigenvalues = gradients[0];
+  const Tensor& grad_eigenvectors = gradients[1];
+  if (!grad_eigenvalues.defined() && !grad_eigenvectors.defined()) return {};
+  const Tensor eigenvalues = call.result(0);
+  const Tensor eigenvectors = call.result(1);
+  return eig_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors);
+}
+
+constexpr Derivative::Input linalg_eig_inputs[] = {{0, linalg_eig_by_A, nullptr, 0b0, 0b0, 0b11}};
+constexpr Derivative linalg_eig_derivative{linalg_eig_inputs, 1, Derivative::Fit::never};
+
 // svd_gradient(grad_U, grad_S, grad_Vh, U, S, Vh)
 Tensor linalg_svd_by_A(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad_U = gradients[0];
@@ -167,9 +190,11 @@ void register_linear_algebra_derivatives() {
   ops::linalg_solve.derivative.store(&linalg_solve_derivative, order);
   ops::linalg_inv.derivative.store(&linalg_inv_derivative, order);
   ops::linalg_det.derivative.store(&linalg_det_derivative, order);
+  ops::linalg_adjugate.derivative.store(&linalg_adjugate_derivative, order);
   ops::linalg_slogdet.derivative.store(&linalg_slogdet_derivative, order);
   ops::linalg_qr.derivative.store(&linalg_qr_derivative, order);
   ops::linalg_eigh.derivative.store(&linalg_eigh_derivative, order);
+  ops::linalg_eig.derivative.store(&linalg_eig_derivative, order);
   ops::linalg_svd.derivative.store(&linalg_svd_derivative, order);
   ops::linalg_pinv.derivative.store(&linalg_pinv_derivative, order);
 }

@@ -5,15 +5,18 @@ namespace bp::autograd {
 
 void register_activation_derivatives();
 void register_attention_derivatives();
+void register_bessel_derivatives();
 void register_complex_derivatives();
 void register_convolution_derivatives();
 void register_ctc_derivatives();
 void register_division_derivatives();
 void register_exponential_derivatives();
+void register_fourier_derivatives();
 void register_index_reduction_derivatives();
 void register_indexing_derivatives();
 void register_linear_algebra_derivatives();
 void register_matmul_derivatives();
+void register_measuring_derivatives();
 void register_movement_derivatives();
 void register_norm_derivatives();
 void register_normalization_derivatives();
@@ -31,15 +34,18 @@ void register_view_derivatives();
 void register_row_derivatives() {
   register_activation_derivatives();
   register_attention_derivatives();
+  register_bessel_derivatives();
   register_complex_derivatives();
   register_convolution_derivatives();
   register_ctc_derivatives();
   register_division_derivatives();
   register_exponential_derivatives();
+  register_fourier_derivatives();
   register_index_reduction_derivatives();
   register_indexing_derivatives();
   register_linear_algebra_derivatives();
   register_matmul_derivatives();
+  register_measuring_derivatives();
   register_movement_derivatives();
   register_norm_derivatives();
   register_normalization_derivatives();

@@ -232,6 +232,17 @@ Tensor i1e_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input i1e_inputs[] = {{0, i1e_by_input, nullptr, 0b1, 0b0, 0b1}};
 constexpr Derivative i1e_derivative{i1e_inputs, 1, Derivative::Fit::never};
 
+// ldexp(grad, -exponent)
+Tensor frexp_by_input(const Recorded& call, std::span<Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor exponent = call.result(1);
+  return ldexp(grad, -exponent);
+}
+
+constexpr Derivative::Input frexp_inputs[] = {{0, frexp_by_input, nullptr, 0b0, 0b0, 0b10}};
+constexpr Derivative frexp_derivative{frexp_inputs, 1, Derivative::Fit::never};
+
 }  // namespace
 
 void register_special_derivatives();
@@ -249,6 +260,7 @@ void register_special_derivatives() {
   ops::i0e.derivative.store(&i0e_derivative, order);
   ops::i1.derivative.store(&i1_derivative, order);
   ops::i1e.derivative.store(&i1e_derivative, order);
+  ops::frexp.derivative.store(&frexp_derivative, order);
 }
 
 }  // namespace bp::autograd

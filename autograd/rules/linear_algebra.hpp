@@ -18,10 +18,14 @@ void solve_gradients(const Tensor& grad, const Tensor& A, const Tensor& B, const
 Tensor inverse_gradient(const Tensor& grad, const Tensor& result);
 // Of the logarithm of a determinant's size, times a gradient for each matrix.
 Tensor log_determinant_gradient(const Tensor& grad, const Tensor& A);
+Tensor determinant_gradient(const Tensor& grad, const Tensor& A);
+Tensor adjugate_gradient(const Tensor& grad, const Tensor& A);
 Tensor qr_gradient(const Tensor& grad_Q, const Tensor& grad_R, const Tensor& A, const Tensor& Q,
                    const Tensor& R, std::string_view mode);
 Tensor eigh_gradient(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
                      const Tensor& vectors);
+Tensor eig_gradient(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
+                    const Tensor& vectors);
 Tensor svd_gradient(const Tensor& grad_U, const Tensor& grad_S, const Tensor& grad_Vh,
                     const Tensor& U, const Tensor& S, const Tensor& Vh);
 // Of matrices whose rank does not change (Golub and Pereyra 1973).

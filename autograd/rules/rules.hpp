@@ -14,6 +14,7 @@
 #include <backplane/core_ops/operators.hpp>
 
 #include "rules/convolution.hpp"
+#include "rules/fourier.hpp"
 #include "rules/joint.hpp"
 #include "rules/linear_algebra.hpp"
 #include "rules/norm.hpp"

@@ -64,6 +64,28 @@ Tensor product_of_others(const Tensor& input, const DimList& dim, Dtype dtype) {
   return permute(reshape(others, moved.shape()), inverse_permutation(order));
 }
 
+// An element's gradient is the product of those before it, times what all products from it on ask of it: r(i) = g(i) +
+// x(i + 1) * r(i + 1), over distances that double.
+Tensor running_product_gradient(const Tensor& gradient, const Tensor& input, std::int64_t dim) {
+  if (input.ndim() == 0 || input.numel() == 0) return gradient;
+  const std::int64_t along = dim < 0 ? dim + input.ndim() : dim, size = input.size(along);
+  const Dtype dtype = gradient.dtype();
+  const Tensor wide = input.dtype() == dtype ? input : cast(input, dtype), x = conj(wide);
+  if (size == 1) return gradient;
+  const auto part = [&](const Tensor& of, std::int64_t begin, std::int64_t length) {
+    return narrow(of, along, begin, length);
+  };
+  Tensor asked = gradient, factors = part(x, 1, size - 1);
+  for (std::int64_t step = 1; step < size; step *= 2) {
+    const std::int64_t reached = size - step, next = reached - step;
+    const Tensor more = part(asked, 0, reached) + factors * part(asked, step, reached);
+    asked = cat({more, part(asked, reached, step)}, along);
+    if (next > 0) factors = part(factors, 0, next) * part(factors, step, next);
+  }
+  const Tensor before = cumprod(part(x, 0, size - 1), along);
+  return cat({part(asked, 0, 1), before * part(asked, 1, size - 1)}, along);
+}
+
 Tensor variance_gradient(const Tensor& gradient, const Tensor& input, const DimList& dim,
                          std::int64_t correction, bool keepdim) {
   const auto count = static_cast<double>(num_reduced(input, dim) - correction);

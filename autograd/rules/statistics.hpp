@@ -10,6 +10,9 @@ namespace bp::autograd {
 // is made, so that it is exact where elements are zero.
 Tensor product_of_others(const Tensor& input, const DimList& dim, Dtype dtype);
 
+// Of cumprod, without a division either.
+Tensor running_product_gradient(const Tensor& gradient, const Tensor& input, std::int64_t dim);
+
 Tensor variance_gradient(const Tensor& gradient, const Tensor& input, const DimList& dim,
                          std::int64_t correction, bool keepdim);
 

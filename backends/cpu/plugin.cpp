@@ -97,6 +97,7 @@ bp_code init(void*) noexcept {
     add_matmul_kernels(all->rows);
     add_convolution_kernels(all->rows);
     add_pooling_kernels(all->rows);
+    add_recurrence_kernels(all->rows);
     add_gather_kernels(all->rows);
     add_cat_kernels(all->rows);
     add_scan_kernels(all->rows);
@@ -104,6 +105,13 @@ bp_code init(void*) noexcept {
     add_random_kernels(all->rows);
     add_factory_kernels(all->rows);
     add_nonzero_kernels(all->rows);
+#ifdef BP_KISSFFT_KERNELS
+    add_fourier_kernels(all->rows);
+#endif
+    add_system_kernels(all->rows);
+    add_orthogonal_kernels(all->rows);
+    add_eig_kernels(all->rows);
+    add_step_kernels(all->rows);
     if (const Status status = all->rows.finish(the_plugin); !status.is_ok()) return status.code();
     all->list.assign(the_plugin.kernels, the_plugin.kernels + the_plugin.num_kernels);
     add_pointwise_kernels(*host(), all->expressions);

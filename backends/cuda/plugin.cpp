@@ -32,8 +32,19 @@ const bp_header* Device::extension(const char* name, uint32_t min_version) {
 }  // namespace cuda_backend
 
 #ifdef BP_CUDNN_KERNELS
-BP_PLUGIN(cuda_backend::Device, cuda_attention, cuda_convolution, cuda_matmul, cuda_nonzero,
-          cuda_sort)
+#  define BP_OF_CUDNN cuda_attention, cuda_convolution, cuda_recurrence,
 #else
-BP_PLUGIN(cuda_backend::Device, cuda_matmul, cuda_nonzero, cuda_sort)
+#  define BP_OF_CUDNN
 #endif
+#ifdef BP_CUFFT_KERNELS
+#  define BP_OF_CUFFT cuda_fourier,
+#else
+#  define BP_OF_CUFFT
+#endif
+#ifdef BP_CUSOLVER_KERNELS
+#  define BP_OF_CUSOLVER cuda_factors,
+#else
+#  define BP_OF_CUSOLVER
+#endif
+BP_PLUGIN(cuda_backend::Device, BP_OF_CUDNN BP_OF_CUFFT BP_OF_CUSOLVER cuda_matmul, cuda_nonzero,
+          cuda_scaled_mm, cuda_sort)

@@ -119,7 +119,8 @@ bool takes_result_first(const Operator& op) {
 }
 
 bool writes_where_told(const Operator& op) {
-  return op.infer != nullptr && !op.view && !(op.flags & BP_OP_SHAPE_DATA);
+  return op.infer != nullptr && !op.view && !(op.flags & BP_OP_SHAPE_DATA) &&
+         !op.schema->returns.empty();
 }
 
 std::vector<Dtype> dtypes_of(const std::string& name) {

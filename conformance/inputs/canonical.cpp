@@ -79,7 +79,8 @@ void take_shapes_from_values(const Problem& problem, Problem& out) {
 
 bool canonical(const Problem& problem, Problem& out) {
   const Operator& op = *problem.op;
-  if (!has_rule(op) || op.is_view()) return false;
+  // Nobody but the core tells what a kernel wrote into its arguments from what it must not touch.
+  if (!has_rule(op) || op.is_view() || op.mutates) return false;
   const bool reads_values = (op.flags & BP_OP_SHAPE_DATA) != 0;
   InferredCall call;
   infer_call(problem, call);

@@ -54,9 +54,14 @@ std::vector<double> counts(const Evaluation& all, std::size_t r, std::size_t siz
     }
     return std::vector<double>(size, window + 1);
   }
-  if (all.is(Trait::factors))
-    return std::vector<double>(size, static_cast<double>(all.inputs[0].numel()) /
-                                         std::max<double>(1, static_cast<double>(size)));
+  if (all.is(Trait::factors)) {
+    const Tensor& factors = all.inputs[0];
+    double count = static_cast<double>(factors.numel()) / std::max(1.0, static_cast<double>(size));
+    if (factors.shape() == all.results[r].shape())  // running products, along a dimension
+      for (const std::int64_t line : factors.shape())
+        count = std::max(count, static_cast<double>(line));
+    return std::vector<double>(size, count);
+  }
   CallOptions options = all.options;
   options.absolute_numbers = true;
   std::vector<double> terms = doubles_of(

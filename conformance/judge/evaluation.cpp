@@ -79,6 +79,17 @@ std::vector<Tensor> wide_inputs(const Problem& problem, std::optional<Dtype> thr
   return inputs;
 }
 
+// Of what comes of the call: its first result, or the first tensor that it writes into.
+Dtype dtype_of_first(const Problem& problem, const std::vector<Tensor>& results) {
+  if (!results.empty()) return results[0].dtype();
+  for (std::size_t i = 0; i < problem.arguments.size(); ++i) {
+    const std::vector<int>& tensors = problem.arguments[i].tensors;
+    if ((problem.op->mutates >> i & 1u) && !tensors.empty())
+      return problem.tensors[static_cast<std::size_t>(tensors[0])].dtype;
+  }
+  return f32;
+}
+
 }  // namespace
 
 std::vector<Tensor> changed_inputs(const Problem& problem, std::optional<Dtype> through,
@@ -122,7 +133,7 @@ std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed,
 Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics& numerics,
                          const std::vector<Tensor>& given) {
   Evaluation all{problem, one, numerics};
-  Dtype computed = given.at(0).dtype();
+  Dtype computed = dtype_of_first(problem, given);
   all.facts = find_row_facts(problem.op->name());
   all.kind = kind_of(all, computed, all.ulps);
   for (const Tensor& result : given)  // the first may be indices

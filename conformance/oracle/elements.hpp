@@ -92,6 +92,9 @@ template <class T> const T& at(const std::vector<T>& values, Index i) {
   return values[static_cast<std::size_t>(i)];
 }
 
+// Of fourier.cpp: a plugin names at most eight groups of kernels.
+void add_transforms(bp::Kernels& k);
+
 // As all kernels here are: for any strides, with the same bits each time.
 template <class Op>
 bp::KernelBuilder<Op>& exact(bp::KernelBuilder<Op>&& kernel, bp::DtypeSet dtypes) {

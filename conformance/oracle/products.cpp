@@ -60,4 +60,5 @@ bp::Status matmul(bp::Stream, bp::In a, bp::In b, bp::Out out) {
 BP_KERNELS(products) {
   oracle::exact(k.add<bp::op::matmul>(oracle::matmul), bp::numeric);
   oracle::exact(k.add<bp::op::bmm>(oracle::matmul), bp::numeric);
+  oracle::add_transforms(k);
 }

@@ -114,17 +114,24 @@ bp::Status argmin(bp::Stream, bp::In a, std::optional<Index> dim, bool, bp::Out 
   return extreme_place(a, dim, false, out);
 }
 
-bp::Status cumsum(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp::Out out) {
+template <class Join> bp::Status scan(bp::In a, Index dim, bp::Out out, Join join) {
   const Line line = along(a.shape(), a.ndim() == 0 ? 0 : dim);
   in_class_of(out.dtype(), [&](auto zero) {
     auto values = read<decltype(zero)>(a);
     for (Index o = 0; o < line.outer; ++o)
       for (Index i = 0; i < line.inner; ++i)
         for (Index k = 1; k < line.size; ++k)
-          at(values, line.at(o, k, i)) += at(values, line.at(o, k - 1, i));
+          at(values, line.at(o, k, i)) =
+              join(at(values, line.at(o, k - 1, i)), at(values, line.at(o, k, i)));
     write(out, values);
   });
   return bp::ok;
+}
+bp::Status cumsum(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp::Out out) {
+  return scan(a, dim, out, [](auto x, auto y) { return x + y; });
+}
+bp::Status cumprod(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp::Out out) {
+  return scan(a, dim, out, [](auto x, auto y) { return product(x, y); });
 }
 
 }  // namespace
@@ -143,4 +150,5 @@ BP_KERNELS(reductions) {
   o::exact(k.add<bp::op::argmax>(o::argmax), any_dtype);
   o::exact(k.add<bp::op::argmin>(o::argmin), any_dtype);
   o::exact(k.add<bp::op::cumsum>(o::cumsum), any_dtype);
+  o::exact(k.add<bp::op::cumprod>(o::cumprod), any_dtype);
 }

@@ -2,6 +2,9 @@
 
 #include <string_view>
 
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+
 #include "cases/classify.hpp"
 
 namespace bp::conform {
@@ -59,9 +62,18 @@ void add_families_of_axes(const Case& one, std::set<std::string>& families) {
   if (one.layouts != "plain" && one.layouts != "own") families.insert("layout");
 }
 
+bool is_composite(const std::string& op) {
+  ensure_operators();
+  const Operator* const row = find_operator(op);
+  return row != nullptr && row->kind == BP_KIND_COMPOSITE;
+}
+
 std::set<std::string> families_of_case(const Case& one) {
   std::set<std::string> families = {one.family};
-  if (one.lane != Lane::probe) add_families_of_axes(one, families);
+  if (one.lane != Lane::probe) {
+    add_families_of_axes(one, families);
+    if (is_composite(one.op)) families.insert("composite");
+  }
   for (const Meaning& meaning : meanings_of_values)
     if (one.values == meaning.word) families.insert(meaning.family);
   for (const Meaning& meaning : meanings_of_forms)

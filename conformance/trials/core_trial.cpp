@@ -33,7 +33,7 @@ class CoreTrial : public RowTrial {
     add_tensors(script);
     if (one_.form == "recycled") {
       add_call_and_release(script);
-      for (const int object : running_statistics())  // which that call has moved on
+      for (const int object : written_arguments())  // which that call has moved on
         add_step(script,
                  tensor_step(problem_.tensors[static_cast<std::size_t>(object)], object, false));
     }
@@ -52,7 +52,7 @@ class CoreTrial : public RowTrial {
       if (!given_.empty())
         steps_.storages.push_back(add_step(script, {{"do", "storage"}, {"object", object}}));
     }
-    for (const int object : running_statistics())
+    for (const int object : written_arguments())
       steps_.running.push_back(add_step(script, {{"do", "storage"}, {"object", object}}));
     return script;
   }
@@ -84,12 +84,14 @@ class CoreTrial : public RowTrial {
     return object_at(given_.empty() ? first_result : first_given, i);
   }
 
-  // Batch norm's: the call brings them up to date.
-  std::vector<int> running_statistics() const {
+  // What the call writes into: running statistics, or all tensors of a list.
+  std::vector<int> written_arguments() const {
     std::vector<int> objects;
     for (std::size_t i = 0; i < problem_.arguments.size(); ++i)
       if (problem_.op->mutates >> i & 1u)
-        for (const int tensor : problem_.arguments[i].tensors) objects.push_back(tensor);
+        for (const int tensor : problem_.arguments[i].tensors)
+          if (std::find(objects.begin(), objects.end(), tensor) == objects.end())
+            objects.push_back(tensor);
     return objects;
   }
 
@@ -121,8 +123,7 @@ class CoreTrial : public RowTrial {
   }
 
   void judge_run(Verdict& verdict, const Json& answer, std::size_t run) {
-    if (const std::string complaint = complaint_of(answer, running_statistics());
-        !complaint.empty())
+    if (const std::string complaint = complaint_of(answer, written_arguments()); !complaint.empty())
       return fail_with(verdict, complaint);
     const Json& row = result_of(answer, steps_.row);
     if (!expected_.error.empty()) return judge_error(verdict, row);
@@ -139,9 +140,9 @@ class CoreTrial : public RowTrial {
       judge_running(verdict, answer, i);
   }
 
-  // Statistics that the call brings up to date, or leaves as they were; and what lies between them.
+  // What the call brings up to date, or leaves as it was; and what lies between the elements.
   void judge_running(Verdict& verdict, const Json& answer, std::size_t i) const {
-    const int tensor = running_statistics()[i];
+    const int tensor = written_arguments()[i];
     Laid before = problem_.tensors[static_cast<std::size_t>(tensor)], after = before;
     const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, steps_.running[i]));
     if (!bytes || bytes->size() < before.storage.size())
@@ -157,7 +158,7 @@ class CoreTrial : public RowTrial {
     if (written != expected_.written.end()) {
       const std::string rule = verdict.rule;
       judge_result(verdict, elements, written->after,
-                   fmt::format("running statistics in tensor {}", tensor));
+                   fmt::format("what the call left in tensor {}", tensor));
       verdict.rule = rule;
     }
     const std::size_t size = itemsize(before.dtype);

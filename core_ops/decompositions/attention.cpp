@@ -131,7 +131,7 @@ Leads leads_of(const Tensor& query, const Tensor& key, const Tensor& value, bool
     of_query = broadcast_shapes(op_name, of_query, of_key);
     return {of_query, of_query};
   }
-  BP_CHECK(of_query.size() == of_key.size() && !of_key.empty() && of_key.back() != 0 &&
+  BP_CHECK(!of_query.empty() && !of_key.empty() && of_key.back() != 0 &&
                of_query.back() % of_key.back() == 0,
            "{}: query of shape {} and key of shape {} with enable_gqa; query's heads, the third "
            "last dimension, must be a multiple of key's",

@@ -36,6 +36,17 @@ Sides sides_of(const Tensor& input, IntList dims) {
   return sides;
 }
 
+// Where `other` has a size of 1, that element meets each of `input`'s: with their sum all is said.
+Tensor summed_against_ones(const Tensor& input, IntList dims, const Tensor& other,
+                           IntList other_dims) {
+  const Sides sides = sides_of(input, dims), others = sides_of(other, other_dims);
+  Dims summed;
+  for (std::size_t i = 0; i < sides.contracted.size(); ++i)
+    if (other.size(others.contracted[i]) == 1 && input.size(sides.contracted[i]) != 1)
+      summed.push_back(sides.contracted[i]);
+  return summed.empty() ? input : in_dtype(sum(input, summed, true), input.dtype());
+}
+
 Dims joined(const Dims& first, const Dims& second) {
   Dims all(first);
   for (const std::int64_t each : second) all.push_back(each);
@@ -77,16 +88,18 @@ Tensor contracted(const Tensor& input, const Tensor& other, IntList dims_self, I
   BP_CHECK(dims_self.size() == dims_other.size(),
            "tensordot: {} dimensions against {}; pass as many of both", dims_self.size(),
            dims_other.size());
-  const Sides left = sides_of(input, dims_self), right = sides_of(other, dims_other);
+  const Tensor left_sums = summed_against_ones(input, dims_self, other, dims_other);
+  const Tensor right_sums = summed_against_ones(other, dims_other, input, dims_self);
+  const Sides left = sides_of(left_sums, dims_self), right = sides_of(right_sums, dims_other);
   for (std::size_t i = 0; i < left.contracted.size(); ++i)
-    BP_CHECK(input.size(left.contracted[i]) == other.size(right.contracted[i]),
+    BP_CHECK(left_sums.size(left.contracted[i]) == right_sums.size(right.contracted[i]),
              "tensordot: dimension {} of shape {} against {} of {}; make their sizes equal",
              left.contracted[i], to_string(input.shape()), right.contracted[i],
              to_string(other.shape()));
   const Tensor rows =
-      reshape(permute(input, joined(left.kept, left.contracted)), {left.num_kept, left.count});
-  const Tensor columns =
-      reshape(permute(other, joined(right.contracted, right.kept)), {right.count, right.num_kept});
+      reshape(permute(left_sums, joined(left.kept, left.contracted)), {left.num_kept, left.count});
+  const Tensor columns = reshape(permute(right_sums, joined(right.contracted, right.kept)),
+                                 {right.count, right.num_kept});
   return reshape(matmul(rows, columns), joined(left.kept_sizes, right.kept_sizes));
 }
 

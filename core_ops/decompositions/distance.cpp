@@ -95,13 +95,13 @@ Tensor triplet_by_distances(const Tensor& anchor, const Tensor& positive, const 
 
 Tensor margins_of_classes(const Tensor& input, const Tensor& target, std::int64_t p, double margin,
                           const Tensor& weight, std::string_view reduction) {
-  const bool is_vector = input.ndim() == 1;
+  const bool is_vector = input.ndim() < 2;
   BP_CHECK(is_vector || input.ndim() == 2,
            "multi_margin_loss: input has shape {}; pass [classes] "
            "or [batch, classes]",
            to_string(input.shape()));
   BP_CHECK(p == 1 || p == 2, "multi_margin_loss: p is {}; pass 1 or 2", p);
-  const Tensor scores = is_vector ? unsqueeze(input, 0) : input;
+  const Tensor scores = is_vector ? reshape(input, {1, input.numel()}) : input;
   const std::int64_t rows = scores.size(0), classes = scores.size(1);
   BP_CHECK(target.numel() == rows, "multi_margin_loss: {} targets for {} rows; pass one for each",
            target.numel(), rows);

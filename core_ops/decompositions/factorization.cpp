@@ -129,13 +129,17 @@ void solve_triangular_in_place(const Tensor& factor, const Tensor& x, bool upper
   }
 }
 
-Tensor triangular_solution(const Tensor& A, const Tensor& B, bool upper, bool left,
-                           bool unitriangular) {
+Dims batch_of_triangular_system(const Tensor& A, const Tensor& B, bool left) {
   const char* const op = "linalg_solve_triangular";
   check_square(op, "A", A);
   check_matrices(op, "B", B);
   check_dtypes_agree(op, A, B);
-  const Dims batch = batch_of_system(op, A, B, left);
+  return batch_of_system(op, A, B, left);
+}
+
+Tensor triangular_solution(const Tensor& A, const Tensor& B, bool upper, bool left,
+                           bool unitriangular) {
+  const Dims batch = batch_of_triangular_system(A, B, left);
   const Tensor wanted = expand_batch(B, batch);
   if (is_shape_alone(wanted)) return zeros(wanted.shape(), B.dtype(), B.device());
   const Tensor factor = flat_batch(expand_batch(A, batch)), given = flat_batch(wanted);

@@ -10,6 +10,8 @@ namespace bp {
 Tensor cholesky_by_blocks(const Tensor& input, bool upper);
 Tensor triangular_solution(const Tensor& A, const Tensor& B, bool upper, bool left,
                            bool unitriangular);
+// Of its solutions; an error where A and B do not fit.
+Dims batch_of_triangular_system(const Tensor& A, const Tensor& B, bool left);
 Tensor cholesky_solution(const Tensor& input, const Tensor& factor, bool upper);
 Tensor cholesky_inverted(const Tensor& input, bool upper);
 LinalgLuFactorResult lu_by_blocks(const Tensor& A, bool pivot);

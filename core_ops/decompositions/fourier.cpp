@@ -35,11 +35,16 @@ std::int64_t dim_of(const Transform& how, const Tensor& input, std::int64_t dim)
   return wrap_dim(how.op, dim, input.ndim());
 }
 
-// Cut or filled up with zeros along the last dimension.
-Tensor of_length(const Tensor& input, std::int64_t n) {
-  const std::int64_t size = input.size(-1);
-  if (n < size) return narrow(input, -1, 0, n);
-  return n == size ? input : constant_pad_nd(input, {0, n - size});
+// Cut or filled up with zeros along a dimension.
+Tensor of_length(const Tensor& input, std::int64_t dim, std::int64_t n) {
+  const std::int64_t size = input.size(dim);
+  if (n < size) return narrow(input, dim, 0, n);
+  if (n == size) return input;
+  const bool has_two = is_complex(input.dtype());
+  Dims pad(static_cast<std::uint32_t>(2 * (input.ndim() - dim + has_two)), 0);
+  pad.back() = n - size;
+  return has_two ? complex_of_pairs(constant_pad_nd(view_as_real(input), pad))
+                 : constant_pad_nd(input, pad);
 }
 
 // Parts of [batch, 1 or 2, n], and the shape from which they came, dimension `dim` behind the others.
@@ -85,6 +90,20 @@ Tensor weights_of_half(std::int64_t n, const Tensor& like) {
   const Tensor k = arange(0, n / 2 + 1, 1, i64, like.device());
   const Tensor is_alone = eq(remainder(mul(k, 2), n), 0);
   return where(is_alone, full({}, 1, like.dtype(), like.device()), 2);
+}
+
+Turn turn_of(bool forward) {
+  return forward ? Turn::forward : Turn::back;
+}
+
+// The spectrum of n real numbers, of its first half.
+Tensor with_conjugates(const Tensor& half, std::int64_t dim, std::int64_t n) {
+  const std::int64_t count = (n - 1) / 2;
+  if (count == 0) return half;
+  const Tensor parts = view_as_real(half);
+  const Tensor signs = arange(1, -2, -2, parts.dtype(), half.device());
+  const Tensor others = mul(flip(narrow(parts, dim, 1, count), {dim}), signs);
+  return complex_of_pairs(cat({parts, others}, dim));
 }
 
 Tensor as_complex(const Tensor& input) {
@@ -133,66 +152,45 @@ void check_some_spans(const Transform& how, const Spans& spans) {
   BP_CHECK(!spans.dims.empty(), "{}: no dimensions; pass at least one", how.op);
 }
 
-Dtype real_dtype_of(const Tensor& input) {
-  return input.dtype() == complex64 || input.dtype() == f32 ? f32 : f64;
-}
-
-// `count` elements before and behind along the last dimension, of complex numbers part by part.
-Tensor pad_complex(const Tensor& rows, std::int64_t count, std::string_view mode) {
-  if (!is_complex(rows.dtype())) return pad(rows, {count, count}, mode);
-  const Tensor parts = movedim(view_as_real(rows), {-1}, {0});
-  return complex_of_pairs(contiguous(movedim(pad(parts, {count, count}, mode), {0}, {-1})));
-}
-
-// Of n_fft elements, with zeros at both ends of a shorter one; undefined where all are 1.
-Tensor window_of(const Tensor& input, const Tensor& window, const Frames& frames) {
-  const std::int64_t length = frames.win_length.value_or(frames.n_fft);
-  BP_CHECK(length > 0 && length <= frames.n_fft,
-           "stft: win_length is {} and n_fft is {}; pass 1 to n_fft", length, frames.n_fft);
-  BP_CHECK(!window.defined() || (window.ndim() == 1 && window.numel() == length),
-           "stft: the window has shape {}; pass a vector of {} numbers",
-           window.defined() ? to_string(window.shape()) : "", length);
-  if (!window.defined() && length == frames.n_fft) return window;
-  const Tensor given =
-      window.defined() ? window : full({length}, 1, real_dtype_of(input), input.device());
-  const std::int64_t before = (frames.n_fft - length) / 2;
-  return constant_pad_nd(given, {before, frames.n_fft - length - before});
-}
-
 }  // namespace
 
-Tensor transformed_frames(const Tensor& input, const Tensor& window, const Frames& frames) {
-  const std::int64_t n = frames.n_fft, hop = frames.hop_length.value_or(n / 4);
-  BP_CHECK(input.ndim() == 1 || input.ndim() == 2,
-           "stft: the shape is {}; pass a signal, or a batch of them", to_string(input.shape()));
-  BP_CHECK(n > 0 && hop > 0, "stft: n_fft is {} and hop_length {}; pass 1 or more", n, hop);
-  BP_CHECK(!frames.onesided || !is_complex(input.dtype()),
-           "stft: the input is {}, whose spectra have two sides; pass onesided=false",
-           name(input.dtype()));
-  const Tensor signal = with_complex_peer(input);
-  const Tensor taken = window_of(signal, window, frames);
-  const Tensor rows = signal.ndim() == 2 ? signal : unsqueeze(signal, 0);
-  const Tensor wide = frames.center ? pad_complex(rows, n / 2, frames.pad_mode) : rows;
-  BP_CHECK(wide.size(1) >= n, "stft: {} elements and n_fft {}; pass a longer signal", wide.size(1),
-           n);
-  const Tensor framed = unfold(wide, 1, n, hop);
-  const Tensor windowed = taken.defined() ? mul(framed, taken) : framed;
-  const Transform how{"stft", Turn::forward, frames.normalized ? "ortho" : "backward"};
-  const Tensor spectra = frames.onesided ? transformed_real(how, windowed, std::nullopt, -1)
-                                         : transformed(how, windowed, std::nullopt, -1);
-  const Tensor result = transpose(spectra, 1, 2);
-  const Tensor shown = signal.ndim() == 2 ? result : select(result, 0, 0);
-  return frames.return_complex ? shown : view_as_real(shown);
+Tensor complex_transform_by_products(const Tensor& input, std::int64_t dim, double scale,
+                                     bool forward) {
+  const Lines lines = lines_of(input, dim);
+  const Tensor parts = transformed_parts(lines.parts, turn_of(forward));
+  return complex_of_lines(lines, scaled_by(parts, scale), dim);
+}
+
+Tensor half_transform_by_products(const Tensor& input, std::int64_t dim, double scale,
+                                  bool forward) {
+  const Lines lines = lines_of(input, dim);
+  const Tensor parts = transformed_parts(lines.parts, turn_of(forward));
+  const Tensor half = narrow(parts, 2, 0, input.size(dim) / 2 + 1);
+  return complex_of_lines(lines, scaled_by(half, scale), dim);
+}
+
+// The other half of the spectrum is the conjugate of this one, so that each element but the first, and the one in the
+// middle, counts twice, and of the result only the real parts are taken.
+Tensor transform_of_half_by_products(const Tensor& input, std::int64_t n, std::int64_t dim,
+                                     double scale, bool forward) {
+  const Lines lines = lines_of(input, dim);
+  const Tensor weighted = mul(lines.parts, weights_of_half(n, lines.parts));
+  const Tensor whole = of_length(weighted, 2, n);
+  const Tensor part = select(transformed_parts(whole, turn_of(forward)), 1, 0);
+  return real_of_lines(lines, scaled_by(part, scale), dim);
 }
 
 Tensor transformed(const Transform& how, const Tensor& input, Size n, std::int64_t dim) {
+  if (!is_complex(input.dtype())) {
+    const Tensor half = transformed_real(how, input, n, dim);
+    const std::int64_t at = dim_of(how, input, dim);
+    return with_conjugates(half, at, n.value_or(input.size(at)));
+  }
   const std::int64_t at = dim_of(how, input, dim);
   const std::int64_t length = n.value_or(input.size(at));
   check_line(how, input, length);
   const double scale = scale_of(how, length);
-  const Lines lines = lines_of(with_complex_peer(input), at);
-  const Tensor parts = transformed_parts(of_length(lines.parts, length), how.turn);
-  return complex_of_lines(lines, scaled_by(parts, scale), at);
+  return fft_c2c(of_length(input, at, length), at, scale, how.turn == Turn::forward);
 }
 
 Tensor transformed_real(const Transform& how, const Tensor& input, Size n, std::int64_t dim) {
@@ -202,23 +200,17 @@ Tensor transformed_real(const Transform& how, const Tensor& input, Size n, std::
   const std::int64_t length = n.value_or(input.size(at));
   check_line(how, input, length);
   const double scale = scale_of(how, length);
-  const Lines lines = lines_of(with_complex_peer(input), at);
-  const Tensor parts = transformed_parts(of_length(lines.parts, length), how.turn);
-  return complex_of_lines(lines, scaled_by(narrow(parts, 2, 0, length / 2 + 1), scale), at);
+  const Tensor line = of_length(with_complex_peer(input), at, length);
+  return fft_r2c(line, at, scale, how.turn == Turn::forward);
 }
 
-// The other half of the spectrum is the conjugate of this one, so that each element but the first, and the one in the
-// middle, counts twice, and of the result only the real parts are taken.
 Tensor transformed_to_real(const Transform& how, const Tensor& input, Size n, std::int64_t dim) {
   const std::int64_t at = dim_of(how, input, dim);
   const std::int64_t length = n.value_or(2 * (input.size(at) - 1));
   check_line(how, input, length);
   const double scale = scale_of(how, length);
-  const Lines lines = lines_of(with_complex_peer(input), at);
-  const Tensor half = of_length(lines.parts, length / 2 + 1);
-  const Tensor whole = of_length(mul(half, weights_of_half(length, half)), length);
-  const Tensor part = select(transformed_parts(whole, how.turn), 1, 0);
-  return real_of_lines(lines, scaled_by(part, scale), at);
+  const Tensor half = of_length(as_complex(input), at, length / 2 + 1);
+  return fft_c2r(half, length, at, scale, how.turn == Turn::forward);
 }
 
 DimList last_two_or(const DimList& dim) {

@@ -15,6 +15,14 @@ namespace bp {
 // `forward` transforms have exp(-2 pi i j k / n), the others the conjugate.
 enum class Turn { forward, back };
 
+// What fft_c2c, fft_r2c and fft_c2r are made of where no kernel takes them. `dim` counts from the front.
+Tensor complex_transform_by_products(const Tensor& input, std::int64_t dim, double scale,
+                                     bool forward);
+Tensor half_transform_by_products(const Tensor& input, std::int64_t dim, double scale,
+                                  bool forward);
+Tensor transform_of_half_by_products(const Tensor& input, std::int64_t n, std::int64_t dim,
+                                     double scale, bool forward);
+
 // Parts of [B, 1, n] (real numbers) or [B, 2, n], as [B, 2, n]. Nothing is scaled.
 Tensor transformed_parts(const Tensor& parts, Turn turn);
 
@@ -47,5 +55,10 @@ struct Frames {
   bool normalized, onesided, return_complex;
 };
 Tensor transformed_frames(const Tensor& input, const Tensor& window, const Frames& frames);
+
+struct BackFrames : Frames {
+  std::optional<std::int64_t> length;
+};
+Tensor signal_of_frames(const Tensor& input, const Tensor& window, const BackFrames& frames);
 
 }  // namespace bp

@@ -27,16 +27,8 @@ Tensor flat_solution(const Tensor& matrix, const Tensor& wanted) {
   return x;
 }
 
-// A matrix less than `A` in dimensions, one vector for each of its matrices, or one for all.
-bool is_vector_side(const Tensor& A, const Tensor& B) {
-  if (B.ndim() == 1) return true;
-  return A.ndim() - 1 == B.ndim() && B.shape() == IntList(A.shape().data(), A.shape().size() - 1);
-}
-
 Tensor matrix_solution(const Tensor& A, const Tensor& B, bool left) {
-  const char* const op = "linalg_solve";
-  check_matrices(op, "B", B);
-  const Dims batch = batch_of_system(op, A, B, left);
+  const Dims batch = batch_of_system("linalg_solve", A, B, left);
   const Tensor wanted = expand_batch(B, batch);
   if (is_shape_alone(wanted)) return zeros(wanted.shape(), B.dtype(), B.device());
   const Tensor matrix = flat_batch(expand_batch(A, batch)), given = flat_batch(wanted);
@@ -73,16 +65,10 @@ Tensor sixteen_terms(const Tensor& x, const Tensor& one) {
 
 // ---- By singular values
 
-double smallest_step_of(Dtype dtype) {
-  return dtype == f64 ? 0x1p-52 : 0x1p-23;
-}
-
 // Below which singular values count as 0, the largest of which is [..., 1].
 Tensor cut_for(const Tensor& input, const Tensor& largest, std::optional<double> atol,
                std::optional<double> rtol) {
-  const double usual = static_cast<double>(std::max(input.size(-1), input.size(-2))) *
-                       smallest_step_of(input.dtype());
-  const double relative = rtol ? *rtol : atol.value_or(0) > 0 ? 0 : usual;
+  const double relative = rtol ? *rtol : atol.value_or(0) > 0 ? 0 : usual_cut(input);
   return clamp_min(mul(largest, relative), atol.value_or(0));
 }
 
@@ -101,12 +87,26 @@ Tensor norm_by_sums(const Tensor& moved, std::string_view ord) {
 
 }  // namespace
 
-Tensor solution_by_lu(const Tensor& A, const Tensor& B, bool left) {
-  check_square("linalg_solve", "A", A);
-  check_dtypes_agree("linalg_solve", A, B);
-  if (B.ndim() == 0 || !is_vector_side(A, B)) return matrix_solution(A, B, left);
+Dims shape_of_solution(const Tensor& A, const Tensor& B, bool left) {
+  const char* const op = "linalg_solve";
+  check_square(op, "A", A);
+  check_dtypes_agree(op, A, B);
+  if (B.ndim() == 0 || !is_vector_side(A, B)) {
+    check_matrices(op, "B", B);
+    Dims shape = batch_of_system(op, A, B, left);
+    shape.push_back(B.size(-2));
+    shape.push_back(B.size(-1));
+    return shape;
+  }
   BP_CHECK(left, "linalg_solve: B has shape {}, vectors, which stand on the right; leave left",
            to_string(B.shape()));
+  Dims shape = batch_of_system(op, A, unsqueeze(B, -1), true);
+  shape.push_back(B.size(-1));
+  return shape;
+}
+
+Tensor solution_by_lu(const Tensor& A, const Tensor& B, bool left) {
+  if (!is_vector_side(A, B)) return matrix_solution(A, B, left);
   return squeeze(matrix_solution(A, unsqueeze(B, -1), true), {-1});
 }
 
@@ -126,6 +126,35 @@ Tensor determinant_by_lu(const Tensor& A) {
 LinalgSlogdetResult log_determinant_by_lu(const Tensor& A) {
   const LuDiagonal of = lu_diagonal("linalg_slogdet", A);
   return {mul(prod(sign(of.elements), -1), of.sign), sum(log(abs(of.elements)), -1)};
+}
+
+namespace {
+
+// Up to three rows, by their minors.
+Tensor small_adjugate(const Tensor& A, std::int64_t size) {
+  if (size == 1) return ones(A.shape(), A.dtype(), A.device());
+  if (size == 2) {
+    const Tensor signs = sub(mul(eye_like(A, 2, 2), 2), 1);
+    return mul(transpose_last(flip(A, {-2, -1})), signs);
+  }
+  const Tensor first = select(A, -2, 0), second = select(A, -2, 1), third = select(A, -2, 2);
+  return stack({cross(second, third), cross(third, first), cross(first, second)}, -1);
+}
+
+}  // namespace
+
+// That of U diag(S) Vh is Vh^T diag(products of all other S) U^T, times the sign that the orthogonal factors have.
+Tensor adjugate_by_svd(const Tensor& A) {
+  check_square("linalg_adjugate", "A", A);
+  if (is_shape_alone(A)) return zeros(A.shape(), A.dtype(), A.device());
+  const std::int64_t size = A.size(-1);
+  if (size <= 3) return small_adjugate(A, size);
+  const LinalgSvdResult of = linalg_svd(A, true);
+  const Tensor turned = mul(linalg_slogdet(of.U).sign, linalg_slogdet(of.Vh).sign);
+  const Tensor is_own = eq(eye_like(A, size, size), 1);
+  const Tensor others = prod(where(is_own, 1, unsqueeze(of.S, -2)), -1);
+  const Tensor factors = mul(others, unsqueeze(turned, -1));
+  return matmul(mul(transpose_last(of.Vh), unsqueeze(factors, -2)), transpose_last(of.U));
 }
 
 Tensor power_by_squaring(const Tensor& input, std::int64_t n) {

@@ -9,10 +9,15 @@
 
 namespace bp {
 
+// Of linalg_solve's; an error where A and B do not fit.
+Dims shape_of_solution(const Tensor& A, const Tensor& B, bool left);
 Tensor solution_by_lu(const Tensor& A, const Tensor& B, bool left);
 Tensor inverse_by_lu(const Tensor& A);
 Tensor determinant_by_lu(const Tensor& A);
 LinalgSlogdetResult log_determinant_by_lu(const Tensor& A);
+Tensor adjugate_by_svd(const Tensor& A);
+LinalgLstsqResult least_squares(const Tensor& A, const Tensor& B, std::optional<double> rcond,
+                                std::string_view driver);
 Tensor power_by_squaring(const Tensor& input, std::int64_t n);
 Tensor exponential_by_squaring(const Tensor& input);
 Tensor pseudoinverse_by_svd(const Tensor& input, std::optional<double> atol,

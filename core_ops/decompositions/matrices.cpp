@@ -1,5 +1,7 @@
 #include "decompositions/matrices.hpp"
 
+#include <algorithm>
+
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/forms.hpp>
 #include <backplane/tensor/check.hpp>
@@ -37,6 +39,16 @@ Dims batch_of_system(const char* op, const Tensor& A, const Tensor& B, bool left
            to_string(A.shape()), to_string(B.shape()), A.size(-1), B.size(left ? -2 : -1),
            left ? "rows" : "columns");
   return broadcast_shapes(op, batch_of_matrices(A), batch_of_matrices(B));
+}
+
+bool is_vector_side(const Tensor& A, const Tensor& B) {
+  if (B.ndim() == 1) return true;
+  return A.ndim() - 1 == B.ndim() && B.shape() == IntList(A.shape().data(), A.shape().size() - 1);
+}
+
+double usual_cut(const Tensor& matrices) {
+  const double step = matrices.dtype() == f64 ? 0x1p-52 : 0x1p-23;
+  return static_cast<double>(std::max(matrices.size(-1), matrices.size(-2))) * step;
 }
 
 Dims batch_of_vectors(const Tensor& matrices, std::int64_t length) {

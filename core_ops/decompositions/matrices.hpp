@@ -25,6 +25,10 @@ Dims batch_of_matrices(const Tensor& input);
 Dims batch_of_vectors(const Tensor& matrices, std::int64_t length);
 // Of the solutions of A X = B, or X A = B without `left`; an error where their sizes do not meet.
 Dims batch_of_system(const char* op, const Tensor& A, const Tensor& B, bool left);
+// Is B one vector for each matrix of A, or one for all?
+bool is_vector_side(const Tensor& A, const Tensor& B);
+// Up to which part of the largest one singular values count as 0, where nobody says.
+double usual_cut(const Tensor& matrices);
 // [..., n, m] as [batch, n, m], and back.
 Tensor flat_batch(const Tensor& input);
 Tensor with_batch(const Tensor& flat, IntList batch);

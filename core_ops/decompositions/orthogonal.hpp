@@ -7,6 +7,8 @@
 
 namespace bp {
 
+void check_qr_arguments(const Tensor& A, std::string_view mode);
+void check_eigh_arguments(const char* op, const Tensor& input, std::string_view half);
 LinalgQrResult qr_by_reflections(const Tensor& A, std::string_view mode);
 LinalgEighResult eigh_by_rotations(const Tensor& input, std::string_view half);
 LinalgSvdResult svd_by_rotations(const Tensor& A, bool full_matrices);

@@ -14,6 +14,9 @@ Tensor steps_to_numbers(const Tensor& input, const Tensor& scale, const Tensor& 
                         std::int64_t axis, std::int64_t block_size, std::optional<Dtype> dtype);
 DynamicQuantizeLinearResult rounded_to_own_steps(const Tensor& input);
 
+Tensor scaled_product(const Tensor& input, const Tensor& mat2, const Tensor& scale_a,
+                      const Tensor& scale_b, const Tensor& bias, const Tensor& scale_result,
+                      std::optional<Dtype> out_dtype);
 Tensor product_of_steps(const Tensor& input, const Tensor& other, const Tensor& input_zero_point,
                         const Tensor& other_zero_point);
 Tensor convolution_of_steps(const Tensor& input, const Tensor& weight,

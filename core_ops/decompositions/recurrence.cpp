@@ -3,29 +3,16 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "rules/recurrence.hpp"
+
 namespace bp {
 namespace {
-
-// What a row was called with, and where its layers' weights lie.
-struct RecurrentNetwork {
-  const char* op;
-  TensorList params;
-  bool has_biases;
-  std::int64_t num_layers;
-  double dropout;
-  bool train, bidirectional, batch_first;
-  std::int64_t num_gates;
-
-  std::size_t num_directions() const { return bidirectional ? 2 : 1; }
-  std::size_t num_params() const { return has_biases ? 4 : 2; }
-  std::size_t num_runs() const { return static_cast<std::size_t>(num_layers) * num_directions(); }
-};
 
 struct Weights {
   Tensor of_input, of_state, input_bias, state_bias;
 };
-Weights weights_of(const RecurrentNetwork& net, std::size_t run) {
-  const Tensor* const at = net.params.span().data() + run * net.num_params();
+Weights weights_of(const RecurrentNetwork& net, TensorList params, std::size_t run) {
+  const Tensor* const at = params.span().data() + run * net.num_params();
   Weights weights{at[0], at[1], {}, {}};
   if (net.has_biases) {
     weights.input_bias = at[2];
@@ -34,25 +21,11 @@ Weights weights_of(const RecurrentNetwork& net, std::size_t run) {
   return weights;
 }
 
-void check_network(const RecurrentNetwork& net, const Tensor& input, const Tensor& state) {
-  BP_CHECK(input.ndim() == 3 && state.ndim() == 3,
-           "{}: input has shape {} and the state {}; both need three dimensions", net.op,
-           to_string(input.shape()), to_string(state.shape()));
-  BP_CHECK(net.num_layers >= 1, "{}: {} layers; pass 1 or more", net.op, net.num_layers);
-  BP_CHECK(net.params.span().size() == net.num_runs() * net.num_params(),
-           "{}: {} weights; {} layers in {} directions need {}", net.op, net.params.span().size(),
-           net.num_layers, net.num_directions(), net.num_runs() * net.num_params());
-  const std::int64_t batch = input.size(net.batch_first ? 0 : 1), hidden = state.size(2);
-  BP_CHECK(state.size(0) == static_cast<std::int64_t>(net.num_runs()) && state.size(1) == batch,
-           "{}: a state of shape {}; {} layers in {} directions and {} sequences need [{}, {}, {}]",
-           net.op, to_string(state.shape()), net.num_layers, net.num_directions(), batch,
-           net.num_runs(), batch, hidden);
-  BP_CHECK(input.size(net.batch_first ? 1 : 0) > 0, "{}: input has shape {}; pass one step or more",
-           net.op, to_string(input.shape()));
-  for (const Tensor& each : net.params.span())
-    BP_CHECK(each.defined() && each.ndim() >= 1 && each.size(0) == net.num_gates * hidden,
-             "{}: a weight has shape {}; for states of {} its first size needs to be {}", net.op,
-             each.defined() ? to_string(each.shape()) : "none", hidden, net.num_gates * hidden);
+void check_network(const RecurrentNetwork& net, const Tensor& input, const Tensor& state,
+                   TensorList params) {
+  const std::span<const Tensor> all = params.span();
+  rules::check_network(net, *input.impl(), *state.impl(), all.size(),
+                       [&](std::size_t i) -> const TensorImpl& { return *all[i].impl(); });
 }
 
 Tensor part(const Tensor& gates, std::int64_t number, std::int64_t hidden) {
@@ -62,14 +35,14 @@ Tensor part(const Tensor& gates, std::int64_t number, std::int64_t hidden) {
 // Runs all layers: `step(run, gates of the input, weights, state)` gives the next state, whose first tensor is the output.
 // A state is what a step hands to the next.
 template <class State, class Step>
-Tensor run_layers(const RecurrentNetwork& net, const Tensor& input, std::vector<State>& states,
-                  Step step) {
+Tensor run_layers(const RecurrentNetwork& net, const Tensor& input, TensorList params,
+                  std::vector<State>& states, Step step) {
   Tensor sequence = net.batch_first ? transpose(input, 0, 1) : input;
   for (std::int64_t layer = 0; layer < net.num_layers; ++layer) {
     std::vector<Tensor> outputs;
     for (std::size_t direction = 0; direction < net.num_directions(); ++direction) {
       const std::size_t run = static_cast<std::size_t>(layer) * net.num_directions() + direction;
-      const Weights weights = weights_of(net, run);
+      const Weights weights = weights_of(net, params, run);
       const bool is_backward = direction == 1;
       // What does not wait for a state is computed for all steps at once.
       const Tensor of_input = linear(sequence, weights.of_input, weights.input_bias);
@@ -116,18 +89,17 @@ LstmResult run_lstm(const Tensor& input, TensorList hx, TensorList params, bool 
   BP_CHECK(hx.span().size() == 2, "lstm: {} states; pass the hidden and the cell state",
            hx.span().size());
   const Tensor &hidden = hx.span()[0], &cell = hx.span()[1];
-  const RecurrentNetwork net{"lstm", params,        has_biases,  num_layers, dropout,
+  const RecurrentNetwork net{"lstm", has_biases,    num_layers,  dropout,
                              train,  bidirectional, batch_first, 4};
-  check_network(net, input, hidden);
-  BP_CHECK(cell.shape() == hidden.shape(), "lstm: states of shape {} and {}; make them equal",
-           to_string(hidden.shape()), to_string(cell.shape()));
+  rules::check_cell(*hidden.impl(), *cell.impl());
+  check_network(net, input, hidden, params);
   const std::int64_t size = hidden.size(2);
   std::vector<HiddenAndCell> states;
   for (const Hidden& each : first_states(hidden)) states.push_back({each.hidden, {}});
   const std::vector<Tensor> cells = unbind(cell);
   for (std::size_t i = 0; i < states.size(); ++i) states[i].cell = cells[i];
   Tensor output = run_layers(
-      net, input, states,
+      net, input, params, states,
       [&](const Tensor& of_input, const Weights& weights, const HiddenAndCell& state) {
         const Tensor gates =
             add(of_input, linear(state.hidden, weights.of_state, weights.state_bias));
@@ -143,13 +115,14 @@ LstmResult run_lstm(const Tensor& input, TensorList hx, TensorList params, bool 
 GruResult run_gru(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
                   std::int64_t num_layers, double dropout, bool train, bool bidirectional,
                   bool batch_first) {
-  const RecurrentNetwork net{"gru", params,        has_biases,  num_layers, dropout,
+  const RecurrentNetwork net{"gru", has_biases,    num_layers,  dropout,
                              train, bidirectional, batch_first, 3};
-  check_network(net, input, hx);
+  check_network(net, input, hx, params);
   const std::int64_t size = hx.size(2);
   std::vector<Hidden> states = first_states(hx);
   Tensor output = run_layers(
-      net, input, states, [&](const Tensor& of_input, const Weights& weights, const Hidden& state) {
+      net, input, params, states,
+      [&](const Tensor& of_input, const Weights& weights, const Hidden& state) {
         const Tensor of_state = linear(state.hidden, weights.of_state, weights.state_bias);
         const Tensor reset = sigmoid(add(part(of_input, 0, size), part(of_state, 0, size)));
         const Tensor update = sigmoid(add(part(of_input, 1, size), part(of_state, 1, size)));
@@ -163,12 +136,13 @@ GruResult run_gru(const Tensor& input, const Tensor& hx, TensorList params, bool
 PlainResult run_plain(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
                       std::int64_t num_layers, double dropout, bool train, bool bidirectional,
                       bool batch_first, Tensor (*activate)(const Tensor&)) {
-  const RecurrentNetwork net{"rnn", params,        has_biases,  num_layers, dropout,
+  const RecurrentNetwork net{"rnn", has_biases,    num_layers,  dropout,
                              train, bidirectional, batch_first, 1};
-  check_network(net, input, hx);
+  check_network(net, input, hx, params);
   std::vector<Hidden> states = first_states(hx);
   Tensor output = run_layers(
-      net, input, states, [&](const Tensor& of_input, const Weights& weights, const Hidden& state) {
+      net, input, params, states,
+      [&](const Tensor& of_input, const Weights& weights, const Hidden& state) {
         const Tensor of_state = linear(state.hidden, weights.of_state, weights.state_bias);
         return Hidden{activate(add(of_input, of_state))};
       });

@@ -95,10 +95,14 @@ FlatQr flat_qr(const Tensor& flat, std::int64_t columns) {
   return {q, triu(matrix_rows(work, 0, columns))};
 }
 
-LinalgQrResult qr_by_reflections(const Tensor& A, std::string_view mode) {
+void check_qr_arguments(const Tensor& A, std::string_view mode) {
   check_matrices("linalg_qr", "A", A);
   BP_CHECK(mode == "reduced" || mode == "complete" || mode == "r",
            "linalg_qr: the mode is '{}'; choose 'reduced', 'complete' or 'r'", mode);
+}
+
+LinalgQrResult qr_by_reflections(const Tensor& A, std::string_view mode) {
+  check_qr_arguments(A, mode);
   const std::int64_t rows = A.size(-2), columns = A.size(-1);
   const std::int64_t size = mode == "complete" ? rows : std::min(rows, columns);
   const Tensor none = zeros({0}, A.dtype(), A.device());

@@ -150,10 +150,14 @@ void unify_signs(Tensor& left, Tensor& right) {
 
 }  // namespace
 
-LinalgEighResult eigh_by_rotations(const Tensor& input, std::string_view half) {
-  check_square("linalg_eigh", "input", input);
+void check_eigh_arguments(const char* op, const Tensor& input, std::string_view half) {
+  check_square(op, "input", input);
   BP_CHECK(half == "L" || half == "U" || half == "l" || half == "u",
-           "linalg_eigh: UPLO is '{}'; choose 'L' or 'U'", half);
+           "{}: UPLO is '{}'; choose 'L' or 'U'", op, half);
+}
+
+LinalgEighResult eigh_by_rotations(const Tensor& input, std::string_view half) {
+  check_eigh_arguments("linalg_eigh", input, half);
   const std::int64_t size = input.size(-1);
   if (is_shape_alone(input))
     return {zeros(batch_of_vectors(input, size), input.dtype(), input.device()),

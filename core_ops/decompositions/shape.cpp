@@ -110,10 +110,18 @@ Tensor pad_by_mode(const Tensor& input, IntList pad, std::string_view mode_name,
            input.ndim());
   Tensor result = input;
   for (std::size_t i = 0; i < pad.size() / 2; ++i) {
-    const std::int64_t dim = input.ndim() - 1 - static_cast<std::int64_t>(i),
-                       size = input.size(dim);
-    const std::int64_t before = pad[2 * i], behind = pad[2 * i + 1];
+    const std::int64_t dim = input.ndim() - 1 - static_cast<std::int64_t>(i);
+    std::int64_t size = input.size(dim), before = pad[2 * i], behind = pad[2 * i + 1];
     check_pad_mode(mode, dim, size, before, behind);
+    if (mode == PadMode::circular && std::min(before, behind) < 0) {
+      // What is cut away does not come back at the other end.
+      const std::int64_t cut = std::max<std::int64_t>(-before, 0);
+      size -= cut + std::max<std::int64_t>(-behind, 0);
+      result = narrow(result, dim, cut, size);
+      before = std::max<std::int64_t>(before, 0);
+      behind = std::max<std::int64_t>(behind, 0);
+      check_pad_mode(mode, dim, size, before, behind);
+    }
     if (before == 0 && behind == 0) continue;
     result = index_select(result, dim, padded_places(mode, size, before, behind, input.device()));
   }

@@ -77,9 +77,8 @@ Tensor lgamma_to_the_right(const Tensor& x) {
   const Tensor near =
       add(mul(e, polynomial(mul(e, 2), lgamma_terms)), where(is_first, neg(power), power));
   const Tensor large = maximum(x, 8.0);
-  const Tensor correction = div(polynomial(div(div(1, large), large), stirling_terms), large);
-  const Tensor far =
-      add(mul(sub(large, 0.5), sub(log(large), 1)), add(correction, 0.4189385332046727418));
+  const Tensor far = add(mul(sub(large, 0.5), sub(log(large), 1)),
+                         add(stirling_correction(large), 0.4189385332046727418));
   return where(lt(x, 8), near, far);
 }
 
@@ -99,25 +98,6 @@ Tensor digamma_to_the_right(const Tensor& x) {
   const Tensor far =
       sub(sub(log(large), div(0.5, large)), mul(polynomial(inverse, digamma_far_terms), inverse));
   return where(lt(x, 8), near, far);
-}
-
-// Hurwitz's zeta of s above 1 and q above 0 by Euler's and Maclaurin's formula.
-Tensor zeta_to_the_right(const Tensor& s, const Tensor& q) {
-  constexpr int count = 10;
-  const Tensor power = neg(s);
-  Tensor sum = pow(q, power);
-  for (int k = 1; k < count; ++k) sum = add(sum, pow(add(q, k), power));
-  const Tensor end = add(q, count);
-  const Tensor bounded = minimum(s, 1e4);  // what follows is 0 from there on
-  const Tensor rest = pow(end, power);
-  sum = add(sum, add(div(pow(end, sub(1, s)), sub(bounded, 1)), mul(rest, 0.5)));
-  Tensor factor = mul(div(rest, end), bounded);
-  for (std::size_t j = 0; j < std::size(zeta_terms); ++j) {
-    sum = add(sum, mul(factor, zeta_terms[j]));
-    const double k = static_cast<double>(2 * j);
-    factor = mul(mul(factor, div(add(bounded, k + 1), end)), div(add(bounded, k + 2), end));
-  }
-  return sum;
 }
 
 // The derivatives of cot(pi * x) by x, as polynomials of it, the highest term first.
@@ -159,6 +139,35 @@ Tensor as_computed(const char* op, const Tensor& input) {
 
 Tensor as_given(const Tensor& result, const Tensor& input) {
   return is_floating(input.dtype()) ? in_dtype(result, input.dtype()) : result;
+}
+
+Tensor zeta_to_the_right(const Tensor& s, const Tensor& q) {
+  constexpr int count = 10;
+  const Tensor power = neg(s);
+  Tensor sum = pow(q, power);
+  for (int k = 1; k < count; ++k) sum = add(sum, pow(add(q, k), power));
+  const Tensor end = add(q, count);
+  const Tensor bounded = minimum(s, 1e4);  // what follows is 0 from there on
+  const Tensor rest = pow(end, power);
+  sum = add(sum, add(div(pow(end, sub(1, s)), sub(bounded, 1)), mul(rest, 0.5)));
+  Tensor factor = mul(div(rest, end), bounded);
+  for (std::size_t j = 0; j < std::size(zeta_terms); ++j) {
+    sum = add(sum, mul(factor, zeta_terms[j]));
+    const double k = static_cast<double>(2 * j);
+    factor = mul(mul(factor, div(add(bounded, k + 1), end)), div(add(bounded, k + 2), end));
+  }
+  return sum;
+}
+
+Tensor stirling_correction(const Tensor& x) {
+  return div(polynomial(div(div(1, x), x), stirling_terms), x);
+}
+
+// By gamma(2 + a), whose logarithm has its digits where it is nearly 0.
+Tensor lgamma_of_one_more(const Tensor& a) {
+  const Tensor is_small = lt(a, 0.5), small = where(is_small, a, 0);
+  const Tensor near = sub(mul(small, polynomial(mul(small, 2), lgamma_terms)), log1p(small));
+  return where(is_small, near, lgamma(add(a, 1)));
 }
 
 // To the left by the reflection gamma(x) * gamma(-x) = -pi / (x * sin(pi * x)).

@@ -12,6 +12,13 @@ namespace bp {
 Tensor as_computed(const char* op, const Tensor& input);
 Tensor as_given(const Tensor& result, const Tensor& input);
 
+// Hurwitz's zeta of s above 1 and q above 0 by Euler's and Maclaurin's formula.
+Tensor zeta_to_the_right(const Tensor& s, const Tensor& q);
+// What Stirling's formula lacks of lgamma, for x from 8 on.
+Tensor stirling_correction(const Tensor& x);
+// lgamma(1 + a) of a from 0 on, with its digits for small ones.
+Tensor lgamma_of_one_more(const Tensor& a);
+
 Tensor lgamma_by_series(const Tensor& input);
 Tensor digamma_by_series(const Tensor& input);
 Tensor polygamma_by_zeta(std::int64_t n, const Tensor& input);
@@ -25,5 +32,8 @@ Tensor log_ndtr_by_erfcx(const Tensor& input);
 
 // The modified Bessel functions of the first kind; `scaled` by exp(-abs(input)).
 Tensor bessel_by_series(const Tensor& input, int order, bool scaled);
+
+// I of x from 0 up to 8.
+Tensor modified_bessel_near(const Tensor& x, int order);
 
 }  // namespace bp

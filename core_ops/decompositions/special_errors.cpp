@@ -89,19 +89,19 @@ Tensor erfinv_of_parts(const Tensor& part, const Tensor& rest) {
   return where(eq(rest, 0), no_end, found);
 }
 
-// Of x up to 8; every term is positive, so that none takes digits off.
-Tensor bessel_near(const Tensor& size, int order) {
+}  // namespace
+
+// Every term is positive, so that none takes digits off.
+Tensor modified_bessel_near(const Tensor& x, int order) {
   std::array<double, 25> terms{};
   double term = 1;
   for (std::size_t k = 0; k < terms.size(); ++k) {
     if (k > 0) term /= static_cast<double>(k) * (static_cast<double>(k) + order);
     terms[terms.size() - 1 - k] = term;
   }
-  const Tensor half = mul(size, 0.5), sum = polynomial(mul(half, half), terms);
+  const Tensor half = mul(x, 0.5), sum = polynomial(mul(half, half), terms);
   return order == 0 ? sum : mul(half, sum);
 }
-
-}  // namespace
 
 Tensor erfinv_by_steps(const Tensor& input) {
   const Tensor x = as_computed("erfinv", input), size = abs(x);
@@ -147,7 +147,7 @@ Tensor bessel_by_series(const Tensor& input, int order, bool scaled) {
   const auto scaled_at = [&](const Tensor& at) {
     return div(polynomial(sub(div(16, at), 1), bessel_far_terms[order]), sqrt(at));
   };
-  Tensor near = bessel_near(small, order), far;
+  Tensor near = modified_bessel_near(small, order), far;
   if (scaled) {
     near = mul(near, exp(neg(small)));
     far = scaled_at(large);

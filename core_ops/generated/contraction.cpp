@@ -35,7 +35,7 @@ void decompose_tensordot(const Call& call) {
   finish(call, tensordot_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), list_arg(call, 2),
                                   list_arg(call, 3)));
 }
-constexpr const char* tensordot_uses[] = {"permute", "reshape", "matmul", nullptr};
+constexpr const char* tensordot_uses[] = {"sum", "permute", "reshape", "matmul", nullptr};
 
 Tensor cross_by_parts(const Tensor& input, const Tensor& other, std::int64_t dim) {
   return cross_by_turns(input, other, dim);
@@ -119,7 +119,8 @@ constinit Operator tensordot{
     .uses = tensordot_uses,
     .tolerance = "accumulation",
     .doc = "The sums of products over the dimensions `dims_self` of `input`, each against that of"
-           " `other` in `dims_other`; the other dimensions of both follow each other.",
+           " `other` in `dims_other`, of which one may have size 1 and is broadcast; the other "
+           "dimensions of both follow each other.",
     .abi = described_as("tensordot"),
 };
 

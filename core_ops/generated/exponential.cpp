@@ -83,6 +83,29 @@ constexpr bp_expr_node logaddexp2_nodes[] = {
     {BP_X_SELECT, 2, 4, 13, 0},
 };
 
+// where(other != other, other, where(input == 0 or input - input != 0, input, input *
+// exp2(trunc(other * 0.5)) * exp2(other - trunc(other * 0.5))))
+constexpr bp_expr_node ldexp_nodes[] = {
+    {BP_X_ARG, 1, 0, 0, 0},
+    {BP_X_NE, 0, 0, 0, 0},
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0},
+    {BP_X_EQ, 2, 3, 0, 0},
+    {BP_X_SUB, 2, 2, 0, 0},
+    {BP_X_NE, 5, 3, 0, 0},
+    {BP_X_OR, 4, 6, 0, 0},
+    {BP_X_CONST, 0, 0, 0, 0.5},
+    {BP_X_MUL, 0, 8, 0, 0},
+    {BP_X_TRUNC, 9, 0, 0, 0},
+    {BP_X_EXP2, 10, 0, 0, 0},
+    {BP_X_MUL, 2, 11, 0, 0},
+    {BP_X_SUB, 0, 10, 0, 0},
+    {BP_X_EXP2, 13, 0, 0, 0},
+    {BP_X_MUL, 12, 14, 0, 0},
+    {BP_X_SELECT, 7, 2, 15, 0},
+    {BP_X_SELECT, 1, 0, 16, 0},
+};
+
 // where(other != other, other, where(input == 0, 0, input * log(other)))
 constexpr bp_expr_node xlogy_nodes[] = {
     {BP_X_ARG, 1, 0, 0, 0},
@@ -184,6 +207,17 @@ void decompose_logaddexp2(const Call& call) {
 }
 constexpr const char* logaddexp2_uses[] = {"where", "eq", "add", "maximum", "mul", "log1p", "exp2",
                                            "neg", "abs", "sub", nullptr};
+
+Tensor ldexp_by_parts(const Tensor& input, const Tensor& other) {
+  const Tensor half = trunc(mul(other, 0.5)), whole = mul(mul(input, exp2(half)), exp2(sub(other, half)));
+  const Tensor stays = logical_or(eq(input, 0), ne(sub(input, input), 0));
+  return where(ne(other, other), other, where(stays, input, whole));
+}
+void decompose_ldexp(const Call& call) {
+  finish(call, ldexp_by_parts(tensor_arg(call, 0), tensor_arg(call, 1)));
+}
+constexpr const char* ldexp_uses[] = {"trunc", "mul", "exp2", "sub", "logical_or", "eq", "ne",
+                                      "where", nullptr};
 
 Tensor xlogy_by_parts(const Tensor& input, const Tensor& other) {
   return where(ne(other, other), other, where(eq(input, 0), 0, mul(input, log(other))));
@@ -339,6 +373,25 @@ constinit Operator logaddexp2{
     .tolerance = "accumulation",
     .doc = "log2(2 ** input + 2 ** other), elementwise, without overflow on the way.",
     .abi = described_as("logaddexp2"),
+};
+
+constinit Operator ldexp{
+    .schema_text = "ldexp(Tensor input, Tensor other) -> Tensor",
+    .kind = BP_KIND_POINTWISE,
+    .dtypes = dtypes::floating,
+    .promotion = Promotion::floating,
+    .promoted = 0b11,
+    .infer = rules::pointwise,
+    .decompose = decompose_ldexp,
+    .uses = ldexp_uses,
+    .widens = true,
+    .nodes = ldexp_nodes,
+    .num_nodes = std::size(ldexp_nodes),
+    .has_gradient = true,
+    .tolerance = "8 ulp",
+    .doc = "input * 2 ** other, elementwise, by two factors of the same side, so that neither "
+           "leaves the range before the result does. Integers are taken as the default dtype.",
+    .abi = described_as("ldexp"),
 };
 
 constinit Operator xlogy{
@@ -520,6 +573,23 @@ const Tensor& logaddexp2_out(const Tensor& out, const Tensor& input, const Tenso
   return out;
 }
 
+Tensor ldexp(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  return call_pointwise(ops::ldexp, args, 2);
+}
+
+const Tensor& ldexp_(const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::ldexp, args, 2, input);
+  return input;
+}
+
+const Tensor& ldexp_out(const Tensor& out, const Tensor& input, const Tensor& other) {
+  bp_value args[] = {value_of(input), value_of(other)};
+  call_pointwise_into(ops::ldexp, args, 2, out);
+  return out;
+}
+
 Tensor xlogy(const Tensor& input, const Tensor& other) {
   bp_value args[] = {value_of(input), value_of(other)};
   return call_pointwise(ops::xlogy, args, 2);
@@ -602,7 +672,7 @@ const Tensor& entr_out(const Tensor& out, const Tensor& input) {
 void register_exponential_operators();
 void register_exponential_operators() {
   for (Operator* op : {&ops::exp2, &ops::log2, &ops::log10, &ops::erfc, &ops::ndtr, &ops::logaddexp,
-                       &ops::logaddexp2, &ops::xlogy, &ops::xlog1py, &ops::entr})
+                       &ops::logaddexp2, &ops::ldexp, &ops::xlogy, &ops::xlog1py, &ops::entr})
     register_operator(*op);
 }
 

@@ -11,6 +11,49 @@
 namespace bp {
 namespace {
 
+Tensor fft_c2c_by_parts(const Tensor& input, std::int64_t dim, double scale, bool forward) {
+  return complex_transform_by_products(input, dim, scale, forward);
+}
+void decompose_fft_c2c(const Call& call) {
+  finish(call, fft_c2c_by_parts(tensor_arg(call, 0), int_arg(call, 1), real_arg(call, 2),
+                                bool_arg(call, 3)));
+}
+constexpr const char* fft_c2c_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
+                                        "constant_pad_nd", "arange", "mul", "add", "sub",
+                                        "floor_divide", "remainder", "cast", "cos", "sin", "neg",
+                                        "eq", "where", "index_select", "cat", "matmul", "transpose",
+                                        "select", "stack", "permute", "full", "flip", "copy",
+                                        "view_as_complex", nullptr};
+
+Tensor fft_r2c_by_parts(const Tensor& input, std::int64_t dim, double scale, bool forward) {
+  return half_transform_by_products(input, dim, scale, forward);
+}
+void decompose_fft_r2c(const Call& call) {
+  finish(call, fft_r2c_by_parts(tensor_arg(call, 0), int_arg(call, 1), real_arg(call, 2),
+                                bool_arg(call, 3)));
+}
+constexpr const char* fft_r2c_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
+                                        "constant_pad_nd", "arange", "mul", "add", "sub",
+                                        "floor_divide", "remainder", "cast", "cos", "sin", "neg",
+                                        "eq", "where", "index_select", "cat", "matmul", "transpose",
+                                        "select", "stack", "permute", "full", "flip", "copy",
+                                        "view_as_complex", nullptr};
+
+Tensor fft_c2r_by_parts(const Tensor& input, std::int64_t n, std::int64_t dim, double scale,
+                        bool forward) {
+  return transform_of_half_by_products(input, n, dim, scale, forward);
+}
+void decompose_fft_c2r(const Call& call) {
+  finish(call, fft_c2r_by_parts(tensor_arg(call, 0), int_arg(call, 1), int_arg(call, 2),
+                                real_arg(call, 3), bool_arg(call, 4)));
+}
+constexpr const char* fft_c2r_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
+                                        "constant_pad_nd", "arange", "mul", "add", "sub",
+                                        "floor_divide", "remainder", "cast", "cos", "sin", "neg",
+                                        "eq", "where", "index_select", "cat", "matmul", "transpose",
+                                        "select", "stack", "permute", "full", "flip", "copy",
+                                        "view_as_complex", nullptr};
+
 Tensor fft_fft_by_parts(const Tensor& input, std::optional<std::int64_t> n, std::int64_t dim,
                         std::string_view norm) {
   return transformed({"fft_fft", Turn::forward, norm}, input, n, dim);
@@ -19,12 +62,9 @@ void decompose_fft_fft(const Call& call) {
   finish(call, fft_fft_by_parts(tensor_arg(call, 0), optional_int_arg(call, 1), int_arg(call, 2),
                                 text_arg(call, 3)));
 }
-constexpr const char* fft_fft_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                        "constant_pad_nd", "arange", "mul", "add", "sub",
-                                        "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                        "eq", "where", "index_select", "cat", "matmul", "transpose",
-                                        "select", "stack", "permute", "full", "flip", "copy",
-                                        "view_as_complex", nullptr};
+constexpr const char* fft_fft_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                        "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                        "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_ifft_by_parts(const Tensor& input, std::optional<std::int64_t> n, std::int64_t dim,
                          std::string_view norm) {
@@ -34,12 +74,9 @@ void decompose_fft_ifft(const Call& call) {
   finish(call, fft_ifft_by_parts(tensor_arg(call, 0), optional_int_arg(call, 1), int_arg(call, 2),
                                  text_arg(call, 3)));
 }
-constexpr const char* fft_ifft_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                         "constant_pad_nd", "arange", "mul", "add", "sub",
-                                         "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                         "eq", "where", "index_select", "cat", "matmul",
-                                         "transpose", "select", "stack", "permute", "full", "flip",
-                                         "copy", "view_as_complex", nullptr};
+constexpr const char* fft_ifft_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                         "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                         "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_rfft_by_parts(const Tensor& input, std::optional<std::int64_t> n, std::int64_t dim,
                          std::string_view norm) {
@@ -49,12 +86,9 @@ void decompose_fft_rfft(const Call& call) {
   finish(call, fft_rfft_by_parts(tensor_arg(call, 0), optional_int_arg(call, 1), int_arg(call, 2),
                                  text_arg(call, 3)));
 }
-constexpr const char* fft_rfft_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                         "constant_pad_nd", "arange", "mul", "add", "sub",
-                                         "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                         "eq", "where", "index_select", "cat", "matmul",
-                                         "transpose", "select", "stack", "permute", "full", "flip",
-                                         "copy", "view_as_complex", nullptr};
+constexpr const char* fft_rfft_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                         "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                         "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_irfft_by_parts(const Tensor& input, std::optional<std::int64_t> n, std::int64_t dim,
                           std::string_view norm) {
@@ -64,12 +98,9 @@ void decompose_fft_irfft(const Call& call) {
   finish(call, fft_irfft_by_parts(tensor_arg(call, 0), optional_int_arg(call, 1), int_arg(call, 2),
                                   text_arg(call, 3)));
 }
-constexpr const char* fft_irfft_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                          "constant_pad_nd", "arange", "mul", "add", "sub",
-                                          "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                          "eq", "where", "index_select", "cat", "matmul",
-                                          "transpose", "select", "stack", "permute", "full", "flip",
-                                          "copy", "view_as_complex", nullptr};
+constexpr const char* fft_irfft_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                          "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                          "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_hfft_by_parts(const Tensor& input, std::optional<std::int64_t> n, std::int64_t dim,
                          std::string_view norm) {
@@ -79,12 +110,9 @@ void decompose_fft_hfft(const Call& call) {
   finish(call, fft_hfft_by_parts(tensor_arg(call, 0), optional_int_arg(call, 1), int_arg(call, 2),
                                  text_arg(call, 3)));
 }
-constexpr const char* fft_hfft_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                         "constant_pad_nd", "arange", "mul", "add", "sub",
-                                         "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                         "eq", "where", "index_select", "cat", "matmul",
-                                         "transpose", "select", "stack", "permute", "full", "flip",
-                                         "copy", "view_as_complex", nullptr};
+constexpr const char* fft_hfft_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                         "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                         "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_ihfft_by_parts(const Tensor& input, std::optional<std::int64_t> n, std::int64_t dim,
                           std::string_view norm) {
@@ -94,12 +122,9 @@ void decompose_fft_ihfft(const Call& call) {
   finish(call, fft_ihfft_by_parts(tensor_arg(call, 0), optional_int_arg(call, 1), int_arg(call, 2),
                                   text_arg(call, 3)));
 }
-constexpr const char* fft_ihfft_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                          "constant_pad_nd", "arange", "mul", "add", "sub",
-                                          "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                          "eq", "where", "index_select", "cat", "matmul",
-                                          "transpose", "select", "stack", "permute", "full", "flip",
-                                          "copy", "view_as_complex", nullptr};
+constexpr const char* fft_ihfft_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                          "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                          "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_fftn_by_parts(const Tensor& input, DimList s, DimList dim, std::string_view norm) {
   return transformed_dims({"fft_fftn", Turn::forward, norm}, input, s, dim);
@@ -108,12 +133,9 @@ void decompose_fft_fftn(const Call& call) {
   finish(call, fft_fftn_by_parts(tensor_arg(call, 0), dims_arg(call, 1), dims_arg(call, 2),
                                  text_arg(call, 3)));
 }
-constexpr const char* fft_fftn_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                         "constant_pad_nd", "arange", "mul", "add", "sub",
-                                         "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                         "eq", "where", "index_select", "cat", "matmul",
-                                         "transpose", "select", "stack", "permute", "full", "flip",
-                                         "copy", "view_as_complex", nullptr};
+constexpr const char* fft_fftn_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                         "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                         "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_ifftn_by_parts(const Tensor& input, DimList s, DimList dim, std::string_view norm) {
   return transformed_dims({"fft_ifftn", Turn::back, norm}, input, s, dim);
@@ -122,12 +144,9 @@ void decompose_fft_ifftn(const Call& call) {
   finish(call, fft_ifftn_by_parts(tensor_arg(call, 0), dims_arg(call, 1), dims_arg(call, 2),
                                   text_arg(call, 3)));
 }
-constexpr const char* fft_ifftn_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                          "constant_pad_nd", "arange", "mul", "add", "sub",
-                                          "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                          "eq", "where", "index_select", "cat", "matmul",
-                                          "transpose", "select", "stack", "permute", "full", "flip",
-                                          "copy", "view_as_complex", nullptr};
+constexpr const char* fft_ifftn_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                          "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                          "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_rfftn_by_parts(const Tensor& input, DimList s, DimList dim, std::string_view norm) {
   return transformed_real_dims({"fft_rfftn", Turn::forward, norm}, input, s, dim);
@@ -136,12 +155,9 @@ void decompose_fft_rfftn(const Call& call) {
   finish(call, fft_rfftn_by_parts(tensor_arg(call, 0), dims_arg(call, 1), dims_arg(call, 2),
                                   text_arg(call, 3)));
 }
-constexpr const char* fft_rfftn_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                          "constant_pad_nd", "arange", "mul", "add", "sub",
-                                          "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                          "eq", "where", "index_select", "cat", "matmul",
-                                          "transpose", "select", "stack", "permute", "full", "flip",
-                                          "copy", "view_as_complex", nullptr};
+constexpr const char* fft_rfftn_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                          "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                          "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_irfftn_by_parts(const Tensor& input, DimList s, DimList dim, std::string_view norm) {
   return transformed_to_real_dims({"fft_irfftn", Turn::back, norm}, input, s, dim);
@@ -150,12 +166,10 @@ void decompose_fft_irfftn(const Call& call) {
   finish(call, fft_irfftn_by_parts(tensor_arg(call, 0), dims_arg(call, 1), dims_arg(call, 2),
                                    text_arg(call, 3)));
 }
-constexpr const char* fft_irfftn_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                           "constant_pad_nd", "arange", "mul", "add", "sub",
-                                           "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                           "eq", "where", "index_select", "cat", "matmul",
-                                           "transpose", "select", "stack", "permute", "full",
-                                           "flip", "copy", "view_as_complex", nullptr};
+constexpr const char* fft_irfftn_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real",
+                                           "narrow", "constant_pad_nd", "arange", "mul", "cat",
+                                           "flip", "cast", "full", "stack", "copy",
+                                           "view_as_complex", nullptr};
 
 Tensor fft_fft2_by_parts(const Tensor& input, DimList s, DimList dim, std::string_view norm) {
   return transformed_dims({"fft_fft2", Turn::forward, norm}, input, s, last_two_or(dim));
@@ -164,12 +178,9 @@ void decompose_fft_fft2(const Call& call) {
   finish(call, fft_fft2_by_parts(tensor_arg(call, 0), dims_arg(call, 1), dims_arg(call, 2),
                                  text_arg(call, 3)));
 }
-constexpr const char* fft_fft2_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                         "constant_pad_nd", "arange", "mul", "add", "sub",
-                                         "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                         "eq", "where", "index_select", "cat", "matmul",
-                                         "transpose", "select", "stack", "permute", "full", "flip",
-                                         "copy", "view_as_complex", nullptr};
+constexpr const char* fft_fft2_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                         "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                         "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_ifft2_by_parts(const Tensor& input, DimList s, DimList dim, std::string_view norm) {
   return transformed_dims({"fft_ifft2", Turn::back, norm}, input, s, last_two_or(dim));
@@ -178,12 +189,9 @@ void decompose_fft_ifft2(const Call& call) {
   finish(call, fft_ifft2_by_parts(tensor_arg(call, 0), dims_arg(call, 1), dims_arg(call, 2),
                                   text_arg(call, 3)));
 }
-constexpr const char* fft_ifft2_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                          "constant_pad_nd", "arange", "mul", "add", "sub",
-                                          "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                          "eq", "where", "index_select", "cat", "matmul",
-                                          "transpose", "select", "stack", "permute", "full", "flip",
-                                          "copy", "view_as_complex", nullptr};
+constexpr const char* fft_ifft2_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                          "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                          "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_rfft2_by_parts(const Tensor& input, DimList s, DimList dim, std::string_view norm) {
   return transformed_real_dims({"fft_rfft2", Turn::forward, norm}, input, s, last_two_or(dim));
@@ -192,12 +200,9 @@ void decompose_fft_rfft2(const Call& call) {
   finish(call, fft_rfft2_by_parts(tensor_arg(call, 0), dims_arg(call, 1), dims_arg(call, 2),
                                   text_arg(call, 3)));
 }
-constexpr const char* fft_rfft2_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                          "constant_pad_nd", "arange", "mul", "add", "sub",
-                                          "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                          "eq", "where", "index_select", "cat", "matmul",
-                                          "transpose", "select", "stack", "permute", "full", "flip",
-                                          "copy", "view_as_complex", nullptr};
+constexpr const char* fft_rfft2_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real", "narrow",
+                                          "constant_pad_nd", "arange", "mul", "cat", "flip", "cast",
+                                          "full", "stack", "copy", "view_as_complex", nullptr};
 
 Tensor fft_irfft2_by_parts(const Tensor& input, DimList s, DimList dim, std::string_view norm) {
   return transformed_to_real_dims({"fft_irfft2", Turn::back, norm}, input, s, last_two_or(dim));
@@ -206,12 +211,10 @@ void decompose_fft_irfft2(const Call& call) {
   finish(call, fft_irfft2_by_parts(tensor_arg(call, 0), dims_arg(call, 1), dims_arg(call, 2),
                                    text_arg(call, 3)));
 }
-constexpr const char* fft_irfft2_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                           "constant_pad_nd", "arange", "mul", "add", "sub",
-                                           "floor_divide", "remainder", "cast", "cos", "sin", "neg",
-                                           "eq", "where", "index_select", "cat", "matmul",
-                                           "transpose", "select", "stack", "permute", "full",
-                                           "flip", "copy", "view_as_complex", nullptr};
+constexpr const char* fft_irfft2_uses[] = {"fft_c2c", "fft_r2c", "fft_c2r", "view_as_real",
+                                           "narrow", "constant_pad_nd", "arange", "mul", "cat",
+                                           "flip", "cast", "full", "stack", "copy",
+                                           "view_as_complex", nullptr};
 
 Tensor stft_by_parts(const Tensor& input, std::int64_t n_fft,
                      std::optional<std::int64_t> hop_length, std::optional<std::int64_t> win_length,
@@ -226,16 +229,76 @@ void decompose_stft(const Call& call) {
                              text_arg(call, 6), bool_arg(call, 7), bool_arg(call, 8),
                              bool_arg(call, 9)));
 }
-constexpr const char* stft_uses[] = {"view_as_real", "movedim", "reshape", "narrow",
-                                     "constant_pad_nd", "pad", "unsqueeze", "unfold", "arange",
-                                     "mul", "add", "sub", "floor_divide", "remainder", "cast",
-                                     "cos", "sin", "neg", "eq", "where", "index_select", "cat",
-                                     "matmul", "transpose", "select", "stack", "permute", "full",
-                                     "flip", "copy", "view_as_complex", nullptr};
+constexpr const char* stft_uses[] = {"fft_c2c", "fft_r2c", "view_as_real", "view_as_complex",
+                                     "movedim", "constant_pad_nd", "pad", "unsqueeze", "unfold",
+                                     "mul", "narrow", "cat", "flip", "arange", "transpose",
+                                     "select", "full", "stack", "cast", "copy", nullptr};
+
+Tensor istft_by_parts(const Tensor& input, std::int64_t n_fft,
+                      std::optional<std::int64_t> hop_length,
+                      std::optional<std::int64_t> win_length, const Tensor& window, bool center,
+                      bool normalized, bool onesided, std::optional<std::int64_t> length,
+                      bool return_complex) {
+  const BackFrames frames{{n_fft, hop_length, win_length, center, "", normalized, onesided, return_complex}, length};
+  return signal_of_frames(input, window, frames);
+}
+void decompose_istft(const Call& call) {
+  finish(call, istft_by_parts(tensor_arg(call, 0), int_arg(call, 1), optional_int_arg(call, 2),
+                              optional_int_arg(call, 3), tensor_arg(call, 4), bool_arg(call, 5),
+                              bool_arg(call, 6), bool_arg(call, 7), optional_int_arg(call, 8),
+                              bool_arg(call, 9)));
+}
+constexpr const char* istft_uses[] = {"fft_c2c", "fft_c2r", "view_as_real", "view_as_complex",
+                                      "movedim", "transpose", "constant_pad_nd", "unsqueeze",
+                                      "narrow", "reshape", "permute", "mul", "sum", "square", "div",
+                                      "select", "full", "expand", "stack", "cast", "copy", nullptr};
 
 }  // namespace
 
 namespace ops {
+
+constinit Operator fft_c2c{
+    .schema_text = "fft_c2c(Tensor input, int dim, float scale, bool forward) -> Tensor",
+    .kind = BP_KIND_MATMUL,
+    .dtypes = dtypes::complex,
+    .infer = rules::fft_c2c,
+    .decompose = decompose_fft_c2c,
+    .uses = fft_c2c_uses,
+    .has_gradient = true,
+    .tolerance = "accumulation",
+    .doc = "The sums of input[j] * exp(-2 pi i j k / n) along `dim` times `scale`, or with exp(2 "
+           "pi i j k / n) if not `forward`: what transforms of complex numbers are made of.",
+    .abi = described_as("fft_c2c"),
+};
+
+constinit Operator fft_r2c{
+    .schema_text = "fft_r2c(Tensor input, int dim, float scale, bool forward) -> Tensor",
+    .kind = BP_KIND_MATMUL,
+    .dtypes = set_of(f32, f64),
+    .infer = rules::fft_r2c,
+    .decompose = decompose_fft_r2c,
+    .uses = fft_r2c_uses,
+    .has_gradient = true,
+    .tolerance = "accumulation",
+    .doc = "The first n / 2 + 1 results of fft_c2c of n real numbers along `dim`.",
+    .abi = described_as("fft_r2c"),
+};
+
+constinit Operator fft_c2r{
+    .schema_text = "fft_c2r(Tensor input, int n, int dim, float scale, bool forward) -> Tensor",
+    .kind = BP_KIND_MATMUL,
+    .dtypes = dtypes::complex,
+    .infer = rules::fft_c2r,
+    .decompose = decompose_fft_c2r,
+    .uses = fft_c2r_uses,
+    .has_gradient = true,
+    .tolerance = "accumulation",
+    .doc = "The `n` real numbers that are fft_c2c of a line whose first n / 2 + 1 elements are "
+           "those of `input` along `dim`, and whose others are the conjugates of these. The "
+           "imaginary parts of the first, and of the one in the middle of an even number, count "
+           "as 0.",
+    .abi = described_as("fft_c2r"),
+};
 
 constinit Operator fft_fft{
     .schema_text = "fft_fft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor",
@@ -431,7 +494,64 @@ constinit Operator stft{
     .abi = described_as("stft"),
 };
 
+constinit Operator istft{
+    .schema_text = "istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, "
+                   "Tensor? window=None, bool center=True, bool normalized=False, bool "
+                   "onesided=True, int? length=None, bool return_complex=False) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::complex,
+    .decompose = decompose_istft,
+    .uses = istft_uses,
+    .tolerance = "accumulation",
+    .doc = "The signal of the transforms of frames, [..., frequencies, frames], that stft made "
+           "with the same arguments: each frame is transformed back and multiplied by the "
+           "`window`, and the sum of those that overlap is divided by the sum of the squares of "
+           "their windows; where no window reaches, by 0. With `center` half a frame is cut off "
+           "at both ends. The result has `length` elements, with zeros where there are no frames,"
+           " or as many as the frames reach. `return_complex` of frames that are not `onesided` "
+           "gives complex signals.",
+    .abi = described_as("istft"),
+};
+
 }  // namespace ops
+
+Tensor fft_c2c(const Tensor& input, std::int64_t dim, double scale, bool forward) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(scale), value_of(forward)};
+  return call_one(ops::fft_c2c, args, 4);
+}
+
+const Tensor& fft_c2c_out(const Tensor& out, const Tensor& input, std::int64_t dim, double scale,
+                          bool forward) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(scale), value_of(forward)};
+  call_one_into(ops::fft_c2c, args, 4, out);
+  return out;
+}
+
+Tensor fft_r2c(const Tensor& input, std::int64_t dim, double scale, bool forward) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(scale), value_of(forward)};
+  return call_one(ops::fft_r2c, args, 4);
+}
+
+const Tensor& fft_r2c_out(const Tensor& out, const Tensor& input, std::int64_t dim, double scale,
+                          bool forward) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(scale), value_of(forward)};
+  call_one_into(ops::fft_r2c, args, 4, out);
+  return out;
+}
+
+Tensor fft_c2r(const Tensor& input, std::int64_t n, std::int64_t dim, double scale, bool forward) {
+  bp_value args[] = {value_of(input), value_of(n), value_of(dim), value_of(scale),
+                     value_of(forward)};
+  return call_one(ops::fft_c2r, args, 5);
+}
+
+const Tensor& fft_c2r_out(const Tensor& out, const Tensor& input, std::int64_t n, std::int64_t dim,
+                          double scale, bool forward) {
+  bp_value args[] = {value_of(input), value_of(n), value_of(dim), value_of(scale),
+                     value_of(forward)};
+  call_one_into(ops::fft_c2r, args, 5, out);
+  return out;
+}
 
 Tensor fft_fft(const Tensor& input, std::optional<std::int64_t> n, std::int64_t dim,
                std::string_view norm) {
@@ -518,12 +638,23 @@ Tensor stft(const Tensor& input, std::int64_t n_fft, std::optional<std::int64_t>
   return call_one(ops::stft, args, 10);
 }
 
+Tensor istft(const Tensor& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+             std::optional<std::int64_t> win_length, const Tensor& window, bool center,
+             bool normalized, bool onesided, std::optional<std::int64_t> length,
+             bool return_complex) {
+  bp_value args[] = {value_of(input), value_of(n_fft), value_of(hop_length), value_of(win_length),
+                     value_of(window), value_of(center), value_of(normalized), value_of(onesided),
+                     value_of(length), value_of(return_complex)};
+  return call_one(ops::istft, args, 10);
+}
+
 void register_fourier_operators();
 void register_fourier_operators() {
-  for (Operator* op : {&ops::fft_fft, &ops::fft_ifft, &ops::fft_rfft, &ops::fft_irfft,
-                       &ops::fft_hfft, &ops::fft_ihfft, &ops::fft_fftn, &ops::fft_ifftn,
-                       &ops::fft_rfftn, &ops::fft_irfftn, &ops::fft_fft2, &ops::fft_ifft2,
-                       &ops::fft_rfft2, &ops::fft_irfft2, &ops::stft})
+  for (Operator* op : {&ops::fft_c2c, &ops::fft_r2c, &ops::fft_c2r, &ops::fft_fft, &ops::fft_ifft,
+                       &ops::fft_rfft, &ops::fft_irfft, &ops::fft_hfft, &ops::fft_ihfft,
+                       &ops::fft_fftn, &ops::fft_ifftn, &ops::fft_rfftn, &ops::fft_irfftn,
+                       &ops::fft_fft2, &ops::fft_ifft2, &ops::fft_rfft2, &ops::fft_irfft2,
+                       &ops::stft, &ops::istft})
     register_operator(*op);
 }
 

@@ -108,6 +108,17 @@ void decompose_linalg_det(const Call& call) {
 constexpr const char* linalg_det_uses[] = {"linalg_lu_factor", "arange", "eq", "cast", "mul", "sub",
                                            "prod", "diagonal", nullptr};
 
+Tensor linalg_adjugate_by_parts(const Tensor& A) {
+  return adjugate_by_svd(A);
+}
+void decompose_linalg_adjugate(const Call& call) {
+  finish(call, linalg_adjugate_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* linalg_adjugate_uses[] = {"linalg_svd", "linalg_slogdet", "arange", "eq",
+                                                "cast", "unsqueeze", "where", "prod", "mul", "sub",
+                                                "transpose", "matmul", "flip", "select", "cross",
+                                                "stack", "ones", "zeros", nullptr};
+
 LinalgSlogdetResult linalg_slogdet_by_parts(const Tensor& A) {
   return log_determinant_by_lu(A);
 }
@@ -176,6 +187,24 @@ void decompose_linalg_eigvalsh(const Call& call) {
 }
 constexpr const char* linalg_eigvalsh_uses[] = {"linalg_eigh", nullptr};
 
+LinalgEigResult linalg_eig_by_parts(const Tensor& A) {
+  return eig_on_host(A);
+}
+void decompose_linalg_eig(const Call& call) {
+  LinalgEigResult parts = linalg_eig_by_parts(tensor_arg(call, 0));
+  Tensor results[] = {std::move(parts.eigenvalues), std::move(parts.eigenvectors)};
+  finish(call, results);
+}
+constexpr const char* linalg_eig_uses[] = {"zeros", "view_as_complex", nullptr};
+
+Tensor linalg_eigvals_by_parts(const Tensor& A) {
+  return linalg_eig(A).eigenvalues;
+}
+void decompose_linalg_eigvals(const Call& call) {
+  finish(call, linalg_eigvals_by_parts(tensor_arg(call, 0)));
+}
+constexpr const char* linalg_eigvals_uses[] = {"linalg_eig", nullptr};
+
 LinalgSvdResult linalg_svd_by_parts(const Tensor& A, bool full_matrices) {
   return svd_by_rotations(A, full_matrices);
 }
@@ -210,6 +239,22 @@ void decompose_linalg_pinv(const Call& call) {
 constexpr const char* linalg_pinv_uses[] = {"linalg_svd", "linalg_eigh", "abs", "max", "mul",
                                             "clamp_min", "gt", "where", "reciprocal", "unsqueeze",
                                             "transpose", "matmul", "zeros", nullptr};
+
+LinalgLstsqResult linalg_lstsq_by_parts(const Tensor& A, const Tensor& B,
+                                        std::optional<double> rcond, std::string_view driver) {
+  return least_squares(A, B, rcond, driver);
+}
+void decompose_linalg_lstsq(const Call& call) {
+  LinalgLstsqResult parts = linalg_lstsq_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
+                                                  optional_real_arg(call, 2), text_arg(call, 3));
+  Tensor results[] = {std::move(parts.solution), std::move(parts.residuals), std::move(parts.rank),
+                      std::move(parts.singular_values)};
+  finish(call, results);
+}
+constexpr const char* linalg_lstsq_uses[] = {"linalg_qr", "linalg_solve_triangular", "linalg_pinv",
+                                             "linalg_svdvals", "transpose", "expand", "matmul",
+                                             "sub", "square", "sum", "copy", "max", "mul", "gt",
+                                             "cast", "unsqueeze", "squeeze", "zeros", nullptr};
 
 Tensor linalg_matrix_rank_by_parts(const Tensor& input, std::optional<double> atol,
                                    std::optional<double> rtol, bool hermitian) {
@@ -259,6 +304,7 @@ constinit Operator linalg_cholesky{
     .schema_text = "linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::square_matrices,
     .decompose = decompose_linalg_cholesky,
     .uses = linalg_cholesky_uses,
     .has_gradient = true,
@@ -274,6 +320,7 @@ constinit Operator linalg_solve_triangular{
                    "bool unitriangular=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::triangular_system,
     .decompose = decompose_linalg_solve_triangular,
     .uses = linalg_solve_triangular_uses,
     .has_gradient = true,
@@ -310,6 +357,7 @@ constinit Operator linalg_lu_factor{
     .schema_text = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::lu_factor,
     .decompose = decompose_linalg_lu_factor,
     .uses = linalg_lu_factor_uses,
     .has_gradient = true,
@@ -336,6 +384,7 @@ constinit Operator linalg_solve{
     .schema_text = "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::linear_system,
     .decompose = decompose_linalg_solve,
     .uses = linalg_solve_uses,
     .has_gradient = true,
@@ -349,6 +398,7 @@ constinit Operator linalg_inv{
     .schema_text = "linalg_inv(Tensor A) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::square_matrices,
     .decompose = decompose_linalg_inv,
     .uses = linalg_inv_uses,
     .has_gradient = true,
@@ -365,8 +415,23 @@ constinit Operator linalg_det{
     .uses = linalg_det_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The determinants of square matrices.",
+    .doc = "The determinants of square matrices. Of singular ones too they have derivatives of "
+           "first and second order.",
     .abi = described_as("linalg_det"),
+};
+
+constinit Operator linalg_adjugate{
+    .schema_text = "linalg_adjugate(Tensor A) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = set_of(f32, f64),
+    .decompose = decompose_linalg_adjugate,
+    .uses = linalg_adjugate_uses,
+    .has_gradient = true,
+    .tolerance = "accumulation",
+    .doc = "The adjugates of square matrices, which times the matrix are its determinant times "
+           "the identity - of singular matrices too. The transposed one is the derivative of the "
+           "determinant.",
+    .abi = described_as("linalg_adjugate"),
 };
 
 constinit Operator linalg_slogdet{
@@ -378,7 +443,8 @@ constinit Operator linalg_slogdet{
     .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "The signs of the determinants of square matrices, and the logarithms of their "
-           "absolute values.",
+           "absolute values. Of singular ones they are 0 and negative infinity, which have no "
+           "derivative.",
     .abi = described_as("linalg_slogdet"),
 };
 
@@ -410,6 +476,7 @@ constinit Operator linalg_qr{
     .schema_text = "linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::qr,
     .decompose = decompose_linalg_qr,
     .uses = linalg_qr_uses,
     .has_gradient = true,
@@ -425,6 +492,7 @@ constinit Operator linalg_eigh{
                    "eigenvectors)",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::eigh,
     .decompose = decompose_linalg_eigh,
     .uses = linalg_eigh_uses,
     .has_gradient = true,
@@ -439,6 +507,7 @@ constinit Operator linalg_eigvalsh{
     .schema_text = "linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::eigvalsh,
     .decompose = decompose_linalg_eigvalsh,
     .uses = linalg_eigvalsh_uses,
     .tolerance = "accumulation",
@@ -446,11 +515,43 @@ constinit Operator linalg_eigvalsh{
     .abi = described_as("linalg_eigvalsh"),
 };
 
+constinit Operator linalg_eig{
+    .schema_text = "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = set_of(f32, f64),
+    .infer = rules::eig,
+    .decompose = decompose_linalg_eig,
+    .uses = linalg_eig_uses,
+    .has_gradient = true,
+    .tolerance = "accumulation",
+    .doc = "The eigenvalues of square matrices, complex, ordered by their real parts and then by "
+           "their imaginary parts, and the eigenvectors, as columns of length 1. The largest "
+           "component of each, the first of those that are as large within a thousandth, is real "
+           "and positive. Of a matrix with an element that is not finite, or whose iteration does"
+           " not end, all are NaN. Without a kernel of the device the host computes them. The "
+           "derivatives are by the eigenvectors so chosen; of equal eigenvalues they are not "
+           "finite.",
+    .abi = described_as("linalg_eig"),
+};
+
+constinit Operator linalg_eigvals{
+    .schema_text = "linalg_eigvals(Tensor A) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = set_of(f32, f64),
+    .infer = rules::eigvals,
+    .decompose = decompose_linalg_eigvals,
+    .uses = linalg_eigvals_uses,
+    .tolerance = "accumulation",
+    .doc = "The eigenvalues of square matrices; see linalg_eig.",
+    .abi = described_as("linalg_eigvals"),
+};
+
 constinit Operator linalg_svd{
     .schema_text = "linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor "
                    "Vh)",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::svd,
     .decompose = decompose_linalg_svd,
     .uses = linalg_svd_uses,
     .has_gradient = true,
@@ -466,6 +567,7 @@ constinit Operator linalg_svdvals{
     .schema_text = "linalg_svdvals(Tensor A) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64),
+    .infer = rules::svdvals,
     .decompose = decompose_linalg_svdvals,
     .uses = linalg_svdvals_uses,
     .tolerance = "accumulation",
@@ -487,6 +589,26 @@ constinit Operator linalg_pinv{
            "from 1 to the next number, or 0 if there is an `atol`. With `hermitian`, the matrices"
            " are symmetric.",
     .abi = described_as("linalg_pinv"),
+};
+
+constinit Operator linalg_lstsq{
+    .schema_text = "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str driver='gels') -> "
+                   "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = set_of(f32, f64),
+    .decompose = decompose_linalg_lstsq,
+    .uses = linalg_lstsq_uses,
+    .tolerance = "accumulation",
+    .doc = "The X that make A X - B smallest, in the sum of squares, and of several the smallest "
+           "X; B may be vectors, and batches broadcast. The driver 'gels' takes QR, and A to have"
+           " full rank, else the solution is infinite, NaN or without meaning. 'gelsy', 'gelsd' "
+           "and 'gelss' take the singular values, of which those up to `rcond` times the largest "
+           "count as 0, by default the larger size of A times the distance from 1 to the next "
+           "number; of matrices whose rank does not change they have a derivative. The residuals "
+           "are the sums of squares of A X - B in each column where A has more rows than columns,"
+           " whatever its rank, else there are none. The rank is there but with 'gels', the "
+           "singular values with 'gelsd' and 'gelss'; else they are empty.",
+    .abi = described_as("linalg_lstsq"),
 };
 
 constinit Operator linalg_matrix_rank{
@@ -594,6 +716,11 @@ Tensor linalg_det(const Tensor& A) {
   return call_one(ops::linalg_det, args, 1);
 }
 
+Tensor linalg_adjugate(const Tensor& A) {
+  bp_value args[] = {value_of(A)};
+  return call_one(ops::linalg_adjugate, args, 1);
+}
+
 LinalgSlogdetResult linalg_slogdet(const Tensor& A) {
   bp_value args[] = {value_of(A)};
   Tensor results[2];
@@ -630,6 +757,18 @@ Tensor linalg_eigvalsh(const Tensor& input, std::string_view UPLO) {
   return call_one(ops::linalg_eigvalsh, args, 2);
 }
 
+LinalgEigResult linalg_eig(const Tensor& A) {
+  bp_value args[] = {value_of(A)};
+  Tensor results[2];
+  dispatch(Call{ops::linalg_eig, args, 1, results, 2});
+  return {std::move(results[0]), std::move(results[1])};
+}
+
+Tensor linalg_eigvals(const Tensor& A) {
+  bp_value args[] = {value_of(A)};
+  return call_one(ops::linalg_eigvals, args, 1);
+}
+
 LinalgSvdResult linalg_svd(const Tensor& A, bool full_matrices) {
   bp_value args[] = {value_of(A), value_of(full_matrices)};
   Tensor results[3];
@@ -646,6 +785,14 @@ Tensor linalg_pinv(const Tensor& input, std::optional<double> atol, std::optiona
                    bool hermitian) {
   bp_value args[] = {value_of(input), value_of(atol), value_of(rtol), value_of(hermitian)};
   return call_one(ops::linalg_pinv, args, 4);
+}
+
+LinalgLstsqResult linalg_lstsq(const Tensor& A, const Tensor& B, std::optional<double> rcond,
+                               std::string_view driver) {
+  bp_value args[] = {value_of(A), value_of(B), value_of(rcond), value_of(driver)};
+  Tensor results[4];
+  dispatch(Call{ops::linalg_lstsq, args, 4, results, 4});
+  return {std::move(results[0]), std::move(results[1]), std::move(results[2]), std::move(results[3])};
 }
 
 Tensor linalg_matrix_rank(const Tensor& input, std::optional<double> atol,
@@ -674,11 +821,13 @@ void register_linear_algebra_operators();
 void register_linear_algebra_operators() {
   for (Operator* op : {&ops::linalg_cholesky, &ops::linalg_solve_triangular, &ops::cholesky_solve,
                        &ops::cholesky_inverse, &ops::linalg_lu_factor, &ops::lu_unpack,
-                       &ops::linalg_solve, &ops::linalg_inv, &ops::linalg_det, &ops::linalg_slogdet,
-                       &ops::linalg_matrix_power, &ops::linalg_matrix_exp, &ops::linalg_qr,
-                       &ops::linalg_eigh, &ops::linalg_eigvalsh, &ops::linalg_svd,
-                       &ops::linalg_svdvals, &ops::linalg_pinv, &ops::linalg_matrix_rank,
-                       &ops::linalg_matrix_norm, &ops::linalg_vander, &ops::linalg_multi_dot})
+                       &ops::linalg_solve, &ops::linalg_inv, &ops::linalg_det,
+                       &ops::linalg_adjugate, &ops::linalg_slogdet, &ops::linalg_matrix_power,
+                       &ops::linalg_matrix_exp, &ops::linalg_qr, &ops::linalg_eigh,
+                       &ops::linalg_eigvalsh, &ops::linalg_eig, &ops::linalg_eigvals,
+                       &ops::linalg_svd, &ops::linalg_svdvals, &ops::linalg_pinv,
+                       &ops::linalg_lstsq, &ops::linalg_matrix_rank, &ops::linalg_matrix_norm,
+                       &ops::linalg_vander, &ops::linalg_multi_dot})
     register_operator(*op);
 }
 

@@ -11,6 +11,13 @@
 namespace bp {
 namespace {
 
+// acc * input
+constexpr bp_expr_node cumprod_nodes[] = {
+    {BP_X_ACC, 0, 0, 0, 0},
+    {BP_X_ARG, 0, 0, 0, 0},
+    {BP_X_MUL, 0, 1, 0, 0},
+};
+
 Tensor count_nonzero_by_parts(const Tensor& input, DimList dim) {
   return sum(cast(ne(input, 0), Dtype::i64), dim, false);
 }
@@ -113,14 +120,14 @@ void decompose_cumprod(const Call& call) {
 }
 constexpr const char* cumprod_uses[] = {"cast", "narrow", "mul", "cat", "copy", nullptr};
 
-Tensor _safe_softmax_by_parts(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
+Tensor safe_softmax_by_parts(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
   return softmax_or_zero(input, dim, dtype);
 }
-void decompose__safe_softmax(const Call& call) {
-  finish(call, _safe_softmax_by_parts(tensor_arg(call, 0), int_arg(call, 1),
-                                      optional_dtype_arg(call, 2)));
+void decompose_safe_softmax(const Call& call) {
+  finish(call, safe_softmax_by_parts(tensor_arg(call, 0), int_arg(call, 1),
+                                     optional_dtype_arg(call, 2)));
 }
-constexpr const char* _safe_softmax_uses[] = {"cast", "eq", "all", "where", "softmax", nullptr};
+constexpr const char* safe_softmax_uses[] = {"cast", "eq", "all", "where", "softmax", nullptr};
 
 MedianResult median_by_parts(const Tensor& input, std::int64_t dim, bool keepdim) {
   return middle_element(input, dim, keepdim, false);
@@ -267,10 +274,16 @@ constinit Operator diff{
 
 constinit Operator cumprod{
     .schema_text = "cumprod(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
-    .kind = BP_KIND_COMPOSITE,
+    .kind = BP_KIND_SCAN,
     .dtypes = dtypes::numeric,
+    .promoted = 0b1,
+    .infer = rules::scan,
     .decompose = decompose_cumprod,
     .uses = cumprod_uses,
+    .nodes = cumprod_nodes,
+    .num_nodes = std::size(cumprod_nodes),
+    .initial = 1.0,
+    .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "The running product along `dim`, computed in `dtype`. Integers and bools are "
            "multiplied as int64.",
@@ -281,8 +294,8 @@ constinit Operator _safe_softmax{
     .schema_text = "_safe_softmax(Tensor input, int dim, Dtype? dtype=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
-    .decompose = decompose__safe_softmax,
-    .uses = _safe_softmax_uses,
+    .decompose = decompose_safe_softmax,
+    .uses = safe_softmax_uses,
     .tolerance = "accumulation",
     .doc = "softmax along `dim`, computed in `dtype`, with zeros where all elements are "
            "-infinity.",
@@ -377,6 +390,13 @@ Tensor diff(const Tensor& input, std::int64_t n, std::int64_t dim, const Tensor&
 Tensor cumprod(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {
   bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
   return call_one(ops::cumprod, args, 3);
+}
+
+const Tensor& cumprod_out(const Tensor& out, const Tensor& input, std::int64_t dim,
+                          std::optional<Dtype> dtype) {
+  bp_value args[] = {value_of(input), value_of(dim), value_of(dtype)};
+  call_one_into(ops::cumprod, args, 3, out);
+  return out;
 }
 
 Tensor _safe_softmax(const Tensor& input, std::int64_t dim, std::optional<Dtype> dtype) {

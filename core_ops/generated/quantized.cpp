@@ -112,6 +112,19 @@ void decompose_qlinear_conv(const Call& call) {
 constexpr const char* qlinear_conv_uses[] = {"conv_integer", "cast", "reshape", "add", "mul", "div",
                                              "round", "eq", "where", "clamp", nullptr};
 
+Tensor scaled_mm_by_parts(const Tensor& input, const Tensor& mat2, const Tensor& scale_a,
+                          const Tensor& scale_b, const Tensor& bias, const Tensor& scale_result,
+                          std::optional<Dtype> out_dtype) {
+  return scaled_product(input, mat2, scale_a, scale_b, bias, scale_result, out_dtype);
+}
+void decompose_scaled_mm(const Call& call) {
+  finish(call, scaled_mm_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), tensor_arg(call, 2),
+                                  tensor_arg(call, 3), tensor_arg(call, 4), tensor_arg(call, 5),
+                                  optional_dtype_arg(call, 6)));
+}
+constexpr const char* scaled_mm_uses[] = {"cast", "reshape", "matmul", "mul", "add", "clamp",
+                                          nullptr};
+
 }  // namespace
 
 namespace ops {
@@ -223,6 +236,25 @@ constinit Operator qlinear_conv{
     .abi = described_as("qlinear_conv"),
 };
 
+constinit Operator _scaled_mm{
+    .schema_text = "_scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor?"
+                   " bias=None, Tensor? scale_result=None, Dtype? out_dtype=None, bool "
+                   "use_fast_accum=False) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = set_of(f8_e4m3fn, f8_e5m2),
+    .infer = rules::scaled_mm,
+    .decompose = decompose_scaled_mm,
+    .uses = scaled_mm_uses,
+    .tolerance = "exact",
+    .doc = "The matrix product of `input` [M, K] and `mat2` [K, N], of 8-bit floats, times "
+           "`scale_a` and `scale_b`, plus `bias` [N], computed in float32. A scale is float32: "
+           "one number, or for `input` one for each row, [M, 1], and for `mat2` one for each "
+           "column, [1, N]. The result has `out_dtype`, or the dtype of `input`; one of 8 bits is"
+           " first multiplied by `scale_result`, and what float8_e4m3fn does not hold becomes its"
+           " largest number, 448. With `use_fast_accum` a backend may add in fewer bits.",
+    .abi = described_as("_scaled_mm"),
+};
+
 }  // namespace ops
 
 Tensor quantize_linear(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
@@ -284,11 +316,20 @@ Tensor qlinear_conv(const Tensor& input, const Tensor& input_scale, const Tensor
   return call_one(ops::qlinear_conv, args, 13);
 }
 
+Tensor _scaled_mm(const Tensor& input, const Tensor& mat2, const Tensor& scale_a,
+                  const Tensor& scale_b, const Tensor& bias, const Tensor& scale_result,
+                  std::optional<Dtype> out_dtype, bool use_fast_accum) {
+  bp_value args[] = {value_of(input), value_of(mat2), value_of(scale_a), value_of(scale_b),
+                     value_of(bias), value_of(scale_result), value_of(out_dtype),
+                     value_of(use_fast_accum)};
+  return call_one(ops::_scaled_mm, args, 8);
+}
+
 void register_quantized_operators();
 void register_quantized_operators() {
   for (Operator* op : {&ops::quantize_linear, &ops::dequantize_linear,
                        &ops::dynamic_quantize_linear, &ops::matmul_integer, &ops::conv_integer,
-                       &ops::qlinear_matmul, &ops::qlinear_conv})
+                       &ops::qlinear_matmul, &ops::qlinear_conv, &ops::_scaled_mm})
     register_operator(*op);
 }
 

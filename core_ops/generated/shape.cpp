@@ -36,8 +36,8 @@ void decompose_pad(const Call& call) {
   finish(call, pad_by_parts(tensor_arg(call, 0), list_arg(call, 1), text_arg(call, 2),
                             optional_scalar_arg(call, 3)));
 }
-constexpr const char* pad_uses[] = {"constant_pad_nd", "arange", "sub", "abs", "clamp", "add", "lt",
-                                    "ge", "where", "index_select", nullptr};
+constexpr const char* pad_uses[] = {"constant_pad_nd", "narrow", "arange", "sub", "abs", "clamp",
+                                    "add", "lt", "ge", "where", "index_select", nullptr};
 
 Tensor repeat_by_parts(const Tensor& input, IntList repeats) {
   return repeat_by_expand(input, repeats);
@@ -173,7 +173,7 @@ constinit Operator pad{
            "numbers for each, the last dimension first; negative numbers cut away. They are "
            "`value`, by default 0 (mode 'constant'), or those of `input` - mirrored at its edge "
            "without repeating it ('reflect'), its edge ('replicate'), or from its other end "
-           "('circular').",
+           "('circular'), where what was cut away does not come back.",
     .abi = described_as("pad"),
 };
 

@@ -132,6 +132,17 @@ void decompose_i1e(const Call& call) {
 constexpr const char* i1e_uses[] = {"cast", "abs", "minimum", "maximum", "mul", "add", "sub", "div",
                                     "sqrt", "exp", "neg", "lt", "where", nullptr};
 
+FrexpResult frexp_by_parts(const Tensor& input) {
+  return fraction_and_exponent(input);
+}
+void decompose_frexp(const Call& call) {
+  FrexpResult parts = frexp_by_parts(tensor_arg(call, 0));
+  Tensor results[] = {std::move(parts.mantissa), std::move(parts.exponent)};
+  finish(call, results);
+}
+constexpr const char* frexp_uses[] = {"cast", "abs", "mul", "add", "neg", "ge", "gt", "lt",
+                                      "logical_and", "where", "full_like", nullptr};
+
 }  // namespace
 
 namespace ops {
@@ -306,6 +317,20 @@ constinit Operator i1e{
     .abi = described_as("i1e"),
 };
 
+constinit Operator frexp{
+    .schema_text = "frexp(Tensor input) -> (Tensor mantissa, Tensor exponent)",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::floating,
+    .decompose = decompose_frexp,
+    .uses = frexp_uses,
+    .has_gradient = true,
+    .tolerance = "exact",
+    .doc = "Each number as a `mantissa` from 0.5 up to 1, or its negative, and an int32 "
+           "`exponent`, the power of 2 that it is multiplied by. What is 0, infinite or NaN stays"
+           " as it is, with the exponent 0.",
+    .abi = described_as("frexp"),
+};
+
 }  // namespace ops
 
 Tensor lgamma(const Tensor& input) {
@@ -373,11 +398,18 @@ Tensor i1e(const Tensor& input) {
   return call_one(ops::i1e, args, 1);
 }
 
+FrexpResult frexp(const Tensor& input) {
+  bp_value args[] = {value_of(input)};
+  Tensor results[2];
+  dispatch(Call{ops::frexp, args, 1, results, 2});
+  return {std::move(results[0]), std::move(results[1])};
+}
+
 void register_special_operators();
 void register_special_operators() {
   for (Operator* op : {&ops::lgamma, &ops::digamma, &ops::polygamma, &ops::multigammaln,
                        &ops::nextafter, &ops::erfinv, &ops::ndtri, &ops::erfcx, &ops::log_ndtr,
-                       &ops::i0, &ops::i0e, &ops::i1, &ops::i1e})
+                       &ops::i0, &ops::i0e, &ops::i1, &ops::i1e, &ops::frexp})
     register_operator(*op);
 }
 

@@ -48,6 +48,11 @@ READERS = {
 }
 
 
+def stem(name):
+    """Of names in C++ that are longer: none with two underscores."""
+    return name.strip("_") + ("_in_place" if name.endswith("_") else "")
+
+
 def is_tensor_list(arg):
     return arg.type in ("Tensor[]", "Tensor?[]")
 
@@ -70,9 +75,9 @@ def default_of(arg):
     return {"True": "true", "False": "false"}.get(arg.default, arg.default)
 
 
-def value_of(arg):
-    """The argument as a bp_value."""
-    if is_tensor_list(arg):
+def value_of(arg, number=False):
+    """The argument as a bp_value. number: as in parameter."""
+    if is_tensor_list(arg) and not number:
         return f"{arg.name}_value.value()"
     return f"value_of({arg.name}.list())" if arg.type == "int[]?" else f"value_of({arg.name})"
 

@@ -48,22 +48,35 @@ def emit_decomposition(row):
     body = row.decompose.strip()
     if "return" not in body:
         body = cxx_return(body)
+    name = cxx.stem(row.name)
     used = [(index, arg) for index, arg in enumerate(row.args) if re.search(rf"\b{arg.name}\b", body)]
-    parameters = [cxx.parameter(arg) for _, arg in used]
-    reads = [f"{'operand_arg' if arg.scalar_ok else cxx.READERS[arg.type]}(call, {index})" for index, arg in used]
-    uses = [f'"{name}"' for name in row.uses] + ["nullptr"]
-    finish = cxx.joined(f"  finish(call, {row.name}_by_parts(", reads, "));")
+    parameters = [f"const ListOrNumber& {arg.name}" if is_list_or_number(arg) else cxx.parameter(arg) for _, arg in used]
+    reads = [f"{reader_of(arg)}(call, {index})" for index, arg in used]
+    uses = [f'"{used_name}"' for used_name in row.uses] + ["nullptr"]
+    finish = cxx.joined(f"  finish(call, {name}_by_parts(", reads, "));")
+    if not row.returns:
+        finish = cxx.joined(f"  {name}_by_parts(", reads, ");")
     if row.returns_list:
-        finish = cxx.joined(f"  std::vector<Tensor> parts = {row.name}_by_parts(", reads, ");") + "\n  finish(call, parts);"
+        finish = cxx.joined(f"  std::vector<Tensor> parts = {name}_by_parts(", reads, ");") + "\n  finish(call, parts);"
     if len(row.returns) > 1:
         members = [f"std::move(parts.{result.name})" for result in row.returns]
-        finish = cxx.joined(f"  {result_struct(row)} parts = {row.name}_by_parts(", reads, ");")
+        finish = cxx.joined(f"  {result_struct(row)} parts = {name}_by_parts(", reads, ");")
         finish += "\n" + cxx.joined("  Tensor results[] = {", members, "};") + "\n  finish(call, results);"
     return (
-        "\n" + cxx.joined(f"{result_type(row, FUNCTIONAL)} {row.name}_by_parts(", parameters, ") {") + "\n" + textwrap.indent(body, "  ") + "\n}\n"
-        f"void decompose_{row.name}(const Call& call) {{\n{finish}\n}}\n"
-        + cxx.joined(f"constexpr const char* {row.name}_uses[] = {{", uses, "};") + "\n"
+        "\n" + cxx.joined(f"{result_type(row, FUNCTIONAL)} {name}_by_parts(", parameters, ") {") + "\n" + textwrap.indent(body, "  ") + "\n}\n"
+        f"void decompose_{name}(const Call& call) {{\n{finish}\n}}\n"
+        + cxx.joined(f"constexpr const char* {name}_uses[] = {{", uses, "};") + "\n"
     )  # fmt: skip
+
+
+def is_list_or_number(arg):
+    return arg.scalar_ok and cxx.is_tensor_list(arg)
+
+
+def reader_of(arg):
+    if is_list_or_number(arg):
+        return "list_or_number_arg"
+    return "operand_arg" if arg.scalar_ok else cxx.READERS[arg.type]
 
 
 def cxx_return(text):
@@ -118,10 +131,10 @@ def emit_operator(row):
         several = "s" if row.returns_list else ""
         text += cxx.set_field(f"view{several}", f"rules::{row.name}_view{several}")
     if row.returns_list:
-        text += cxx.set_field("count", f"rules::{row.name}_count")
+        text += cxx.set_field("count", f"rules::{row.count or row.name}_count")
     if row.decompose:
-        text += cxx.set_field("decompose", f"decompose_{row.name}")
-        text += cxx.set_field("uses", f"{row.name}_uses")
+        text += cxx.set_field("decompose", f"decompose_{cxx.stem(row.name)}")
+        text += cxx.set_field("uses", f"{cxx.stem(row.name)}_uses")
         if row.widens:
             text += cxx.set_field("widens", "true")
     if past:
@@ -149,12 +162,14 @@ def emit_function(row, form, numbers):
     outs = [f"const Tensor& {name}" for name in form.out_names(row)]
     head = cxx.joined(f"{result_type(row, form)} {form.name(row)}(", outs + parameters, ") {")
     lists = "".join(
-        f"  const TensorListValue {arg.name}_value({arg.name}.span());\n" for arg in row.args if cxx.is_tensor_list(arg)
+        f"  const TensorListValue {arg.name}_value({arg.name}.span());\n"
+        for arg in row.args
+        if cxx.is_tensor_list(arg) and arg.name not in numbers
     )
     # A call without tensors may be the process's first.
     if not any(arg.type.startswith("Tensor") for arg in row.args):
         lists = "  ensure_operators();\n"
-    values = cxx.joined("  bp_value args[] = {", [cxx.value_of(arg) for arg in row.args], "};")
+    values = cxx.joined("  bp_value args[] = {", [cxx.value_of(arg, arg.name in numbers) for arg in row.args], "};")
     return f"\n{head}\n{lists}{values}\n{call_function(row, form)}}}\n"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import batch
 import emit_sdk
 import expression
 import rows as table_rows
@@ -34,9 +35,11 @@ def outputs(tables, tried):
     files["core_ops/generated/registration.cpp"] = emit_registration(tables)
     files[f"{public}/all.hpp"] = emit_umbrella(tables)
     files[f"{public}/rows.hpp"] = emit_rows_header(tables)
-    files.update(emit_docs(tables))
+    files.update(emit_docs(tables, ROOT))
     all_rows = [row for rows in tables.values() for row in rows]
+    files["core_ops/generated/batch_rules.cpp"] = batch.emit_batch_rules(all_rows)
     files["samples/generated/row_facts.cpp"] = suite.emit_row_facts(all_rows, tried)
+    files["samples/generated/special_cases.cpp"] = suite.emit_special_cases(all_rows)
     files["samples/include/backplane/samples/generated/traits.hpp"] = suite.emit_traits(tried)
     kernel_rows = [row for row in all_rows if row.has_kernel]
     files["sdk/include/backplane/generated/ops.hpp"] = emit_sdk.emit_sdk(kernel_rows)

@@ -24,7 +24,7 @@ def forms_of(row):
     forms = [FUNCTIONAL]
     if row.kind == "pointwise" and row.promote != "compare" and row.args[0].name == "input":
         forms.append(IN_PLACE)
-    if row.has_kernel and row.kind not in ("factory", "random", "copy") and not row.shape_data:
+    if row.returns and row.has_kernel and row.kind not in ("factory", "random", "copy", "composite") and not row.shape_data:
         forms.append(OUT)
     return forms
 
@@ -32,7 +32,7 @@ def forms_of(row):
 def overloads_of(row, form):
     """Sets of arguments that are numbers; at least one tensor remains, and in place the first."""
     optional = [arg.name for arg in row.args if arg.scalar_ok]
-    tensors = {arg.name for arg in row.args if arg.type == "Tensor"}
+    tensors = {arg.name for arg in row.args if arg.type in ("Tensor", "Tensor[]")}
     for size in range(len(optional) + 1):
         for numbers in itertools.combinations(optional, size):
             if numbers and not tensors - set(numbers):
@@ -47,6 +47,8 @@ def result_type(row, form):
         return "const Tensor&"
     if row.returns_list:
         return "std::vector<Tensor>"
+    if not row.returns:
+        return "void"
     if len(row.returns) == 1:
         return "const Tensor&" if form is OUT else "Tensor"
     return "void" if form is OUT else result_struct(row)
@@ -59,6 +61,8 @@ def result_struct(row):
 def call_function(row, form):
     """The statements after `args` is built."""
     count = len(row.args)
+    if not row.returns:
+        return f"  dispatch(Call{{ops::{row.name}, args, {count}, nullptr, 0}});\n"
     if len(row.returns) > 1:
         return call_many(row, form, count)
     if row.returns_list:

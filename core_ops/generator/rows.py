@@ -6,6 +6,8 @@ from pathlib import Path
 
 import yaml
 
+import batch
+
 KINDS = """pointwise reduction view matmul convolution gather scatter scan sort random factory composite copy""".split()
 PROMOTIONS = ("none", "common", "floating", "compare")
 NUMBERS = ("refused", "stored", "wrapped", "clamped", "widened")
@@ -27,12 +29,13 @@ DTYPES = {
     "index": "set_of(i32, i64)",
     "words": "set_of(u32)",
     "octets": "set_of(u8, i8)",
+    "eight_bit_floats": "set_of(f8_e4m3fn, f8_e5m2)",
     "quantized": "set_of(u8, i8, u16, i16, i32)",
 }
 TYPES = """Tensor Tensor? Tensor[] Tensor?[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?
 Generator?""".split()
 KEYS = set(
-    """op past hash_of doc kind expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
+    """op past hash_of doc kind count expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
     samples tolerance since wide mutates draws recipes suite batch linear cast aten onnx""".split()
 )
 DRAWS = ("never", "always", "if_asked")
@@ -94,6 +97,7 @@ class Row:
     special: list = field(default_factory=list)
     wide: bool | None = None
     mutates: list = field(default_factory=list)
+    count: str | None = None
     draws: str = "never"
     # How it is tried: see suite.py.
     recipes: str | None = None
@@ -101,7 +105,7 @@ class Row:
     suite_class: str | None = None  # of the table
     # Of transforms and of other systems: a rule for a batch dimension, the arguments that the row is linear in, what autocast
     # does, and the operators that it is elsewhere.
-    batch: str | None = None
+    batch: str | dict | None = None  # see batch.py
     linear: list = field(default_factory=list)
     cast: str | None = None
     aten: list = field(default_factory=list)
@@ -111,17 +115,22 @@ class Row:
         return sum(1 << index for index, arg in enumerate(self.args) if arg.name in names)
 
     @property
+    def scalar_ok_lists(self):
+        return [arg.name for arg in self.args if arg.scalar_ok and arg.type == "Tensor[]"]
+
+    @property
     def hashed(self):
         """What the schema's hash is taken from: the schema under the names that it was first published with."""
         return self.hash_of or self.schema
 
     @property
     def returns_list(self):
-        return self.returns[-1].type == "Tensor[]"
+        return bool(self.returns) and self.returns[-1].type == "Tensor[]"
 
     @property
     def has_kernel(self):
-        return self.kind not in ("view", "composite")
+        """May a backend have a kernel of it? Of a composite row, where its shape rule says what that would give."""
+        return self.kind not in ("view", "composite") or (self.kind == "composite" and bool(self.shape))
 
     @property
     def widens(self):
@@ -147,7 +156,7 @@ def parse_schema(text):
             raise TableError(f"{name}: cannot read the argument {part!r}; the types are {', '.join(TYPES)}")
         args.append(Arg(found[2], found[1], found[3], kwonly))
     results = []
-    for part in after.strip("()").split(","):
+    for part in filter(None, after.strip("()").split(",")):
         kind, _, result = part.strip().partition(" ")
         if kind not in ("Tensor", "Tensor[]"):
             raise TableError(f"{name}: a result is a Tensor or Tensor[], not {kind!r}")
@@ -182,7 +191,7 @@ def make_row(table, content, data):
         numbers=data.get("numbers", "refused"),
         primitive=bool(data.get("primitive")), shape=data.get("shape") or ("pointwise" if kind == "pointwise" else None),
         shape_data=bool(data.get("shape_data")), special=data.get("special", []), wide=data.get("wide"),
-        mutates=data.get("mutates", []), draws=data.get("draws", "never"),
+        mutates=data.get("mutates", []), count=data.get("count"), draws=data.get("draws", "never"),
         recipes=data.get("recipes", content.get("recipes")), suite=data.get("suite", {}), suite_class=content.get("suite"),
         batch=data.get("batch"), linear=data.get("linear", []), cast=data.get("cast"),
         aten=data.get("aten", []), onnx=data.get("onnx", []),
@@ -225,6 +234,10 @@ def check_row(row):
     require(len(set(row.samples)) == len(row.samples), "a sample is listed twice")
     require(len(row.samples) >= MIN_SAMPLES, f"{len(row.samples)} samples; at least {MIN_SAMPLES}")
     require(SEVERAL_TILES in row.samples, f"no sample spans several tiles; add {SEVERAL_TILES}")
+    require(row.returns or row.mutates, "without results or 'mutates' nothing comes of a call; name what it writes into")
+    require(row.returns or row.kind == "composite", "a row without results is composite")
+    for name in row.scalar_ok_lists:
+        require(row.kind == "composite" and not row.shape, f"a number in place of the list {name!r} is for composite rows alone")
     lists = [result for result in row.returns if result.type == "Tensor[]"]
     require(not lists or (len(row.returns) == 1 and not row.has_kernel), "a Tensor[] is the only result of a view or a composite row")
     require((row.kind == "pointwise") == bool(row.expr), "a pointwise row has an expr, and no other row")
@@ -237,6 +250,7 @@ def check_row(row):
         "neither primitive nor decomposed; give it one of 'primitive: true' and 'decompose'",
     )
     require(not (row.primitive and row.decompose), "primitive and decomposed; drop one")
+    require(not (problem := batch.problem_of(row)), problem)
 
 
 def check_table(rows):

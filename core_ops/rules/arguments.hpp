@@ -51,6 +51,26 @@ class ListedTensors {
 inline ListedTensors tensors_arg(const Call& call, std::uint32_t place) {
   return ListedTensors(call.args[place]);
 }
+// A list, or the number that stands for each of its tensors.
+class ListOrNumber {
+ public:
+  explicit ListOrNumber(const bp_value& value) {
+    if (value.tag == BP_TENSOR_LIST)
+      listed_.emplace(value);
+    else
+      number_ = Scalar::from_value(value);
+  }
+  bool is_number() const { return !listed_; }
+  const Scalar& number() const { return number_; }
+  TensorList tensors() const { return *listed_; }
+
+ private:
+  std::optional<ListedTensors> listed_;
+  Scalar number_ = 0;
+};
+inline ListOrNumber list_or_number_arg(const Call& call, std::uint32_t place) {
+  return ListOrNumber(call.args[place]);
+}
 inline bool is_tensor(const Call& call, std::uint32_t place) {
   return call.args[place].tag == BP_TENSOR;
 }

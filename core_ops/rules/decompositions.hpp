@@ -12,6 +12,7 @@
 
 #include "decompositions/arranging.hpp"
 #include "decompositions/attention.hpp"
+#include "decompositions/bessel.hpp"
 #include "decompositions/bitwise.hpp"
 #include "decompositions/complex.hpp"
 #include "decompositions/contraction.hpp"
@@ -20,10 +21,14 @@
 #include "decompositions/detection.hpp"
 #include "decompositions/distance.hpp"
 #include "decompositions/draw.hpp"
+#include "decompositions/eigen.hpp"
 #include "decompositions/elementary.hpp"
+#include "decompositions/exponents.hpp"
 #include "decompositions/factorization.hpp"
 #include "decompositions/filling.hpp"
+#include "decompositions/foreach.hpp"
 #include "decompositions/fourier.hpp"
+#include "decompositions/incomplete_gamma.hpp"
 #include "decompositions/index.hpp"
 #include "decompositions/index_reduction.hpp"
 #include "decompositions/linear.hpp"
@@ -33,6 +38,7 @@
 #include "decompositions/norm.hpp"
 #include "decompositions/ordering.hpp"
 #include "decompositions/orthogonal.hpp"
+#include "decompositions/orthogonal_polynomials.hpp"
 #include "decompositions/parts.hpp"
 #include "decompositions/pooling.hpp"
 #include "decompositions/product.hpp"
@@ -48,6 +54,7 @@
 #include "decompositions/similarity.hpp"
 #include "decompositions/special.hpp"
 #include "decompositions/statistics.hpp"
+#include "decompositions/steps.hpp"
 #include "decompositions/unpooling.hpp"
 
 namespace bp {

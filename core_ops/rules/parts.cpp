@@ -35,6 +35,15 @@ std::uint32_t num_listed(const Call& call) {
 
 }  // namespace
 
+std::uint32_t foreach_count(const Call& call) {
+  for (std::uint32_t i = 1; i < call.num_args; ++i)
+    BP_CHECK(call.args[i].tag != BP_TENSOR_LIST || call.args[i].aux == num_listed(call),
+             "{}: '{}' has {} tensors and '{}' has {}; pass lists of one length", call.op.name(),
+             call.op.schema->arguments[0].name, num_listed(call), call.op.schema->arguments[i].name,
+             call.args[i].aux);
+  return num_listed(call);
+}
+
 std::uint32_t unbind_count(const Call& call) {
   return checked_count(call, cut_of(call, 1).whole);
 }

@@ -33,6 +33,21 @@ void avg_pool(const Call& call, Inferred& out);
 void avg_pool_backward(const Call& call, Inferred& out);
 void adaptive_pool(const Call& call, Inferred& out);
 
+void square_matrices(const Call& call, Inferred& out);
+void triangular_system(const Call& call, Inferred& out);
+void linear_system(const Call& call, Inferred& out);
+void lu_factor(const Call& call, Inferred& out);
+void qr(const Call& call, Inferred& out);
+void eigh(const Call& call, Inferred& out);
+void eigvalsh(const Call& call, Inferred& out);
+void eig(const Call& call, Inferred& out);
+void eigvals(const Call& call, Inferred& out);
+void svd(const Call& call, Inferred& out);
+void svdvals(const Call& call, Inferred& out);
+void fused_sgd(const Call& call, Inferred& out);
+void fused_adam(const Call& call, Inferred& out);
+void fused_adagrad(const Call& call, Inferred& out);
+
 void layer_norm(const Call& call, Inferred& out);
 void rms_norm(const Call& call, Inferred& out);
 void norm_backward(const Call& call, Inferred& out);
@@ -40,6 +55,10 @@ void norm_weight_backward(const Call& call, Inferred& out);
 void norm_gradients(const Call& call, Inferred& out);
 void batch_norm(const Call& call, Inferred& out);
 void batch_norm_backward(const Call& call, Inferred& out);
+
+void fft_c2c(const Call& call, Inferred& out);
+void fft_r2c(const Call& call, Inferred& out);
+void fft_c2r(const Call& call, Inferred& out);
 
 void attention(const Call& call, Inferred& out);
 void attention_backward(const Call& call, Inferred& out);
@@ -59,6 +78,11 @@ void constant_pad_nd(const Call& call, Inferred& out);
 
 void embedding(const Call& call, Inferred& out);
 void topk(const Call& call, Inferred& out);
+
+void lstm(const Call& call, Inferred& out);
+void gru(const Call& call, Inferred& out);
+void plain_recurrence(const Call& call, Inferred& out);
+void scaled_mm(const Call& call, Inferred& out);
 
 void full(const Call& call, Inferred& out);
 void arange(const Call& call, Inferred& out);
@@ -87,6 +111,7 @@ void unbind_views(const Call& call);
 void split_views(const Call& call);
 void split_with_sizes_views(const Call& call);
 
+std::uint32_t foreach_count(const Call& call);
 std::uint32_t unbind_count(const Call& call);
 std::uint32_t split_count(const Call& call);
 std::uint32_t split_with_sizes_count(const Call& call);

@@ -15,6 +15,7 @@ void draft_distances(Draft& draft);
 void draft_draw(Draft& draft);
 void draft_factory(Draft& draft);
 void draft_filling(Draft& draft);
+void draft_foreach(Draft& draft);
 void draft_fourier(Draft& draft);
 void draft_index_reduction(Draft& draft);
 void draft_indexing(Draft& draft);
@@ -25,6 +26,7 @@ void draft_matmul(Draft& draft);
 void draft_measuring(Draft& draft);
 void draft_movement(Draft& draft);
 void draft_norm(Draft& draft);
+void draft_optimizer(Draft& draft);
 void draft_ordering(Draft& draft);
 void draft_pair_loss(Draft& draft);
 void draft_pointwise(Draft& draft);
@@ -360,6 +362,136 @@ constexpr RowFacts facts[] = {
      " sample:non_contiguous sample:transposed sample:size_one sample:several_tiles",
      "",
      "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"bessel_j0", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"bessel_j1", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"bessel_y0", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"bessel_y1", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"modified_bessel_k0", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"modified_bessel_k1", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"scaled_modified_bessel_k0", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"scaled_modified_bessel_k1", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"spherical_bessel_j0", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"airy_ai", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, bit(Trait::logarithms),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
      "",
      "own",
      "",
@@ -1350,6 +1482,17 @@ constexpr RowFacts facts[] = {
      "normal",
      "s16x16/specials/floating",
      ""},
+    {"ldexp", "0.1",
+     "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
+     "several_tiles specials two_sided number",
+     draft_pointwise, 3, 0,
+     "s16x16 s4x3x5,3x1 s s3x1,1x5 s3x5, s0x5,1x5 s257 s2x3x4x5 s1031",
+     "s3x5,5 s2x3x1x2x1x2x1x3,3x2x2x1x2x1x1 s1 s5,7x3x5 s1023,1 s64x1x3,1x17x1 s33x31,31 s4x0,1",
+     "normal specials wide near ties",
+     "sN sNx2,Nx1 s2xN,N s150x300 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3",
+     "normal",
+     "s16x16/specials/floating",
+     ""},
     {"xlogy", "0.1",
      "same row column scalar zero_dim zero_size non_contiguous transposed aliased expanded "
      "several_tiles specials two_sided number",
@@ -1587,6 +1730,353 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"_foreach_add", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_add_", "0.2",
+     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_sub", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_sub_", "0.2",
+     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_mul", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_mul_", "0.2",
+     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_div", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_div_", "0.2",
+     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_maximum", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_minimum", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_clamp_min", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_clamp_max", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_pow", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_addcmul", "0.2",
+     "same one scaled zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:scaled sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_addcmul_", "0.2",
+     "same one scaled repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:scaled sample:repeated sample:zero_size sample:non_contiguous"
+     " sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_addcdiv", "0.2",
+     "same one scaled zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:scaled sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_addcdiv_", "0.2",
+     "same one scaled repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:scaled sample:repeated sample:zero_size sample:non_contiguous"
+     " sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_lerp", "0.2",
+     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_lerp_", "0.2",
+     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_neg", "0.2",
+     "same one many zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:many sample:zero_size sample:non_contiguous sample:transposed"
+     " sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_abs", "0.2",
+     "same one many zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:many sample:zero_size sample:non_contiguous sample:transposed"
+     " sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_sign", "0.2",
+     "same one many zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:many sample:zero_size sample:non_contiguous sample:transposed"
+     " sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_sqrt", "0.2",
+     "same one many zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:many sample:zero_size sample:non_contiguous sample:transposed"
+     " sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_exp", "0.2",
+     "same one many zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:many sample:zero_size sample:non_contiguous sample:transposed"
+     " sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_reciprocal", "0.2",
+     "same one many zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, 0,
+     "sample:same sample:one sample:many sample:zero_size sample:non_contiguous sample:transposed"
+     " sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_sqrt_", "0.2",
+     "same one many repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:many sample:repeated sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_zero_", "0.2",
+     "same one many repeated zero_size non_contiguous transposed several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:many sample:repeated sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_foreach_norm", "0.2",
+     "same one many zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, bit(Trait::powers),
+     "sample:same sample:one sample:many sample:zero_size sample:non_contiguous sample:transposed"
+     " sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_c2c", "0.1",
+     "same back scaled first_dim middle_dim odd prime two_factors one_element no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:back sample:scaled sample:first_dim sample:middle_dim sample:odd "
+     "sample:prime sample:two_factors sample:one_element sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_r2c", "0.1",
+     "same back scaled first_dim middle_dim odd prime two_factors one_element no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:back sample:scaled sample:first_dim sample:middle_dim sample:odd "
+     "sample:prime sample:two_factors sample:one_element sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"fft_c2r", "0.1",
+     "same back scaled first_dim middle_dim odd prime two_factors one_element no_batch zero_size "
+     "non_contiguous transposed expanded several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:back sample:scaled sample:first_dim sample:middle_dim sample:odd "
+     "sample:prime sample:two_factors sample:one_element sample:no_batch sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"fft_fft", "0.1",
      "same longer shorter ortho forward first_dim odd prime two_factors no_batch zero_size "
      "non_contiguous transposed expanded several_tiles",
@@ -1776,6 +2266,56 @@ constexpr RowFacts facts[] = {
      "sample:same sample:hop sample:windowed sample:short_window sample:no_center "
      "sample:constant_padding sample:normalized sample:two_sided sample:real_pairs sample:batched"
      " sample:odd sample:non_contiguous sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"istft", "0.1",
+     "same hop windowed short_window no_center normalized two_sided complex_signal given_length "
+     "longer batched odd zero_size non_contiguous transposed several_tiles",
+     draft_fourier, 3, bit(Trait::logarithms),
+     "sample:same sample:hop sample:windowed sample:short_window sample:no_center "
+     "sample:normalized sample:two_sided sample:complex_signal sample:given_length sample:longer "
+     "sample:batched sample:odd sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"gammainc", "0.2",
+     "same row large zero_size zero_dim non_contiguous transposed expanded offset several_tiles "
+     "specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms) | bit(Trait::powers),
+     "sample:same sample:row sample:large sample:zero_size sample:zero_dim sample:non_contiguous "
+     "sample:transposed sample:expanded sample:offset sample:several_tiles sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"gammaincc", "0.2",
+     "same row large zero_size zero_dim non_contiguous transposed expanded offset several_tiles "
+     "specials",
+     draft_special, 3, bit(Trait::positive_domain) | bit(Trait::logarithms) | bit(Trait::powers),
+     "sample:same sample:row sample:large sample:zero_size sample:zero_dim sample:non_contiguous "
+     "sample:transposed sample:expanded sample:offset sample:several_tiles sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"zeta", "0.2",
+     "same row large zero_size zero_dim non_contiguous transposed expanded offset several_tiles "
+     "specials",
+     draft_special, 3, bit(Trait::from_one) | bit(Trait::powers) | bit(Trait::logarithms),
+     "sample:same sample:row sample:large sample:zero_size sample:zero_dim sample:non_contiguous "
+     "sample:transposed sample:expanded sample:offset sample:several_tiles sample:specials",
      "",
      "own",
      "",
@@ -2089,6 +2629,19 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"linalg_adjugate", "0.1",
+     "same size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
+     "several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"linalg_slogdet", "0.1",
      "same size_one pair batched two_batches non_contiguous transposed zero_size no_batch "
      "several_tiles",
@@ -2166,6 +2719,32 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"linalg_eig", "0.1",
+     "same turning size_one pair batched two_batches non_contiguous transposed zero_size no_batch"
+     " several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:turning sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_eigvals", "0.1",
+     "same turning size_one pair batched two_batches non_contiguous transposed zero_size no_batch"
+     " several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:turning sample:size_one sample:pair sample:batched sample:two_batches "
+     "sample:non_contiguous sample:transposed sample:zero_size sample:no_batch "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"linalg_svd", "0.1",
      "same size_one wide tall batched non_contiguous transposed zero_size no_batch no_columns "
      "completed several_tiles",
@@ -2198,6 +2777,19 @@ constexpr RowFacts facts[] = {
      "sample:same sample:size_one sample:wide sample:tall sample:batched sample:non_contiguous "
      "sample:transposed sample:zero_size sample:no_columns sample:cut sample:symmetric "
      "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"linalg_lstsq", "0.1",
+     "same wide tall vector vectors size_one batched broadcast by_values with_cut non_contiguous "
+     "transposed zero_size no_columns several_tiles",
+     draft_linear_algebra, 3, bit(Trait::telling_input) | bit(Trait::logarithms),
+     "sample:same sample:wide sample:tall sample:vector sample:vectors sample:size_one "
+     "sample:batched sample:broadcast sample:by_values sample:with_cut sample:non_contiguous "
+     "sample:transposed sample:zero_size sample:no_columns sample:several_tiles",
      "",
      "own",
      "",
@@ -2490,10 +3082,10 @@ constexpr RowFacts facts[] = {
      ""},
     {"cumprod", "0.1",
      "last_dim first_dim middle_dim negative_dim zero_dim zero_size non_contiguous transposed "
-     "expanded specials several_tiles size_one",
-     draft_measuring, 3, bit(Trait::factors),
+     "expanded several_tiles size_one",
+     draft_measuring, 3, bit(Trait::sums_products) | bit(Trait::factors) | bit(Trait::long_is_open),
      "sample:last_dim sample:first_dim sample:middle_dim sample:negative_dim sample:zero_dim "
-     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded sample:specials "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:expanded "
      "sample:several_tiles sample:size_one",
      "",
      "own",
@@ -2790,6 +3382,58 @@ constexpr RowFacts facts[] = {
      "normal",
      "s2x3001:dim=1/normal/floating s32x1:dim=1/in_turn/floating",
      "s3x5:dim=2"},
+    {"_fused_sgd_", "0.2",
+     "same one momentum first_step nesterov dampening maximized decayed grad_scale found_inf "
+     "not_found zero_size non_contiguous transposed several_tiles",
+     draft_optimizer, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:momentum sample:first_step sample:nesterov sample:dampening "
+     "sample:maximized sample:decayed sample:grad_scale sample:found_inf sample:not_found "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_fused_adam_", "0.2",
+     "same one amsgrad maximized decayed grad_scale found_inf not_found zero_size non_contiguous "
+     "transposed several_tiles",
+     draft_optimizer, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:amsgrad sample:maximized sample:decayed sample:grad_scale "
+     "sample:found_inf sample:not_found sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_fused_adamw_", "0.2",
+     "same one amsgrad maximized decayed grad_scale found_inf not_found zero_size non_contiguous "
+     "transposed several_tiles",
+     draft_optimizer, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:amsgrad sample:maximized sample:decayed sample:grad_scale "
+     "sample:found_inf sample:not_found sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_fused_adagrad_", "0.2",
+     "same one late decayed maximized grad_scale found_inf not_found zero_size non_contiguous "
+     "transposed several_tiles",
+     draft_optimizer, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:late sample:decayed sample:maximized sample:grad_scale "
+     "sample:found_inf sample:not_found sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"searchsorted", "0.1",
      "same behind_equal narrow_result rows no_sequence zero_dim zero_size non_contiguous "
      "transposed several_tiles",
@@ -3385,6 +4029,162 @@ constexpr RowFacts facts[] = {
      "normal",
      "s257/specials/floating s257/fading/floating",
      ""},
+    {"chebyshev_polynomial_t", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"chebyshev_polynomial_u", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"chebyshev_polynomial_v", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"chebyshev_polynomial_w", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"shifted_chebyshev_polynomial_t", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"shifted_chebyshev_polynomial_u", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"shifted_chebyshev_polynomial_v", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"shifted_chebyshev_polynomial_w", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"hermite_polynomial_h", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"hermite_polynomial_he", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"laguerre_polynomial_l", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"legendre_polynomial_p", "0.2",
+     "same second fifth none large zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles",
+     draft_special, 3, bit(Trait::conditioned) | bit(Trait::powers),
+     "sample:same sample:second sample:fifth sample:none sample:large sample:zero_size "
+     "sample:zero_dim sample:non_contiguous sample:transposed sample:expanded sample:offset "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
     {"max_pool_with_indices", "0.1",
      "one_dim two_dims three_dims strided padded dilated ceil_mode zero_size non_contiguous "
      "transposed channels_last several_tiles",
@@ -3701,6 +4501,19 @@ constexpr RowFacts facts[] = {
      draft_quantized, 3, bit(Trait::flat),
      "sample:same sample:with_bias sample:other_dtype sample:per_channel sample:strided "
      "sample:padded sample:dilated sample:grouped sample:zero_size sample:non_contiguous "
+     "sample:several_tiles",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"_scaled_mm", "0.2",
+     "same other_dtype short_result per_row with_bias saturating scaled_result size_one zero_size"
+     " transposed several_tiles",
+     draft_quantized, 3, bit(Trait::flat),
+     "sample:same sample:other_dtype sample:short_result sample:per_row sample:with_bias "
+     "sample:saturating sample:scaled_result sample:size_one sample:zero_size sample:transposed "
      "sample:several_tiles",
      "",
      "own",
@@ -4585,6 +5398,19 @@ constexpr RowFacts facts[] = {
      "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
      "several_tiles specials",
      draft_special, 3, bit(Trait::powers),
+     "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
+     "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
+     "sample:specials",
+     "",
+     "own",
+     "",
+     "own",
+     "",
+     ""},
+    {"frexp", "0.2",
+     "same large to_the_left zero_size zero_dim non_contiguous transposed expanded offset "
+     "several_tiles specials",
+     draft_special, 3, 0,
      "sample:same sample:large sample:to_the_left sample:zero_size sample:zero_dim "
      "sample:non_contiguous sample:transposed sample:expanded sample:offset sample:several_tiles "
      "sample:specials",

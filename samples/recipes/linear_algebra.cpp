@@ -73,6 +73,24 @@ void draft_system(Draft& draft) {
   draft.add_value(!is_right);
 }
 
+void draft_least_squares(Draft& draft) {
+  const bool by_values = draft.is("by_values"), has_cut = draft.is("with_cut");
+  const bool is_vector = draft.is("vector"), are_vectors = draft.is("vectors");
+  const bool is_batched = draft.is("broadcast");
+  const Dims shape = by_values || has_cut        ? Dims{5, 3}
+                     : is_vector                 ? Dims{4, 2}
+                     : are_vectors || is_batched ? Dims{2, 4, 3}
+                                                 : any_shape(draft, 20);
+  draft.add(draft.matrices(shape, Matrices::dominant));
+  Dims side(IntList(shape.data(), shape.size() - 1));
+  if (!is_vector && !are_vectors) side.push_back(draft.is("no_columns") ? 0 : 2);
+  if (is_batched) side = {4, 2};
+  draft.add(draft.tensor(side));
+  if (!by_values && !has_cut) return;
+  has_cut ? draft.add_value(0.01) : draft.add_none();
+  draft.add_value(std::string_view(has_cut ? "gelsy" : "gelsd"));
+}
+
 void draft_unpacked(Draft& draft) {
   const Dims shape = any_shape(draft, 40);
   draft.add(draft.matrices(shape, Matrices::triangular));
@@ -100,8 +118,8 @@ void draft_power(Draft& draft) {
 
 void draft_of_singular_values(Draft& draft, bool has_cut) {
   const bool is_cut = has_cut && draft.is("cut"), is_symmetric = has_cut && draft.is("symmetric");
-  if (is_symmetric)
-    draft.add(draft.matrices({2, 9, 9}, Matrices::separated));
+  if (is_symmetric)  // of another size one eigenvalue would be next to 0
+    draft.add(draft.matrices({2, 10, 10}, Matrices::separated));
   else
     draft.add(draft.matrices(any_shape(draft, 9), Matrices::dominant));
   if (!is_cut && !is_symmetric) return;
@@ -163,6 +181,7 @@ void draft_linear_algebra(Draft& draft) {
   if (name == "linalg_solve_triangular") return draft_triangular_system(draft);
   if (name == "cholesky_solve") return draft_factor_system(draft);
   if (name == "linalg_solve") return draft_system(draft);
+  if (name == "linalg_lstsq") return draft_least_squares(draft);
   if (name == "lu_unpack") return draft_unpacked(draft);
   if (name == "linalg_matrix_power") return draft_power(draft);
   if (name == "linalg_matrix_exp") return draft_exponential(draft);
@@ -187,10 +206,17 @@ void draft_linear_algebra(Draft& draft) {
                              is_factor ? Matrices::triangular : Matrices::positive));
     return draft.add_value(is_upper);
   }
-  const bool is_square = name == "linalg_inv" || name == "linalg_det" || name == "linalg_slogdet";
-  draft.add(draft.matrices(
-      is_square ? square_shape(draft, name == "linalg_det" ? 6 : 40) : any_shape(draft, 40),
-      draft.is("no_pivot") ? Matrices::triangular : Matrices::dominant));
+  if (name == "linalg_eig" || name == "linalg_eigvals") {
+    const bool is_turning = draft.is("turning");
+    return draft.add(draft.matrices(is_turning ? Dims{2, 5, 5} : square_shape(draft, 12),
+                                    is_turning ? Matrices::turning : Matrices::separated));
+  }
+  const bool is_minor = name == "linalg_det" || name == "linalg_adjugate";
+  const bool is_square = name == "linalg_inv" || name == "linalg_slogdet" || is_minor;
+  draft.add(
+      draft.matrices(is_square ? square_shape(draft, is_minor ? 6 : 40) : any_shape(draft, 40),
+                     draft.is("no_pivot") || name == "linalg_adjugate" ? Matrices::triangular
+                                                                       : Matrices::dominant));
   if (name == "linalg_lu_factor") draft.add_value(!draft.is("no_pivot"));
   if (name == "linalg_qr")
     draft.add_value(std::string_view(draft.is("completed") ? "complete"

@@ -5,6 +5,7 @@
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/core_ops/generated/movement.hpp>
 #include <backplane/core_ops/generated/pointwise.hpp>
+#include <backplane/core_ops/generated/view.hpp>
 
 #include "draft.hpp"
 
@@ -123,9 +124,37 @@ void draft_windowed(Draft& draft, bool is_scaled) {
   draft.add_value(groups);
 }
 
+// Whole numbers, whose products and sums are exact.
+Tensor eight_bits(Draft& draft, IntList shape, Dtype dtype) {
+  return cast(sub(draft.indices(shape, 9), 4), dtype);
+}
+
+void draft_scaled_mm(Draft& draft) {
+  const bool is_other = draft.is("other_dtype"), is_by_row = draft.is("per_row");
+  const bool has_bias = draft.is("with_bias"), is_transposed = draft.is("transposed");
+  const bool is_long = draft.is("several_tiles"), is_one = draft.is("size_one");
+  const bool is_short_result = draft.is("short_result"), saturates = draft.is("saturating");
+  const bool is_scaled = draft.is("scaled_result");
+  draft.is("same");
+  const Dtype dtype = draft.dtype() == f8_e5m2 ? f8_e5m2 : f8_e4m3fn;
+  const Dtype other = !is_other ? dtype : dtype == f8_e5m2 ? f8_e4m3fn : f8_e5m2;
+  const std::int64_t rows = draft.is("zero_size") ? 0 : is_one ? 1 : is_long ? 33 : 4;
+  const std::int64_t inner = is_one ? 1 : is_long ? 65 : 5, columns = is_one ? 1 : is_long ? 31 : 3;
+  draft.add(is_transposed ? transpose(eight_bits(draft, {inner, rows}, dtype), 0, 1)
+                          : eight_bits(draft, {rows, inner}, dtype));
+  draft.add(is_transposed ? transpose(eight_bits(draft, {columns, inner}, other), 0, 1)
+                          : eight_bits(draft, {inner, columns}, other));
+  draft.add(mul(scales(draft, is_by_row ? Dims{rows, 1} : Dims{}, f32), saturates ? 4096.0 : 1.0));
+  draft.add(scales(draft, is_by_row ? Dims{1, columns} : Dims{1}, f32));
+  has_bias ? draft.add(cast(draft.indices({columns}, 9), bf16)) : draft.add_none();
+  is_scaled ? draft.add(scales(draft, {}, f32)) : draft.add_none();
+  if (!saturates && !is_scaled) draft.add_value(is_short_result ? bf16 : f32);
+}
+
 }  // namespace
 
 void draft_quantized(Draft& draft) {
+  if (std::string_view(draft.op().name()) == "_scaled_mm") return draft_scaled_mm(draft);
   const std::string_view name = draft.op().name();
   if (name == "dynamic_quantize_linear") return draft_dynamic(draft);
   if (name.ends_with("quantize_linear")) return draft_steps(draft, name.starts_with("de"));

@@ -20,6 +20,7 @@ TEST_P(Derivatives, of_every_row_are_what_differences_say) {
   for (Operator* op : registered_operators()) {
     const bool is_composite = op->kind == BP_KIND_COMPOSITE;  // differentiated through its parts
     if (!op->has_gradient && !is_composite) continue;
+    if (op->schema->returns.empty()) continue;  // it writes, into no leaf
     int num_checked = 0;
     for (const Sample& sample : samples_of(*op, Dtype::f64, device("cpu"))) {
       const Checked checked = check_derivative(*op, sample, GetParam());

@@ -17,6 +17,7 @@ std::vector<const Operator*> rows_with_derivatives() {
   std::vector<const Operator*> found;
   for (const Operator* op : registered_operators()) {
     if (!find_row_facts(op->name()) || !contains(op->dtypes, f32)) continue;
+    if (op->schema->returns.empty()) continue;
     if (op->has_gradient || op->kind == BP_KIND_COMPOSITE) found.push_back(op);
   }
   return found;

@@ -55,7 +55,12 @@ std::vector<double> doubles_of(const Tensor& a) {
   return {values, values + 2 * wide.numel()};
 }
 
-void expect_agreement(const Tensor& a, const Tensor& b, const std::string& what) {
+// Vectors of factorizations carry the rounding of whole matrices, over the distance between their values.
+double share_of_largest(const Operator& op) {
+  return has_trait(op.name(), Trait::telling_input) ? 4e-14 : 4e-15;
+}
+
+void expect_agreement(const Tensor& a, const Tensor& b, double share, const std::string& what) {
   ASSERT_EQ(to_string(a.shape()), to_string(b.shape())) << what;
   ASSERT_EQ(name(a.dtype()), name(b.dtype())) << what;
   const std::vector<double> x = doubles_of(a), y = doubles_of(b);
@@ -65,7 +70,7 @@ void expect_agreement(const Tensor& a, const Tensor& b, const std::string& what)
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
     if (is_complex(a.dtype()) && !(std::isfinite(x[i]) && std::isfinite(y[i]))) continue;
-    ASSERT_NEAR(x[i], y[i], 1e-14 * std::abs(y[i]) + 4e-15 * largest) << what << " element " << i;
+    ASSERT_NEAR(x[i], y[i], 1e-14 * std::abs(y[i]) + share * largest) << what << " element " << i;
   }
 }
 
@@ -82,7 +87,8 @@ TEST_P(OracleRow, agrees_with_the_cpu_in_float64_and_integers) {
       const std::vector<Tensor> a = call_boxed(op, here[i].args);
       const std::vector<Tensor> b = call_boxed(op, there[i].args);
       for (std::size_t r = 0; r < a.size(); ++r)
-        expect_agreement(a[r], b[r], std::string(name(dtype)) + " " + here[i].recipe);
+        expect_agreement(a[r], b[r], share_of_largest(op),
+                         std::string(name(dtype)) + " " + here[i].recipe);
     }
   }
 }

@@ -125,6 +125,17 @@ TEST(Attention, of_grouped_heads_shares_keys) {
               in.by_loops(n, 0.25, no_mask), 2e-6);
 }
 
+TEST(Attention, of_grouped_heads_broadcasts_the_dimensions_before_them) {
+  const Sizes n{1, 4, 2, 3, 6, 8, 8};
+  const Inputs in = inputs_of(n, f64);
+  const Tensor query = reshape(in.query, {4, 3, 8});
+  const Tensor keys = expand(in.key, {5, 2, 6, 8}), values = expand(in.value, {5, 2, 6, 8});
+  const Tensor result = scaled_dot_product_attention(query, keys, values, {}, 0, false, {}, true);
+  const Tensor one =
+      scaled_dot_product_attention(in.query, in.key, in.value, {}, 0, false, {}, true);
+  EXPECT_TRUE(allclose(result, expand(one, {5, 4, 3, 8}), 1e-12, 1e-12));
+}
+
 TEST(Attention, takes_masks_of_both_kinds_that_broadcast) {
   const Sizes n{2, 2, 2, 80, 130, 8, 8};
   const Inputs in = inputs_of(n, f32);

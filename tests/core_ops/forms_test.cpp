@@ -51,6 +51,8 @@ TEST(Forms, linspace_begins_and_ends_where_it_is_told) {
   }
   EXPECT_EQ(doubles(linspace(3, 9, 1, f64)), std::vector<double>{3});
   EXPECT_EQ(linspace(0, 1, 0).numel(), 0);
+  EXPECT_EQ(to_vector<std::int64_t>(linspace(4.3, 8.9, 5, i64)),
+            (std::vector<std::int64_t>{4, 5, 6, 7, 8}));
   EXPECT_EQ(to_vector<std::int64_t>(linspace(0, 10, 4, i64)),
             (std::vector<std::int64_t>{0, 3, 6, 10}));
 }
@@ -187,6 +189,15 @@ TEST(Forms, tensordot_of_a_number_takes_the_last_dimensions) {
   EXPECT_TRUE(
       equal(tensordot(left, right), matmul(reshape(left, {2, 12}), reshape(right, {12, 5}))));
   EXPECT_EQ(tensordot(left, right, 0).shape(), (Dims{2, 3, 4, 3, 4, 5}));
+}
+
+TEST(Forms, tensordot_broadcasts_a_size_of_one) {
+  const Tensor left = reshape(arange(0, 2, 1, f64), {1, 1, 2}),
+               right = reshape(arange(0, 12, 1, f64), {2, 2, 3});
+  const Tensor wide = expand(left, {2, 1, 2});
+  EXPECT_TRUE(equal(tensordot(left, right, {0}, {1}), tensordot(wide, right, {0}, {1})));
+  EXPECT_TRUE(equal(tensordot(right, left, {0, 2}, {1, 0}),
+                    matmul(reshape(sum(right, {0, 2}), {2, 1}), reshape(left, {1, 2}))));
 }
 
 TEST(Forms, stacks_raise_the_rank_first) {

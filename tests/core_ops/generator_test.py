@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "core_ops/generator"))
 sys.dont_write_bytecode = True
 
+import batch
 import cxx
 import emit_sdk
 import expression
@@ -49,6 +50,37 @@ def list_table(op, more):
         return generate.load(Path(folder))["test"]
 
 
+class BatchRules(unittest.TestCase):
+    def rule(self, more, op="f(Tensor a, int dim, int[] size) -> Tensor"):
+        return batch.rule_of(list_table(op, f"{more}\n    samples: [a, b, c, d, e, f, g, several_tiles]")[0])
+
+    def test_are_derived_from_the_kind_where_it_says_them(self):
+        self.assertEqual(batch.rule_of(table()[0]).text, "pointwise")
+        composite = "kind: composite\n    decompose: half(a)\n    uses: []"
+        self.assertEqual(self.rule(composite).text, "decompose")
+        self.assertEqual(self.rule(composite + "\n    shape_data: true").text, "loop")
+
+    def test_name_what_has_a_batch_and_what_changes(self):
+        rule = self.rule("kind: view\n    batch: {lead: a, dims: dim, sizes: size}")
+        self.assertEqual(rule.text, "lead: a; dims: dim; sizes: size")
+        self.assertIn("Batch::lead, 0b1, 0b10, 0b100, 0b0,", batch.emit_batch_rules([
+            list_table("f(Tensor a, int dim, int[] size) -> Tensor", "kind: view\n    batch: {lead: a, dims: dim, sizes: size}")[0]]))  # fmt: skip
+
+    def test_are_refused_where_they_cannot_be(self):
+        for given, problem in (
+            ("", "has no 'batch'"),
+            ("batch: leads", "is none of pointwise"),
+            ("batch: lead", "lacks arguments"),
+            ("batch: {loop: a}", "names arguments"),
+            ("batch: {lead: dim}", "batch names dim"),
+            ("batch: {lead: a, dims: a}", "batch names a"),
+            ("batch: decompose", "there is no 'decompose'"),
+            ("batch: shared", "rows without tensors"),
+        ):
+            with self.subTest(given), self.assertRaisesRegex(TableError, problem):
+                self.rule(f"kind: view\n    {given}")
+
+
 class Schemas(unittest.TestCase):
     def test_arguments_have_types_defaults_and_places(self):
         name, args, returns = rows.parse_schema("sum(Tensor a, int[]? dim=None, *, Dtype? dtype=None) -> Tensor")
@@ -80,7 +112,7 @@ class Schemas(unittest.TestCase):
         self.assertIn(".count = rules::halves_count", text)
 
     def test_the_derivative_of_a_list_gets_all_gradients(self):
-        text = emit_autograd("test", list_table("halves(Tensor a) -> Tensor[]", 'kind: view\n    grad: {a: "whole(grads, a.shape)"}'))
+        text = emit_autograd("test", list_table("halves(Tensor a) -> Tensor[]", 'kind: view\n    batch: {lead: a}\n    grad: {a: "whole(grads, a.shape)"}'))
         self.assertIn("const std::span<const Tensor> grads = gradients;\n  if (none_defined(grads)) return {};", text)
 
     def test_a_wrong_type_is_named(self):
@@ -252,6 +284,27 @@ class Suite(unittest.TestCase):
         text = emit_source("test", table(op="f(Tensor a) -> Tensor", more="primitive: true\n    mutates: [a]\n    draws: if_asked"))
         self.assertIn(".mutates = 0b1", text)
         self.assertIn(".draws = Draws::if_asked", text)
+
+    def test_a_row_that_only_writes_gives_nothing(self):
+        more = "kind: composite\n    mutates: [a]\n    decompose: doubled(a, by)\n    uses: []\n    scalar_ok: [by]"
+        text = emit_source("test", list_table("_f_(Tensor[] a, Tensor[] by) -> ()", more))
+        self.assertIn("void _f_(TensorList a, const Scalar& by) {", text)
+        self.assertIn("dispatch(Call{ops::_f_, args, 2, nullptr, 0});", text)
+        self.assertIn("  f_in_place_by_parts(tensors_arg(call, 0), list_or_number_arg(call, 1));", text)
+
+    def test_a_row_without_results_writes_and_is_composite(self):
+        for more, problem in [
+            ("kind: composite\n    decompose: g(a)\n    uses: []", "nothing comes of a call; name what it writes into"),
+            ("kind: reduction\n    mutates: [a]\n    shape: sum\n    primitive: true\n    batch: loop", "a row without results is composite"),
+        ]:
+            with self.subTest(problem), self.assertRaisesRegex(TableError, problem):
+                list_table("f(Tensor[] a) -> ()", more)
+
+    def test_a_step_reaches_kernels_by_its_rule(self):
+        more = "kind: composite\n    mutates: [a]\n    shape: f\n    decompose: g(a)\n    uses: []"
+        row = list_table("f(Tensor[] a) -> ()", more)[0]
+        self.assertTrue(row.has_kernel)
+        self.assertIn("using signature = Status(Stream, InList);", emit_sdk.emit_sdk([row]))
 
 
 class Output(unittest.TestCase):

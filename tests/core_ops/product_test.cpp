@@ -43,6 +43,12 @@ TEST(PairLoss, soft_margins_do_not_overflow) {
   expect_values(soft_margin_loss(of({-1000, 1000}), of({1, 1}), "none"), {1000, 0});
 }
 
+TEST(PairLoss, a_margin_takes_one_score_without_dimensions) {
+  const Tensor loss = multi_margin_loss(tensor(0.5), tensor(0), 1, 1, {}, "none");
+  EXPECT_EQ(to_string(loss.shape()), "[]");
+  expect_values(cast(loss, f64), {0});
+}
+
 TEST(PairLoss, entropy_is_at_most_100_per_element) {
   expect_values(binary_cross_entropy(of({0, 1}), of({1, 0}), {}, "none"), {100, 100});
 }

@@ -43,6 +43,10 @@ TEST(Shape, other_pads_take_elements_from_the_tensor_as_in_pytorch) {
                 {3, 2, 1, 2, 3, 4, 3, 7, 6, 5, 6, 7, 8, 7, 11, 10, 9, 10, 11, 12, 11});
   expect_values(pad(a, {2, 1}, "replicate"), {3, 7},
                 {1, 1, 1, 2, 3, 4, 4, 5, 5, 5, 6, 7, 8, 8, 9, 9, 9, 10, 11, 12, 12});
+  const Tensor line = arange(0, 4, 1, f64);
+  EXPECT_TRUE(equal(pad(line, {-1, 2}, "circular"), cast(tensor({1, 2, 3, 1, 2}), f64)));
+  EXPECT_TRUE(equal(pad(line, {2, -1}, "circular"), cast(tensor({1, 2, 0, 1, 2}), f64)));
+  EXPECT_THROW(pad(line, {-3, 2}, "circular"), Error);
   expect_values(pad(a, {2, 1}, "circular"), {3, 7},
                 {3, 4, 1, 2, 3, 4, 1, 7, 8, 5, 6, 7, 8, 5, 11, 12, 9, 10, 11, 12, 9});
   expect_values(pad(a, {1, 2, 2, 1}, "reflect"), {6, 7},

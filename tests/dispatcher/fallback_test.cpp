@@ -54,6 +54,15 @@ Inputs make_inputs() {
   return in;
 }
 
+Tensors step_of_lists(const Inputs& in) {
+  const Tensors all{bp::clone(in.a), bp::clone(in.row)}, means{neg(in.b), neg(in.row)};
+  const Tensors squares{bp::clone(in.positive), square(in.row)};
+  const Tensor step = select(select(in.positive, 0, 0), 0, 1);
+  bp::_fused_adamw_(all, {in.b, in.row}, means, squares, {}, {step, step}, 0.125, 0.75, 0.875, 0.25,
+                    1e-3, false, false);
+  return {all[0], all[1], means[0], means[1], squares[0], squares[1]};
+}
+
 template <class F> Inputs map(const Inputs& in, F&& f) {
   return {f(in.a),     f(in.b),     f(in.positive), f(in.row),  f(in.cube), f(in.fit),
           f(in.whole), f(in.index), f(in.where),    f(in.mask), f(in.half), f(in.small)};
@@ -162,6 +171,7 @@ const std::vector<OpCase>& op_cases() {
          const bp::SortResult up = bp::sort(in.a), down = bp::sort(in.whole, 0, true);
          return Tensors{up.values, up.indices, down.values, down.indices};
        }},
+      {"written_lists", step_of_lists},
       {"views_of_results",
        [](const Inputs& in) {
          const Tensor c = add(transpose(in.a, 0, 1), 1);

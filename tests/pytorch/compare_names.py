@@ -39,17 +39,19 @@ def ours(schema):
     inside, results = re.fullmatch(r"\w+\((.*)\) -> (.*)", schema).groups()
     before, _, after = inside.partition("*")
     named = [words.split()[1] for words in results.strip("()").split(",") if " " in words.strip()]
-    places, keywords = ([argument_name(part) for part in text.split(",") if part.strip()] for text in (before, after))
+    places, keywords = (
+        ["input" if (name := argument_name(part)) == "self" else name for part in text.split(",") if part.strip()]
+        for text in (before, after))  # fmt: skip
     return Signature(schema, places, keywords, named)
 
 
 def theirs(name):
-    """What is called `name` there; not what writes into its arguments, or has no tensor."""
-    found = []
+    """What is called `name` there; not what writes into its arguments, but for names that end in _, or has no tensor."""
+    found, writes = [], name.endswith("_")
     for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
-        if any(argument.is_out or argument.alias_info and argument.alias_info.is_write for argument in schema.arguments):
+        if any(argument.is_out or argument.alias_info and argument.alias_info.is_write and not writes for argument in schema.arguments):
             continue
-        if not any("Tensor" in str(value.type) for value in schema.returns):
+        if not writes and not any("Tensor" in str(value.type) for value in schema.returns):
             continue
         names = [("input" if argument.name == "self" else argument.name, argument.kwarg_only) for argument in schema.arguments]
         found.append(Signature(

@@ -151,7 +151,7 @@ def peer_values(call, function):
     weights = [weight.to(result.dtype) for result, weight in outputs]
     try:
         gradients = torch.autograd.grad(results, leaves, weights, allow_unused=True)
-    except RuntimeError:  # scatter's, of a source that is larger than the index
+    except (RuntimeError, IndexError):  # scatter's, of a source that is larger than the index; cumprod's, of a single number
         return values
     gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, gradients)]
     return values + [(f"derivative by tensor {index}", gradient) for index, gradient in enumerate(gradients)]

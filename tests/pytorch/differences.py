@@ -6,6 +6,8 @@
 import json
 import pathlib
 
+import opinfo_known
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/differences.md"
 SAME = "the same"
@@ -70,6 +72,11 @@ KNOWN = [
     ("digamma", "specials", "derivative", "polygamma is infinite at 0 and at negative whole numbers"),
     ("i0", "specials", "", "of infinity it is infinity"),
     ("i1", "specials", "", "of infinity it is infinity"),
+    *((f"bessel_{kind}", "", "", "0 at infinity, and right where PyTorch's has 7 digits of float64, from 3 to 12")
+      for kind in ("j0", "j1", "y0", "y1")),
+    ("airy_ai", "", "result", "0 at the infinities, and right where PyTorch's has 7 digits of float64, from -4 to -2"),
+    ("zeta", "specials", "result", "beside an infinite input it is what it tends to"),
+    ("ldexp", "specials", "result", "0 and the infinities stay themselves, and no factor overflows before the result"),
     ("kthvalue", "", "derivative", "of equal elements each may choose another"),
     ("mode", "", "derivative", SAME),
     ("mode", "specials", "", "NaN equals nothing, and is sorted behind all else"),
@@ -80,7 +87,8 @@ KNOWN = [
 GENERAL = """
 * `vecdot` refuses complex numbers, of which PyTorch conjugates one side; complex rows otherwise conjugate nothing.
 * `conj` makes its result at once, where PyTorch marks it; transforms of float16 and bfloat16 compute in float32; `stft` of complex
-  signals needs onesided=false, which PyTorch finds out.
+  signals needs onesided=false, and so does `istft` of spectra with both sides, which PyTorch finds out. Where no window reaches,
+  `istft` divides by 0, where PyTorch waits for the device and raises an error.
 * Out of range: an index outside of a tensor is an error at the latest when its stream is synchronized, and names the operator.
 * Random numbers are Philox's as `philox` defines them, the same on every device; PyTorch's differ from device to device.
 * `median`, `nanmedian`, `sort` and `topk` of equal elements may name another index than PyTorch, which leaves that open.
@@ -94,11 +102,18 @@ GENERAL = """
   NaN from that column on, and `linalg_solve` and `linalg_inv` of a singular one infinities or NaN, where PyTorch raises an error.
   Complex matrices are refused.
 * The largest component of each vector by `linalg_eigh`, and of each left one by `linalg_svd`, is positive; PyTorch leaves the sign open.
-* `linalg_det` has a derivative where the determinant is not 0; else it is NaN.
+* `linalg_eig` and `linalg_eigvals` order the eigenvalues by their real parts, then by their imaginary parts. The largest component of
+  each eigenvector, the first of those as large within a thousandth, is real and positive, and the derivative is that of the vectors so
+  chosen; PyTorch leaves both open, and refuses derivatives that depend on the choice.
+* `linalg_lstsq` takes the driver 'gels' by default on every device, gives residuals whatever the rank, and decides 'gelsy' as well by
+  singular values. `linalg_det` has derivatives of second order where several singular values are equal, as well.
+* `_foreach_*` take lists whose tensors have one dtype and device at each place, and one number for all tensors, not one for each.
+  `_fused_*_` refuse tensors to be written that share memory, and unscale gradients for the step alone: `grads` stay as they are.
 * `ctc_loss` looks at no length on the host: one beyond the steps, or beyond the labels, is an index out of range.
 * `roi_align`'s derivative by boxes is the true one, where torchvision has none; a number that is not finite anywhere in an image
   makes a region NaN that lies elsewhere, if `sampling_ratio` is below 1 or above 4. `roi_pool` cuts a region of whole elements into
   parts exactly.
+* Orthogonal polynomials take a whole number `n` of at most 1,024, where PyTorch takes a tensor as well.
 * `polygamma` is infinite at negative whole numbers, and 0 at infinity; `nextafter` asks for one dtype;
   `embedding_bag` by 'max' shares its gradient among equal elements.
 * `histc` and `quantile` take float16 and bfloat16 as well.
@@ -122,6 +137,7 @@ def page():
     for row, recipe, what, reason in KNOWN:
         why = why if reason == SAME else reason
         lines.append(f"| `{row}` | {recipe or 'everywhere'} | {what or 'all'} | {why} |")
+    lines += opinfo_known.section()
     lines += ["\n## Arguments\n", "| row | ours | PyTorch's | why |", "|---|---|---|---|"]
     for row, each in names["differ"].items():
         ours, theirs = (", ".join(f"`{name}`" for name in each[side]) for side in ("ours", "torch"))

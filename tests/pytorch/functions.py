@@ -48,6 +48,47 @@ def svd(A, full_matrices=True):
     return U * signs, S, torch.cat([common, Vh[..., size:, :]], -2)
 
 
+def eig(A):
+    """In our order, with our phases."""
+    values, vectors = torch.linalg.eig(A)
+    detached = values.detach()
+    scale = detached.abs().amax(-1, keepdim=True).clamp_min(1e-30) if values.shape[-1] else 1
+    keys = (detached.real / scale).mul(1e5 if A.dtype == torch.float64 else 1e3).round().to(torch.float64) * 1e7 + detached.imag / scale
+    order = keys.argsort(-1)
+    values, vectors = values.gather(-1, order), vectors.gather(-1, order.unsqueeze(-2).expand(vectors.shape))
+    if not vectors.numel():
+        return values, vectors
+    sizes = vectors.detach().abs()
+    chosen = (sizes >= 0.999 * sizes.amax(-2, keepdim=True)).to(torch.int32).argmax(-2, keepdim=True)
+    component = vectors.gather(-2, chosen)
+    return values, vectors * (component.conj() / component.abs())
+
+
+def least_squares(A, B, rcond=None, driver="gels"):
+    """All results of each driver, with residuals of any rank."""
+    vector = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
+    side = B.unsqueeze(-1) if vector else B
+    cut = max(A.shape[-2:]) * torch.finfo(A.dtype).eps if rcond is None else rcond
+    solution = torch.linalg.pinv(A, rtol=cut) @ side
+    tall = A.shape[-2] > A.shape[-1]
+    residuals = ((A @ solution - side) ** 2).sum(-2) if tall else A.new_zeros(0)
+    values = torch.linalg.svdvals(A)
+    rank = (values > cut * values[..., :1]).sum(-1) if driver != "gels" else torch.zeros(0, dtype=torch.int64)
+    return (solution.squeeze(-1) if vector else solution, residuals, rank,
+            values if driver in ("gelsd", "gelss") else A.new_zeros(0))
+
+
+def adjugate(A):
+    """By minors."""
+    size = A.shape[-1]
+    if not A.numel():
+        return torch.zeros_like(A)
+    others = [[k for k in range(size) if k != i] for i in range(size)]
+    rows = [torch.stack([(-1) ** (i + k) * torch.linalg.det(A[..., others[k], :][..., others[i]]) for k in range(size)], -1)
+            for i in range(size)]
+    return torch.stack(rows, -2)
+
+
 def matrix_norm(input, ord="fro", dim=None, keepdim=False):
     return torch.linalg.matrix_norm(input, ord if ord in ("fro", "nuc") else float(ord), dim or (-2, -1), keepdim)
 
@@ -241,6 +282,46 @@ def unpool(name):
         input, indices, kernel_size * rank, (stride or kernel_size) * rank, padding * rank, output_size)
 
 
+def scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
+    if scale_result is not None:  # not read on the CPU; without a bias it may as well come first
+        scale_a = scale_a * scale_result
+    return torch._scaled_mm(input, mat2, scale_a.detach(), scale_b.detach(), bias, None, out_dtype, use_fast_accum)
+
+
+def written_lists(row, names):
+    """Calls a row that writes into these lists, on copies; gives what is in them afterwards."""
+
+    def call(**arguments):
+        copies = {}  # a tensor that is there twice stays one
+        for name, value in arguments.items():
+            if isinstance(value, list):
+                arguments[name] = [copies.setdefault(id(each), each.detach().clone()) for each in value]
+            if name in ("grad_scale", "found_inf") and value is not None:
+                arguments[name] = value.detach().float()
+        if "state_steps" in arguments:
+            arguments["state_steps"] = [step.float() for step in arguments["state_steps"]]
+        with torch.no_grad():
+            by_lists(row)(**arguments)
+        return [each for name in names for each in arguments[name]]
+
+    return call
+
+
+def by_lists(row):
+    """By PyTorch's overloads, of which those with a number have no alpha."""
+
+    def call(**arguments):
+        if row.startswith("_fused"):
+            return getattr(torch, row)(**arguments)
+        alpha = arguments.pop("alpha", 1)
+        places = [value if isinstance(value, list) or alpha == 1 else value * alpha for value in arguments.values()]
+        if alpha != 1 and isinstance(arguments["other"], list):
+            return getattr(torch, row)(*places, alpha=alpha)
+        return getattr(torch, row)(*places)
+
+    return call
+
+
 FUNCTIONS = {
     "max_pool_with_indices": lambda **given: by_rank("max_pool")(return_indices=True, **given),
     "avg_pool": by_rank("avg_pool"),
@@ -331,7 +412,18 @@ FUNCTIONS = {
     **{f"fft_{name}": over_sides(getattr(torch.fft, name), dims) for names, dims in (
         (("fftn", "ifftn", "rfftn", "irfftn"), None), (("fft2", "ifft2", "rfft2", "irfft2"), (-2, -1))) for name in names},
     "stft": stft,
+    "istft": torch.istft,
+    "fft_c2c": lambda input, dim, scale, forward: scale * (
+        torch.fft.fft(input, dim=dim) if forward else torch.fft.ifft(input, dim=dim, norm="forward")),
+    "fft_r2c": lambda input, dim, scale, forward: scale * (
+        torch.fft.rfft(input, dim=dim) if forward else torch.fft.ihfft(input, dim=dim, norm="forward")),
+    "fft_c2r": lambda input, n, dim, scale, forward: scale * (
+        torch.fft.hfft(input, n, dim) if forward else torch.fft.irfft(input, n, dim, norm="forward")),
     "linalg_eigh": eigh,
+    "linalg_eig": eig,
+    "linalg_eigvals": lambda A: eig(A)[0],
+    "linalg_lstsq": least_squares,
+    "linalg_adjugate": adjugate,
     "linalg_svd": svd,
     "linalg_matrix_norm": matrix_norm,
     "ctc_loss": F.ctc_loss,
@@ -341,6 +433,7 @@ FUNCTIONS = {
         input, weight, offsets, mode=mode, per_sample_weights=per_sample_weights, include_last_offset=include_last_offset,
         padding_idx=None if padding_idx < 0 else padding_idx),
     **{name: recurrent(name) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")},
+    "_scaled_mm": scaled_mm,
     "hardmax": lambda input, dim=-1: F.one_hot(input.argmax(dim), input.shape[dim]).movedim(-1, dim).to(input.dtype)
     if input.dim() and input.numel() else torch.ones_like(input),
     "mean_variance_normalization": mean_variance_normalization,
@@ -354,6 +447,18 @@ FUNCTIONS = {
     "pad_packed_sequence": pad_packed_sequence,
     **{f"lp_pool{rank}d": power_pool(f"lp_pool{rank}d") for rank in (1, 2, 3)},
     **{f"max_unpool{rank}d": unpool(f"max_unpool{rank}d") for rank in (1, 2, 3)},
+    **{f"_foreach_{name}": by_lists(f"_foreach_{name}") for name in (
+        "add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow", "addcmul", "lerp", "neg",
+        "abs", "sign", "sqrt", "exp", "reciprocal")},
+    **{f"_foreach_{name}_": written_lists(f"_foreach_{name}_", ["self"]) for name in (
+        "add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp", "sqrt", "zero")},
+    # PyTorch's own fails backward where a tensor is 0-dim.
+    "_foreach_addcdiv": lambda self, tensor1, tensor2, value=1: [
+        torch.addcdiv(*each, value=value) for each in zip(self, tensor1, tensor2)],
+    "_fused_sgd_": written_lists("_fused_sgd_", ["self", "momentum_buffer_list"]),
+    **{name: written_lists(name, ["self", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"]) for name in (
+        "_fused_adam_", "_fused_adamw_")},
+    "_fused_adagrad_": written_lists("_fused_adagrad_", ["self", "state_sums"]),
     "shrink": lambda input, lambd=0.5, bias=0: torch.where(
         input < -lambd, input + bias, torch.where(input > lambd, input - bias, 0)),
 }

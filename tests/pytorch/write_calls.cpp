@@ -1,14 +1,15 @@
 // Calls of every row, with what came of them, for compare_rows.py: `write_calls FILE` writes FILE.json, a line for each
 // call, and FILE.bin, the tensors' elements. For each floating call the derivatives of sum(result * weight) as well.
+#include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include <backplane/backplane.hpp>
 #include <backplane/samples/row_facts.hpp>
 
 #include "core_ops/rewired.hpp"
+#include "pytorch/call_writer.hpp"
 
 namespace bp::test {
 namespace {
@@ -18,47 +19,13 @@ using nlohmann::ordered_json;
 constexpr std::uint32_t num_variants = 3;
 constexpr std::int64_t most_elements = 20'000;
 
-class Writer {
- public:
-  explicit Writer(const std::string& file)
-      : lines_(file + ".json"), elements_(file + ".bin", std::ios::binary) {}
-
-  // {"shape": [...], "dtype": "float32", "offset": bytes}, and the elements row-major in the other file.
-  ordered_json tensor(const Tensor& tensor) {
-    if (!tensor.defined()) return nullptr;
-    const NoGrad constant;
-    const Tensor dense = contiguous(detach(tensor));
-    const ordered_json entry{{"shape", std::vector(dense.shape().begin(), dense.shape().end())},
-                             {"dtype", name(dense.dtype())},
-                             {"offset", offset_}};
-    append(static_cast<const char*>(dense.data_ptr()), dense.nbytes());
-    return entry;
-  }
-  void line(const ordered_json& call) { lines_ << call.dump() << '\n'; }
-  bool is_good() { return lines_.flush().good() && elements_.flush().good(); }
-
- private:
-  // Whoever maps the file finds every tensor aligned.
-  void append(const char* bytes, std::size_t count) {
-    constexpr char nothing[alignment] = {};
-    elements_.write(bytes, static_cast<std::streamsize>(count));
-    const std::size_t rest = -count % alignment;
-    elements_.write(nothing, static_cast<std::streamsize>(rest));
-    offset_ += count + rest;
-  }
-
-  static constexpr std::size_t alignment = 64;
-  std::ofstream lines_, elements_;
-  std::size_t offset_ = 0;
-};
-
 // Numbers that JSON has no word for are text.
 ordered_json number(double value) {
   if (std::isfinite(value)) return {{"number", value}};
   return {{"text_number", std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"}};
 }
 
-ordered_json argument(Writer& writer, const bp_value& value) {
+ordered_json argument(CallWriter& writer, const bp_value& value) {
   const auto* integers = static_cast<const std::int64_t*>(value.u.ptr);
   switch (value.tag) {
     case BP_TENSOR:
@@ -66,9 +33,14 @@ ordered_json argument(Writer& writer, const bp_value& value) {
     case BP_TENSOR_LIST: {
       ordered_json list = ordered_json::array();
       auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-      for (std::uint32_t i = 0; i < value.aux; ++i)
-        list.push_back(elements[i] ? writer.tensor(Tensor::share(TensorImpl::of(elements[i])))
-                                   : ordered_json());
+      for (std::uint32_t i = 0; i < value.aux; ++i) {
+        const auto first = std::find(elements, elements + i, elements[i]) - elements;
+        if (first != i)
+          list.push_back(list[static_cast<std::size_t>(first)]);  // one tensor, there twice
+        else
+          list.push_back(elements[i] ? writer.tensor(Tensor::share(TensorImpl::of(elements[i])))
+                                     : ordered_json());
+      }
       return {{"tensors", list}};
     }
     case BP_INT: return {{"number", value.u.i}};
@@ -94,7 +66,7 @@ Tensor weights_like(const Tensor& result) {
 }
 
 // The weights of the results, and the derivatives by the arguments' tensors.
-void differentiate(Writer& writer, ordered_json& call, const std::vector<Tensor>& results,
+void differentiate(CallWriter& writer, ordered_json& call, const std::vector<Tensor>& results,
                    const std::vector<Tensor>& leaves) {
   std::vector<Tensor> outputs, weights;
   ordered_json written = ordered_json::array();
@@ -118,23 +90,35 @@ void differentiate(Writer& writer, ordered_json& call, const std::vector<Tensor>
   }
 }
 
-// What is written by the call is no leaf.
-std::set<const bp_tensor*> written_by(const Operator& op, const Sample& sample) {
-  std::set<const bp_tensor*> written;
-  for (std::size_t i = 0; i < sample.args.size(); ++i)
-    if (sample.args[i].tag == BP_TENSOR && (op.mutates >> i & 1u))
-      written.insert(sample.args[i].u.tensor);
+// The tensors that a call with these arguments writes into, in their order.
+std::vector<const bp_tensor*> written_by(const Operator& op, std::span<const bp_value> args) {
+  std::vector<const bp_tensor*> written;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (!(op.mutates >> i & 1u)) continue;
+    auto* elements = static_cast<const bp_tensor* const*>(args[i].u.ptr);
+    if (args[i].tag == BP_TENSOR) written.push_back(args[i].u.tensor);
+    if (args[i].tag == BP_TENSOR_LIST)
+      written.insert(written.end(), elements, elements + args[i].aux);
+  }
   return written;
 }
 
-void write_call(Writer& writer, Operator& op, const Sample& sample, Dtype dtype,
+std::vector<Tensor> shared(const std::vector<const bp_tensor*>& tensors) {
+  std::vector<Tensor> all;
+  for (const bp_tensor* tensor : tensors) all.push_back(Tensor::share(TensorImpl::of(tensor)));
+  return all;
+}
+
+void write_call(CallWriter& writer, Operator& op, const Sample& sample, Dtype dtype,
                 std::uint32_t variant) {
   std::map<const bp_tensor*, Tensor> others;
   std::vector<Tensor> leaves;
-  const std::set<const bp_tensor*> written = written_by(op, sample);
+  const std::vector<const bp_tensor*> given = written_by(op, sample.args);
+  const std::set<const bp_tensor*> written(given.begin(), given.end());  // no leaves
   for (const Tensor& tensor : sample.tensors) {
     const bp_tensor* const key = &tensor.impl()->abi;
     if (tensor.numel() > most_elements) return;
+    if (op.schema->returns.empty()) continue;  // a step of an optimizer, which nobody derives
     if (!is_differentiable(tensor) || others.contains(key) || written.contains(key)) continue;
     const Tensor leaf = copy(tensor);
     leaves.push_back(set_requires_grad(leaf));
@@ -150,6 +134,7 @@ void write_call(Writer& writer, Operator& op, const Sample& sample, Dtype dtype,
   std::vector<Tensor> results;
   try {
     results = call_boxed(op, rewired.args());
+    if (op.schema->returns.empty()) results = shared(written_by(op, rewired.args()));
     differentiate(writer, call, results, leaves);
   } catch (const Error& error) {
     call["error"] = error.what();
@@ -159,10 +144,12 @@ void write_call(Writer& writer, Operator& op, const Sample& sample, Dtype dtype,
   writer.line(call);
 }
 
-void write_row(Writer& writer, Operator& op) {
+void write_row(CallWriter& writer, Operator& op) {
   writer.line({{"schema", op.schema->text}, {"row", op.name()}});
-  for (Dtype dtype : {f32, f64, i64, boolean, complex128}) {
-    if (!contains(op.dtypes, dtype)) continue;
+  for (Dtype dtype : {f32, f64, i64, boolean, complex128, f8_e4m3fn, f8_e5m2}) {
+    // What computes in something else only stores 8-bit floats.
+    const bool is_stored = itemsize(dtype) == 1 && dtype != boolean && contains(op.dtypes, f32);
+    if (!contains(op.dtypes, dtype) || is_stored) continue;
     for (std::uint32_t variant = 0; variant < num_variants; ++variant)
       for (const Sample& sample : samples_of(op, dtype, device("cpu"), variant))
         write_call(writer, op, sample, dtype, variant);
@@ -170,11 +157,11 @@ void write_row(Writer& writer, Operator& op) {
 }
 
 int write_all(const std::string& file) {
-  Writer writer(file);
+  CallWriter writer(file);
   device("cpu");
   for (Operator* op : registered_operators())
     if (find_row_facts(op->name())) write_row(writer, *op);
-  if (writer.is_good()) return 0;
+  if (writer.flush()) return 0;
   std::cerr << "write_calls: " << file << ".json and .bin cannot be written\n";
   return 1;
 }

@@ -1,4 +1,4 @@
-"""What is committed is what its generator would write now, and generating stays small: the generator under 2,000 lines,
+"""What is committed is what its generator would write now, and generating stays small: the generator under 2,500 lines,
 its output (documentation apart) under a third of the code."""
 
 import subprocess
@@ -21,8 +21,8 @@ def lines(files):
 
 
 generator = lines(file for file in rule.files("*.py") if "generator" in file.parts)
-if generator >= 2000:
-    broken.append(f"core_ops/generator: {generator} lines; at most 2,000")
+if generator >= 2500:
+    broken.append(f"core_ops/generator: {generator} lines; at most 2,500")
 code = lines(rule.files())
 generated = lines(file for file in rule.files() if "generated" in file.parts)
 if generated * 3 > code:

@@ -51,6 +51,18 @@ TEST_F(Trace, DISABLED_one_of_each_rung) {
   bp::add(bp::ones({0}), bp::ones({0}));
 }
 
+TEST_F(Trace, DISABLED_a_call_that_only_writes) {
+  const std::vector<Tensor> all = {bp::ones({3}), bp::ones({2, 2})},
+                            grads = {all[0] * 2, all[1] * 2};
+  bp::_fused_sgd_(all, grads, std::vector<Tensor>(), 0, 0, 0.5, 0, false, false, false);
+}
+
+TEST_F(Trace, a_call_that_only_writes_has_no_result) {
+  const json step = find_call(trace("a_call_that_only_writes"), "_fused_sgd_", "cpu:0");
+  EXPECT_EQ(step["cat"], "native");
+  EXPECT_EQ(step["args"]["result_shapes"], json::array());
+}
+
 TEST_F(Trace, each_call_is_an_event_with_its_shapes_dtypes_device_rung_and_time) {
   const json add = find_call(trace("one_of_each_rung"), "add", "cpu:0");
   EXPECT_EQ(add["cat"], "native");

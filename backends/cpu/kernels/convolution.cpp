@@ -38,32 +38,6 @@ struct Addresses {
   char *large, *small, *weight, *bias;
 };
 
-// Memory for what the primitive wants in another order.
-bp_code place_operand(const bp_call* call, Operand& operand, char* address) {
-  operand.given.set_data_handle(address);
-  if (operand.bytes == 0) {
-    operand.wanted.set_data_handle(address);
-    return BP_OK;
-  }
-  char* room = nullptr;
-  const bp_code code = take_workspace(call, operand.bytes, room);
-  operand.wanted.set_data_handle(room);
-  return code;
-}
-
-void reorder_before(const Operand& operand, const dnnl::stream& stream) {
-  if (operand.bytes != 0)
-    execute(operand.reorder, stream,
-            {{DNNL_ARG_FROM, operand.given.get()}, {DNNL_ARG_TO, operand.wanted.get()}},
-            "oneDNN could not reorder a tensor");
-}
-void reorder_after(const Operand& operand, const dnnl::stream& stream) {
-  if (operand.bytes != 0)
-    execute(operand.reorder, stream,
-            {{DNNL_ARG_FROM, operand.wanted.get()}, {DNNL_ARG_TO, operand.given.get()}},
-            "oneDNN could not reorder a tensor");
-}
-
 void run_primitive(const ConvolutionKey& key, const ConvolutionPrimitive& p,
                    const dnnl::stream& stream) {
   const char* const what = "oneDNN could not run a convolution";

@@ -19,21 +19,6 @@ struct ConvolutionKey {
   int64_t stride[most_dims], padding[most_dims], padding_behind[most_dims], dilation[most_dims];
 };
 
-// One of a primitive's tensors: as the caller has it, and as the primitive wants it.
-struct Operand {
-  dnnl::memory given, wanted;
-  dnnl::reorder reorder;  // empty: they are the same
-  uint64_t bytes = 0;     // of what is wanted, if it differs
-
-  void set(const dnnl::memory::desc& own, const dnnl::memory::desc& asked, bool is_result) {
-    given = dnnl::memory(own, onednn_engine(), nullptr);
-    wanted = dnnl::memory(asked, onednn_engine(), nullptr);
-    if (own == asked) return;
-    bytes = asked.get_size();
-    reorder = is_result ? dnnl::reorder(wanted, given) : dnnl::reorder(given, wanted);
-  }
-};
-
 struct ConvolutionPrimitive {
   dnnl::primitive run;  // empty: oneDNN has no fast way
   Operand large, small, weight;

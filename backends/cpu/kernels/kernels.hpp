@@ -84,6 +84,7 @@ void add_copy_kernels(Kernels& k);
 void add_matmul_kernels(Kernels& k);
 void add_convolution_kernels(Kernels& k);
 void add_pooling_kernels(Kernels& k);
+void add_recurrence_kernels(Kernels& k);
 void add_gather_kernels(Kernels& k);
 void add_scan_kernels(Kernels& k);
 void add_sort_kernels(Kernels& k);
@@ -91,5 +92,12 @@ void add_random_kernels(Kernels& k);
 void add_factory_kernels(Kernels& k);
 void add_cat_kernels(Kernels& k);
 void add_nonzero_kernels(Kernels& k);
+#ifdef BP_KISSFFT_KERNELS
+void add_fourier_kernels(Kernels& k);
+#endif
+void add_system_kernels(Kernels& k);
+void add_orthogonal_kernels(Kernels& k);
+void add_eig_kernels(Kernels& k);
+void add_step_kernels(Kernels& k);
 
 }  // namespace bp::cpu

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <dnnl.hpp>
 #include <initializer_list>
+#include <span>
 
 #include "../host.hpp"
 
@@ -63,10 +64,15 @@ template <class Key, class Primitive, size_t capacity> class PrimitiveCache {
 
 // The C function: the C++ one builds a map for each call.
 inline void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
-                    std::initializer_list<dnnl_exec_arg_t> args, const char* what) {
+                    std::span<const dnnl_exec_arg_t> args, const char* what) {
   const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), stream.get(),
-                                                      static_cast<int>(args.size()), args.begin());
+                                                      static_cast<int>(args.size()), args.data());
   dnnl::error::wrap_c_api(status, what);
+}
+
+inline void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+                    std::initializer_list<dnnl_exec_arg_t> args, const char* what) {
+  execute(primitive, stream, std::span(args.begin(), args.size()), what);
 }
 
 // Memory of the call, which the host counts.
@@ -75,6 +81,47 @@ inline bp_code take_workspace(const bp_call* call, uint64_t bytes, char*& out) {
   const bp_code code = host()->workspace(host(), call, bytes, 4096, &region);
   if (code == BP_OK) out = reinterpret_cast<char*>(region.handle + region.offset);
   return code;
+}
+
+// One of a primitive's tensors: as the caller has it, and as the primitive wants it.
+struct Operand {
+  dnnl::memory given, wanted;
+  dnnl::reorder reorder;  // empty: they are the same
+  uint64_t bytes = 0;     // of what is wanted, if it differs
+
+  void set(const dnnl::memory::desc& own, const dnnl::memory::desc& asked, bool is_result) {
+    given = dnnl::memory(own, onednn_engine(), nullptr);
+    wanted = dnnl::memory(asked, onednn_engine(), nullptr);
+    if (own == asked) return;
+    bytes = asked.get_size();
+    reorder = is_result ? dnnl::reorder(wanted, given) : dnnl::reorder(given, wanted);
+  }
+};
+
+// Memory for what the primitive wants in another order.
+inline bp_code place_operand(const bp_call* call, Operand& operand, char* address) {
+  operand.given.set_data_handle(address);
+  if (operand.bytes == 0) {
+    operand.wanted.set_data_handle(address);
+    return BP_OK;
+  }
+  char* room = nullptr;
+  const bp_code code = take_workspace(call, operand.bytes, room);
+  operand.wanted.set_data_handle(room);
+  return code;
+}
+
+inline void reorder_before(const Operand& operand, const dnnl::stream& stream) {
+  if (operand.bytes != 0)
+    execute(operand.reorder, stream,
+            {{DNNL_ARG_FROM, operand.given.get()}, {DNNL_ARG_TO, operand.wanted.get()}},
+            "oneDNN could not reorder a tensor");
+}
+inline void reorder_after(const Operand& operand, const dnnl::stream& stream) {
+  if (operand.bytes != 0)
+    execute(operand.reorder, stream,
+            {{DNNL_ARG_FROM, operand.wanted.get()}, {DNNL_ARG_TO, operand.given.get()}},
+            "oneDNN could not reorder a tensor");
 }
 
 }  // namespace bp::cpu

@@ -1,4 +1,7 @@
-// cumsum: lines along `dim` are independent; within one the sum runs from the first element on.
+// cumsum and cumprod: lines along `dim` are independent; within one it runs from the first element on.
+#include <algorithm>
+#include <cstdint>
+
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "kernels.hpp"
@@ -7,15 +10,24 @@
 namespace bp::cpu {
 namespace {
 
-// f32 sums are kept in double, as PyTorch keeps them: a long line loses nothing that way.
+// f32 sums and products are kept in double, as PyTorch keeps them: a long line loses nothing that way.
 template <class T> using Sum = std::conditional_t<std::is_same_v<T, float>, double, Wide<T>>;
 
-template <class T> void add_to_sum(Sum<T>& sum, const T& value) {
+struct Add {
+  static constexpr int initial = 0;
+  template <class T> T operator()(const T& a, const T& b) const { return a + b; }
+};
+struct Multiply {
+  static constexpr int initial = 1;
+  template <class T> T operator()(const T& a, const T& b) const { return a * b; }
+};
+
+template <class Join, class T> void join_to(Sum<T>& sum, const T& value) {
   if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    sum = static_cast<T>(static_cast<U>(static_cast<U>(sum) + static_cast<U>(value)));
+    using U = std::uint64_t;  // wraps, where smaller types would become signed ones
+    sum = static_cast<T>(Join{}(static_cast<U>(sum), static_cast<U>(value)));
   } else {
-    sum += static_cast<Sum<T>>(value);
+    sum = Join{}(sum, static_cast<Sum<T>>(value));
   }
 }
 
@@ -31,19 +43,21 @@ template <class T> T element_of(const Sum<T>& sum) {
 // every cache line.
 constexpr int64_t max_lines = 32;
 
-template <class T>
+template <class Join, class T>
 void scan_lines(const T* from, int64_t from_line, int64_t from_step, T* to, int64_t to_line,
                 int64_t to_step, int64_t num_lines, int64_t count) {
-  Sum<T> sums[max_lines] = {};
+  Sum<T> sums[max_lines];
+  std::fill_n(sums, max_lines, static_cast<Sum<T>>(Join::initial));
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t line = 0; line < num_lines; ++line) {
-      add_to_sum<T>(sums[line], from[i * from_step + line * from_line]);
+      join_to<Join, T>(sums[line], from[i * from_step + line * from_line]);
       to[i * to_step + line * to_line] = element_of<T>(sums[line]);
     }
   }
 }
 
-template <class T> void run_cumsum(const bp_tensor& out, const bp_tensor& a, int64_t dim) {
+template <class Join, class T>
+void run_scan(const bp_tensor& out, const bp_tensor& a, int64_t dim) {
   if (a.dl.ndim == 0) {
     *data_of<T>(out) = *data_of<T>(a);
     return;
@@ -63,36 +77,42 @@ template <class T> void run_cumsum(const bp_tensor& out, const bp_tensor& a, int
   }
   const int64_t count = a.dl.shape[dim];
   const int64_t work = count * std::min(width, max_lines);
-  parallel_for(
-      product(from.shape_span()), std::max<int64_t>(1, element_grain / work),
-      [&](int64_t begin, int64_t end) {
-        Walker<2> at(from.shape_span(), {from.strides.data(), to.strides.data()});
-        at.seek(begin);
-        for (int64_t group = begin; group < end; ++group, at.next()) {
-          const int64_t lines =
-              grouped ? std::min(max_lines, width - at.index(static_cast<int>(last)) * max_lines)
-                      : 1;
-          scan_lines(data_of<T>(a) + at.offset(0), from_line, a.dl.strides[dim],
-                     data_of<T>(out) + at.offset(1), to_line, out.dl.strides[dim], lines, count);
-        }
-      });
+  parallel_for(product(from.shape_span()), std::max<int64_t>(1, element_grain / work),
+               [&](int64_t begin, int64_t end) {
+                 Walker<2> at(from.shape_span(), {from.strides.data(), to.strides.data()});
+                 at.seek(begin);
+                 for (int64_t group = begin; group < end; ++group, at.next()) {
+                   const int64_t lines =
+                       grouped ? std::min(max_lines,
+                                          width - at.index(static_cast<int>(last)) * max_lines)
+                               : 1;
+                   scan_lines<Join>(data_of<T>(a) + at.offset(0), from_line, a.dl.strides[dim],
+                                    data_of<T>(out) + at.offset(1), to_line, out.dl.strides[dim],
+                                    lines, count);
+                 }
+               });
 }
 
-Status cumsum(Stream, In a, int64_t dim, std::optional<Dtype>, Out out) {
+template <class Join> Status scan(Stream, In a, int64_t dim, std::optional<Dtype>, Out out) {
   visit_dtype<numeric_dtypes>(a.abi().dtype,
-                              [&]<class T>(Tag<T>) { run_cumsum<T>(out.abi(), a.abi(), dim); });
+                              [&]<class T>(Tag<T>) { run_scan<Join, T>(out.abi(), a.abi(), dim); });
   return ok;
+}
+
+template <class Row, class Join> void add_scan(Kernels& k) {
+  k.add<Row>(scan<Join>)
+      .dtypes(numeric)
+      .dtypes(Row::place::out, numeric)
+      .layouts(strided)
+      .deterministic()
+      .in_place_safe();
 }
 
 }  // namespace
 
 void add_scan_kernels(Kernels& k) {
-  k.add<op::cumsum>(cumsum)
-      .dtypes(numeric)
-      .dtypes(op::cumsum::place::out, numeric)
-      .layouts(strided)
-      .deterministic()
-      .in_place_safe();
+  add_scan<op::cumsum, Add>(k);
+  add_scan<op::cumprod, Multiply>(k);
 }
 
 }  // namespace bp::cpu

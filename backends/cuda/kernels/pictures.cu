@@ -170,8 +170,10 @@ bp::Status reorder(const OnCard& card, const Pictures& pictures, bool to_channel
     launch_transpose<uint16_t>(card, from, to, pictures.batch, rows, columns);
   else if (pictures.itemsize == 4)
     launch_transpose<uint32_t>(card, from, to, pictures.batch, rows, columns);
-  else
+  else if (pictures.itemsize == 8)
     launch_transpose<uint64_t>(card, from, to, pictures.batch, rows, columns);
+  else
+    launch_transpose<ulonglong2>(card, from, to, pictures.batch, rows, columns);
   return card.check_launches();
 }
 

@@ -10,7 +10,7 @@ namespace cuda_backend {
 // Batches of pictures, [batch, channels, plane], in row-major order or with the channels last. Sizes are at least 1.
 struct Pictures {
   int64_t batch, channels, plane;
-  uint32_t itemsize;  // 2, 4 or 8
+  uint32_t itemsize;  // 2, 4, 8 or, for reorder(), 16
 };
 
 // Copies to the other order: from row-major to channels-last, or back. Asynchronous.

@@ -22,6 +22,9 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
+  const cublaslt::Library& library() const { return library_; }
+  cublasLtHandle_t handle() const { return handle_; }
+
   // BP_UNSUPPORTED, without a message, where the library knows no way.
   bp::Status run(const bp::Call& call, const OnCard& card, const Product& product);
 

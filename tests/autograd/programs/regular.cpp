@@ -12,7 +12,7 @@ using Values = std::vector<double>;
 constexpr double near_pole = 1e-3, near_corner = 1e-6;
 
 const Rows with_poles{"sqrt", "rsqrt", "log", "div", "reciprocal"}, roots{"norm", "std"},
-    steps{"floor", "ceil", "trunc", "round"},
+    steps{"floor", "ceil", "trunc", "round"}, quotients{"remainder", "fmod", "floor_divide"},
     with_corners{"relu",      "abs",       "leaky_relu", "elu",        "clamp",
                  "clamp_min", "clamp_max", "hardswish",  "hardsigmoid"};
 
@@ -58,6 +58,19 @@ bool is_off_corners_of_losses(const Step& step, const PlainOf& plain_of) {
   });
 }
 
+// A quotient that is nearly whole is rounded either way. Any pair may meet.
+bool is_off_whole_quotients(const Step& step, const PlainOf& plain_of) {
+  std::vector<Values> read;
+  for (const Argument& argument : step.args) {
+    if (argument.kind == Argument::Kind::real) read.push_back({argument.real});
+    if (argument.is_variable()) read.push_back(plain_of(argument.integer).values);
+  }
+  return all(read.front(), [&](double x) {
+    return all(read.back(),
+               [&](double y) { return std::abs(x / y - std::round(x / y)) > near_corner; });
+  });
+}
+
 bool is_off_corners(const Step& step, const Values& values) {
   Values corners{0};
   if (step.row().starts_with("hard")) corners = {-3, 3};
@@ -90,6 +103,7 @@ bool is_regular(const Step& step, const PlainOf& plain_of, const std::vector<Pla
   if (with_corners.contains(row) && !is_off_corners(step, plain_of(read.back()).values))
     return false;
   if (row.ends_with("l1_loss") && !is_off_corners_of_losses(step, plain_of)) return false;
+  if (quotients.contains(row) && !is_off_whole_quotients(step, plain_of)) return false;
   if (chooses(row) && !is_apart(step, plain_of)) return false;
   for (const Plain& result : results) {
     if (!all(result.values, [&](double value) { return std::abs(value) <= limit; })) return false;

@@ -29,9 +29,13 @@ bool is_backward(const Operator& op) {
 
 // With any numbers: a program's are no symmetric matrices, nor such as have a factor.
 bool has_derivative(const Operator& op) {
-  // Which elements are equal, and so the most frequent, is a matter of rounding.
+  const std::string_view name = op.name();
+  // Which elements are equal, and so the most frequent, is a matter of rounding; hardmax tells places alone.
+  if (name == "mode" || name == "hardmax") return false;
+  // Whether one of several results has a derivative, the tensors at its place in the lists decide.
+  if (name.starts_with("_foreach")) return false;
   return (op.has_gradient || op.kind == BP_KIND_COMPOSITE) &&
-         std::string_view(op.name()) != "mode" && !has_trait(op.name(), Trait::telling_input);
+         !has_trait(op.name(), Trait::telling_input);
 }
 
 std::optional<Argument> plain_argument(const bp_value& value) {

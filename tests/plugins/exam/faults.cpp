@@ -28,8 +28,8 @@ const bp_host* host = nullptr;
 
 const KernelFault* chosen_kernel_fault() {
   for (const auto* table :
-       {&shape_faults, &size_faults, &corner_faults, &value_faults, &number_faults, &memory_faults,
-        &thread_faults, &honesty_faults, &contract_faults})
+       {&shape_faults, &size_faults, &corner_faults, &value_faults, &number_faults,
+        &composed_faults, &memory_faults, &thread_faults, &honesty_faults, &contract_faults})
     for (const KernelFault& one : *table)
       if (fault_is(one.name)) return &one;
   return nullptr;

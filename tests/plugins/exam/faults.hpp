@@ -22,7 +22,7 @@ const KernelFault* chosen_kernel_fault();
 
 // One table for each file of faults.
 extern const std::vector<KernelFault> shape_faults, size_faults, corner_faults, value_faults,
-    number_faults, memory_faults, thread_faults, honesty_faults, contract_faults;
+    number_faults, composed_faults, memory_faults, thread_faults, honesty_faults, contract_faults;
 
 // In place of the memory's functions, where that is the fault: changes the table.
 void spoil_memory(bp_memory& memory);

@@ -39,10 +39,31 @@ bool find_functions(void* opened, Library& l) {
          find_function(opened, "cudnnBackendExecute", l.execute);
 }
 
+bool find_recurrent(void* opened, Library& l) {
+  return find_function(opened, "cudnnCreateTensorDescriptor", l.create_tensor) &&
+         find_function(opened, "cudnnDestroyTensorDescriptor", l.destroy_tensor) &&
+         find_function(opened, "cudnnSetTensorNdDescriptor", l.set_tensor) &&
+         find_function(opened, "cudnnGetTensorNdDescriptor", l.get_tensor) &&
+         find_function(opened, "cudnnCreateDropoutDescriptor", l.create_dropout) &&
+         find_function(opened, "cudnnDestroyDropoutDescriptor", l.destroy_dropout) &&
+         find_function(opened, "cudnnSetDropoutDescriptor", l.set_dropout) &&
+         find_function(opened, "cudnnCreateRNNDescriptor", l.create_rnn) &&
+         find_function(opened, "cudnnDestroyRNNDescriptor", l.destroy_rnn) &&
+         find_function(opened, "cudnnSetRNNDescriptor_v8", l.set_rnn) &&
+         find_function(opened, "cudnnCreateRNNDataDescriptor", l.create_rnn_data) &&
+         find_function(opened, "cudnnDestroyRNNDataDescriptor", l.destroy_rnn_data) &&
+         find_function(opened, "cudnnSetRNNDataDescriptor", l.set_rnn_data) &&
+         find_function(opened, "cudnnGetRNNWeightSpaceSize", l.rnn_weight_bytes) &&
+         find_function(opened, "cudnnGetRNNTempSpaceSizes", l.rnn_workspace_bytes) &&
+         find_function(opened, "cudnnGetRNNWeightParams", l.rnn_weight) &&
+         find_function(opened, "cudnnRNNForward", l.rnn_forward);
+}
+
 const Library* load_cudnn() {
   void* const opened = open_cudnn();
   static Library found;
-  const bool has_all = opened != nullptr && find_functions(opened, found);
+  const bool has_all =
+      opened != nullptr && find_functions(opened, found) && find_recurrent(opened, found);
   if (has_all && found.version() >= oldest) return &found;
   const std::string why = has_all ? "version " + std::to_string(found.version()) +
                                         " is older than " + std::to_string(oldest)

@@ -42,6 +42,8 @@ struct Problem {
 
 // One for each card. Threads: any.
 class Planner {
+  using Lock = std::unique_lock<std::mutex>;
+
  public:
   // Of the card that is current on this thread. Throws bp::Failure.
   explicit Planner(const Library& library);
@@ -50,6 +52,14 @@ class Planner {
   Planner& operator=(const Planner&) = delete;
 
   const Library& library() const { return library_; }
+
+  // Calls work(handle), whose stream is the card's; no other thread uses the handle meanwhile.
+  template <class Work> auto with_handle(const OnCard& card, Work work) {
+    const OutsideCapture outside;  // the library allocates and loads
+    const Lock lock(mutex_);
+    library_.set_stream(handle_, card.stream());
+    return work(handle_);
+  }
 
   // BP_UNSUPPORTED, without a message, where the library knows no way. The ways may be tried with the call's own results,
   // which must be no inputs.
@@ -70,8 +80,6 @@ class Planner {
     size_t choice = 0;
     uint64_t used = 0;
   };
-  using Lock = std::unique_lock<std::mutex>;
-
   Plan& plan_for(const Problem& problem);
   void settle(const bp::Call& call, const OnCard& card, const Problem& problem,
               std::span<const Ways::Binding> bindings, Plan& plan);

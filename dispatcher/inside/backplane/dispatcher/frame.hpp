@@ -76,6 +76,19 @@ template <class F> void for_each_tensor(const Call& call, F&& f) {
   }
 }
 
+// The tensors that the call writes into besides its results. A decomposition writes them by other calls.
+template <class F> void for_each_written(const Call& call, F&& f) {
+  if (!call.op.mutates) return;
+  for_each_tensor(call, [&](std::uint32_t place, const bp_tensor& tensor) {
+    if (call.op.mutates >> place & 1u) f(tensor);
+  });
+}
+inline void bump_written(const Call& call) {
+  for_each_written(call, [](const bp_tensor& tensor) {
+    if (Storage* storage = TensorImpl::of(&tensor)->storage) storage->bump_version();
+  });
+}
+
 // A tensor handle for an argument.
 inline Tensor tensor_of(const bp_tensor* abi) {
   return Tensor::share(TensorImpl::of(abi));

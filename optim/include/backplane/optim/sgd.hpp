@@ -25,6 +25,9 @@ class BP_API SGD : public Optimizer {
   SGDOptions options;
 
  private:
+  struct Batch;
+  static Batch& batch_for(std::vector<Batch>& batches, const Tensor& parameter, bool is_first_step);
+  void step_together(const Batch& batch);
   Tensor direction(const Tensor& parameter, Tensor gradient, Tensor& velocity) const;
   void check_options() const;
 

@@ -465,6 +465,14 @@ struct logaddexp2 {
   enum class place : unsigned { input, other, out };
 };
 
+struct ldexp {
+  static constexpr const char* name = "ldexp";
+  static constexpr const char* schema = "ldexp(Tensor input, Tensor other) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x04095d688a660701u;
+  using signature = Status(Stream, In, In, Out);
+  enum class place : unsigned { input, other, out };
+};
+
 struct xlogy {
   static constexpr const char* name = "xlogy";
   static constexpr const char* schema = "xlogy(Tensor input, Tensor other) -> Tensor";
@@ -503,6 +511,30 @@ struct arange {
   static constexpr uint64_t schema_hash = 0x122f4bde4be275f5u;
   using signature = Status(Stream, Scalar, Scalar, Scalar, std::optional<Dtype>, std::optional<DeviceNumber>, Out);
   enum class place : unsigned { start, end, step, dtype, device, out };
+};
+
+struct fft_c2c {
+  static constexpr const char* name = "fft_c2c";
+  static constexpr const char* schema = "fft_c2c(Tensor input, int dim, float scale, bool forward) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x4afeb2d943edd2b2u;
+  using signature = Status(Stream, In, int64_t, double, bool, Out);
+  enum class place : unsigned { input, dim, scale, forward, out };
+};
+
+struct fft_r2c {
+  static constexpr const char* name = "fft_r2c";
+  static constexpr const char* schema = "fft_r2c(Tensor input, int dim, float scale, bool forward) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1cbcbe2c98575285u;
+  using signature = Status(Stream, In, int64_t, double, bool, Out);
+  enum class place : unsigned { input, dim, scale, forward, out };
+};
+
+struct fft_c2r {
+  static constexpr const char* name = "fft_c2r";
+  static constexpr const char* schema = "fft_c2r(Tensor input, int n, int dim, float scale, bool forward) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xec6593526f0f1388u;
+  using signature = Status(Stream, In, int64_t, int64_t, double, bool, Out);
+  enum class place : unsigned { input, n, dim, scale, forward, out };
 };
 
 struct gather {
@@ -561,6 +593,102 @@ struct sort {
   enum class place : unsigned { input, dim, descending, stable, values, indices };
 };
 
+struct linalg_cholesky {
+  static constexpr const char* name = "linalg_cholesky";
+  static constexpr const char* schema = "linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x617b11612954f337u;
+  using signature = Status(Stream, In, bool, Out);
+  enum class place : unsigned { input, upper, out };
+};
+
+struct linalg_solve_triangular {
+  static constexpr const char* name = "linalg_solve_triangular";
+  static constexpr const char* schema = "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x6b758e3e365a589du;
+  using signature = Status(Stream, In, In, bool, bool, bool, Out);
+  enum class place : unsigned { A, B, upper, left, unitriangular, out };
+};
+
+struct linalg_lu_factor {
+  static constexpr const char* name = "linalg_lu_factor";
+  static constexpr const char* schema = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)";
+  static constexpr uint64_t schema_hash = 0x627c5f3c80281c68u;
+  using signature = Status(Stream, In, bool, Out, Out);
+  enum class place : unsigned { A, pivot, LU, pivots };
+};
+
+struct linalg_solve {
+  static constexpr const char* name = "linalg_solve";
+  static constexpr const char* schema = "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x582abef57e8f3b26u;
+  using signature = Status(Stream, In, In, bool, Out);
+  enum class place : unsigned { A, B, left, out };
+};
+
+struct linalg_inv {
+  static constexpr const char* name = "linalg_inv";
+  static constexpr const char* schema = "linalg_inv(Tensor A) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xe885c74f7244833fu;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { A, out };
+};
+
+struct linalg_qr {
+  static constexpr const char* name = "linalg_qr";
+  static constexpr const char* schema = "linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)";
+  static constexpr uint64_t schema_hash = 0xa35ec0b9b6a58e07u;
+  using signature = Status(Stream, In, std::string_view, Out, Out);
+  enum class place : unsigned { A, mode, Q, R };
+};
+
+struct linalg_eigh {
+  static constexpr const char* name = "linalg_eigh";
+  static constexpr const char* schema = "linalg_eigh(Tensor input, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)";
+  static constexpr uint64_t schema_hash = 0x8c4b3e195f325114u;
+  using signature = Status(Stream, In, std::string_view, Out, Out);
+  enum class place : unsigned { input, UPLO, eigenvalues, eigenvectors };
+};
+
+struct linalg_eigvalsh {
+  static constexpr const char* name = "linalg_eigvalsh";
+  static constexpr const char* schema = "linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf6aa6daa2cc271aau;
+  using signature = Status(Stream, In, std::string_view, Out);
+  enum class place : unsigned { input, UPLO, out };
+};
+
+struct linalg_eig {
+  static constexpr const char* name = "linalg_eig";
+  static constexpr const char* schema = "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)";
+  static constexpr uint64_t schema_hash = 0xecb42b811aac6513u;
+  using signature = Status(Stream, In, Out, Out);
+  enum class place : unsigned { A, eigenvalues, eigenvectors };
+};
+
+struct linalg_eigvals {
+  static constexpr const char* name = "linalg_eigvals";
+  static constexpr const char* schema = "linalg_eigvals(Tensor A) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x50e2d3d0530a6003u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { A, out };
+};
+
+struct linalg_svd {
+  static constexpr const char* name = "linalg_svd";
+  static constexpr const char* schema = "linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)";
+  static constexpr uint64_t schema_hash = 0x5781c4ca510a5665u;
+  using signature = Status(Stream, In, bool, Out, Out, Out);
+  enum class place : unsigned { A, full_matrices, U, S, Vh };
+};
+
+struct linalg_svdvals {
+  static constexpr const char* name = "linalg_svdvals";
+  static constexpr const char* schema = "linalg_svdvals(Tensor A) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x12f5cdf6d1832723u;
+  using signature = Status(Stream, In, Out);
+  enum class place : unsigned { A, out };
+};
+
 struct matmul {
   static constexpr const char* name = "matmul";
   static constexpr const char* schema = "matmul(Tensor input, Tensor other) -> Tensor";
@@ -575,6 +703,14 @@ struct bmm {
   static constexpr uint64_t schema_hash = 0x5bf4e10078c1252au;
   using signature = Status(Stream, In, In, Out);
   enum class place : unsigned { input, mat2, out };
+};
+
+struct cumprod {
+  static constexpr const char* name = "cumprod";
+  static constexpr const char* schema = "cumprod(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x7e0e82270c447670u;
+  using signature = Status(Stream, In, int64_t, std::optional<Dtype>, Out);
+  enum class place : unsigned { input, dim, dtype, out };
 };
 
 struct copy {
@@ -671,6 +807,38 @@ struct log_softmax {
   static constexpr uint64_t schema_hash = 0xf34f384218ccfb9bu;
   using signature = Status(Stream, In, int64_t, std::optional<Dtype>, Out);
   enum class place : unsigned { input, dim, dtype, out };
+};
+
+struct _fused_sgd_ {
+  static constexpr const char* name = "_fused_sgd_";
+  static constexpr const char* schema = "_fused_sgd_(Tensor[] self, Tensor[] grads, Tensor[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()";
+  static constexpr uint64_t schema_hash = 0xea39d5a998977f9du;
+  using signature = Status(Stream, InList, InList, InList, double, double, double, double, bool, bool, bool, std::optional<In>, std::optional<In>);
+  enum class place : unsigned { self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale, found_inf };
+};
+
+struct _fused_adam_ {
+  static constexpr const char* name = "_fused_adam_";
+  static constexpr const char* schema = "_fused_adam_(Tensor[] self, Tensor[] grads, Tensor[] exp_avgs, Tensor[] exp_avg_sqs, Tensor[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()";
+  static constexpr uint64_t schema_hash = 0x89d9c20bdbaa152fu;
+  using signature = Status(Stream, InList, InList, InList, InList, InList, InList, double, double, double, double, double, bool, bool, std::optional<In>, std::optional<In>);
+  enum class place : unsigned { self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf };
+};
+
+struct _fused_adamw_ {
+  static constexpr const char* name = "_fused_adamw_";
+  static constexpr const char* schema = "_fused_adamw_(Tensor[] self, Tensor[] grads, Tensor[] exp_avgs, Tensor[] exp_avg_sqs, Tensor[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()";
+  static constexpr uint64_t schema_hash = 0x2be678b061472e7au;
+  using signature = Status(Stream, InList, InList, InList, InList, InList, InList, double, double, double, double, double, bool, bool, std::optional<In>, std::optional<In>);
+  enum class place : unsigned { self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf };
+};
+
+struct _fused_adagrad_ {
+  static constexpr const char* name = "_fused_adagrad_";
+  static constexpr const char* schema = "_fused_adagrad_(Tensor[] self, Tensor[] grads, Tensor[] state_sums, Tensor[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()";
+  static constexpr uint64_t schema_hash = 0xf39e7e62ac35acc3u;
+  using signature = Status(Stream, InList, InList, InList, InList, double, double, double, double, bool, std::optional<In>, std::optional<In>);
+  enum class place : unsigned { self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize, grad_scale, found_inf };
 };
 
 struct add {
@@ -1017,6 +1185,14 @@ struct adaptive_max_pool_with_indices {
   enum class place : unsigned { input, output_size, values, indices };
 };
 
+struct _scaled_mm {
+  static constexpr const char* name = "_scaled_mm";
+  static constexpr const char* schema = "_scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, Dtype? out_dtype=None, bool use_fast_accum=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xa424b1888efdbf31u;
+  using signature = Status(Stream, In, In, In, In, std::optional<In>, std::optional<In>, std::optional<Dtype>, bool, Out);
+  enum class place : unsigned { input, mat2, scale_a, scale_b, bias, scale_result, out_dtype, use_fast_accum, out };
+};
+
 struct philox {
   static constexpr const char* name = "philox";
   static constexpr const char* schema = "philox(int[] size, int seed, int offset, *, Device? device=None) -> Tensor";
@@ -1039,6 +1215,38 @@ struct randn_philox {
   static constexpr uint64_t schema_hash = 0x0b7989d6209111f2u;
   using signature = Status(Stream, Ints, int64_t, int64_t, std::optional<Dtype>, std::optional<DeviceNumber>, Out);
   enum class place : unsigned { size, seed, offset, dtype, device, out };
+};
+
+struct lstm {
+  static constexpr const char* name = "lstm";
+  static constexpr const char* schema = "lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden, Tensor cell)";
+  static constexpr uint64_t schema_hash = 0x382d7225a5df4af0u;
+  using signature = Status(Stream, In, InList, InList, bool, int64_t, double, bool, bool, bool, Out, Out, Out);
+  enum class place : unsigned { input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, hidden, cell };
+};
+
+struct gru {
+  static constexpr const char* name = "gru";
+  static constexpr const char* schema = "gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)";
+  static constexpr uint64_t schema_hash = 0xd10353d00710571du;
+  using signature = Status(Stream, In, In, InList, bool, int64_t, double, bool, bool, bool, Out, Out);
+  enum class place : unsigned { input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, hidden };
+};
+
+struct rnn_tanh {
+  static constexpr const char* name = "rnn_tanh";
+  static constexpr const char* schema = "rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)";
+  static constexpr uint64_t schema_hash = 0x3229b96d901d7e9du;
+  using signature = Status(Stream, In, In, InList, bool, int64_t, double, bool, bool, bool, Out, Out);
+  enum class place : unsigned { input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, hidden };
+};
+
+struct rnn_relu {
+  static constexpr const char* name = "rnn_relu";
+  static constexpr const char* schema = "rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)";
+  static constexpr uint64_t schema_hash = 0x11b15df9a08876a6u;
+  using signature = Status(Stream, In, In, InList, bool, int64_t, double, bool, bool, bool, Out, Out);
+  enum class place : unsigned { input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, hidden };
 };
 
 struct sum {

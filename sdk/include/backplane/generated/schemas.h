@@ -63,11 +63,15 @@
 #define BP_SCHEMA_HASH_ndtr UINT64_C(0x493fb9e3e343abad) /* ndtr(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_logaddexp UINT64_C(0xd6c0b6ce43ad7d0a) /* logaddexp(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_logaddexp2 UINT64_C(0x0461d2de7f3d8d02) /* logaddexp2(Tensor input, Tensor other) -> Tensor */
+#define BP_SCHEMA_HASH_ldexp UINT64_C(0x04095d688a660701) /* ldexp(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_xlogy UINT64_C(0x1df2b563c573c56b) /* xlogy(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_xlog1py UINT64_C(0x69dbdd543e8d3650) /* xlog1py(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_entr UINT64_C(0x031165e0b9bf4b20) /* entr(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_full UINT64_C(0x2a557139574941de) /* full(int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_arange UINT64_C(0x122f4bde4be275f5) /* arange(Scalar start, Scalar end, Scalar step=1, *, Dtype? dtype=None, Device? device=None) -> Tensor */
+#define BP_SCHEMA_HASH_fft_c2c UINT64_C(0x4afeb2d943edd2b2) /* fft_c2c(Tensor input, int dim, float scale, bool forward) -> Tensor */
+#define BP_SCHEMA_HASH_fft_r2c UINT64_C(0x1cbcbe2c98575285) /* fft_r2c(Tensor input, int dim, float scale, bool forward) -> Tensor */
+#define BP_SCHEMA_HASH_fft_c2r UINT64_C(0xec6593526f0f1388) /* fft_c2r(Tensor input, int n, int dim, float scale, bool forward) -> Tensor */
 #define BP_SCHEMA_HASH_gather UINT64_C(0x0a431d367bc462f6) /* gather(Tensor input, int dim, Tensor index) -> Tensor */
 #define BP_SCHEMA_HASH_index_select UINT64_C(0xf08859607f4901f4) /* index_select(Tensor input, int dim, Tensor index) -> Tensor */
 #define BP_SCHEMA_HASH_scatter_add UINT64_C(0xc81a792d1381ca9a) /* scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor */
@@ -75,8 +79,21 @@
 #define BP_SCHEMA_HASH_nonzero UINT64_C(0x2b80d8afc9fba026) /* nonzero(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_cumsum UINT64_C(0x5ff8eb12582898aa) /* cumsum(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor */
 #define BP_SCHEMA_HASH_sort UINT64_C(0xcbd53480994271ac) /* sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor values, Tensor indices) */
+#define BP_SCHEMA_HASH_linalg_cholesky UINT64_C(0x617b11612954f337) /* linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor */
+#define BP_SCHEMA_HASH_linalg_solve_triangular UINT64_C(0x6b758e3e365a589d) /* linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor */
+#define BP_SCHEMA_HASH_linalg_lu_factor UINT64_C(0x627c5f3c80281c68) /* linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots) */
+#define BP_SCHEMA_HASH_linalg_solve UINT64_C(0x582abef57e8f3b26) /* linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor */
+#define BP_SCHEMA_HASH_linalg_inv UINT64_C(0xe885c74f7244833f) /* linalg_inv(Tensor A) -> Tensor */
+#define BP_SCHEMA_HASH_linalg_qr UINT64_C(0xa35ec0b9b6a58e07) /* linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R) */
+#define BP_SCHEMA_HASH_linalg_eigh UINT64_C(0x8c4b3e195f325114) /* linalg_eigh(Tensor input, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors) */
+#define BP_SCHEMA_HASH_linalg_eigvalsh UINT64_C(0xf6aa6daa2cc271aa) /* linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor */
+#define BP_SCHEMA_HASH_linalg_eig UINT64_C(0xecb42b811aac6513) /* linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors) */
+#define BP_SCHEMA_HASH_linalg_eigvals UINT64_C(0x50e2d3d0530a6003) /* linalg_eigvals(Tensor A) -> Tensor */
+#define BP_SCHEMA_HASH_linalg_svd UINT64_C(0x5781c4ca510a5665) /* linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh) */
+#define BP_SCHEMA_HASH_linalg_svdvals UINT64_C(0x12f5cdf6d1832723) /* linalg_svdvals(Tensor A) -> Tensor */
 #define BP_SCHEMA_HASH_matmul UINT64_C(0x319010e153596454) /* matmul(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_bmm UINT64_C(0x5bf4e10078c1252a) /* bmm(Tensor input, Tensor mat2) -> Tensor */
+#define BP_SCHEMA_HASH_cumprod UINT64_C(0x7e0e82270c447670) /* cumprod(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor */
 #define BP_SCHEMA_HASH_copy UINT64_C(0x8b9c7761858370b4) /* copy(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_cast UINT64_C(0x854038d6468a8e58) /* cast(Tensor input, Dtype dtype) -> Tensor */
 #define BP_SCHEMA_HASH_cat UINT64_C(0x808ad81881862fab) /* cat(Tensor[] tensors, int dim=0) -> Tensor */
@@ -89,6 +106,10 @@
 #define BP_SCHEMA_HASH_batch_norm_backward UINT64_C(0x9d2a0aaa7a262f83) /* batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, Tensor variance, float eps) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias) */
 #define BP_SCHEMA_HASH_softmax UINT64_C(0x7c7944f9e8a24f1c) /* softmax(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor */
 #define BP_SCHEMA_HASH_log_softmax UINT64_C(0xf34f384218ccfb9b) /* log_softmax(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor */
+#define BP_SCHEMA_HASH__fused_sgd_ UINT64_C(0xea39d5a998977f9d) /* _fused_sgd_(Tensor[] self, Tensor[] grads, Tensor[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> () */
+#define BP_SCHEMA_HASH__fused_adam_ UINT64_C(0x89d9c20bdbaa152f) /* _fused_adam_(Tensor[] self, Tensor[] grads, Tensor[] exp_avgs, Tensor[] exp_avg_sqs, Tensor[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> () */
+#define BP_SCHEMA_HASH__fused_adamw_ UINT64_C(0x2be678b061472e7a) /* _fused_adamw_(Tensor[] self, Tensor[] grads, Tensor[] exp_avgs, Tensor[] exp_avg_sqs, Tensor[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> () */
+#define BP_SCHEMA_HASH__fused_adagrad_ UINT64_C(0xf39e7e62ac35acc3) /* _fused_adagrad_(Tensor[] self, Tensor[] grads, Tensor[] state_sums, Tensor[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> () */
 #define BP_SCHEMA_HASH_add UINT64_C(0xb46d94ba93c63745) /* add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor */
 #define BP_SCHEMA_HASH_sub UINT64_C(0x8513a7df4383d86a) /* sub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor */
 #define BP_SCHEMA_HASH_mul UINT64_C(0x5b5c0fa1d853ae7c) /* mul(Tensor input, Tensor other) -> Tensor */
@@ -132,9 +153,14 @@
 #define BP_SCHEMA_HASH_avg_pool UINT64_C(0xb2b74276eec91bbe) /* avg_pool(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor */
 #define BP_SCHEMA_HASH_avg_pool_backward UINT64_C(0x4ba27d27f342ceec) /* avg_pool_backward(Tensor grad_output, int[] size, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor */
 #define BP_SCHEMA_HASH_adaptive_max_pool_with_indices UINT64_C(0x5f757a2671b0d153) /* adaptive_max_pool_with_indices(Tensor input, int[] output_size) -> (Tensor values, Tensor indices) */
+#define BP_SCHEMA_HASH__scaled_mm UINT64_C(0xa424b1888efdbf31) /* _scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, Dtype? out_dtype=None, bool use_fast_accum=False) -> Tensor */
 #define BP_SCHEMA_HASH_philox UINT64_C(0x3d634d0a1940e0f2) /* philox(int[] size, int seed, int offset, *, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_rand_philox UINT64_C(0x489155db064e8d1c) /* rand_philox(int[] size, int seed, int offset, *, Dtype? dtype=None, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_randn_philox UINT64_C(0x0b7989d6209111f2) /* randn_philox(int[] size, int seed, int offset, *, Dtype? dtype=None, Device? device=None) -> Tensor */
+#define BP_SCHEMA_HASH_lstm UINT64_C(0x382d7225a5df4af0) /* lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden, Tensor cell) */
+#define BP_SCHEMA_HASH_gru UINT64_C(0xd10353d00710571d) /* gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden) */
+#define BP_SCHEMA_HASH_rnn_tanh UINT64_C(0x3229b96d901d7e9d) /* rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden) */
+#define BP_SCHEMA_HASH_rnn_relu UINT64_C(0x11b15df9a08876a6) /* rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden) */
 #define BP_SCHEMA_HASH_sum UINT64_C(0xf79ef489eb720d74) /* sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
 #define BP_SCHEMA_HASH_mean UINT64_C(0x4913eb738a474e10) /* mean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
 #define BP_SCHEMA_HASH_max UINT64_C(0x50da7ceed2e1f763) /* max(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */

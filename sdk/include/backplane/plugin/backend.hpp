@@ -366,10 +366,11 @@ template <class B> struct PluginOf {
 }  // namespace BP_HIDDEN
 
 // BP_PLUGIN(Acme), or BP_PLUGIN(Acme, pointwise, reductions) with the names that BP_KERNELS gave to at most
-// eight groups. Once in a library, outside namespaces.
-#define BP_PLUGIN(...) BP_PLUGIN_PICK(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)(__VA_ARGS__)
+// twelve groups. Once in a library, outside namespaces.
+#define BP_PLUGIN(...) \
+  BP_PLUGIN_PICK(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)(__VA_ARGS__)
 
-#define BP_PLUGIN_PICK(B, a, b, c, d, e, f, g, h, count, ...) BP_PLUGIN_##count
+#define BP_PLUGIN_PICK(B, a, b, c, d, e, f, g, h, i, j, l, m, count, ...) BP_PLUGIN_##count
 #define BP_PLUGIN_0(B) BP_PLUGIN_MAKE(B, )
 #define BP_PLUGIN_1(B, a) BP_EACH_1(BP_DECLARE, a) BP_PLUGIN_MAKE(B, BP_EACH_1(BP_FILL, a))
 #define BP_PLUGIN_2(B, a, b) BP_EACH_2(BP_DECLARE, a, b) BP_PLUGIN_MAKE(B, BP_EACH_2(BP_FILL, a, b))
@@ -387,6 +388,18 @@ template <class B> struct PluginOf {
 #define BP_PLUGIN_8(B, a, b, c, d, e, f, g, h)  \
   BP_EACH_8(BP_DECLARE, a, b, c, d, e, f, g, h) \
   BP_PLUGIN_MAKE(B, BP_EACH_8(BP_FILL, a, b, c, d, e, f, g, h))
+#define BP_PLUGIN_9(B, a, b, c, d, e, f, g, h, i)  \
+  BP_EACH_9(BP_DECLARE, a, b, c, d, e, f, g, h, i) \
+  BP_PLUGIN_MAKE(B, BP_EACH_9(BP_FILL, a, b, c, d, e, f, g, h, i))
+#define BP_PLUGIN_10(B, a, b, c, d, e, f, g, h, i, j)  \
+  BP_EACH_10(BP_DECLARE, a, b, c, d, e, f, g, h, i, j) \
+  BP_PLUGIN_MAKE(B, BP_EACH_10(BP_FILL, a, b, c, d, e, f, g, h, i, j))
+#define BP_PLUGIN_11(B, a, b, c, d, e, f, g, h, i, j, l)  \
+  BP_EACH_11(BP_DECLARE, a, b, c, d, e, f, g, h, i, j, l) \
+  BP_PLUGIN_MAKE(B, BP_EACH_11(BP_FILL, a, b, c, d, e, f, g, h, i, j, l))
+#define BP_PLUGIN_12(B, a, b, c, d, e, f, g, h, i, j, l, m)  \
+  BP_EACH_12(BP_DECLARE, a, b, c, d, e, f, g, h, i, j, l, m) \
+  BP_PLUGIN_MAKE(B, BP_EACH_12(BP_FILL, a, b, c, d, e, f, g, h, i, j, l, m))
 #define BP_EACH_1(m, a) m(a)
 #define BP_EACH_2(m, a, ...) m(a) BP_EACH_1(m, __VA_ARGS__)
 #define BP_EACH_3(m, a, ...) m(a) BP_EACH_2(m, __VA_ARGS__)
@@ -395,6 +408,10 @@ template <class B> struct PluginOf {
 #define BP_EACH_6(m, a, ...) m(a) BP_EACH_5(m, __VA_ARGS__)
 #define BP_EACH_7(m, a, ...) m(a) BP_EACH_6(m, __VA_ARGS__)
 #define BP_EACH_8(m, a, ...) m(a) BP_EACH_7(m, __VA_ARGS__)
+#define BP_EACH_9(m, a, ...) m(a) BP_EACH_8(m, __VA_ARGS__)
+#define BP_EACH_10(m, a, ...) m(a) BP_EACH_9(m, __VA_ARGS__)
+#define BP_EACH_11(m, a, ...) m(a) BP_EACH_10(m, __VA_ARGS__)
+#define BP_EACH_12(m, a, ...) m(a) BP_EACH_11(m, __VA_ARGS__)
 #define BP_DECLARE(group) BP_HIDDEN void bp_kernels_##group(bp::plugin::Kernels&);
 #define BP_FILL(group) bp_kernels_##group(k);
 #define BP_PLUGIN_MAKE(B, fill)                                                              \

@@ -4,6 +4,7 @@
 #include <backplane/core_ops/generated/activation.hpp>
 #include <backplane/core_ops/generated/arranging.hpp>
 #include <backplane/core_ops/generated/attention.hpp>
+#include <backplane/core_ops/generated/bessel.hpp>
 #include <backplane/core_ops/generated/bitwise.hpp>
 #include <backplane/core_ops/generated/comparison.hpp>
 #include <backplane/core_ops/generated/complex.hpp>
@@ -17,7 +18,9 @@
 #include <backplane/core_ops/generated/exponential.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/core_ops/generated/filling.hpp>
+#include <backplane/core_ops/generated/foreach.hpp>
 #include <backplane/core_ops/generated/fourier.hpp>
+#include <backplane/core_ops/generated/gamma.hpp>
 #include <backplane/core_ops/generated/index_reduction.hpp>
 #include <backplane/core_ops/generated/indexing.hpp>
 #include <backplane/core_ops/generated/linear.hpp>
@@ -28,9 +31,11 @@
 #include <backplane/core_ops/generated/movement.hpp>
 #include <backplane/core_ops/generated/norm.hpp>
 #include <backplane/core_ops/generated/normalization.hpp>
+#include <backplane/core_ops/generated/optimizer.hpp>
 #include <backplane/core_ops/generated/ordering.hpp>
 #include <backplane/core_ops/generated/pair_loss.hpp>
 #include <backplane/core_ops/generated/pointwise.hpp>
+#include <backplane/core_ops/generated/polynomial.hpp>
 #include <backplane/core_ops/generated/pooling.hpp>
 #include <backplane/core_ops/generated/product.hpp>
 #include <backplane/core_ops/generated/quantized.hpp>

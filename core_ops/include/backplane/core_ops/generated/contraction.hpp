@@ -20,7 +20,8 @@ BP_API Tensor vecdot(const Tensor& x, const Tensor& y, std::int64_t dim = -1);
 BP_API Tensor inner(const Tensor& input, const Tensor& other);
 
 // The sums of products over the dimensions `dims_self` of `input`, each against that of `other` in
-// `dims_other`; the other dimensions of both follow each other.
+// `dims_other`, of which one may have size 1 and is broadcast; the other dimensions of both follow
+// each other.
 BP_API Tensor tensordot(const Tensor& input, const Tensor& other, IntList dims_self,
                         IntList dims_other);
 

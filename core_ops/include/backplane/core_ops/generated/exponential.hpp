@@ -54,6 +54,13 @@ BP_API Tensor logaddexp2(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logaddexp2_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logaddexp2_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
+// input * 2 ** other, elementwise, by two factors of the same side, so that neither leaves the
+// range before the result does. Integers are taken as the default dtype. Shapes broadcast, dtypes
+// are promoted; throws bad_argument where they cannot be.
+BP_API Tensor ldexp(const Tensor& input, const Tensor& other);
+BP_API const Tensor& ldexp_(const Tensor& input, const Tensor& other);
+BP_API const Tensor& ldexp_out(const Tensor& out, const Tensor& input, const Tensor& other);
+
 // input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are
 // taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
 // cannot be.

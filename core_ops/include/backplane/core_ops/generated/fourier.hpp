@@ -10,6 +10,25 @@
 
 namespace bp {
 
+// The sums of input[j] * exp(-2 pi i j k / n) along `dim` times `scale`, or with exp(2 pi i j k /
+// n) if not `forward`: what transforms of complex numbers are made of.
+BP_API Tensor fft_c2c(const Tensor& input, std::int64_t dim, double scale, bool forward);
+BP_API const Tensor& fft_c2c_out(const Tensor& out, const Tensor& input, std::int64_t dim,
+                                 double scale, bool forward);
+
+// The first n / 2 + 1 results of fft_c2c of n real numbers along `dim`.
+BP_API Tensor fft_r2c(const Tensor& input, std::int64_t dim, double scale, bool forward);
+BP_API const Tensor& fft_r2c_out(const Tensor& out, const Tensor& input, std::int64_t dim,
+                                 double scale, bool forward);
+
+// The `n` real numbers that are fft_c2c of a line whose first n / 2 + 1 elements are those of
+// `input` along `dim`, and whose others are the conjugates of these. The imaginary parts of the
+// first, and of the one in the middle of an even number, count as 0.
+BP_API Tensor fft_c2r(const Tensor& input, std::int64_t n, std::int64_t dim, double scale,
+                      bool forward);
+BP_API const Tensor& fft_c2r_out(const Tensor& out, const Tensor& input, std::int64_t n,
+                                 std::int64_t dim, double scale, bool forward);
+
 // The discrete Fourier transform of `input` along `dim`, cut or filled up with zeros to `n`
 // elements, as complex numbers: the sums of input[j] * exp(-2 pi i j k / n). Norms: 'backward'
 // divides by n in the inverse transform, 'forward' in the forward one, and 'ortho' by its root in
@@ -83,5 +102,18 @@ BP_API Tensor stft(const Tensor& input, std::int64_t n_fft,
                    std::optional<std::int64_t> win_length = std::nullopt, const Tensor& window = {},
                    bool center = true, std::string_view pad_mode = "reflect",
                    bool normalized = false, bool onesided = true, bool return_complex = true);
+
+// The signal of the transforms of frames, [..., frequencies, frames], that stft made with the same
+// arguments: each frame is transformed back and multiplied by the `window`, and the sum of those
+// that overlap is divided by the sum of the squares of their windows; where no window reaches, by
+// 0. With `center` half a frame is cut off at both ends. The result has `length` elements, with
+// zeros where there are no frames, or as many as the frames reach. `return_complex` of frames that
+// are not `onesided` gives complex signals.
+BP_API Tensor istft(const Tensor& input, std::int64_t n_fft,
+                    std::optional<std::int64_t> hop_length = std::nullopt,
+                    std::optional<std::int64_t> win_length = std::nullopt,
+                    const Tensor& window = {}, bool center = true, bool normalized = false,
+                    bool onesided = true, std::optional<std::int64_t> length = std::nullopt,
+                    bool return_complex = false);
 
 }  // namespace bp

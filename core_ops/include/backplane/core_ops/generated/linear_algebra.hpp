@@ -52,15 +52,21 @@ BP_API Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true);
 // The inverses of square matrices; singular ones give infinities or NaN.
 BP_API Tensor linalg_inv(const Tensor& A);
 
-// The determinants of square matrices.
+// The determinants of square matrices. Of singular ones too they have derivatives of first and
+// second order.
 BP_API Tensor linalg_det(const Tensor& A);
+
+// The adjugates of square matrices, which times the matrix are its determinant times the identity -
+// of singular matrices too. The transposed one is the derivative of the determinant.
+BP_API Tensor linalg_adjugate(const Tensor& A);
 
 struct LinalgSlogdetResult {
   Tensor sign;
   Tensor logabsdet;
 };
 
-// The signs of the determinants of square matrices, and the logarithms of their absolute values.
+// The signs of the determinants of square matrices, and the logarithms of their absolute values. Of
+// singular ones they are 0 and negative infinity, which have no derivative.
 BP_API LinalgSlogdetResult linalg_slogdet(const Tensor& A);
 
 // The product of `n` times the same square matrices; of their inverses for a negative n, and the
@@ -94,6 +100,22 @@ BP_API LinalgEighResult linalg_eigh(const Tensor& input, std::string_view UPLO =
 // The eigenvalues of symmetric matrices, the smallest first; see linalg_eigh.
 BP_API Tensor linalg_eigvalsh(const Tensor& input, std::string_view UPLO = "L");
 
+struct LinalgEigResult {
+  Tensor eigenvalues;
+  Tensor eigenvectors;
+};
+
+// The eigenvalues of square matrices, complex, ordered by their real parts and then by their
+// imaginary parts, and the eigenvectors, as columns of length 1. The largest component of each, the
+// first of those that are as large within a thousandth, is real and positive. Of a matrix with an
+// element that is not finite, or whose iteration does not end, all are NaN. Without a kernel of the
+// device the host computes them. The derivatives are by the eigenvectors so chosen; of equal
+// eigenvalues they are not finite.
+BP_API LinalgEigResult linalg_eig(const Tensor& A);
+
+// The eigenvalues of square matrices; see linalg_eig.
+BP_API Tensor linalg_eigvals(const Tensor& A);
+
 struct LinalgSvdResult {
   Tensor U;
   Tensor S;
@@ -113,6 +135,25 @@ BP_API Tensor linalg_svdvals(const Tensor& A);
 // number, or 0 if there is an `atol`. With `hermitian`, the matrices are symmetric.
 BP_API Tensor linalg_pinv(const Tensor& input, std::optional<double> atol = std::nullopt,
                           std::optional<double> rtol = std::nullopt, bool hermitian = false);
+
+struct LinalgLstsqResult {
+  Tensor solution;
+  Tensor residuals;
+  Tensor rank;
+  Tensor singular_values;
+};
+
+// The X that make A X - B smallest, in the sum of squares, and of several the smallest X; B may be
+// vectors, and batches broadcast. The driver 'gels' takes QR, and A to have full rank, else the
+// solution is infinite, NaN or without meaning. 'gelsy', 'gelsd' and 'gelss' take the singular
+// values, of which those up to `rcond` times the largest count as 0, by default the larger size of
+// A times the distance from 1 to the next number; of matrices whose rank does not change they have
+// a derivative. The residuals are the sums of squares of A X - B in each column where A has more
+// rows than columns, whatever its rank, else there are none. The rank is there but with 'gels', the
+// singular values with 'gelsd' and 'gelss'; else they are empty.
+BP_API LinalgLstsqResult linalg_lstsq(const Tensor& A, const Tensor& B,
+                                      std::optional<double> rcond = std::nullopt,
+                                      std::string_view driver = "gels");
 
 // How many singular values of each matrix count, as linalg_pinv says, as int64.
 BP_API Tensor linalg_matrix_rank(const Tensor& input, std::optional<double> atol = std::nullopt,

@@ -70,8 +70,11 @@ BP_API Tensor diff(const Tensor& input, std::int64_t n = 1, std::int64_t dim = -
                    const Tensor& prepend = {}, const Tensor& append = {});
 
 // The running product along `dim`, computed in `dtype`. Integers and bools are multiplied as int64.
+// The shape of `input`.
 BP_API Tensor cumprod(const Tensor& input, std::int64_t dim,
                       std::optional<Dtype> dtype = std::nullopt);
+BP_API const Tensor& cumprod_out(const Tensor& out, const Tensor& input, std::int64_t dim,
+                                 std::optional<Dtype> dtype = std::nullopt);
 
 // softmax along `dim`, computed in `dtype`, with zeros where all elements are -infinity.
 BP_API Tensor _safe_softmax(const Tensor& input, std::int64_t dim,

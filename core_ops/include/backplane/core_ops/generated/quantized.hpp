@@ -74,4 +74,16 @@ BP_API Tensor qlinear_conv(const Tensor& input, const Tensor& input_scale,
                            IntList stride = {1}, IntList padding = {0}, IntList dilation = {1},
                            std::int64_t groups = 1);
 
+// The matrix product of `input` [M, K] and `mat2` [K, N], of 8-bit floats, times `scale_a` and
+// `scale_b`, plus `bias` [N], computed in float32. A scale is float32: one number, or for `input`
+// one for each row, [M, 1], and for `mat2` one for each column, [1, N]. The result has `out_dtype`,
+// or the dtype of `input`; one of 8 bits is first multiplied by `scale_result`, and what
+// float8_e4m3fn does not hold becomes its largest number, 448. With `use_fast_accum` a backend may
+// add in fewer bits.
+BP_API Tensor _scaled_mm(const Tensor& input, const Tensor& mat2, const Tensor& scale_a,
+                         const Tensor& scale_b, const Tensor& bias = {},
+                         const Tensor& scale_result = {},
+                         std::optional<Dtype> out_dtype = std::nullopt,
+                         bool use_fast_accum = false);
+
 }  // namespace bp

@@ -37,6 +37,18 @@ extern BP_API Operator native_attention;
 extern BP_API Operator attention_backward;
 extern BP_API Operator attention_mask_backward;
 
+// bessel
+extern BP_API Operator bessel_j0;
+extern BP_API Operator bessel_j1;
+extern BP_API Operator bessel_y0;
+extern BP_API Operator bessel_y1;
+extern BP_API Operator modified_bessel_k0;
+extern BP_API Operator modified_bessel_k1;
+extern BP_API Operator scaled_modified_bessel_k0;
+extern BP_API Operator scaled_modified_bessel_k1;
+extern BP_API Operator spherical_bessel_j0;
+extern BP_API Operator airy_ai;
+
 // bitwise
 extern BP_API Operator bitwise_and;
 extern BP_API Operator bitwise_or;
@@ -144,6 +156,7 @@ extern BP_API Operator erfc;
 extern BP_API Operator ndtr;
 extern BP_API Operator logaddexp;
 extern BP_API Operator logaddexp2;
+extern BP_API Operator ldexp;
 extern BP_API Operator xlogy;
 extern BP_API Operator xlog1py;
 extern BP_API Operator entr;
@@ -169,7 +182,40 @@ extern BP_API Operator index_add;
 extern BP_API Operator index_copy;
 extern BP_API Operator put;
 
+// foreach
+extern BP_API Operator _foreach_add;
+extern BP_API Operator _foreach_add_;
+extern BP_API Operator _foreach_sub;
+extern BP_API Operator _foreach_sub_;
+extern BP_API Operator _foreach_mul;
+extern BP_API Operator _foreach_mul_;
+extern BP_API Operator _foreach_div;
+extern BP_API Operator _foreach_div_;
+extern BP_API Operator _foreach_maximum;
+extern BP_API Operator _foreach_minimum;
+extern BP_API Operator _foreach_clamp_min;
+extern BP_API Operator _foreach_clamp_max;
+extern BP_API Operator _foreach_pow;
+extern BP_API Operator _foreach_addcmul;
+extern BP_API Operator _foreach_addcmul_;
+extern BP_API Operator _foreach_addcdiv;
+extern BP_API Operator _foreach_addcdiv_;
+extern BP_API Operator _foreach_lerp;
+extern BP_API Operator _foreach_lerp_;
+extern BP_API Operator _foreach_neg;
+extern BP_API Operator _foreach_abs;
+extern BP_API Operator _foreach_sign;
+extern BP_API Operator _foreach_sqrt;
+extern BP_API Operator _foreach_exp;
+extern BP_API Operator _foreach_reciprocal;
+extern BP_API Operator _foreach_sqrt_;
+extern BP_API Operator _foreach_zero_;
+extern BP_API Operator _foreach_norm;
+
 // fourier
+extern BP_API Operator fft_c2c;
+extern BP_API Operator fft_r2c;
+extern BP_API Operator fft_c2r;
 extern BP_API Operator fft_fft;
 extern BP_API Operator fft_ifft;
 extern BP_API Operator fft_rfft;
@@ -185,6 +231,12 @@ extern BP_API Operator fft_ifft2;
 extern BP_API Operator fft_rfft2;
 extern BP_API Operator fft_irfft2;
 extern BP_API Operator stft;
+extern BP_API Operator istft;
+
+// gamma
+extern BP_API Operator gammainc;
+extern BP_API Operator gammaincc;
+extern BP_API Operator zeta;
 
 // index_reduction
 extern BP_API Operator scatter_reduce;
@@ -216,15 +268,19 @@ extern BP_API Operator lu_unpack;
 extern BP_API Operator linalg_solve;
 extern BP_API Operator linalg_inv;
 extern BP_API Operator linalg_det;
+extern BP_API Operator linalg_adjugate;
 extern BP_API Operator linalg_slogdet;
 extern BP_API Operator linalg_matrix_power;
 extern BP_API Operator linalg_matrix_exp;
 extern BP_API Operator linalg_qr;
 extern BP_API Operator linalg_eigh;
 extern BP_API Operator linalg_eigvalsh;
+extern BP_API Operator linalg_eig;
+extern BP_API Operator linalg_eigvals;
 extern BP_API Operator linalg_svd;
 extern BP_API Operator linalg_svdvals;
 extern BP_API Operator linalg_pinv;
+extern BP_API Operator linalg_lstsq;
 extern BP_API Operator linalg_matrix_rank;
 extern BP_API Operator linalg_matrix_norm;
 extern BP_API Operator linalg_vander;
@@ -281,6 +337,12 @@ extern BP_API Operator instance_norm;
 extern BP_API Operator softmax;
 extern BP_API Operator log_softmax;
 extern BP_API Operator softmin;
+
+// optimizer
+extern BP_API Operator _fused_sgd_;
+extern BP_API Operator _fused_adam_;
+extern BP_API Operator _fused_adamw_;
+extern BP_API Operator _fused_adagrad_;
 
 // ordering
 extern BP_API Operator searchsorted;
@@ -341,6 +403,20 @@ extern BP_API Operator softplus;
 extern BP_API Operator hardswish;
 extern BP_API Operator hardsigmoid;
 
+// polynomial
+extern BP_API Operator chebyshev_polynomial_t;
+extern BP_API Operator chebyshev_polynomial_u;
+extern BP_API Operator chebyshev_polynomial_v;
+extern BP_API Operator chebyshev_polynomial_w;
+extern BP_API Operator shifted_chebyshev_polynomial_t;
+extern BP_API Operator shifted_chebyshev_polynomial_u;
+extern BP_API Operator shifted_chebyshev_polynomial_v;
+extern BP_API Operator shifted_chebyshev_polynomial_w;
+extern BP_API Operator hermite_polynomial_h;
+extern BP_API Operator hermite_polynomial_he;
+extern BP_API Operator laguerre_polynomial_l;
+extern BP_API Operator legendre_polynomial_p;
+
 // pooling
 extern BP_API Operator max_pool_with_indices;
 extern BP_API Operator avg_pool;
@@ -373,6 +449,7 @@ extern BP_API Operator matmul_integer;
 extern BP_API Operator conv_integer;
 extern BP_API Operator qlinear_matmul;
 extern BP_API Operator qlinear_conv;
+extern BP_API Operator _scaled_mm;
 
 // random
 extern BP_API Operator philox;
@@ -467,6 +544,7 @@ extern BP_API Operator i0;
 extern BP_API Operator i0e;
 extern BP_API Operator i1;
 extern BP_API Operator i1e;
+extern BP_API Operator frexp;
 
 // statistics
 extern BP_API Operator prod;

@@ -26,7 +26,8 @@ BP_API const Tensor& constant_pad_nd_out(const Tensor& out, const Tensor& input,
 // `input` with `pad` elements before and behind each of its last dimensions, two numbers for each,
 // the last dimension first; negative numbers cut away. They are `value`, by default 0 (mode
 // 'constant'), or those of `input` - mirrored at its edge without repeating it ('reflect'), its
-// edge ('replicate'), or from its other end ('circular').
+// edge ('replicate'), or from its other end ('circular'), where what was cut away does not come
+// back.
 BP_API Tensor pad(const Tensor& input, IntList pad, std::string_view mode = "constant",
                   const std::optional<Scalar>& value = std::nullopt);
 

@@ -64,4 +64,13 @@ BP_API Tensor i1(const Tensor& input);
 // default dtype.
 BP_API Tensor i1e(const Tensor& input);
 
+struct FrexpResult {
+  Tensor mantissa;
+  Tensor exponent;
+};
+
+// Each number as a `mantissa` from 0.5 up to 1, or its negative, and an int32 `exponent`, the power
+// of 2 that it is multiplied by. What is 0, infinite or NaN stays as it is, with the exponent 0.
+BP_API FrexpResult frexp(const Tensor& input);
+
 }  // namespace bp

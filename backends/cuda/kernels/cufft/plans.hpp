@@ -1,0 +1,74 @@
+// The plans of the transforms used last, which the library makes in milliseconds and which hold memory of the card.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+
+#include <backplane/plugin.hpp>
+
+#include "kernels/cufft/library.hpp"
+#include "kernels/on_card.hpp"
+
+namespace cuda_backend::cufft {
+
+// Lines without gaps: `batch` of `n` elements, of which a half of a spectrum has n / 2 + 1.
+struct Lines {
+  cufftType type;
+  int64_t n, batch;
+
+  bool operator==(const Lines& other) const {
+    return type == other.type && n == other.n && batch == other.batch;
+  }
+};
+
+// Threads: any.
+class Plan {
+ public:
+  // Of the card that is current on this thread. A failure is told by status().
+  Plan(const Library& library, const Lines& lines);
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  cufftResult status() const { return status_; }
+  uint64_t workspace_bytes() const { return workspace_bytes_; }
+  // Asynchronous. The input of a transform to real numbers is overwritten.
+  cufftResult run(cudaStream_t stream, const void* from, void* to, bool forward, void* workspace);
+
+ private:
+  const Library& library_;
+  std::mutex mutex_;  // the stream and the workspace are the plan's
+  cufftHandle handle_ = 0;
+  cufftResult status_;
+  size_t workspace_bytes_ = 0;
+};
+
+// One for each card. Threads: any.
+class Plans {
+ public:
+  explicit Plans(const Library& library) : library_(library) {}
+
+  // A recording needs what it uses for good, and cannot hold what making a plan takes: of one that is not there, null.
+  std::shared_ptr<Plan> plan_for(const Lines& lines, bool is_recorded);
+
+ private:
+  static constexpr size_t capacity = 64;
+
+  struct Entry {
+    Lines lines{};
+    uint64_t used = 0;
+    std::shared_ptr<Plan> plan;
+  };
+
+  const Library& library_;
+  std::mutex mutex_;  // of what follows
+  uint64_t now_ = 0;
+  std::array<Entry, capacity> entries_;
+  std::vector<std::shared_ptr<Plan>> recorded_;
+};
+
+// Those of the card, made when first asked for; null where cuFFT is not installed.
+Plans* plans_of(const OnCard& card);
+
+}  // namespace cuda_backend::cufft

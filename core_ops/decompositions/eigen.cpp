@@ -1,0 +1,114 @@
+#include "decompositions/eigen.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include <backplane/core_ops/creation.hpp>
+
+#include "decompositions/complex.hpp"
+#include "decompositions/matrices.hpp"
+#include "rules/decompositions.hpp"
+
+namespace bp {
+namespace {
+
+using RealNumbers = std::vector<double>;
+using ComplexNumbers = std::vector<std::complex<double>>;
+
+// The largest magnitude as a power of two; infinity or NaN if one is not finite.
+double scale_of(const RealNumbers& matrix) {
+  double largest = 0;
+  for (const double each : matrix) {
+    if (!std::isfinite(each)) return each;
+    largest = std::max(largest, std::fabs(each));
+  }
+  return largest == 0 ? 1 : std::exp2(std::ilogb(largest));
+}
+
+RealNumbers numbers_of(const Tensor& A) {
+  if (A.dtype() == f64) return to_vector<double>(A);
+  const std::vector<float> narrow = to_vector<float>(A);
+  return {narrow.begin(), narrow.end()};
+}
+
+// Pairs of A's dtype: not every device has the wider one.
+template <class T>
+Tensor tensor_like(const Tensor& A, const ComplexNumbers& numbers, IntList shape) {
+  std::vector<T> pairs;
+  for (const auto& each : numbers) {
+    pairs.push_back(static_cast<T>(each.real()));
+    pairs.push_back(static_cast<T>(each.imag()));
+  }
+  Dims of_pairs(shape);
+  of_pairs.push_back(2);
+  return complex_of_pairs(tensor(pairs, of_pairs, {{}, A.device()}));
+}
+
+// All NaN if there are none.
+void eigen_of_matrix(RealNumbers matrix, std::int64_t n, ComplexNumbers& values,
+                     ComplexNumbers& vectors) {
+  const double scale = scale_of(matrix);
+  RealNumbers basis(matrix.size());
+  for (double& each : matrix) each /= scale;
+  if (std::isfinite(scale) && make_real_schur(matrix.data(), basis.data(), n)) {
+    eigen_of_schur(matrix.data(), basis.data(), n, values.data(), vectors.data());
+    for (auto& each : values) each *= scale;
+    return;
+  }
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  std::fill(values.begin(), values.end(), std::complex(nan, nan));
+  std::fill(vectors.begin(), vectors.end(), std::complex(nan, nan));
+}
+
+// By real parts, then by imaginary parts. NaNs are as they are: all of them, or none.
+std::vector<std::size_t> order_of(const ComplexNumbers& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (values[a].real() != values[b].real()) return values[a].real() < values[b].real();
+    return values[a].imag() < values[b].imag();
+  });
+  return order;
+}
+
+// Writes matrix `number` of all.
+void put_in_order(const ComplexNumbers& own, const ComplexNumbers& columns, std::size_t number,
+                  ComplexNumbers& values, ComplexNumbers& vectors) {
+  const std::size_t n = own.size();
+  const std::vector<std::size_t> order = order_of(own);
+  for (std::size_t j = 0; j < n; ++j) {
+    values[number * n + j] = own[order[j]];
+    for (std::size_t i = 0; i < n; ++i)
+      vectors[(number * n + i) * n + j] = columns[i * n + order[j]];
+  }
+}
+
+}  // namespace
+
+LinalgEigResult eig_on_host(const Tensor& A) {
+  check_square("linalg_eig", "A", A);
+  const std::int64_t n = A.size(-1);
+  const Dims shape = batch_of_vectors(A, n);
+  if (is_shape_alone(A)) {
+    const Dtype dtype = A.dtype() == f64 ? complex128 : complex64;
+    return {zeros(shape, dtype, A.device()), zeros(A.shape(), dtype, A.device())};
+  }
+  const RealNumbers given = numbers_of(A);
+  const auto size = static_cast<std::size_t>(n);
+  ComplexNumbers values(given.size() / size), vectors(given.size());
+  ComplexNumbers own(size), columns(size * size);
+  for (std::size_t i = 0; i * columns.size() < given.size(); ++i) {
+    const double* const from = given.data() + i * columns.size();
+    eigen_of_matrix(RealNumbers(from, from + columns.size()), n, own, columns);
+    put_in_order(own, columns, i, values, vectors);
+  }
+  if (A.dtype() == f64)
+    return {tensor_like<double>(A, values, shape), tensor_like<double>(A, vectors, A.shape())};
+  return {tensor_like<float>(A, values, shape), tensor_like<float>(A, vectors, A.shape())};
+}
+
+}  // namespace bp

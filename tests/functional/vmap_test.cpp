@@ -1,0 +1,130 @@
+// needs: cpu
+// vmap itself: dimensions, nesting, writing, what is refused.
+#include <backplane/functional/vmap.hpp>
+
+#include "autograd/tensors.hpp"
+
+namespace bp::test {
+namespace {
+
+using testing::HasSubstr;
+using Tensors = std::vector<Tensor>;
+using InDims = std::vector<std::optional<std::int64_t>>;
+
+Tensor numbered(IntList shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  return reshape(arange(0, count, 1, f64), shape);
+}
+
+TEST(vmap, takes_the_batch_from_any_dimension) {
+  const Tensor a = numbered({2, 3, 4}), b = numbered({3});
+  const Tensors sums = vmap([](std::span<const Tensor> x) { return Tensors{sum(x[0], 0) * x[1]}; },
+                            Tensors{a, b}, InDims{1, 0});
+  EXPECT_EQ(values_of(sums[0]), values_of(sum(a, 0) * unsqueeze(b, 1)));
+}
+
+TEST(vmap, shows_one_element_inside) {
+  vmap(
+      [](std::span<const Tensor> x) {
+        EXPECT_EQ(to_string(x[0].shape()), "[3]");
+        EXPECT_EQ(to_string(outer(x[0], x[0]).shape()), "[3, 3]");
+        return Tensors{x[0]};
+      },
+      Tensors{numbered({2, 3})}, InDims{0});
+}
+
+TEST(vmap, repeats_results_that_do_not_depend_on_the_batch) {
+  const Tensors results = vmap([](std::span<const Tensor> x) { return Tensors{ones_like(x[0])}; },
+                               Tensors{numbered({2, 3})}, InDims{0});
+  EXPECT_EQ(values_of(results[0]), Values(6, 1));
+}
+
+TEST(vmap, nests) {
+  const Tensor a = numbered({2, 3}), b = numbered({4, 3});
+  const Tensors products = vmap(
+      [&](std::span<const Tensor> x) {
+        return vmap([&](std::span<const Tensor> y) { return Tensors{matmul(x[0], y[0])}; },
+                    Tensors{b}, InDims{0});
+      },
+      Tensors{a}, InDims{0});
+  EXPECT_EQ(values_of(products[0]), values_of(matmul(a, transpose(b, 0, 1))));
+}
+
+TEST(vmap, is_recorded_for_derivatives) {
+  const Tensor a = leaf({1, 2, 3});
+  const Tensors squares =
+      vmap([](std::span<const Tensor> x) { return Tensors{x[0] * x[0]}; }, Tensors{a}, InDims{0});
+  backward(sum(squares[0]));
+  EXPECT_EQ(values_of(grad(a)), (Values{2, 4, 6}));
+}
+
+TEST(vmap, writes_to_tensors_of_the_batch) {
+  const Tensor a = numbered({2, 3});
+  vmap([](std::span<const Tensor> x) { return Tensors{add_(x[0], 1)}; }, Tensors{a}, InDims{0});
+  EXPECT_EQ(values_of(a), (Values{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(vmap, lets_tensors_that_were_made_inside_join_the_batch) {
+  const Tensor a = numbered({2, 3});
+  const auto write = [](std::span<const Tensor> x) {
+    const Tensor made = zeros({2, 3}, f64), row = select(made, 0, 1), older = select(made, 0, 0);
+    copy_(row, x[0]);
+    return Tensors{made, older};
+  };
+  const Tensors results = vmap(write, Tensors{a}, InDims{0});
+  EXPECT_EQ(values_of(results[0]), (Values{0, 0, 0, 0, 1, 2, 0, 0, 0, 3, 4, 5}));
+  EXPECT_EQ(values_of(results[1]), Values(6, 0));
+}
+
+TEST(vmap, refuses_what_it_cannot_serve) {
+  const Tensor a = numbered({2, 3});
+  const auto first = [](std::span<const Tensor> x) { return Tensors{x[0]}; };
+  EXPECT_THAT(sentence_of([&] { vmap(first, Tensors{a}, InDims{std::nullopt}); }),
+              HasSubstr("no input has a batch"));
+  EXPECT_THAT(sentence_of([&] {
+                vmap(first, Tensors{a, numbered({3})}, InDims{0, 0});
+              }),
+              HasSubstr("the batch has 3 elements in input 1 and 2 before"));
+  EXPECT_THAT(sentence_of([&] { vmap(first, Tensors{a}, InDims{}); }),
+              HasSubstr("1 inputs and 0 in_dims"));
+  EXPECT_THAT(sentence_of([&] {
+                vmap(first, Tensors{numbered({0, 3})}, InDims{0});
+              }),
+              HasSubstr("the batch is empty"));
+  const Tensor shared = numbered({3});
+  const auto write = [&](std::span<const Tensor> x) { return Tensors{add_(shared, x[0])}; };
+  EXPECT_THAT(sentence_of([&] { vmap(write, Tensors{a}, InDims{0}); }),
+              HasSubstr("written to a tensor that all of them share"));
+  const auto read = [](std::span<const Tensor> x) {
+    to_vector<double>(x[0]);
+    return Tensors{};
+  };
+  EXPECT_THAT(sentence_of([&] { vmap(read, Tensors{a}, InDims{0}); }),
+              HasSubstr("copy to the host: the tensor belongs to a level"));
+}
+
+TEST(vmap, says_which_results_differ_in_shape) {
+  const Tensor a = tensor(Values{1, 0, 1, 1});
+  const auto places = [](std::span<const Tensor> x) { return Tensors{nonzero(x[0])}; };
+  EXPECT_THAT(
+      sentence_of([&] {
+        vmap(places, Tensors{reshape(a, {2, 2})}, InDims{0});
+      }),
+      HasSubstr("nonzero: element 1 of the batch gives a result of shape [2, 1] and element 0 "
+                "one of [1, 1]"));
+}
+
+TEST(vmap, leaves_no_tensor_behind_that_could_be_used) {
+  Tensor escaped;
+  vmap(
+      [&](std::span<const Tensor> x) {
+        escaped = x[0];
+        return Tensors{};
+      },
+      Tensors{numbered({2, 3})}, InDims{0});
+  EXPECT_THAT(sentence_of([&] { neg(escaped); }), HasSubstr("not active here"));
+}
+
+}  // namespace
+}  // namespace bp::test
