@@ -105,13 +105,8 @@ StreamState* publish(StreamState& stream, AdoptedQueue& queue) {
 // The errors that nobody has asked for are those of the default stream from now on.
 void move_errors(StreamState& from, StreamState& to) {
   std::optional<Error> error = from.fault_storage ? take_fault(from) : std::nullopt;
-  {
-    const std::lock_guard lock(from.mutex);
-    if (from.kept_error) error = std::exchange(from.kept_error, std::nullopt);
-  }
-  if (!error) return;
-  const std::lock_guard lock(to.mutex);
-  if (!to.kept_error) to.kept_error = std::move(error);
+  if (std::optional<Error> kept = take_kept_error(from)) error = std::move(kept);
+  if (error) keep_error(to, std::move(*error));
 }
 
 // Without events, or without streams to adopt, the caller waits in place of the device.

@@ -15,25 +15,21 @@ struct HostCall {
   std::function<void()> function;
 };
 
-void keep(StreamState& stream, const Error& error) {
-  const std::lock_guard lock(stream.mutex);
-  if (!stream.kept_error) stream.kept_error = error;
-}
-
 void run(HostCall& call) noexcept {
   try {
     call.function();
     return;
   } catch (const Error& error) {
-    return keep(call.stream, error);
+    return keep_error(call.stream, error);
   } catch (const std::exception& error) {
-    return keep(call.stream,
-                Error(ErrorClass::internal,
-                      fmt::format("call_on_stream: the function threw: {}", error.what())));
+    return keep_error(call.stream,
+                      Error(ErrorClass::internal,
+                            fmt::format("call_on_stream: the function threw: {}", error.what())));
   } catch (...) {
-    return keep(call.stream,
-                Error(ErrorClass::internal,
-                      "call_on_stream: the function threw something that is no std::exception"));
+    return keep_error(
+        call.stream,
+        Error(ErrorClass::internal,
+              "call_on_stream: the function threw something that is no std::exception"));
   }
 }
 

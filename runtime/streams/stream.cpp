@@ -25,12 +25,7 @@ std::string late_what(const char* action, const StreamImpl& stream) {
   return last ? fmt::format("{} after {}", action, last) : action;
 }
 
-std::optional<Error> take_kept_error(StreamState& stream) {
-  const std::lock_guard lock(stream.mutex);
-  return std::exchange(stream.kept_error, std::nullopt);
-}
-
-std::optional<Error> kept_error_of(StreamState& stream) {
+std::optional<KeptError> kept_error_of(StreamState& stream) {
   const std::lock_guard lock(stream.mutex);
   return stream.kept_error;
 }
@@ -83,10 +78,23 @@ Error stream_error(StreamState& stream, bp_stream* used, bp_code code, std::stri
   return error;
 }
 
-// What the streams that it waited for have to say; those that are still at work are asked again another time.
+std::uint64_t told_error(StreamState& stream) {
+  const std::lock_guard lock(stream.mutex);
+  return stream.told_error;
+}
+
+void note_told(StreamState& stream, std::uint64_t number) {
+  const std::lock_guard lock(stream.mutex);
+  stream.told_error = std::max(stream.told_error, number);
+}
+
+// The first error that the streams it waited for have, and have not told it; those that are still at work are asked again
+// another time.
 std::optional<Error> error_of_awaited(StreamState& stream) {
   std::vector<StreamState*> asked = {&stream};
   std::optional<Error> first;
+  const std::uint64_t told = told_error(stream);
+  std::uint64_t last = told;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     std::vector<StreamState*> awaited;
     {
@@ -97,12 +105,16 @@ std::optional<Error> error_of_awaited(StreamState& stream) {
       if (std::find(asked.begin(), asked.end(), each) != asked.end()) continue;
       asked.push_back(each);
       const bool is_idle = is_idle_quietly(*each);
-      if (!first) first = kept_error_of(*each);
+      if (std::optional<KeptError> kept = kept_error_of(*each); kept && kept->number > told) {
+        last = std::max(last, kept->number);
+        if (!first) first = std::move(kept->error);
+      }
       if (!is_idle) continue;
       const std::lock_guard lock(stream.mutex);
       std::erase(stream.awaited, each);
     }
   }
+  note_told(stream, last);
   return first;
 }
 
@@ -317,11 +329,21 @@ void throw_stream_error(StreamImpl& stream, bp_stream* used, bp_code code, std::
   throw stream_error(state_of(stream), used, code, what);
 }
 
+std::optional<Error> take_kept_error(StreamState& stream) {
+  const std::lock_guard lock(stream.mutex);
+  std::optional<KeptError> kept = std::exchange(stream.kept_error, std::nullopt);
+  return kept ? std::optional(std::move(kept->error)) : std::nullopt;
+}
+
+void keep_error(StreamState& stream, Error error) {
+  static std::atomic<std::uint64_t> kept_ever{0};
+  const std::lock_guard lock(stream.mutex);
+  if (!stream.kept_error) stream.kept_error = {std::move(error), ++kept_ever};
+}
+
 void keep_error(StreamState& stream, bp_stream* used, bp_code code) noexcept {
   try {
-    Error error = stream_error(stream, used, code, late_what("synchronize", stream));
-    const std::lock_guard lock(stream.mutex);
-    if (!stream.kept_error) stream.kept_error = std::move(error);
+    keep_error(stream, stream_error(stream, used, code, late_what("synchronize", stream)));
   } catch (...) {  // no memory for the text of an error
   }
 }

@@ -23,6 +23,11 @@ struct WaitingRelease {
   std::uint64_t order = 0;  // within its stream, from 1
 };
 
+struct KeptError {
+  Error error;
+  std::uint64_t number;  // in the process, from 1
+};
+
 struct StreamState : StreamImpl {
   std::atomic<bool> has_releases{false};
   // The device records what is given to it, which is idle but for that: waiting would be an error.
@@ -44,9 +49,11 @@ struct StreamState : StreamImpl {
   std::deque<WaitingRelease> releases;  // in the order of the stream
   std::uint64_t num_releases = 0;       // ever
   // The first error that the core met in waits of its own; the next synchronize or query throws it.
-  std::optional<Error> kept_error;
+  std::optional<KeptError> kept_error;
   // Those whose events it has waited for since it was last synchronized: their errors are its own as well.
   std::vector<StreamState*> awaited;
+  std::uint64_t told_error =
+      0;  // the last error of theirs that it has thrown: no one comes out there twice
   Storage* fault_storage = nullptr;
   std::vector<std::string> fault_operators;  // armed since the last synchronize
 };
@@ -88,7 +95,10 @@ void let_go_of_adopted(StreamState& stream) noexcept;
 // Has the stream passed everything? Never throws; an error is kept and counts as passed.
 bool is_idle_quietly(StreamState& stream) noexcept;
 
-// Keeps the error of a plugin that was asked about `used`, the stream's `raw` then, for the next synchronize or query.
+std::optional<Error> take_kept_error(StreamState& stream);
+// Keeps an error for the next synchronize or query, unless one is kept already.
+void keep_error(StreamState& stream, Error error);
+// The same for that of a plugin that was asked about `used`, the stream's `raw` then.
 void keep_error(StreamState& stream, bp_stream* used, bp_code code) noexcept;
 
 // Later work of `stream` waits for what `passed` has been given: an error there is one of `stream` too.

@@ -355,6 +355,31 @@ TEST_F(QueuedKernels, an_error_passes_to_the_stream_that_waited) {
   EXPECT_EQ(error_of([&] { bp::synchronize(device); }), "no error");
 }
 
+TEST_F(QueuedKernels, an_error_passes_once_from_a_stream_that_is_still_at_work) {
+  const Tensor a = counted({10}, device), many = bp::ones({1 << 16}, bp::f32, device);
+  bp::synchronize(device);
+  const bp::Stream first(device), second(device);
+  bp::Event event(device), end(device);
+  hooks.hold(0);
+  std::vector<Tensor> kept;
+  {
+    const bp::StreamGuard guard(first);
+    hooks.fail_next(0, BP_INTERNAL);
+    kept.push_back(neg(a));
+    event.record(first);
+    for (int i = 0; i < 500; ++i) kept.push_back(add(many, i));
+    end.record(first);
+  }
+  event.wait(second);
+  hooks.release(0);
+  const std::string error = error_of([&] { second.synchronize(); });
+  EXPECT_EQ(error.substr(0, 5), "neg: ") << error;
+  EXPECT_EQ(error_of([&] { second.synchronize(); }), "no error");
+  EXPECT_FALSE(end.query()) << "the stream was done before it was asked again";
+  EXPECT_NE(error_of([&] { first.synchronize(); }), "no error");
+  EXPECT_EQ(error_of([&] { bp::synchronize(device); }), "no error");
+}
+
 TEST_F(QueuedKernels, a_device_that_is_opened_anew_has_run_no_kernel) {
   neg(counted({10}, device));
   bp::synchronize(device);
