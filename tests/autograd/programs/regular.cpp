@@ -11,7 +11,7 @@ using Rows = std::set<std::string>;
 using Values = std::vector<double>;
 constexpr double near_pole = 1e-3, near_corner = 1e-6;
 
-const Rows with_poles{"sqrt", "rsqrt", "log", "div", "reciprocal"}, roots{"norm", "std"},
+const Rows with_poles{"sqrt", "rsqrt", "log", "div", "reciprocal"}, roots{"norm", "std", "hypot"},
     steps{"floor", "ceil", "trunc", "round"}, quotients{"remainder", "fmod", "floor_divide"},
     with_corners{"relu",      "abs",       "leaky_relu", "elu",        "clamp",
                  "clamp_min", "clamp_max", "hardswish",  "hardsigmoid"};

@@ -30,8 +30,8 @@ bool is_backward(const Operator& op) {
 // With any numbers: a program's are no symmetric matrices, nor such as have a factor.
 bool has_derivative(const Operator& op) {
   const std::string_view name = op.name();
-  // Which elements are equal, and so the most frequent, is a matter of rounding; hardmax tells places alone.
-  if (name == "mode" || name == "hardmax") return false;
+  // Which elements are equal, and so the most frequent, is a matter of rounding; hardmax tells places alone, and histc counts.
+  if (name == "mode" || name == "hardmax" || name == "histc") return false;
   // Whether one of several results has a derivative, the tensors at its place in the lists decide.
   if (name.starts_with("_foreach")) return false;
   return (op.has_gradient || op.kind == BP_KIND_COMPOSITE) &&
