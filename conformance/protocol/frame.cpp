@@ -53,6 +53,33 @@ Json lightened(const Json& message, std::vector<const Json::binary_t*>& taken) {
   return light;
 }
 
+// Builds the value that is read, unless it nests deeper than any message: a plugin's bytes may not use up the stack.
+class ShallowBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
+ public:
+  explicit ShallowBuilder(Json& out) : json_sax_dom_parser(out, false) {}
+  bool start_object(std::size_t size) {
+    return ++depth_ <= deepest && json_sax_dom_parser::start_object(size);
+  }
+  bool end_object() { return --depth_, json_sax_dom_parser::end_object(); }
+  bool start_array(std::size_t size) {
+    return ++depth_ <= deepest && json_sax_dom_parser::start_array(size);
+  }
+  bool end_array() { return --depth_, json_sax_dom_parser::end_array(); }
+
+ private:
+  static constexpr int deepest = 64;
+  int depth_ = 0;
+};
+
+bool read_cbor(const std::uint8_t* begin, std::size_t size, Json& out) {
+  try {
+    ShallowBuilder builder(out);
+    return Json::sax_parse(begin, begin + size, &builder, Json::input_format_t::cbor);
+  } catch (const Json::exception&) {  // a size that no container has
+    return false;
+  }
+}
+
 // The binary values of a light message, in the order in which lightened met them.
 void find_binaries(Json& light, std::vector<Json::binary_t*>& found) {
   if (light.is_binary()) found.push_back(&light.get_binary());
@@ -81,7 +108,8 @@ bool read_message(const std::uint8_t* begin, std::size_t size, Json& out) {
   std::memcpy(&count, begin, sizeof count);
   begin += sizeof count, size -= sizeof count;
   if (count > size) return false;
-  Json all = Json::from_cbor(begin, begin + count, true, false);
+  Json all;
+  if (!read_cbor(begin, count, all)) return false;
   begin += count, size -= count;
   if (!all.is_object() || !all.contains("message") || !all.contains("sizes")) return false;
   out = std::move(all["message"]);

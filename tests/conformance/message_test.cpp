@@ -1,4 +1,5 @@
 // Messages between the suite and its workers: binary values come through whole, and garbage is refused.
+#include <cstring>
 #include <gtest/gtest.h>
 
 #include "protocol/script.hpp"
@@ -38,15 +39,49 @@ TEST(Messages, AreRefusedWhenTheyEndEarlyOrLate) {
 
 TEST(Messages, WithAWrongByteAreReadOrRefused) {
   const std::vector<std::uint8_t> frame = bytes_of(nested);
-  int refused = 0;
   for (std::size_t at = 0; at < frame.size(); ++at)
     for (int bit = 0; bit < 8; ++bit) {
       std::vector<std::uint8_t> wrong = frame;
       wrong[at] ^= static_cast<std::uint8_t>(1 << bit);
       Json back;
-      refused += !read_message(wrong.data(), wrong.size(), back);
+      const bool is_read = read_message(wrong.data(), wrong.size(), back);
+      if (at < sizeof(std::uint64_t)) {
+        EXPECT_FALSE(is_read) << "bit " << bit << " of byte " << at << " of the length";
+      }
     }
-  EXPECT_GT(refused, 0);
+}
+
+std::vector<std::uint8_t> framed(const std::vector<std::uint8_t>& cbor) {
+  std::vector<std::uint8_t> frame(sizeof(std::uint64_t));
+  const std::uint64_t count = cbor.size();
+  std::memcpy(frame.data(), &count, sizeof count);
+  frame.insert(frame.end(), cbor.begin(), cbor.end());
+  return frame;
+}
+
+TEST(Messages, ThatNestWithoutEndAreRefused) {
+  Json back;
+  for (const std::uint8_t byte :
+       {0x81, 0x9f, 0xa1, 0xbf}) {  // arrays and objects of one, and such as say no size
+    const std::vector<std::uint8_t> frame =
+        framed(std::vector<std::uint8_t>(std::size_t{8} << 20, byte));
+    EXPECT_FALSE(read_message(frame.data(), frame.size(), back));
+  }
+  std::vector<std::uint8_t> keyed;  // {"a": {"a": ...
+  for (int i = 0; i < 1'000'000; ++i) keyed.insert(keyed.end(), {0xa1, 0x61, 'a'});
+  const std::vector<std::uint8_t> frame = framed(keyed);
+  EXPECT_FALSE(read_message(frame.data(), frame.size(), back));
+}
+
+TEST(Messages, WithSizesThatNothingHasAreRefused) {
+  Json back;
+  for (const std::uint8_t byte :
+       {0x9b, 0xbb, 0x5b, 0x7b}) {  // of 2^64 - 1 elements, pairs, bytes, characters
+    std::vector<std::uint8_t> cbor(9, 0xff);
+    cbor[0] = byte;
+    const std::vector<std::uint8_t> frame = framed(cbor);
+    EXPECT_FALSE(read_message(frame.data(), frame.size(), back)) << int{byte};
+  }
 }
 
 }  // namespace
