@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/decomposition.hpp>
 #include <backplane/dispatcher/layers.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
@@ -173,6 +174,13 @@ void record_custom(const Call& call) {
   set_results(call, std::move(node));
 }
 
+// The operators inside are recorded, whose results depend on the arguments even where there is nothing to compute.
+void record_decomposed(const Call& call) {
+  if (call.op.kind != BP_KIND_COMPOSITE) return run_decomposition(call.op, call);
+  Inferred inferred(call.num_results);
+  if (!run_rule_and_decomposition(call, inferred)) run_decomposition(call.op, call);
+}
+
 // The layer's handler, for every operator.
 void record(const Call& call, const Level*) {
   check_views(call);
@@ -182,7 +190,7 @@ void record(const Call& call, const Level*) {
     else
       run_unrecorded(call);
   } else if (call.op.decompose) {
-    run_decomposition(call.op, call);
+    record_decomposed(call);
   } else {
     record_custom(call);
   }

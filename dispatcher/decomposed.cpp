@@ -1,4 +1,5 @@
 // Rung 4: a call by other operators of the device.
+#include <backplane/dispatcher/decomposition.hpp>
 #include <backplane/dispatcher/policy.hpp>
 #include <backplane/tensor/dtype.hpp>
 
@@ -89,6 +90,13 @@ void run_decomposition(const Operator& op, const Call& call) {
   op.decompose(call);
   for (std::uint32_t i = 0; i < call.num_results; ++i)
     if (call.results[i].defined()) forget_lone_base(*call.results[i].impl());
+}
+
+bool run_rule_and_decomposition(const Call& call, Inferred& inferred) {
+  if (call.op.infer) call.op.infer(call, inferred);
+  if (inferred.fills) return false;
+  run_decomposition(call.op, call);
+  return true;
 }
 
 bool try_decomposed(Frame& frame) {

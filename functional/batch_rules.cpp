@@ -4,6 +4,7 @@
 #include <backplane/core_ops/batch.hpp>
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
+#include <backplane/dispatcher/decomposition.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "batched.hpp"
@@ -135,15 +136,25 @@ bool is_without_dims(BatchedCall& call, const BatchRule& rule) {
   });
 }
 
+// Does a number that is left out name all dimensions? They are taken as one then.
+bool takes_all_as_one(BatchedCall& call, const BatchRule& rule) {
+  for (std::uint32_t place = 0; place < call.call().num_args; ++place)
+    if (has_bit(rule.dims, place) && call.value(place).tag == BP_NONE &&
+        call.call().op.schema->arguments[place].type != ArgumentType::integer_list)
+      return true;
+  return false;
+}
+
 std::vector<Tensor> run_lead(BatchedCall& call, const BatchRule& rule) {
   const bool adds_dims = rule.dims && is_without_dims(call, rule);
+  const bool reshapes = adds_dims || takes_all_as_one(call, rule);
   std::vector<Tensor> elements;
-  if (adds_dims || rule.sizes) elements = call.shapes();
+  if (reshapes || rule.sizes) elements = call.shapes();
   const std::int64_t least_rank = rule.sizes ? elements[0].ndim() : adds_dims;
   const std::int64_t rank = let_lead(call, rule, least_rank);
   shift_dims(call, rule, rank);
   if (rule.sizes) lead_sizes(call, rule, elements[0]);
-  return adds_dims ? reshaped(call, call.run(), elements) : call.run();
+  return reshapes ? reshaped(call, call.run(), elements) : call.run();
 }
 
 // ---- fold ---------------------------------------------------------------------------------------
@@ -189,27 +200,35 @@ std::vector<Tensor> run_products(BatchedCall& call) {
 
 // ---- decompose and loop -------------------------------------------------------------------------
 
-// The rule of the row's shape rewrites arguments to what the decomposition expects, as before a kernel.
-void decompose_element(const Operator& op, const Call& call) {
+void decompose_element(const Call& call) {
   Inferred inferred(call.num_results);
-  if (op.infer) op.infer(call, inferred);
-  if (!inferred.fills) return run_decomposition(op, call);
+  if (run_rule_and_decomposition(call, inferred)) return;
   const Device device{call.args[0].u.tensor->device};
   for (std::uint32_t i = 0; i < call.num_results; ++i)
     call.results[i] =
         full(inferred.outputs[i].shape, inferred.fill_value, inferred.outputs[i].dtype, device);
 }
 
+// A decomposition at a level of its own must not let them join that one.
+void let_written_join(BatchedCall& call) {
+  for (Operand& operand : call.operands()) {
+    if (!operand.tensor.defined() || operand.batched) continue;
+    if (!has_bit(call.call().op.mutates, operand.place)) continue;
+    operand.tensor = whole_to_write(call, operand.tensor);
+    operand.batched = true;
+  }
+}
+
 std::vector<Tensor> run_decomposed(BatchedCall& call) {
   const Call& outer = call.call();
+  let_written_join(call);
   const NewTensorKeys inside(keys_inside(state_of(call.level())));
   const Level again(Layer::vmap, call.level().state(), Sees::all);
   std::vector<bp_value> args = call.arguments([&](const Operand& operand) {
     return operand.batched ? batched(again, operand.tensor) : operand.tensor;
   });
   std::vector<Tensor> results(outer.num_results);
-  decompose_element(outer.op,
-                    {outer.op, args.data(), outer.num_args, results.data(), outer.num_results});
+  decompose_element({outer.op, args.data(), outer.num_args, results.data(), outer.num_results});
   for (Tensor& result : results) {
     const Tensor whole = whole_of(again, result);
     result = whole.defined() ? whole : repeated(result, 1);
@@ -253,8 +272,13 @@ Batch rule_for(BatchedCall& call, const BatchRule* rule) {
   const Batch otherwise = op.decompose ? Batch::decompose : Batch::loop;
   if (!rule) return otherwise;
   if (rule->how != Batch::lead && rule->how != Batch::fold) return rule->how;
-  for (const Operand& operand : call.operands())
-    if (operand.batched && !has_bit(rule->args, operand.place)) return otherwise;
+  for (const Operand& operand : call.operands()) {
+    const bool is_named = has_bit(rule->args, operand.place);
+    if (operand.batched && !is_named) return otherwise;
+    // Without a dimension to fold into: the row itself says what it takes.
+    if (rule->how == Batch::fold && is_named && operand.tensor.defined() && operand.ndim() == 0)
+      return otherwise;
+  }
   return rule->how;
 }
 
@@ -276,7 +300,7 @@ std::vector<Tensor> run_by_rule(BatchedCall& call) {
 
 void call_batched(const Call& call, const Level* level) {
   BatchedCall batched_call(call, *level);
-  if (!batched_call.is_batched()) return dispatch(call);
+  if (!batched_call.is_batched()) return batched_call.run_unbatched();
   const NewTensorKeys outside(state_of(*level).keys_outside);
   batched_call.deliver(run_by_rule(batched_call));
 }

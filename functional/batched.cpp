@@ -5,6 +5,7 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/promotion.hpp>
 #include <backplane/tensor/views.hpp>
 
 namespace bp::functional {
@@ -12,9 +13,14 @@ namespace {
 
 struct Whole : LayerData {
   Whole(std::uint64_t key, Tensor tensor) : LayerData(key), tensor(std::move(tensor)) {}
-  bool is_opaque() const override { return true; }
-  Tensor tensor;
+  bool is_opaque() const override { return tensor.defined(); }
+  Tensor tensor;  // undefined: the tensor was made inside the run, and all elements share it
 };
+
+Tensor kept_whole(const TensorImpl& impl, const Level& level) {
+  const LayerData* data = find_layer_data(impl, level.key());
+  return data ? static_cast<const Whole*>(data)->tensor : Tensor();
+}
 
 Tensor shared_of(const bp_tensor* abi) {
   return abi ? Tensor::share(TensorImpl::of(abi)) : Tensor();
@@ -35,14 +41,46 @@ Tensor whole_of_view(const Tensor& base, const Tensor& view) {
                     base.storage_offset() + view.storage_offset() - of.storage_offset());
 }
 
-// Writes to a result that the caller gave.
+// Remembers that the level's run made the tensor, or shows it of one that it made.
+void note_made_inside(const Level& level, const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  if (!(impl.keys & key_of(Layer::vmap))) return;
+  if (impl.view_base && !find_layer_data(*impl.view_base, level.key())) return;
+  attach(level, tensor, {});
+}
+
+// What no row made, as empty(), is known by vmap's key alone, which says nothing where a run is within another.
+bool is_made_inside(const Level& level, const TensorImpl& impl) {
+  if (!(impl.keys & key_of(Layer::vmap))) return false;
+  if (find_layer_data(impl, level.key())) return true;
+  for (const LayerData* data = impl.layer_data; data; data = data->next)
+    if (data->layer() == static_cast<unsigned>(Layer::vmap)) return false;
+  for (const Level* outer = level.below(); outer; outer = outer->below())
+    if (outer->layer() == Layer::vmap) return false;
+  return true;
+}
+
+// Makes a tensor, or what it is a view of, one of the batch, and gives its whole; undefined if the run did not make it.
+Tensor let_join(const Level& level, const Tensor& tensor) {
+  TensorImpl* of = tensor.impl()->view_base;
+  const Tensor base = of ? Tensor::share(of) : tensor;
+  if (!is_made_inside(level, *base.impl()) || !base.is_contiguous()) return {};
+  attach(level, base, copy(repeated(base, state_of(level).size)));
+  return whole_of(level, tensor);
+}
+
+// Writes to a result that the caller gave, if a call without a batch would.
 void write(const BatchedCall& of, const Tensor& result, const Tensor& whole) {
-  Tensor target = whole_of(of.level(), result);
-  if (!target.defined()) target = let_join(of.level(), result);
-  BP_CHECK(target.defined(),
-           "{}: elements of a batch are written to a tensor that all of them share; make that one "
-           "for each element, or call the form that returns its result",
-           of.call().op.name());
+  const char* const op = of.call().op.name();
+  const Tensor target = whole_to_write(of, result);
+  BP_CHECK(can_cast(whole.dtype(), target.dtype()),
+           "{}: the result is {} and cannot be written to an output of {}; cast it yourself", op,
+           name(whole.dtype()), name(target.dtype()));
+  const IntList shape = whole.shape();
+  const IntList of_element = {shape.data() + 1, shape.size() - 1};
+  BP_CHECK(of_element == result.shape(),
+           "{}: the output has shape {}, the result has {}; give one of that shape", op,
+           to_string(result.shape()), to_string(of_element));
   copy_into(target, expand(whole, target.shape()));
 }
 
@@ -60,21 +98,21 @@ Tensor batched(const Level& level, const Tensor& whole) {
 
 Tensor whole_of(const Level& level, const Tensor& tensor) {
   if (!tensor.defined()) return {};
-  if (const LayerData* data = level.data_of(tensor)) return static_cast<const Whole*>(data)->tensor;
-  TensorImpl* base = tensor.impl()->view_base;
-  const LayerData* data = base ? find_layer_data(*base, level.key()) : nullptr;
+  if (Tensor own = kept_whole(*tensor.impl(), level); own.defined()) return own;
+  const TensorImpl* base = tensor.impl()->view_base;
+  const Tensor of_base = base ? kept_whole(*base, level) : Tensor();
   // A view that is older than its base's batch.
-  return data
-             ? attach(level, tensor, whole_of_view(static_cast<const Whole*>(data)->tensor, tensor))
-             : Tensor();
+  return of_base.defined() ? attach(level, tensor, whole_of_view(of_base, tensor)) : Tensor();
 }
 
-Tensor let_join(const Level& level, const Tensor& tensor) {
-  TensorImpl* of = tensor.impl()->view_base;
-  const Tensor base = of ? Tensor::share(of) : tensor;
-  if (!(base.impl()->keys & key_of(Layer::vmap)) || !base.is_contiguous()) return {};
-  attach(level, base, copy(repeated(base, state_of(level).size)));
-  return whole_of(level, tensor);
+Tensor whole_to_write(const BatchedCall& of, const Tensor& tensor) {
+  Tensor whole = whole_of(of.level(), tensor);
+  if (!whole.defined()) whole = let_join(of.level(), tensor);
+  BP_CHECK(whole.defined(),
+           "{}: elements of a batch are written to a tensor that all of them share; make that one "
+           "for each element, or call the form that returns its result",
+           of.call().op.name());
+  return whole;
 }
 
 Tensor with_rank(const Tensor& tensor, std::int64_t rank, std::int64_t behind) {
@@ -139,6 +177,18 @@ std::vector<bp_value> BatchedCall::arguments_of_kept() {
   return args;
 }
 
+void BatchedCall::run_unbatched() {
+  std::vector<const TensorImpl*> there;
+  for (const Operand& operand : operands_) there.push_back(operand.tensor.impl());
+  for (std::uint32_t i = 0; i < call_.num_results; ++i) there.push_back(call_.results[i].impl());
+  dispatch(call_);
+  for (std::uint32_t i = 0; i < call_.num_results; ++i) {
+    const Tensor& result = call_.results[i];
+    if (result.defined() && std::find(there.begin(), there.end(), result.impl()) == there.end())
+      note_made_inside(level_, result);
+  }
+}
+
 std::vector<Tensor> BatchedCall::run() {
   std::vector<bp_value> args = arguments([](const Operand& operand) { return operand.tensor; });
   return call_all(call_.op, args.data(), call_.num_args);
@@ -161,8 +211,10 @@ void BatchedCall::deliver(const std::vector<Tensor>& wholes) {
     }
     Dims shape(wholes[i].shape());
     shape[0] = size();
-    const bool is_whole = wholes[i].shape() == IntList(shape);
-    call_.results[i] = batched(level_, is_whole ? wholes[i] : expand(wholes[i], shape));
+    Tensor whole = wholes[i].shape() == IntList(shape) ? wholes[i] : expand(wholes[i], shape);
+    // Each element has its own, since the tensor may be written to.
+    if (shape[0] > 1 && whole.strides()[0] == 0 && !call_.op.is_view()) whole = copy(whole);
+    call_.results[i] = batched(level_, whole);
   }
 }
 

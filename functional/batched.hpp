@@ -40,9 +40,6 @@ inline std::uint64_t keys_inside(const BatchState& state) {
 Tensor batched(const Level& level, const Tensor& whole);
 // The whole of a tensor of the batch, or of a view of one; undefined for others.
 Tensor whole_of(const Level& level, const Tensor& tensor);
-// Makes a tensor one of the batch, since elements are written to it, and gives its whole; undefined where it was not made
-// inside the run: others would see it change.
-Tensor let_join(const Level& level, const Tensor& tensor);
 
 // `tensor` with dimensions of size 1 behind the first `behind` ones, so that it has `rank` of them; itself if it has as many.
 Tensor with_rank(const Tensor& tensor, std::int64_t rank, std::int64_t behind);
@@ -83,6 +80,8 @@ class BatchedCall {
       kept_.push_back(operand.tensor.defined() ? replace(operand) : Tensor());
     return arguments_of_kept();
   }
+  // The call as it is, which concerns no tensor of the batch.
+  void run_unbatched();
   // What the operator gives for the arguments as they are now.
   std::vector<Tensor> run();
   // What one element's call gives, as shapes and dtypes alone. Throws where these depend on data.
@@ -101,6 +100,10 @@ class BatchedCall {
   std::deque<std::vector<std::int64_t>> lists_;
   std::deque<std::vector<const bp_tensor*>> tensor_lists_;
 };
+
+// The whole of a tensor that the call writes to. One that all elements share joins the batch. Throws bad_argument where it was
+// not made inside the run: others would see it change.
+Tensor whole_to_write(const BatchedCall& of, const Tensor& tensor);
 
 // The layer's handler.
 void call_batched(const Call& call, const Level* level);

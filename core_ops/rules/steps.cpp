@@ -76,8 +76,7 @@ struct Written {
 };
 
 void check_pair(const Call& call, const Written& a, const Written& b) {
-  if (a.handle != b.handle || a.bytes.end <= b.bytes.begin || !may_overlap(*a.impl, *b.impl))
-    return;
+  if (!may_overlap(*a.impl, *b.impl)) return;
   const auto& names = call.op.schema->arguments;
   throw_error(
       ErrorClass::bad_argument,
@@ -105,7 +104,11 @@ void check_apart(const Call& call) {
   std::sort(all.begin(), all.end(), [](const Written& a, const Written& b) {
     return a.handle != b.handle ? a.handle < b.handle : a.bytes.begin < b.bytes.begin;
   });
-  for (std::size_t i = 1; i < all.size(); ++i) check_pair(call, all[i - 1], all[i]);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t k = i + 1;
+         k < all.size() && all[k].handle == all[i].handle && all[k].bytes.begin < all[i].bytes.end;
+         ++k)
+      check_pair(call, all[i], all[k]);
 }
 
 void finish_step(const Call& call, Inferred& out) {

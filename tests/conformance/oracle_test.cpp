@@ -10,6 +10,7 @@
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/samples/samples.hpp>
 
+#include "core_ops/written.hpp"
 #include "judge/expected.hpp"
 
 namespace bp::conform {
@@ -84,8 +85,9 @@ TEST_P(OracleRow, agrees_with_the_cpu_in_float64_and_integers) {
     for (std::size_t i = 0; i < here.size(); ++i) {
       for (const Device device : {oracle(), host_device()})
         default_generator(device).set_state({7, 0});
-      const std::vector<Tensor> a = call_boxed(op, here[i].args);
-      const std::vector<Tensor> b = call_boxed(op, there[i].args);
+      const std::vector<Tensor> a = test::call_for_all(op, here[i].args);
+      const std::vector<Tensor> b = test::call_for_all(op, there[i].args);
+      ASSERT_EQ(a.size(), b.size()) << here[i].recipe;
       for (std::size_t r = 0; r < a.size(); ++r)
         expect_agreement(a[r], b[r], share_of_largest(op),
                          std::string(name(dtype)) + " " + here[i].recipe);

@@ -20,6 +20,11 @@ std::vector<double> numbers(const Tensor& tensor) {
   return to_vector<double>(cast(tensor, f64));
 }
 
+TEST(ScaledProduct, checks_factors_also_beside_a_scale_that_requires_grad) {
+  const Tensor scale = set_requires_grad(number(1)), a = randn({3, 4}, f32), b = randn({4, 2}, f32);
+  EXPECT_THROW(_scaled_mm(a, b, scale, number(1)), Error);
+}
+
 TEST(ScaledProduct, multiplies_scales_and_adds) {
   for (Dtype left : {f8_e4m3fn, f8_e5m2})
     for (Dtype right : {f8_e4m3fn, f8_e5m2}) {

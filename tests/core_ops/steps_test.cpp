@@ -220,6 +220,27 @@ TEST(Steps, leaves_are_written_under_no_grad_alone) {
   EXPECT_LT(values_of(to(p, f64))[0], 1);
 }
 
+TEST(Steps, lists_of_leaves_are_checked_as_others) {
+  const Tensor p = set_requires_grad(ones_of({3}));
+  EXPECT_EQ(sentence_of([&] { _fused_sgd_({p}, {}, {}, 0, 0, 0.1, 0, false, false, false); }),
+            "_fused_sgd_: 'self' has 1 tensors and 'grads' has 0; pass one for each");
+}
+
+TEST(Steps, tensors_within_the_span_of_another_are_compared_with_it) {
+  const Tensor base = zeros({4, 4}, f32), g = ones_of({1});
+  const Tensor column = select(base, 1, 0), row = select(base, 0, 0);
+  const Tensor beside = narrow(row, 0, 1, 1), within = narrow(select(base, 0, 1), 0, 0, 1);
+  const Tensors grads{ones_of({4}), g, g};
+  const auto step = [&](const Tensor& last) {
+    _fused_sgd_({column, beside, last}, grads, {}, 0, 0, 0.125, 0, false, false, false);
+  };
+  EXPECT_EQ(sentence_of([&] { step(within); }),
+            "_fused_sgd_: tensor 0 of 'self' and tensor 2 of 'self' share memory; each that is "
+            "written needs its own");
+  step(narrow(row, 0, 2, 1));
+  EXPECT_EQ(values_of(to(base, f64))[4], -0.125);
+}
+
 TEST(Steps, meta_tensors_are_checked_alone) {
   const Tensor p = to_device(ones_of({3}), meta_device);
   const Tensor step = to_device(number(1.0), meta_device);

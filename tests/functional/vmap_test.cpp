@@ -77,6 +77,96 @@ TEST(vmap, lets_tensors_that_were_made_inside_join_the_batch) {
   EXPECT_EQ(values_of(results[1]), Values(6, 0));
 }
 
+TEST(vmap, lets_tensors_join_the_run_that_made_them_alone) {
+  const Tensor a = numbered({2, 3}), b = numbered({4, 3});
+  const auto inside = [](std::span<const Tensor> y) {
+    const Tensor made = zeros_like(y[0]), empty = zeros({3}, f64);
+    copy_(made, y[0]);
+    return Tensors{made, copy_(empty, y[0])};
+  };
+  const auto nested = [&](std::span<const Tensor> x) {
+    const Tensors results = vmap(inside, Tensors{b}, InDims{0});
+    return Tensors{results[0] + x[0], results[1] + x[0]};
+  };
+  const Tensors sums = vmap(nested, Tensors{a}, InDims{0});
+  for (const Tensor& each : sums)
+    EXPECT_EQ(values_of(each), values_of(unsqueeze(b, 0) + unsqueeze(a, 1)));
+
+  const auto write_outside = [&](std::span<const Tensor> x) {
+    const Tensor of_outer = zeros_like(x[0]);
+    return vmap([&](std::span<const Tensor> y) { return Tensors{copy_(of_outer, y[0])}; },
+                Tensors{b}, InDims{0});
+  };
+  EXPECT_THAT(sentence_of([&] { vmap(write_outside, Tensors{a}, InDims{0}); }),
+              HasSubstr("written to a tensor that all of them share"));
+
+  Tensor leaked;
+  vmap(
+      [&](std::span<const Tensor> x) {
+        leaked = zeros({3}, f64);
+        return Tensors{x[0]};
+      },
+      Tensors{a}, InDims{0});
+  const auto write_leaked = [&](std::span<const Tensor> x) { return Tensors{add_(leaked, x[0])}; };
+  EXPECT_THAT(sentence_of([&] { vmap(write_leaked, Tensors{a}, InDims{0}); }),
+              HasSubstr("written to a tensor that all of them share"));
+}
+
+TEST(vmap, writes_what_a_call_without_a_batch_would) {
+  const Tensor integers = cast(numbered({2, 3}), i64);
+  const auto add_half = [](std::span<const Tensor> x) { return Tensors{add_(x[0], 0.5)}; };
+  EXPECT_THAT(sentence_of([&] { vmap(add_half, Tensors{integers}, InDims{0}); }),
+              HasSubstr("cannot be written to"));
+  EXPECT_EQ(values_of(cast(integers, f64)), (Values{0, 1, 2, 3, 4, 5}));
+  const auto grow = [](std::span<const Tensor> x) { return Tensors{add_(x[0], x[1])}; };
+  EXPECT_THAT(sentence_of([&] {
+                vmap(grow, Tensors{numbered({2, 3}), numbered({2, 4, 3})}, InDims{0, 0});
+              }),
+              HasSubstr("shape [3]"));
+}
+
+TEST(vmap, gives_results_that_can_be_written_to) {
+  const auto write = [](std::span<const Tensor> x) {
+    const Tensor made = ones_like(x[0]), flags = zeros_like(x[0]);
+    return Tensors{add_(made, x[0]), mul_(add_(flags, 2), x[0])};
+  };
+  const Tensors results = vmap(write, Tensors{numbered({2, 3})}, InDims{0});
+  EXPECT_EQ(values_of(results[0]), (Values{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(values_of(results[1]), (Values{0, 2, 4, 6, 8, 10}));
+}
+
+TEST(vmap, keeps_the_rank_of_a_reduction_over_all) {
+  const auto largest = [](std::span<const Tensor> x) {
+    const Tensor place = argmax(x[0], std::nullopt, true);
+    EXPECT_EQ(to_string(place.shape()), "[1, 1]");
+    return Tensors{place, argmin(x[0], std::nullopt, false)};
+  };
+  const Tensors places = vmap(largest, Tensors{numbered({2, 2, 3})}, InDims{0});
+  EXPECT_EQ(to_string(places[0].shape()), "[2, 1, 1]");
+  EXPECT_EQ(to_string(places[1].shape()), "[2]");
+  EXPECT_EQ(to_vector<std::int64_t>(places[0]), (std::vector<std::int64_t>{5, 5}));
+  EXPECT_EQ(to_vector<std::int64_t>(places[1]), (std::vector<std::int64_t>{0, 0}));
+}
+
+TEST(vmap, leaves_elements_without_dimensions_to_the_row) {
+  const auto pool = [](std::span<const Tensor> x) {
+    return Tensors{adaptive_avg_pool2d(x[0], {1, 1})};
+  };
+  const std::string alone = sentence_of([&] { adaptive_avg_pool2d(numbered({}), {1, 1}); });
+  EXPECT_EQ(sentence_of([&] { vmap(pool, Tensors{numbered({2})}, InDims{0}); }), alone);
+  EXPECT_NE(alone, "");
+}
+
+TEST(vmap, steps_parameters_that_were_made_inside) {
+  const auto step = [](std::span<const Tensor> g) {
+    const Tensor p = ones_like(g[0]);
+    _fused_sgd_({p}, {g[0]}, {}, 0, 0, 0.5, 0, false, false, false);
+    return Tensors{p};
+  };
+  const Tensors results = vmap(step, Tensors{numbered({2, 2})}, InDims{0});
+  EXPECT_EQ(values_of(results[0]), (Values{1, 0.5, 0, -0.5}));
+}
+
 TEST(vmap, refuses_what_it_cannot_serve) {
   const Tensor a = numbered({2, 3});
   const auto first = [](std::span<const Tensor> x) { return Tensors{x[0]}; };

@@ -9,6 +9,7 @@
 #include <backplane/samples/row_facts.hpp>
 
 #include "core_ops/rewired.hpp"
+#include "core_ops/written.hpp"
 #include "pytorch/call_writer.hpp"
 
 namespace bp::test {
@@ -90,31 +91,12 @@ void differentiate(CallWriter& writer, ordered_json& call, const std::vector<Ten
   }
 }
 
-// The tensors that a call with these arguments writes into, in their order.
-std::vector<const bp_tensor*> written_by(const Operator& op, std::span<const bp_value> args) {
-  std::vector<const bp_tensor*> written;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    if (!(op.mutates >> i & 1u)) continue;
-    auto* elements = static_cast<const bp_tensor* const*>(args[i].u.ptr);
-    if (args[i].tag == BP_TENSOR) written.push_back(args[i].u.tensor);
-    if (args[i].tag == BP_TENSOR_LIST)
-      written.insert(written.end(), elements, elements + args[i].aux);
-  }
-  return written;
-}
-
-std::vector<Tensor> shared(const std::vector<const bp_tensor*>& tensors) {
-  std::vector<Tensor> all;
-  for (const bp_tensor* tensor : tensors) all.push_back(Tensor::share(TensorImpl::of(tensor)));
-  return all;
-}
-
 void write_call(CallWriter& writer, Operator& op, const Sample& sample, Dtype dtype,
                 std::uint32_t variant) {
   std::map<const bp_tensor*, Tensor> others;
   std::vector<Tensor> leaves;
-  const std::vector<const bp_tensor*> given = written_by(op, sample.args);
-  const std::set<const bp_tensor*> written(given.begin(), given.end());  // no leaves
+  std::set<const bp_tensor*> written;  // no leaves
+  for (const Tensor& tensor : written_by(op, sample.args)) written.insert(&tensor.impl()->abi);
   for (const Tensor& tensor : sample.tensors) {
     const bp_tensor* const key = &tensor.impl()->abi;
     if (tensor.numel() > most_elements) return;
@@ -134,7 +116,7 @@ void write_call(CallWriter& writer, Operator& op, const Sample& sample, Dtype dt
   std::vector<Tensor> results;
   try {
     results = call_boxed(op, rewired.args());
-    if (op.schema->returns.empty()) results = shared(written_by(op, rewired.args()));
+    if (op.schema->returns.empty()) results = written_by(op, rewired.args());
     differentiate(writer, call, results, leaves);
   } catch (const Error& error) {
     call["error"] = error.what();
