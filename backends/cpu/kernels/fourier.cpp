@@ -171,12 +171,20 @@ constexpr int64_t long_if_few = 1 << 14, long_if_many = 1 << 17, many_lines = 8;
 // Elements that a thread must at least have, and those of each line that are moved at a time where lines lie side by side.
 constexpr int64_t fourier_grain = 2048, moved_at_once = 16;
 
+// Lines that lie side by side are taken several at a time, since neighbours share cache lines; fewer where they are long:
+// a thread takes at most 8 MiB.
+int64_t lines_at_once(const Transform& call, int64_t room) {
+  constexpr int64_t most_lines = 8, most_room = 1 << 17;
+  if (call.input_step() == 1 && call.out_step() == 1) return 1;
+  return std::clamp<int64_t>(most_room / room, 1, most_lines);
+}
+
 template <class Lines> class Run {
  public:
   Run(const Call& call, const Transform& transform)
       : call_(call), lines_(transform), n_(lines_.length()), room_(fourier::room_for(n_)),
         input_(transform.input, transform.dim), out_(transform.out, transform.dim),
-        at_once_(transform.input_step() == 1 && transform.out_step() == 1 ? 1 : 8) {}
+        at_once_(lines_at_once(transform, room_)) {}
 
   Status operator()() {
     const bool is_long = n_ >= (input_.count < many_lines ? long_if_few : long_if_many);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <kissfft/kissfft.hh>
+#include <limits>
 #include <memory>
 #include <numbers>
 
@@ -35,9 +36,13 @@ struct Sums : kissfft<double> {
   explicit Sums(int64_t n) : kissfft(static_cast<size_t>(n), false) {}
 };
 
-// What one thread made for the lengths that it used last. KissFFT's plans have room of their own for large factors, so that
-// threads cannot share them.
-template <class T, size_t capacity> class Kept {
+// From so many elements on, what is made for a length takes megabytes.
+constexpr int64_t large_length = 1 << 17;
+
+// What one thread made for the lengths that it used last; of those from `large` on, for the last one alone. KissFFT's plans have
+// room of their own for large factors, so that threads cannot share them.
+template <class T, size_t capacity, int64_t large = std::numeric_limits<int64_t>::max()>
+class Kept {
  public:
   const T& find(int64_t n) {
     ++now_;
@@ -47,6 +52,7 @@ template <class T, size_t capacity> class Kept {
         entry.used = now_;
         return *entry.value;
       }
+      if (n >= large && entry.n >= large) entry = {};
       if (entry.used < oldest->used) oldest = &entry;
     }
     *oldest = {n, now_, std::make_unique<T>(n)};
@@ -64,7 +70,7 @@ template <class T, size_t capacity> class Kept {
 };
 
 const Sums& sums_of(int64_t n) {
-  thread_local Kept<Sums, 8> kept;
+  thread_local Kept<Sums, 8, large_length> kept;
   return kept.find(n);
 }
 
@@ -168,13 +174,17 @@ struct Chirp {
       circle[static_cast<size_t>(j)] = circle[static_cast<size_t>(j == 0 ? 0 : length - j)] = turn;
     }
     spectrum.resize(static_cast<size_t>(length));
-    sums_of(length).transform(circle.data(), spectrum.data());
+    // Large ones are not kept: the transforms that follow are usually made by all threads, as columns and rows.
+    if (length >= large_length)
+      Sums(length).transform(circle.data(), spectrum.data());
+    else
+      sums_of(length).transform(circle.data(), spectrum.data());
   }
   std::vector<Number> turns, spectrum;
 };
 
 const Chirp& chirp_of(int64_t n) {
-  thread_local Kept<Chirp, 2> kept;
+  thread_local Kept<Chirp, 2, large_length> kept;
   return kept.find(n);
 }
 

@@ -1,5 +1,5 @@
-// QR, eigenvalues and singular values by LAPACK. Matrices with an element that is not finite never reach it: its iterations
-// might not end.
+// QR, eigenvalues and singular values by LAPACK. The last two are iterations, which might not end with an element that is not
+// finite: such a matrix gets NaN without a call.
 #include <complex>
 #include <numeric>
 #include <vector>
@@ -161,11 +161,13 @@ template <class T> void complete_rows(T* rows, int count, int known) {
   });
 }
 
+enum class SingularVectors { none, of_smaller_size, square };
+
 // Of one matrix. LAPACK sees A transposed, whose left vectors are ours on the right.
 template <class T> class Svd {
  public:
-  Svd(int m, int n, bool has_vectors) : m_(m), n_(n), k_(std::min(m, n)) {
-    job_ = has_vectors ? "S" : "N";
+  Svd(int m, int n, SingularVectors wanted) : m_(m), n_(n), k_(std::min(m, n)) {
+    job_ = wanted == SingularVectors::none ? "N" : "S";
     T room = 0;
     int info = 0;
     const int ask = -1;
@@ -175,9 +177,10 @@ template <class T> class Svd {
     rows = scratch<T>(int64_t{m} * n);
     work_ = scratch<T>(lwork_);
     ints_ = scratch<int>(8 * int64_t{k_});
-    if (!has_vectors) return;
-    left = scratch<T>(int64_t{m} * m);
-    right = scratch<T>(int64_t{n} * n);
+    if (wanted == SingularVectors::none) return;
+    const bool is_square = wanted == SingularVectors::square;
+    left = scratch<T>(int64_t{m} * (is_square ? m : k_));
+    right = scratch<T>(int64_t{n} * (is_square ? n : k_));
   }
 
   // Of `rows`, which are lost: `left`, m by k, and `right`, k by n.
@@ -201,7 +204,7 @@ template <class T> class Svd {
     });
   }
 
-  // Square factors.
+  // Makes both square, for which they have room where that is wanted.
   void complete() {
     if (n_ > k_) return complete_rows(right.get(), n_, k_);
     if (m_ == k_) return;
@@ -233,7 +236,7 @@ void run_svd(const bp_tensor& a, bool is_full, const bp_tensor& u, const bp_tens
   const int m = static_cast<int>(from.rows), n = static_cast<int>(from.columns);
   const int64_t k = std::min(m, n), left = m * columns_of(u), right = rows_of(vh) * n;
   for_matrices(count_of(batch_of(u)), work_of_svd(m, n), [&](int64_t begin, int64_t end) {
-    Svd<T> of(m, n, true);
+    Svd<T> of(m, n, is_full ? SingularVectors::square : SingularVectors::of_smaller_size);
     for (int64_t i = begin; i < end; ++i) {
       load_rows(from, data_of<T>(a) + from.offset(i), of.rows.get());
       of.find(data_of<T>(s) + i * k);
@@ -249,7 +252,7 @@ template <class T> void run_svdvals(const bp_tensor& a, const bp_tensor& s) {
   const Batch from(a, batch_of(s, 1));
   const int m = static_cast<int>(from.rows), n = static_cast<int>(from.columns);
   for_matrices(count_of(batch_of(s, 1)), work_of_svd(m, n) / 4, [&](int64_t begin, int64_t end) {
-    Svd<T> of(m, n, false);
+    Svd<T> of(m, n, SingularVectors::none);
     for (int64_t i = begin; i < end; ++i) {
       load_rows(from, data_of<T>(a) + from.offset(i), of.rows.get());
       of.find(data_of<T>(s) + i * std::min(m, n));

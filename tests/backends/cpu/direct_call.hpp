@@ -189,8 +189,14 @@ class CpuPlugin {
     call.num_outputs = static_cast<uint32_t>(state.tensors.size());
     call.device = device_->get();
     call.host_data = &state;
-    return found->run(found->self, &call);
+    const bp_code code = found->run(found->self, &call);
+    uint64_t bytes = 0;
+    for (const std::vector<char>& each : state.workspaces) bytes += each.size();
+    workspace_bytes_ = bytes;
+    return code;
   }
+  // What the last call asked for.
+  uint64_t workspace_bytes() const { return workspace_bytes_; }
 
  private:
   struct Call {
@@ -236,7 +242,8 @@ class CpuPlugin {
                              "linalg_qr",
                              "linalg_solve_triangular",
                              "linalg_eigvals",
-                             "linalg_lu_factor"}) {
+                             "linalg_lu_factor",
+                             "fft_c2c"}) {
       bp_operator& op = operators_[name];
       op.h = {sizeof op, BP_TYPE_OPERATOR, nullptr};
       op.name = operators_.find(name)->first.c_str();
@@ -278,6 +285,7 @@ class CpuPlugin {
   ExpressionOperators expressions_;
   std::map<std::string, bp_operator> operators_;
   std::atomic<uint32_t> num_threads_{2};
+  std::atomic<uint64_t> workspace_bytes_{0};
   std::unique_ptr<fake::Plugin> plugin_;
   std::unique_ptr<fake::Device> device_;
 };

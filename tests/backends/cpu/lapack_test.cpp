@@ -4,7 +4,9 @@
 #include <cmath>
 #include <complex>
 #include <dlfcn.h>
+#include <fstream>
 #include <limits>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -121,6 +123,37 @@ TEST_F(CpuLapack, numbers_that_are_not_finite_end_and_print_nothing) {
     }
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+// Leaves this process `bytes` more than it has.
+bool limit_memory(uint64_t bytes) {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t all = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + bytes;
+  const rlimit limit{all, all};
+  return pages != 0 && setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
+TEST_F(CpuLapack, thin_singular_vectors_take_no_room_for_square_ones) {
+  constexpr int64_t m = 16000, n = 8;  // m * m numbers are 2 GB
+  Data tall = matrices_of({m, n}, 5), wide = matrices_of({n, m}, 6), values(BP_F64, {n});
+  Data small(BP_F64, {n, n}), other(BP_F64, {n, n}), columns(BP_F64, {m, n}), rows(BP_F64, {n, m});
+  Data some = matrices_of({n, n}, 7);
+  run("linalg_svd", {value(some), value(false)}, {&small, &values, &other});  // opens the library
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    if (!limit_memory(uint64_t{1} << 30)) _exit(2);
+    CpuPlugin& plugin = CpuPlugin::get();
+    const bool are_found =
+        plugin.run("linalg_svd", {value(tall), value(false)}, {&columns, &values, &small}) ==
+            BP_OK &&
+        plugin.run("linalg_svd", {value(wide), value(false)}, {&small, &values, &rows}) == BP_OK;
+    _exit(are_found ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 // The columns before the first pivot that is not positive are those of the factor; from there on all is NaN.
