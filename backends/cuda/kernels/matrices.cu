@@ -34,17 +34,17 @@ template <class Word> __global__ void move_elements(MatrixMove m) {
 // A block for each matrix.
 template <class T> __global__ void take_out(T* data, int64_t size, int* flags) {
   T* const mine = data + blockIdx.x * size;
-  int is_endless = 0;
-  for (int64_t i = threadIdx.x; i < size; i += matrix_threads) is_endless |= !isfinite(mine[i]);
-  is_endless = __syncthreads_or(is_endless);
-  if (is_endless)
+  int is_not_finite = 0;
+  for (int64_t i = threadIdx.x; i < size; i += matrix_threads) is_not_finite |= !isfinite(mine[i]);
+  is_not_finite = __syncthreads_or(is_not_finite);
+  if (is_not_finite)
     for (int64_t i = threadIdx.x; i < size; i += matrix_threads) mine[i] = 0;
-  if (threadIdx.x == 0) flags[blockIdx.x] = is_endless;
+  if (threadIdx.x == 0) flags[blockIdx.x] = is_not_finite;
 }
 
 template <class T>
 __global__ void spoil(T* data, int64_t size, const int* flags, const int* others) {
-  if (flags[blockIdx.x] == 0 && (others == nullptr || others[blockIdx.x] == 0)) return;
+  if (flags[blockIdx.x] == 0 && others[blockIdx.x] == 0) return;
   for (int64_t i = threadIdx.x; i < size; i += matrix_threads)
     data[blockIdx.x * size + i] = static_cast<T>(NAN);
 }
@@ -124,14 +124,13 @@ void move_matrices(const OnCard& card, const MatrixMove& move) {
 }
 
 template <class T>
-void take_out_endless(const OnCard& card, T* data, int64_t count, int64_t size, int* flags) {
+void take_out_not_finite(const OnCard& card, T* data, int64_t count, int64_t size, int* flags) {
   take_out<<<static_cast<unsigned>(count), matrix_threads, 0, card.stream()>>>(data, size, flags);
 }
 
 template <class T>
 void spoil_failed(const OnCard& card, T* data, int64_t count, int64_t size, const int* flags,
                   const int* others) {
-  if (size == 0) return;
   spoil<<<static_cast<unsigned>(count), matrix_threads, 0, card.stream()>>>(data, size, flags,
                                                                             others);
 }
@@ -157,7 +156,7 @@ void narrow_pivots(const OnCard& card, const int64_t* from, int32_t* to, int64_t
 }
 
 #define BP_FOR_TYPE(T)                                                                     \
-  template void take_out_endless(const OnCard&, T*, int64_t, int64_t, int*);               \
+  template void take_out_not_finite(const OnCard&, T*, int64_t, int64_t, int*);            \
   template void spoil_failed(const OnCard&, T*, int64_t, int64_t, const int*, const int*); \
   template void unify_signs(const OnCard&, const Vectors<T>&, const Vectors<T>&, int64_t,  \
                             int64_t);                                                      \

@@ -27,8 +27,8 @@ void move_matrices(const OnCard& card, const MatrixMove& move);
 
 // Flags matrices of `size` elements, one behind the other, that have an element which is not finite, and makes zeros of them.
 template <class T>
-void take_out_endless(const OnCard& card, T* data, int64_t count, int64_t size, int* flags);
-// NaN in each matrix whose flag, or where there are two either one, is not 0.
+void take_out_not_finite(const OnCard& card, T* data, int64_t count, int64_t size, int* flags);
+// NaN in each matrix of which either flag is not 0.
 template <class T>
 void spoil_failed(const OnCard& card, T* data, int64_t count, int64_t size, const int* flags,
                   const int* others);

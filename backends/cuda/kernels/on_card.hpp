@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <map>
+#include <memory>
+#include <mutex>
 
 #include "device.hpp"
 
@@ -42,6 +45,18 @@ class OnCard {
   Current current_;
 };
 
+// What a card has one of, made from the library when first asked for; null where there is no library. As the context
+// that it belongs to, it stays until the process ends. Threads: any.
+template <class T, class Library> T* kept_for(const OnCard& card, const Library* library) {
+  if (library == nullptr) return nullptr;
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::map<CUcontext, std::unique_ptr<T>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<T>& made = all[card.device().context()];
+  if (made == nullptr) made = std::make_unique<T>(*library);
+  return made.get();
+}
+
 // The scratch memory of a call, in pieces aligned to 256 bytes. Each piece is asked for twice in the same order: before
 // allocate(), which so learns the size (and then is null), and after it.
 class Scratch {
@@ -59,6 +74,14 @@ class Scratch {
     base_ = (address + alignment - 1) & ~static_cast<uintptr_t>(alignment - 1);
     bytes_ = 0;
     return region.status();
+  }
+
+  // Calls take_all(), which asks for every piece, before and after.
+  template <class F> bp::Status allocate(const bp::Call& call, const F& take_all) {
+    take_all();
+    if (bp::Status status = allocate(call); !status.is_ok()) return status;
+    take_all();
+    return bp::ok;
   }
 
  private:

@@ -28,12 +28,6 @@ Types types_of(bp::Dtype dtype, bool allow_tf32) {
   return {CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F};
 }
 
-// Of an address, as far as algorithms care.
-int64_t alignment_of(const void* address) {
-  const auto bits = reinterpret_cast<uintptr_t>(address);
-  return static_cast<int64_t>(bits == 0 ? 256 : std::min<uintptr_t>(bits & -bits, 256));
-}
-
 // Below, a product takes microseconds on a large card, and an algorithm's gain less than one.
 bool is_worth_measuring(const Product& p) {
   const auto batch = static_cast<double>(p.batch), m = static_cast<double>(p.m),
@@ -83,12 +77,46 @@ void require(const cublaslt::Library& library, cublasStatus_t status, const char
   throw bp::Failure{bp::internal("matmul: cuBLASLt: %s: %s", what, text)};
 }
 
+int64_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<uintptr_t>(address);
+  return static_cast<int64_t>(bits == 0 ? 256 : std::min<uintptr_t>(bits & -bits, 256));
+}
+
+size_t find_algorithms(const cublaslt::Library& library, cublasLtHandle_t handle,
+                       const DescribedProduct& product,
+                       std::span<cublasLtMatmulHeuristicResult_t> found) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  require(library, library.preference_create(&preference), "a preference");
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
+    return library.preference_set(preference, which, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+  };
+  const auto alignment = [](int64_t bytes) { return static_cast<uint32_t>(bytes); };
+  const bool is_set =
+      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace) &&
+      set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+          uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}) &&
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(product.first_alignment)) &&
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(product.second_alignment)) &&
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(product.out_alignment)) &&
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(product.out_alignment));
+  int count = 0;
+  if (is_set && library.heuristic(handle, product.desc, product.first, product.second, product.out,
+                                  product.out, preference, static_cast<int>(found.size()),
+                                  found.data(), &count) != CUBLAS_STATUS_SUCCESS)
+    count = 0;
+  library.preference_destroy(preference);
+  const auto last = std::remove_if(found.begin(), found.begin() + count, [](const auto& algorithm) {
+    return algorithm.state != CUBLAS_STATUS_SUCCESS;
+  });
+  return static_cast<size_t>(last - found.begin());
+}
+
 ProductPlan::ProductPlan(const cublaslt::Library& library, cublasLtHandle_t handle,
                          const ProductKey& key)
     : library_(library) {
   try {
     describe(key);
-    find_algorithms(handle, key);
+    choose_algorithms(handle, key);
   } catch (...) {
     release();
     throw;
@@ -136,33 +164,11 @@ void ProductPlan::describe(const ProductKey& key) {
   layout(out_, key.m, key.n, key.n, key.out_batch);
 }
 
-void ProductPlan::find_algorithms(cublasLtHandle_t handle, const ProductKey& key) {
-  cublasLtMatmulPreference_t preference = nullptr;
-  require(library_, library_.preference_create(&preference), "a preference");
-  const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
-    return library_.preference_set(preference, which, &value, sizeof value) ==
-           CUBLAS_STATUS_SUCCESS;
-  };
-  const auto alignment = [](int64_t bytes) { return static_cast<uint32_t>(bytes); };
-  const bool is_set =
-      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace) &&
-      set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-          uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}) &&
-      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(key.b_alignment)) &&
-      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(key.a_alignment)) &&
-      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(key.out_alignment)) &&
-      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(key.out_alignment));
-  int found = 0;
-  const size_t wanted = key.measured ? most_algorithms : 1;
-  if (is_set && library_.heuristic(handle, desc_, first_, second_, out_, out_, preference,
-                                   static_cast<int>(wanted), algorithms_.data(),
-                                   &found) != CUBLAS_STATUS_SUCCESS)
-    found = 0;
-  library_.preference_destroy(preference);
-  const auto last = std::remove_if(
-      algorithms_.begin(), algorithms_.begin() + found,
-      [](const auto& algorithm) { return algorithm.state != CUBLAS_STATUS_SUCCESS; });
-  num_algorithms_ = static_cast<size_t>(last - algorithms_.begin());
+void ProductPlan::choose_algorithms(cublasLtHandle_t handle, const ProductKey& key) {
+  const std::span wanted = std::span(algorithms_).first(key.measured ? most_algorithms : 1);
+  num_algorithms_ = find_algorithms(
+      library_, handle,
+      {desc_, first_, second_, out_, key.b_alignment, key.a_alignment, key.out_alignment}, wanted);
   if (num_algorithms_ < 2) settle(0);
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <span>
 
 #include <backplane/plugin.hpp>
 
@@ -47,6 +48,22 @@ uint64_t hash_of(const ProductKey& key);
 // Throws bp::Failure for anything but success.
 void require(const cublaslt::Library& library, cublasStatus_t status, const char* what);
 
+// Of an address, as far as algorithms care: in bytes.
+int64_t alignment_of(const void* address);
+
+// A product as the library sees it, which counts columns first: our second factor is its first. Alignments in bytes.
+struct DescribedProduct {
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t first, second, out;
+  int64_t first_alignment, second_alignment, out_alignment;
+};
+
+// Writes algorithms to the front of `found`, the one first that the library takes for the fastest, and returns how many;
+// 0: it knows no way. Sums in parts are joined in the type that they are computed in. Throws bp::Failure.
+size_t find_algorithms(const cublaslt::Library& library, cublasLtHandle_t handle,
+                       const DescribedProduct& product,
+                       std::span<cublasLtMatmulHeuristicResult_t> found);
+
 // The algorithms that fit, the one first that the library takes for the fastest, and its descriptions of the matrices.
 // Threads: any.
 class ProductPlan {
@@ -76,7 +93,7 @@ class ProductPlan {
   static constexpr size_t most_algorithms = 8, open = SIZE_MAX;
 
   void describe(const ProductKey& key);
-  void find_algorithms(cublasLtHandle_t handle, const ProductKey& key);
+  void choose_algorithms(cublasLtHandle_t handle, const ProductKey& key);
   void release();
 
   const cublaslt::Library& library_;

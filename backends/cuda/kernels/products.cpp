@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 #include "kernels/fastest_way.hpp"
 
@@ -119,15 +118,7 @@ bp::Status Products::run(const bp::Call& call, const OnCard& card, const Product
 }
 
 Products* products_of(const OnCard& card) {
-  const cublaslt::Library* library = cublaslt::library();
-  if (library == nullptr) return nullptr;
-  // As the contexts that they belong to, they stay until the process ends.
-  static auto& mutex = *new std::mutex;
-  static auto& all = *new std::map<CUcontext, std::unique_ptr<Products>>;
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<Products>& made = all[card.device().context()];
-  if (made == nullptr) made = std::make_unique<Products>(*library);
-  return made.get();
+  return kept_for<Products>(card, cublaslt::library());
 }
 
 }  // namespace cuda_backend

@@ -112,18 +112,15 @@ class ScaledPlan {
   }
 
   void find_algorithm(cublasLtHandle_t handle, const ScaledCall& c) {
-    constexpr uint64_t most_workspace = uint64_t{32} << 20;
     const ScaledDescription description(library_, c);
-    cublasLtMatmulPreference_t preference = nullptr;
-    require(library_, library_.preference_create(&preference), "a preference");
-    int count = 0;
-    const bool is_found =
-        library_.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                &most_workspace, sizeof most_workspace) == CUBLAS_STATUS_SUCCESS &&
-        library_.heuristic(handle, description.get(), first_, second_, out_, out_, preference, 1,
-                           &found_, &count) == CUBLAS_STATUS_SUCCESS;
-    library_.preference_destroy(preference);
-    has_way_ = is_found && count == 1 && found_.state == CUBLAS_STATUS_SUCCESS;
+    const DescribedProduct product{description.get(),
+                                   first_,
+                                   second_,
+                                   out_,
+                                   alignment_of(c.b.data<void>()),
+                                   alignment_of(c.a.data<void>()),
+                                   alignment_of(c.out.data<void>())};
+    has_way_ = find_algorithms(library_, handle, product, {&found_, 1}) == 1;
   }
 
   void release() {
@@ -167,12 +164,13 @@ bp::Status scaled_mm(bp::Call call, bp::In a, bp::In b, bp::In scale_a, bp::In s
       plan.run(*products, {a, b, scale_a, scale_b, bias, fast, out}, workspace, card.stream());
   if (status == CUBLAS_STATUS_SUCCESS) return bp::ok;
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return bp::Status::from_host(BP_UNSUPPORTED);
-  // What the card says is the better reason.
+  // What the card says is the better reason. What the library alone refuses, the parts can compute.
   if (bp::Status failed = card.check_launches(); !failed.is_ok()) return failed;
-  return bp::internal("_scaled_mm: cuBLASLt: [%lld, %lld] by [%lld, %lld]: %s",
-                      static_cast<long long>(a.size(0)), static_cast<long long>(a.size(1)),
-                      static_cast<long long>(b.size(0)), static_cast<long long>(b.size(1)),
-                      products->library().status_string(status));
+  bp::log(bp::LogLevel::debug, "_scaled_mm: cuBLASLt refuses [%lld, %lld] by [%lld, %lld]: %s",
+          static_cast<long long>(a.size(0)), static_cast<long long>(a.size(1)),
+          static_cast<long long>(b.size(0)), static_cast<long long>(b.size(1)),
+          products->library().status_string(status));
+  return bp::Status::from_host(BP_UNSUPPORTED);
 }
 
 // Rows of input and columns of mat2 without gaps, in whole pieces of 16 bytes.

@@ -56,6 +56,29 @@ TEST_F(ScaledProducts, add_a_bias) {
   expect_product({}, bf16, bias, "native 1");
 }
 
+// At addresses that are multiples of 16 bytes, and of no more.
+TEST_F(ScaledProducts, factors_that_begin_anywhere) {
+  const bool is_known = multiplies_eight_bits();
+  const Tensor scale = number(0.5);
+  for (Dtype dtype : {f8_e4m3fn, f8_e5m2})
+    for (Dtype out : {f32, f16, bf16}) {
+      const Tensor a = eight_bits({33, 48}, f8_e4m3fn), w = eight_bits({65, 48}, dtype);
+      const Tensor left = there(a), right = there(w), factor = there(scale);
+      const auto rest = [](const Tensor& t) { return narrow(t, 0, 1, t.size(0) - 1); };
+      const auto product = [&](const Tensor& x, const Tensor& y, const Tensor& by) {
+        return _scaled_mm(x, transpose(y, 0, 1), by, by, {}, {}, out);
+      };
+      const auto expect = [&](const Tensor& made, const Tensor& wanted) {
+        EXPECT_EQ(to_vector<double>(cast(here(made), f64)), to_vector<double>(cast(wanted, f64)));
+      };
+      const Served served("_scaled_mm", "cuda");
+      const Tensor of_rest = product(left, rest(right), factor);
+      if (is_known) expect_served(served, "native 1");
+      expect(of_rest, product(a, rest(w), scale));
+      expect(product(rest(left), rest(right), factor), product(rest(a), rest(w), scale));
+    }
+}
+
 TEST_F(ScaledProducts, leave_the_rest_to_the_parts) {
   expect_product({.m = 5, .n = 7, .k = 3}, f32, {}, "not at all");
   expect_product({.a = f8_e5m2, .b = f8_e5m2}, f32, {}, "not at all");

@@ -5,10 +5,6 @@
 namespace cuda_backend::cudnn {
 namespace {
 
-void require(cudnnStatus_t status, const char* what) {
-  if (status != CUDNN_STATUS_SUCCESS) throw Refused{status, what};
-}
-
 int64_t product_of(const std::vector<int64_t>& sizes, size_t begin) {
   int64_t product = 1;
   for (size_t dim = begin; dim < sizes.size(); ++dim) product *= sizes[dim];

@@ -20,6 +20,10 @@ struct Refused {
   const char* what;
 };
 
+inline void require(cudnnStatus_t status, const char* what) {
+  if (status != CUDNN_STATUS_SUCCESS) throw Refused{status, what};
+}
+
 cudnnDataType_t type_of(bp::Dtype dtype);
 
 // One of the library's descriptors. Throws Refused, as everything here that describes.

@@ -1,28 +1,14 @@
 #include "kernels/cudnn/library.hpp"
 
-#include <dlfcn.h>
-#include <string>
-
 #include <backplane/plugin.hpp>
+
+#include "kernels/opened_library.hpp"
 
 namespace cuda_backend::cudnn {
 namespace {
 
 // The first one whose attention needs no memory that is zero before it.
 constexpr size_t oldest = 90600;
-
-// Where the loader looks, then where the maker's installer puts it.
-void* open_cudnn() {
-  const std::string name = "libcudnn.so." + std::to_string(CUDNN_MAJOR);
-  for (const std::string& path : {name, "/usr/local/cuda/lib64/" + name})
-    if (void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return opened;
-  return nullptr;
-}
-
-template <class F> bool find_function(void* opened, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(opened, name));
-  return function != nullptr;
-}
 
 bool find_functions(void* opened, Library& l) {
   return find_function(opened, "cudnnGetVersion", l.version) &&
@@ -60,18 +46,18 @@ bool find_recurrent(void* opened, Library& l) {
 }
 
 const Library* load_cudnn() {
-  void* const opened = open_cudnn();
+  void* const opened = open_library("libcudnn", CUDNN_MAJOR);
   static Library found;
   const bool has_all =
       opened != nullptr && find_functions(opened, found) && find_recurrent(opened, found);
   if (has_all && found.version() >= oldest) return &found;
   const std::string why = has_all ? "version " + std::to_string(found.version()) +
                                         " is older than " + std::to_string(oldest)
-                          : opened != nullptr ? "a function is missing"
-                                              : dlerror();
+                                  : why_not_opened();
   bp::log(bp::LogLevel::warning,
-          "convolution, attention: cuDNN %d was not found (%s); they are computed from smaller "
-          "operators, which is much slower; install cuDNN or name its folder in LD_LIBRARY_PATH",
+          "convolution, attention, recurrent networks: cuDNN %d was not found (%s); they are "
+          "computed from smaller operators, which is much slower; install cuDNN or name its folder "
+          "in LD_LIBRARY_PATH",
           CUDNN_MAJOR, why.c_str());
   return nullptr;
 }

@@ -1,7 +1,6 @@
 #include "kernels/cudnn/planner.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "kernels/fastest_way.hpp"
 
@@ -112,15 +111,7 @@ bp::Status Planner::run(const bp::Call& call, const OnCard& card, const Problem&
 }
 
 Planner* planner_of(const OnCard& card) {
-  const Library* const found = library();
-  if (found == nullptr) return nullptr;
-  // As the contexts that they belong to, they stay until the process ends.
-  static auto& mutex = *new std::mutex;
-  static auto& all = *new std::map<CUcontext, std::unique_ptr<Planner>>;
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<Planner>& made = all[card.device().context()];
-  if (made == nullptr) made = std::make_unique<Planner>(*found);
-  return made.get();
+  return kept_for<Planner>(card, library());
 }
 
 }  // namespace cuda_backend::cudnn

@@ -8,10 +8,6 @@
 namespace cuda_backend::cudnn {
 namespace {
 
-void require_recurrent(cudnnStatus_t status, const char* what) {
-  if (status != CUDNN_STATUS_SUCCESS) throw Refused{status, what};
-}
-
 // f32 is multiplied as f32 unless the application allows less; 16-bit floats by the units that are there for them.
 cudnnMathType_t math_of(bp::Dtype dtype) {
   if (dtype != bp::f32) return CUDNN_TENSOR_OP_MATH;
@@ -25,14 +21,13 @@ RecurrencePlan::RecurrencePlan(const Library& library, cudnnHandle_t handle, con
   try {
     describe_network(handle, c);
     describe_sequences(c);
-    require_recurrent(library_.create_tensor(&weight_), "a weight");
-    require_recurrent(library_.create_tensor(&bias_), "a bias");
-    require_recurrent(library_.rnn_weight_bytes(handle, network_, &weight_bytes_),
-                      "a network's weights");
+    require(library_.create_tensor(&weight_), "a weight");
+    require(library_.create_tensor(&bias_), "a bias");
+    require(library_.rnn_weight_bytes(handle, network_, &weight_bytes_), "a network's weights");
     size_t for_training = 0;
-    require_recurrent(library_.rnn_workspace_bytes(handle, network_, CUDNN_FWD_MODE_INFERENCE,
-                                                   input_, &work_bytes_, &for_training),
-                      "a network's workspace");
+    require(library_.rnn_workspace_bytes(handle, network_, CUDNN_FWD_MODE_INFERENCE, input_,
+                                         &work_bytes_, &for_training),
+            "a network's workspace");
   } catch (...) {
     release();
     throw;
@@ -50,12 +45,12 @@ void RecurrencePlan::release() {
 
 void RecurrencePlan::describe_network(cudnnHandle_t handle, const RecurrentCall& c) {
   const bp::Dtype dtype = c.input.dtype();
-  require_recurrent(library_.create_dropout(&dropout_), "dropout");
-  require_recurrent(library_.set_dropout(dropout_, handle, 0, nullptr, 0, 0), "no dropout");
-  require_recurrent(library_.create_rnn(&network_), "a network");
+  require(library_.create_dropout(&dropout_), "dropout");
+  require(library_.set_dropout(dropout_, handle, 0, nullptr, 0, 0), "no dropout");
+  require(library_.create_rnn(&network_), "a network");
   const auto hidden = static_cast<int32_t>(c.hidden());
   // Padded, as the library calls sequences that are not packed.
-  require_recurrent(
+  require(
       library_.set_rnn(network_, CUDNN_RNN_ALGO_STANDARD, c.mode,
                        c.has_biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
                        c.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
@@ -70,23 +65,21 @@ void RecurrencePlan::describe_sequences(const RecurrentCall& c) {
   const std::vector<int> lengths(static_cast<size_t>(batch), steps);
   float padding = 0;  // at least as large as any element
   const auto describe = [&](cudnnRNNDataDescriptor_t& made, int64_t size) {
-    require_recurrent(library_.create_rnn_data(&made), "sequences");
-    require_recurrent(
-        library_.set_rnn_data(made, type_of(c.input.dtype()),
-                              c.batch_first ? CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED
-                                            : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
-                              steps, batch, static_cast<int>(size), lengths.data(), &padding),
-        "sequences");
+    require(library_.create_rnn_data(&made), "sequences");
+    require(library_.set_rnn_data(made, type_of(c.input.dtype()),
+                                  c.batch_first ? CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED
+                                                : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
+                                  steps, batch, static_cast<int>(size), lengths.data(), &padding),
+            "sequences");
   };
   describe(input_, c.input.size(2));
   describe(output_, c.directions() * c.hidden());
   const auto hidden = static_cast<int>(c.hidden());
   const std::array<int, 3> sizes{static_cast<int>(c.num_layers * c.directions()), batch, hidden};
   const std::array<int, 3> strides{batch * hidden, hidden, 1};
-  require_recurrent(library_.create_tensor(&states_), "states");
-  require_recurrent(
-      library_.set_tensor(states_, type_of(c.input.dtype()), 3, sizes.data(), strides.data()),
-      "states");
+  require(library_.create_tensor(&states_), "states");
+  require(library_.set_tensor(states_, type_of(c.input.dtype()), 3, sizes.data(), strides.data()),
+          "states");
 }
 
 // One gate's rows of a weight or a bias.
@@ -97,8 +90,8 @@ void RecurrencePlan::copy_part(const bp::In& from, int64_t gate, int64_t num_gat
   std::array<int, 3> sizes{}, strides{};
   cudnnDataType_t type{};
   int ndim = 0;
-  require_recurrent(library_.get_tensor(described, 3, &type, &ndim, sizes.data(), strides.data()),
-                    "a weight");
+  require(library_.get_tensor(described, 3, &type, &ndim, sizes.data(), strides.data()),
+          "a weight");
   if (ndim != 3 || int64_t{sizes[0]} * sizes[1] * sizes[2] != count || to == nullptr)
     throw Refused{CUDNN_STATUS_BAD_PARAM, "a weight of another size"};
   const uint64_t bytes = static_cast<uint64_t>(count) * from.itemsize();
@@ -115,7 +108,7 @@ void RecurrencePlan::copy_weights(cudnnHandle_t handle, const RecurrentCall& c, 
     // The library numbers the gates of the input, then those of the state, in our order.
     for (int64_t id = 0; id < 2 * gates; ++id) {
       void *weight = nullptr, *bias = nullptr;
-      require_recurrent(
+      require(
           library_.rnn_weight(handle, network_, static_cast<int32_t>(run), weight_bytes_, weights,
                               static_cast<int32_t>(id), weight_, &weight, bias_, &bias),
           "a weight");
@@ -129,7 +122,7 @@ void RecurrencePlan::copy_weights(cudnnHandle_t handle, const RecurrentCall& c, 
 void RecurrencePlan::run(cudnnHandle_t handle, const RecurrentCall& c, char* workspace,
                          cudaStream_t stream) const {
   copy_weights(handle, c, workspace, stream);
-  require_recurrent(
+  require(
       library_.rnn_forward(handle, network_, CUDNN_FWD_MODE_INFERENCE, nullptr, input_,
                            c.input.data<void>(), output_, c.output.data<void>(), states_,
                            c.first_state.data<void>(), c.last_state.data<void>(), states_,

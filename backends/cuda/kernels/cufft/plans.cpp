@@ -1,7 +1,6 @@
 #include "kernels/cufft/plans.hpp"
 
-#include <algorithm>
-#include <map>
+#include <utility>
 
 namespace cuda_backend::cufft {
 
@@ -30,35 +29,45 @@ cufftResult Plan::run(cudaStream_t stream, const void* from, void* to, bool forw
                        forward ? CUFFT_FORWARD : CUFFT_INVERSE);
 }
 
+std::shared_ptr<Plan> Plans::make(const Lines& lines) {
+  auto plan = std::make_shared<Plan>(library_, lines);
+  if (plan->status() == CUFFT_SUCCESS) return plan;
+  if (!std::exchange(has_said_, true))
+    bp::log(
+        bp::LogLevel::warning,
+        "fft_c2c, fft_r2c, fft_c2r: cuFFT plans no %lld lines of %lld elements (error %d); such "
+        "transforms are computed by products of matrices, which is slower",
+        static_cast<long long>(lines.batch), static_cast<long long>(lines.n),
+        static_cast<int>(plan->status()));
+  return nullptr;
+}
+
 std::shared_ptr<Plan> Plans::plan_for(const Lines& lines, bool is_recorded) {
   const std::lock_guard lock(mutex_);
+  for (const Entry& entry : recorded_)
+    if (entry.lines == lines) return entry.plan;
   Entry* oldest = entries_.data();
   Entry* found = nullptr;
   for (Entry& entry : entries_) {
     if (entry.plan != nullptr && entry.lines == lines) found = &entry;
     if (entry.used < oldest->used) oldest = &entry;
   }
+  if (is_recorded) {
+    if (found == nullptr || recorded_.size() == most_recorded) return nullptr;
+    return recorded_.emplace_back(*found).plan;
+  }
   if (found == nullptr) {
-    if (is_recorded) return nullptr;
-    *oldest = {lines, 0, std::make_shared<Plan>(library_, lines)};
+    std::shared_ptr<Plan> made = make(lines);
+    if (made == nullptr) return nullptr;
+    *oldest = {lines, 0, std::move(made)};
     found = oldest;
   }
   found->used = ++now_;
-  if (is_recorded && std::find(recorded_.begin(), recorded_.end(), found->plan) == recorded_.end())
-    recorded_.push_back(found->plan);
   return found->plan;
 }
 
 Plans* plans_of(const OnCard& card) {
-  const Library* found = library();
-  if (found == nullptr) return nullptr;
-  // As the contexts that they belong to, they stay until the process ends.
-  static auto& mutex = *new std::mutex;
-  static auto& all = *new std::map<CUcontext, std::unique_ptr<Plans>>;
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<Plans>& made = all[card.device().context()];
-  if (made == nullptr) made = std::make_unique<Plans>(*found);
-  return made.get();
+  return kept_for<Plans>(card, library());
 }
 
 }  // namespace cuda_backend::cufft

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include <backplane/plugin.hpp>
 
@@ -49,11 +50,12 @@ class Plans {
  public:
   explicit Plans(const Library& library) : library_(library) {}
 
-  // A recording needs what it uses for good, and cannot hold what making a plan takes: of one that is not there, null.
+  // Null where the library makes none, which is said once in the log. A recording needs what it uses for good, and cannot
+  // hold what making a plan takes: null also of a plan that is not there, and where recordings keep too many.
   std::shared_ptr<Plan> plan_for(const Lines& lines, bool is_recorded);
 
  private:
-  static constexpr size_t capacity = 64;
+  static constexpr size_t capacity = 64, most_recorded = 256;
 
   struct Entry {
     Lines lines{};
@@ -61,11 +63,15 @@ class Plans {
     std::shared_ptr<Plan> plan;
   };
 
+  // Null where the library fails.
+  std::shared_ptr<Plan> make(const Lines& lines);
+
   const Library& library_;
   std::mutex mutex_;  // of what follows
   uint64_t now_ = 0;
   std::array<Entry, capacity> entries_;
-  std::vector<std::shared_ptr<Plan>> recorded_;
+  std::vector<Entry> recorded_;
+  bool has_said_ = false;
 };
 
 // Those of the card, made when first asked for; null where cuFFT is not installed.

@@ -42,8 +42,7 @@ class Transforming {
     const Lines lines{is_double_ ? twice : single, n_, from_.outer * from_.inner};
     const bool is_recorded = !can_measure_on(card_.stream());
     const std::shared_ptr<Plan> plan = plans->plan_for(lines, is_recorded);
-    if (plan == nullptr || plan->status() != CUFFT_SUCCESS)
-      return bp::Status::from_host(BP_UNSUPPORTED);
+    if (plan == nullptr) return bp::Status::from_host(BP_UNSUPPORTED);
 
     bp::Status status = place(*plan, single == CUFFT_C2R);
     if (status.is_ok()) status = bring_input(single == CUFFT_C2R && forward);

@@ -125,11 +125,13 @@ bp::Status run_cholesky(const bp::Call& call, bp::In a, bool upper, bp::Out out)
                                &run.device_bytes, &run.host_bytes));
   run.host.resize(run.host_bytes);
   Scratch scratch;
-  scratch.take<char>(run.device_bytes);
-  scratch.take<int>(static_cast<uint64_t>(count));
-  if (bp::Status status = scratch.allocate(call); !status.is_ok()) return status;
-  char* const work = scratch.take<char>(run.device_bytes);
-  int* const failed = scratch.take<int>(static_cast<uint64_t>(count));
+  char* work = nullptr;
+  int* failed = nullptr;
+  const bp::Status allocated = scratch.allocate(call, [&] {
+    work = scratch.take<char>(run.device_bytes);
+    failed = scratch.take<int>(static_cast<uint64_t>(count));
+  });
+  if (!allocated.is_ok()) return allocated;
   T* const factors = out.data<T>();
   const Half given = upper ? Half::upper : Half::lower;
   load_rows(run.card, a, factors, given);
@@ -165,15 +167,17 @@ template <class T> bp::Status run_lu(const bp::Call& call, bp::In a, bp::Out lu,
   const auto all = static_cast<uint64_t>(count * m * n),
              places = static_cast<uint64_t>(count * least);
   Scratch scratch;
-  scratch.take<char>(run.device_bytes);
-  scratch.take<T>(all);
-  scratch.take<int64_t>(places);
-  scratch.take<int>(static_cast<uint64_t>(count));
-  if (bp::Status status = scratch.allocate(call); !status.is_ok()) return status;
-  char* const work = scratch.take<char>(run.device_bytes);
-  T* const columns = scratch.take<T>(all);
-  auto* const wide = scratch.take<int64_t>(places);
-  int* const failed = scratch.take<int>(static_cast<uint64_t>(count));
+  char* work = nullptr;
+  T* columns = nullptr;
+  int64_t* wide = nullptr;
+  int* failed = nullptr;
+  const bp::Status allocated = scratch.allocate(call, [&] {
+    work = scratch.take<char>(run.device_bytes);
+    columns = scratch.take<T>(all);
+    wide = scratch.take<int64_t>(places);
+    failed = scratch.take<int>(static_cast<uint64_t>(count));
+  });
+  if (!allocated.is_ok()) return allocated;
   load_columns(run.card, a, columns);
   for (int64_t i = 0; i < count; ++i)
     run.require(run.l.getrf(run.handle, run.params, m, n, type_of<T>, columns + i * m * n, m,
@@ -227,15 +231,16 @@ bp::Status run_qr(const bp::Call& call, bp::In a, bool has_q, bp::Out q, bp::Out
   const auto all = static_cast<uint64_t>(count * size), taus = static_cast<uint64_t>(count * least);
   const size_t bytes = std::max(run.device_bytes, static_cast<size_t>(lwork) * sizeof(T));
   Scratch scratch;
-  scratch.take<char>(bytes);
-  scratch.take<T>(all);
-  scratch.take<T>(taus);
-  scratch.take<int>(1);
-  if (bp::Status status = scratch.allocate(call); !status.is_ok()) return status;
-  char* const work = scratch.take<char>(bytes);
-  T* const columns = scratch.take<T>(all);
-  T* const tau = scratch.take<T>(taus);
-  int* const failed = scratch.take<int>(1);
+  char* work = nullptr;
+  T *columns = nullptr, *tau = nullptr;
+  int* failed = nullptr;
+  const bp::Status allocated = scratch.allocate(call, [&] {
+    work = scratch.take<char>(bytes);
+    columns = scratch.take<T>(all);
+    tau = scratch.take<T>(taus);
+    failed = scratch.take<int>(1);
+  });
+  if (!allocated.is_ok()) return allocated;
   MatrixMove load = move_of(a, columns);
   load.to_matrix = size;
   load.to_row = 1;
@@ -274,26 +279,27 @@ bp::Status run_eigh(const bp::Call& call, bp::In a, bool upper, bp::Out values, 
   run.host.resize(run.host_bytes);
   const auto all = static_cast<uint64_t>(count * n * n), flags = static_cast<uint64_t>(count);
   Scratch scratch;
-  scratch.take<char>(run.device_bytes);
-  scratch.take<T>(all);
-  scratch.take<int>(flags);
-  scratch.take<int>(flags);
-  if (bp::Status status = scratch.allocate(call); !status.is_ok()) return status;
-  char* const work = scratch.take<char>(run.device_bytes);
-  T* const columns = scratch.take<T>(all);
-  int* const endless = scratch.take<int>(flags);
-  int* const failed = scratch.take<int>(flags);
+  char* work = nullptr;
+  T* columns = nullptr;
+  int *not_finite = nullptr, *failed = nullptr;
+  const bp::Status allocated = scratch.allocate(call, [&] {
+    work = scratch.take<char>(run.device_bytes);
+    columns = scratch.take<T>(all);
+    not_finite = scratch.take<int>(flags);
+    failed = scratch.take<int>(flags);
+  });
+  if (!allocated.is_ok()) return allocated;
   T* const found = values.data<T>();
   load_rows(run.card, a, columns, upper ? Half::upper : Half::lower);
-  take_out_endless(run.card, columns, count, n * n, endless);
+  take_out_not_finite(run.card, columns, count, n * n, not_finite);
   for (int64_t i = 0; i < count; ++i)
     run.require(run.l.syevd(run.handle, run.params, CUSOLVER_EIG_MODE_VECTOR, half, n, type_of<T>,
                             columns + i * n * n, n, type_of<T>, found + i * n, type_of<T>, work,
                             run.device_bytes, run.host.data(), run.host_bytes, failed + i));
   unify_signs<T>(run.card, {columns, n * n, n, 1, n}, {}, count, n);
   store_columns(run.card, vectors, columns, n * n, n);
-  spoil_failed(run.card, found, count, n, endless, failed);
-  spoil_failed(run.card, vectors.data<T>(), count, n * n, endless, failed);
+  spoil_failed(run.card, found, count, n, not_finite, failed);
+  spoil_failed(run.card, vectors.data<T>(), count, n * n, not_finite, failed);
   return run.card.check_launches();
 }
 
@@ -322,19 +328,18 @@ bp::Status run_svd(const bp::Call& call, bp::In a, bp::Out u, bp::Out s, bp::Out
   const auto left_size = is_tall ? all : 0,
              right_size = is_tall ? flags * static_cast<uint64_t>(k * k) : 0;
   Scratch scratch;
-  scratch.take<char>(run.device_bytes);
-  scratch.take<T>(all);
-  scratch.take<T>(left_size);
-  scratch.take<T>(right_size);
-  scratch.take<int>(flags);
-  scratch.take<int>(flags);
-  if (bp::Status status = scratch.allocate(call); !status.is_ok()) return status;
-  char* const work = scratch.take<char>(run.device_bytes);
-  T* const matrix = scratch.take<T>(all);
-  T* const left_columns = scratch.take<T>(left_size);
-  T* const right_columns = scratch.take<T>(right_size);
-  int* const endless = scratch.take<int>(flags);
-  int* const failed = scratch.take<int>(flags);
+  char* work = nullptr;
+  T *matrix = nullptr, *left_columns = nullptr, *right_columns = nullptr;
+  int *not_finite = nullptr, *failed = nullptr;
+  const bp::Status allocated = scratch.allocate(call, [&] {
+    work = scratch.take<char>(run.device_bytes);
+    matrix = scratch.take<T>(all);
+    left_columns = scratch.take<T>(left_size);
+    right_columns = scratch.take<T>(right_size);
+    not_finite = scratch.take<int>(flags);
+    failed = scratch.take<int>(flags);
+  });
+  if (!allocated.is_ok()) return allocated;
   // Of a wide matrix the results lie as they are wanted.
   T* const first = is_tall ? left_columns : vh.data<T>();
   T* const second = is_tall ? right_columns : u.data<T>();
@@ -342,7 +347,7 @@ bp::Status run_svd(const bp::Call& call, bp::In a, bp::Out u, bp::Out s, bp::Out
     load_columns(run.card, a, matrix);
   else
     load_rows(run.card, a, matrix);
-  take_out_endless(run.card, matrix, count, size, endless);
+  take_out_not_finite(run.card, matrix, count, size, not_finite);
   for (int64_t i = 0; i < count; ++i)
     run.require(run.l.gesvd(
         run.handle, run.params, 'S', 'S', rows, k, type_of<T>, matrix + i * size, rows, type_of<T>,
@@ -353,9 +358,9 @@ bp::Status run_svd(const bp::Call& call, bp::In a, bp::Out u, bp::Out s, bp::Out
     store_columns(run.card, vh, right_columns, k * n, k);
   }
   unify_signs<T>(run.card, {u.data<T>(), m * k, 1, k, m}, {vh.data<T>(), k * n, n, 1, n}, count, k);
-  spoil_failed(run.card, u.data<T>(), count, m * k, endless, failed);
-  spoil_failed(run.card, s.data<T>(), count, k, endless, failed);
-  spoil_failed(run.card, vh.data<T>(), count, k * n, endless, failed);
+  spoil_failed(run.card, u.data<T>(), count, m * k, not_finite, failed);
+  spoil_failed(run.card, s.data<T>(), count, k, not_finite, failed);
+  spoil_failed(run.card, vh.data<T>(), count, k * n, not_finite, failed);
   return run.card.check_launches();
 }
 

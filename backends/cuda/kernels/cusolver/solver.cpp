@@ -1,15 +1,14 @@
 #include "kernels/cusolver/solver.hpp"
 
-#include <map>
-#include <memory>
-
 namespace cuda_backend::cusolver {
 
 Solver::Solver(const Library& library) : library_(library) {
   const OutsideCapture outside;
-  if (library_.create(&handle_) != CUSOLVER_STATUS_SUCCESS ||
-      library_.create_params(&params_) != CUSOLVER_STATUS_SUCCESS)
-    throw bp::Failure{bp::internal("linear algebra: cuSOLVER gave no handle")};
+  if (library_.create(&handle_) == CUSOLVER_STATUS_SUCCESS) {
+    if (library_.create_params(&params_) == CUSOLVER_STATUS_SUCCESS) return;
+    library_.destroy(handle_);
+  }
+  throw bp::Failure{bp::internal("linear algebra: cuSOLVER gave no handle")};
 }
 
 std::unique_lock<std::mutex> Solver::use(const OnCard& card) {
@@ -20,15 +19,7 @@ std::unique_lock<std::mutex> Solver::use(const OnCard& card) {
 }
 
 Solver* solver_of(const OnCard& card) {
-  const Library* const found = library();
-  if (found == nullptr) return nullptr;
-  // As the contexts that they belong to, they stay until the process ends.
-  static auto& mutex = *new std::mutex;
-  static auto& all = *new std::map<CUcontext, std::unique_ptr<Solver>>;
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<Solver>& made = all[card.device().context()];
-  if (made == nullptr) made = std::make_unique<Solver>(*found);
-  return made.get();
+  return kept_for<Solver>(card, library());
 }
 
 void require(const OnCard& card, cusolverStatus_t status, const char* op) {
