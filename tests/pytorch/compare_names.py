@@ -18,7 +18,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from compare_rows import ROOT, argument_name, torch
+from compare_rows import ROOT, torch
+from schemas import arguments_of
 
 SECTIONS = ("left_out", "counterparts", "without", "differ")
 
@@ -36,12 +37,11 @@ class Signature:
 
 
 def ours(schema):
-    inside, results = re.fullmatch(r"\w+\((.*)\) -> (.*)", schema).groups()
-    before, _, after = inside.partition("*")
+    results = schema.rpartition(" -> ")[2]
     named = [words.split()[1] for words in results.strip("()").split(",") if " " in words.strip()]
     places, keywords = (
-        ["input" if (name := argument_name(part)) == "self" else name for part in text.split(",") if part.strip()]
-        for text in (before, after))  # fmt: skip
+        ["input" if each.name == "self" else each.name for each in arguments_of(schema) if each.is_keyword == is_keyword]
+        for is_keyword in (False, True))  # fmt: skip
     return Signature(schema, places, keywords, named)
 
 

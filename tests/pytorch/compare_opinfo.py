@@ -36,9 +36,10 @@ except ImportError as error:
 import opinfo_known  # noqa: E402
 import opinfo_page  # noqa: E402
 from call_files import CallsFile  # noqa: E402
+from judge import LOOSE, PEER_ULPS  # noqa: E402
 from opinfo_adapters import Unmapped  # noqa: E402
 from opinfo_calls import Rows  # noqa: E402
-from opinfo_judge import LOOSE, PEER_ULPS, Case, compare  # noqa: E402
+from opinfo_judge import Case, compare  # noqa: E402
 
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64)
 BATCH_BYTES, BATCH_CALLS = 1 << 27, 4000
@@ -88,26 +89,25 @@ class Tally:
         self.name, self.row, self.rows = name, row, set()
         self.counts = collections.Counter()  # compared, passed, derived, derived_passed
         self.left_out = collections.Counter()  # why: how often
-        self.known = collections.Counter()
+        self.known, self.num_asked = collections.Counter(), 0
         self.wrong = []
 
-    def take(self, case, problem, gradient_problem):
+    def take(self, case, *found, is_declared):
+        """`found`: of the results and of the gradients. `is_declared`: that the row takes the dtype."""
         self.rows.add(case.row.removeprefix("form::"))
-        for what, wrong in (("compared", problem), ("derived", gradient_problem)):
-            if wrong is None:
+        for what, differences in zip(("compared", "derived"), found):
+            if differences is None:
                 continue
-            if "not defined for" in wrong:
+            if not is_declared and any("not defined for" in each.says for each in differences):
                 self.left_out[f"{case.dtype} is not taken here"] += 1
                 continue
             self.counts[what] += 1
-            if not wrong:
+            if not differences:
                 self.counts[f"{what}_passed"] += 1
-                continue
-            known = opinfo_known.find(self.name, case, "gradient" if what == "derived" else "result", wrong)
-            if known is None:
-                self.wrong.append(f"{self.name} -> {case.row} ({case.dtype}, {case.where}): {wrong}")
-            else:
-                self.known[known] += 1
+            known = [opinfo_known.find(self.name, case, each) for each in differences]
+            self.known.update(list(dict.fromkeys(sum(known, []))))  # each once, in order
+            for each in [each for each, entries in zip(differences, known) if not entries][:1]:
+                self.wrong.append(f"{self.name} -> {case.row} ({case.dtype}, {case.where}): {each}")
 
 
 class Comparison:
@@ -130,14 +130,21 @@ class Comparison:
         if reason:
             tally.left_out[reason] += 1
             return
+        for limits in [FULL] if self.options.full else [SHORT, FULL]:  # if few samples give no call, all may
+            self.take_samples(op, tally, limits)
+            if tally.num_asked:
+                break
+
+    def take_samples(self, op, tally, limits):
+        name, row = tally.name, tally.row
         for dtype in DTYPES:
             if dtype not in op.supported_dtypes("cpu"):
                 continue
-            if dtype.is_complex and not self.rows.takes_complex(name, row):
+            if dtype.is_complex and not self.rows.takes(row, "complex64"):
                 tally.left_out["complex64 is not taken here"] += 1
                 continue
             try:
-                for where, sample in samples_of(op, dtype, FULL if self.options.full else SHORT):
+                for where, sample in samples_of(op, dtype, limits):
                     self.take_sample(op, tally, dtype, where, sample)
             except (RuntimeError, ValueError, TypeError, NotImplementedError, ImportError, AssertionError) as error:
                 tally.left_out[f"op_db fails to make its samples: {str(error).splitlines()[0]}"] += 1
@@ -157,12 +164,13 @@ class Comparison:
             return
         case.leaves = self.file.add(row, named, case.weights, case.is_leaf)
         self.pending.append((tally, case))
+        tally.num_asked += 1
         if self.file.offset > BATCH_BYTES or self.file.num_calls >= BATCH_CALLS:
             self.judge_batch()
 
     def judge_batch(self):
         for (tally, case), outcome in zip(self.pending, self.file.run(self.program, self.options.device)):
-            tally.take(case, *compare(case, outcome))
+            tally.take(case, *compare(case, outcome), is_declared=self.rows.takes(case.row, case.dtype))
         for file in self.folder.iterdir():
             file.unlink()
         self.begin()
@@ -178,6 +186,8 @@ def main():
     parser.add_argument("--write", action="store_true", help="docs/opinfo.md, of what this run finds")
     parser.add_argument("--date", default="", help="for the page's heading")
     options = parser.parse_args()
+    if options.write and (options.name or not options.full):
+        parser.error("--write makes the page of a full run: pass --full, and no --name")
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
@@ -200,6 +210,9 @@ def report(tallies, options):
         rotten = [known for known in opinfo_known.KNOWN if known not in seen]
     for known in rotten:
         print(f"{known.name}: opinfo_known.py says that {known.what} differs ({known.reason}), and it does not any more; take it out")
+    lost = not_compared(tallies, opinfo_page.compared(), options.name)
+    for problem in lost:
+        print(problem)
     if options.write:
         opinfo_page.write(tallies, options.date, FULL, PEER_ULPS, LOOSE)
     total = sum((tally.counts for tally in tallies), collections.Counter())
@@ -207,7 +220,16 @@ def report(tallies, options):
     print(f"pytorch: {sum(tally.counts['compared'] > 0 for tally in tallies)} of {len(tallies)} entries of op_db, "
           f"{total['compared_passed']} of {total['compared']} calls agree, {total['derived_passed']} of {total['derived']} derivatives; "
           f"{sum(sum(tally.known.values()) for tally in tallies)} differences are known; {num_wrong} entries differ")
-    return 1 if num_wrong or rotten else 0
+    return 1 if num_wrong or rotten or lost else 0
+
+
+def not_compared(tallies, listed, name=None):
+    """A sentence for each entry of the page without a call, of all or of this name alone, and for a run without any."""
+    compared = {tally.name for tally in tallies if tally.counts["compared"]}
+    if not compared:
+        return [f"no entry of op_db was compared{f': none is named {name}' if name and not tallies else ''}"]
+    wanted = {tally.name for tally in tallies} & set(listed) if name else set(listed)
+    return [f"{each}: docs/opinfo.md has it as compared, and no call of it was" for each in sorted(wanted - compared)]
 
 
 if __name__ == "__main__":

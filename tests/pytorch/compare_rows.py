@@ -32,11 +32,11 @@ except ImportError:
     print("pytorch: skipped: there is no PyTorch here; ./dev bench --peer pytorch installs it")
     sys.exit(SKIPPED)
 
-from functions import FUNCTIONS, KNOWN, RESULTS, WITHOUT_PEER, function_of
-
-# Relative and absolute: both sides round, and sums are taken in another order.
-TOLERANCES = {
-    torch.float64: (1e-9, 1e-9), torch.float32: (2e-5, 2e-5), torch.complex128: (1e-9, 1e-9), torch.complex64: (2e-5, 2e-5)}
+from call_files import read_tensor
+from differences import COARSE, KNOWN, WITHOUT_PEER, ZERO_SIGNS
+from functions import RESULTS, called, function_of
+from judge import closeness, described, is_as_good
+from schemas import arguments_of
 
 
 def read_calls(file):
@@ -62,19 +62,11 @@ class Call:
         self.results = [self.tensor(result) for result in call["results"]]
         self.weights = [self.tensor(weight) for weight in call.get("weights", [])]
         self.gradients = [self.tensor(gradient) for gradient in call.get("gradients", [])]
-        self.named, self.keywords = self.arguments(call.get("args") or [], schema)
+        given = zip(arguments_of(schema), call.get("args") or [])
+        self.named = {one.name: self.value(one.name, argument) for one, argument in given if one.name != "device"}
 
     def tensor(self, entry):
-        if entry is None:
-            return None
-        dtype = getattr(torch, entry["dtype"])
-        count = 1
-        for size in entry["shape"]:
-            count *= size
-        if count == 0:
-            return torch.empty(entry["shape"], dtype=dtype)
-        flat = torch.frombuffer(self.elements, dtype=dtype, count=count, offset=entry["offset"])
-        return flat.clone().reshape(entry["shape"])
+        return read_tensor(entry, self.elements)
 
     def leaf(self, entry):
         """One leaf for each tensor in the file, which may be several arguments."""
@@ -103,39 +95,19 @@ class Call:
             return getattr(torch, value)
         return float(value) if kind == "text_number" else value
 
-    def arguments(self, given, schema):
-        """{name: value}, and the names that PyTorch takes as keywords alone."""
-        inside = schema[schema.index("(") + 1 : schema.rindex(") ->")]
-        before, star, after = inside.partition("*")
-        keywords = {argument_name(part) for part in after.split(",")} if star else set()
-        names = [argument_name(part) for part in (before + after).split(",") if part.strip()]
-        return {name: self.value(name, argument) for name, argument in zip(names, given) if name != "device"}, keywords
-
     def widened(self):
         """The same with the arguments in float64."""
         return Call(self.call, self.schema, self.elements, True)
-
-    def run(self, function, by_name):
-        if by_name:
-            return function(**self.named)
-        places = [value for name, value in self.named.items() if name not in self.keywords]
-        keywords = {name: value for name, value in self.named.items() if name in self.keywords and value is not None}
-        return function(*places, **keywords)
-
-
-def argument_name(part):
-    """`a` of `Tensor a=None`."""
-    return part.split("=")[0].split()[-1] if part.strip() else ""
 
 
 class Refused(Exception):
     """PyTorch takes less than we do there."""
 
 
-def peer_values(call, function):
+def peer_values(call):
     """PyTorch's results and derivatives, [(what, tensor)]; no derivatives where it has none."""
     try:
-        results = call.run(function, call.name in FUNCTIONS)
+        results = called(call.name, call.schema, call.named)
     except (RuntimeError, IndexError, ValueError, NotImplementedError) as error:
         raise Refused(error) from None
     results = [results] if isinstance(results, torch.Tensor) else list(results)
@@ -162,50 +134,39 @@ def our_values(call):
     return call.results + gradients
 
 
-def compare(call, function):
+def compare(call):
     """What is wrong, as a sentence; None if nothing."""
-    theirs = peer_values(call, function)
+    theirs = peer_values(call)
     if call.error:
         return f"refused: {call.error}"
     if theirs[-1] == ("derivative", None):
         return "no derivative, and PyTorch has one"
     if len(theirs) < len(call.results):
         return f"{len(call.results)} results instead of {len(theirs)}"
-    ours, exact = our_values(call), None
     prepare = RESULTS.get(call.name, lambda call, values: values)
-    pairs = zip(prepare(call, ours), [what for what, _ in theirs], prepare(call, [value for _, value in theirs]))
-    for index, (mine, what, peer) in enumerate(pairs):
-        is_exact = call.is_exact and what.startswith("result")
-        wrong = differ(mine, peer, is_exact)
-        if wrong and mine.dtype == peer.dtype == torch.float32 and mine.shape == peer.shape and not is_exact:
-            exact = exact or peer_values(call.widened(), function)
-            wrong = None if is_as_good(mine, peer, exact[index][1]) else wrong
-        if wrong and not is_known(call, what):
+    peers, exact = prepare(call, [value for _, value in theirs]), None
+    for index, (mine, (what, _), peer) in enumerate(zip(prepare(call, our_values(call)), theirs, peers)):
+        tolerance = "exact" if call.is_exact and what.startswith("result") else "accumulation"
+        close = closeness(mine, peer, tolerance)
+        if close is not None and not close.all() and mine.dtype == torch.float32 and tolerance != "exact":
+            exact = exact or prepare(call, [value for _, value in peer_values(call.widened())])
+            as_good = is_as_good(mine, peer, exact[index], tolerance)
+            close = close if as_good is None else close | as_good
+        wrong = described(mine, peer, close)
+        if wrong and not is_known(call, what, mine, peer, close):
             return f"{what}: {wrong}"
     return None
 
 
-def differ(ours, theirs, is_exact):
-    """A sentence, or nothing."""
-    if list(ours.shape) != list(theirs.shape) or ours.dtype != theirs.dtype:
-        return f"{list(ours.shape)} {ours.dtype} instead of {list(theirs.shape)} {theirs.dtype}"
-    relative, absolute = (0, 0) if is_exact else TOLERANCES.get(ours.dtype, (0, 0))
-    close = torch.isclose(ours, theirs, rtol=relative, atol=absolute, equal_nan=True)
-    if bool(close.all()):
-        return None
-    at = tuple((~close).nonzero()[0].tolist())
-    return f"{ours[at].item()!r} instead of {theirs[at].item()!r} at {list(at)}, {int((~close).sum())} of {close.numel()} differ"
-
-
-def is_as_good(ours, theirs, exact):
-    """Where terms cancel, both are off: ours must not be further from what float64 gives than twice PyTorch's."""
-    allowed = 2 * (theirs.double() - exact).abs().max() + TOLERANCES[torch.float32][1] * exact.abs().max()
-    return bool(((ours.double() - exact).abs() <= allowed).all())
-
-
-def is_known(call, what):
-    return any(call.name == row and (not recipe or call.call["recipe"] == recipe) and what.startswith(part)
-               for row, recipe, part, _ in KNOWN)
+def is_known(call, what, ours, theirs, close):
+    if any(call.name == row and (not recipe or call.call["recipe"] == recipe) and what.startswith(part)
+           for row, recipe, part, _ in KNOWN):  # fmt: skip
+        return True
+    if close is None:
+        return False
+    relative = COARSE.get(call.name, 0) if ours.dtype == torch.float64 else 0
+    return (relative > 0 or call.name in ZERO_SIGNS) and bool(
+        (close | torch.isclose(ours, theirs, rtol=relative, atol=relative, equal_nan=True)).all())
 
 
 def main():
@@ -227,12 +188,11 @@ def judge(file, options):
     for call in read_calls(file):
         if call.name in WITHOUT_PEER or (options.row and call.name != options.row):
             continue
-        function = function_of(call.name)
-        if function is None:
+        if function_of(call.name) is None:
             wrong.setdefault(call.name, [f"{call.name}: PyTorch has no function of this name; add it to functions.py"])
             continue
         try:
-            problem = compare(call, function)
+            problem = compare(call)
         except Refused:
             refused[call.name] += 1
             continue

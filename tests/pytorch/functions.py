@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from differences import KNOWN, WITHOUT_PEER  # noqa: F401 (for who reads this file)
+from schemas import arguments_of
 
 # What of the results says the same on both sides: of equal elements, each may choose another.
 RESULTS = {
@@ -472,3 +472,12 @@ def function_of(row):
         if hasattr(place, row):
             return getattr(place, row)
     return getattr(torch.linalg, row.removeprefix("linalg_"), None)
+
+
+def called(row, schema, named):
+    """What PyTorch's function of the row gives for these arguments, which have the row's names."""
+    if row in FUNCTIONS:
+        return FUNCTIONS[row](**named)
+    keywords = {one.name for one in arguments_of(schema) if one.is_keyword}
+    places = [value for name, value in named.items() if name not in keywords]
+    return function_of(row)(*places, **{name: value for name, value in named.items() if name in keywords and value is not None})

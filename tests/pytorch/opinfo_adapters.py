@@ -412,11 +412,6 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return "grid_sample", [input, grid, mode, padding_mode, bool(align_corners)], {}
 
 
-@said("logit")
-def logit(input, eps=None):
-    return "logit", [input, eps], {}
-
-
 def like_other(row):
     return lambda input, other: (row, [input, list(other.shape)], {})
 
@@ -496,11 +491,6 @@ ADAPTERS.update({f"__r{name}__": from_the_right(row) for name, row in {
 @said("true_divide")
 def true_divide(input, other):
     return "div", [input, other], {}
-
-
-@said("nn.functional.triplet_margin_loss")
-def triplet_margin_loss(anchor, positive, negative, **more):
-    return "triplet_margin_loss", [anchor, positive, negative], more
 
 
 def extreme_along(row):

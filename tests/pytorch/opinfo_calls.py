@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import re
 
 import torch
 import yaml
@@ -10,6 +9,7 @@ import yaml
 from compare_rows import ROOT
 from differences import WITHOUT_PEER
 from opinfo_adapters import ADAPTERS, Unmapped
+from schemas import arguments_of
 
 # Of the modules that op_db's names begin with, those whose functions are rows under the name behind it.
 MODULES = {"nn.functional": "", "special": "", "linalg": "", "fft": "fft_"}
@@ -19,36 +19,24 @@ DROPPED = {"size_average": None, "reduce": None, "out": None, "inplace": False, 
            "sparse": False, "scale_grad_by_freq": False, "max_norm": None, "norm_type": 2.0}  # fmt: skip
 
 
-class Argument:
-    def __init__(self, part, is_keyword):
-        self.kind, name = part.split("=")[0].split()
-        self.name, self.is_keyword = name, is_keyword
-        self.is_optional, self.kind = self.kind.endswith("?"), self.kind.removesuffix("?")
-
-    def takes(self, value):
-        """`value` as the schema has it."""
-        if value is None:
-            return None
-        if self.kind in ("int[]", "float[]") and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return [value]
-        if self.kind in ("int[]", "float[]", "Tensor[]", "Tensor?[]") and isinstance(value, (tuple, list)):
-            return list(value)
-        if self.kind == "int" and isinstance(value, bool):
-            return int(value)
-        number = isinstance(value, (int, float, complex))
-        fits = {"Tensor": number or isinstance(value, torch.Tensor), "Scalar": number,
-                "float": number and not isinstance(value, complex), "int": isinstance(value, int), "bool": isinstance(value, bool),
-                "str": isinstance(value, str), "Dtype": isinstance(value, torch.dtype)}.get(self.kind, False)  # fmt: skip
-        if not fits:
-            raise Unmapped(f"`{self.name}` is {self.kind} here, and {type(value).__name__} there")
-        return value
-
-
-def arguments_of(schema):
-    inside = schema[schema.index("(") + 1 : schema.rindex(") ->")]
-    before, _, after = inside.partition("*")
-    split = lambda text: [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]  # noqa: E731
-    return [Argument(part, False) for part in split(before)] + [Argument(part, True) for part in split(after)]
+def taken(argument, value):
+    """`value` as the schema has it."""
+    kind = argument.kind
+    if value is None:
+        return None
+    if kind in ("int[]", "float[]") and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return [value]
+    if kind in ("int[]", "float[]", "Tensor[]", "Tensor?[]") and isinstance(value, (tuple, list)):
+        return list(value)
+    if kind == "int" and isinstance(value, bool):
+        return int(value)
+    number = isinstance(value, (int, float, complex))
+    fits = {"Tensor": number or isinstance(value, torch.Tensor), "Scalar": number,
+            "float": number and not isinstance(value, complex), "int": isinstance(value, int), "bool": isinstance(value, bool),
+            "str": isinstance(value, str), "Dtype": isinstance(value, torch.dtype)}.get(kind, False)  # fmt: skip
+    if not fits:
+        raise Unmapped(f"`{argument.name}` is {kind} here, and {type(value).__name__} there")
+    return value
 
 
 def bound(schema, given, keywords):
@@ -71,7 +59,7 @@ def bound(schema, given, keywords):
         elif value is not None and name != "device" and (name not in DROPPED or value != DROPPED[name]):
             raise Unmapped(f"it takes no `{name}`")
     # None is PyTorch's word for the default, where the default is another here.
-    return {name: (by_name[name].kind, by_name[name].takes(value)) for name, value in named.items()
+    return {name: (by_name[name].kind, taken(by_name[name], value)) for name, value in named.items()
             if value is not None or by_name[name].is_optional}  # fmt: skip
 
 
@@ -125,5 +113,7 @@ class Rows:
             return f"by another name here: {alias}" if alias else "there is no such row"
         return WITHOUT_PEER.get(row, "")
 
-    def takes_complex(self, name, row):
-        return row not in self.dtypes or "complex64" in self.dtypes[row]
+    def takes(self, row, dtype):
+        """By its row's declaration; a function that is no row takes what the rows under it take."""
+        row = (row or "").removeprefix("form::")
+        return row not in self.dtypes or dtype in self.dtypes[row]

@@ -1,16 +1,14 @@
 """One call of compare_opinfo.py: what PyTorch makes of it, and whether what we made of it is the same."""
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from functions import FUNCTIONS, RESULTS
+from judge import closeness, described, is_as_good
 
-# Relative and absolute, where the row's tolerance names no number: sums in another order, and derivatives.
-LOOSE = {torch.float64: (1e-9, 1e-9), torch.float32: (2e-5, 2e-5), torch.complex64: (2e-5, 2e-5),
-         torch.complex128: (1e-9, 1e-9), torch.float16: (2e-3, 2e-3), torch.bfloat16: (2e-2, 2e-2)}  # fmt: skip
-PEER_ULPS = 4  # PyTorch rounds too
 # Of equal elements each side may choose another: what the indices show is compared.
 CHOICES = {
     **RESULTS,
@@ -19,8 +17,21 @@ CHOICES = {
     "linalg_eigvals": lambda call, values: [in_order(values[0])],
     "argsort": lambda call, values: [shown(call, values[0])],
 }  # fmt: skip
-# Vectors whose signs PyTorch leaves open: functions.py turns its to ours.
-TURNED = ("linalg_eigh", "linalg_svd")
+# What PyTorch leaves open, signs and order: functions.py turns its to ours.
+TURNED = ("linalg_eigh", "linalg_svd", "linalg_eigvals")
+
+
+@dataclass
+class Difference:
+    what: str  # result | gradient
+    index: int
+    says: str
+    ours: torch.Tensor = None  # nothing where it is an error
+    theirs: torch.Tensor = None
+    close: torch.Tensor = None  # which elements agree; nothing where the shapes or dtypes differ
+
+    def __str__(self):
+        return self.says if self.ours is None else f"{self.what} {self.index}: {self.says}"
 
 
 def in_order(numbers):
@@ -110,95 +121,63 @@ class Case:
 
     def exact(self):
         """The results in float64 and complex128, to see who is nearer; None if PyTorch has none."""
+        torch.set_default_dtype(torch.float64)  # what whole numbers become
         try:
             return [result.detach() for result in self.call(widened)]
         except (RuntimeError, ValueError, IndexError, TypeError, NotImplementedError):
             return None
+        finally:
+            torch.set_default_dtype(torch.float32)
 
 
 def compare(case, outcome):
-    """(what is wrong with the results, what with the gradients): a sentence, '' or, where nothing was compared, None."""
+    """(what differs of the results, what of the gradients): lists of Differences or, where nothing was compared, None."""
     if "ended" in outcome or "error" in outcome:
-        return outcome.get("ended") or f"refused: {outcome['error']}", None
-    problem = compare_results(case, outcome["results"])
-    if case.weights is None or (problem and not case.leaves):
-        return problem, None
+        return refused("result", outcome.get("ended") or f"refused: {outcome['error']}"), None
+    found = compare_results(case, outcome["results"])
+    if case.weights is None or not case.leaves:
+        return found, None
     if "gradient_error" in outcome:
-        return problem, f"refused: {outcome['gradient_error']}"
-    return problem, compare_gradients(case, outcome["gradients"]) if case.leaves else None
+        return found, refused("gradient", f"refused: {outcome['gradient_error']}")
+    return found, compare_gradients(case, outcome["gradients"])
+
+
+def refused(what, says):
+    return [Difference(what, 0, says)]
 
 
 def compare_results(case, ours):
     if not ours:
-        return "no results"
+        return refused("result", "no results")
     theirs = case.results
-    if case.row in CHOICES and len(ours) == len(theirs):
-        said = SimpleNamespace(named={"dim": -1, **case.named})
-        ours, theirs = (CHOICES[case.row](said, values) for values in (ours, theirs))
-    exact = None
+    choose = CHOICES.get(case.row) if len(ours) == len(theirs) else None
+    said = SimpleNamespace(named={"dim": -1, **case.named})
+    if choose:
+        ours, theirs = choose(said, ours), choose(said, theirs)
+    found, exact = [], None
     for index, (mine, peer) in enumerate(zip(ours, theirs)):
-        wrong = differ(mine, peer, case.tolerance)
+        close = closeness(mine, peer, case.tolerance, by_largest=True)
         # A product of complex numbers is a sum, so that no row is exact there.
-        if wrong and (case.tolerance != "exact" or mine.is_complex()) and is_narrow(mine, peer):
+        if close is not None and not close.all() and is_narrow(mine) and (case.tolerance != "exact" or mine.is_complex()):
             exact = exact or case.exact()
-            if exact and is_as_good(mine, peer, exact[index]):
-                wrong = ""
-        if wrong:
-            return f"result {index}: {wrong}"
-    return ""
+            chosen = choose(said, exact) if choose and exact else exact
+            as_good = is_as_good(mine, peer, chosen[index], case.tolerance) if exact else None
+            close = close if as_good is None else close | as_good
+        if says := described(mine, peer, close):
+            found.append(Difference("result", index, says, mine, peer, close))
+    return found
 
 
-def is_narrow(ours, theirs):
-    return ours.dtype == theirs.dtype and ours.dtype in (torch.float32, torch.complex64) and ours.shape == theirs.shape
+def is_narrow(values):
+    return values.dtype in (torch.float32, torch.complex64)
 
 
 def compare_gradients(case, ours):
+    found = []
     for index, (leaf, mine) in enumerate(zip(case.leaves, ours)):
         peer = case.gradients[id(leaf)]
-        wrong = differ(torch.zeros_like(peer) if mine is None else mine, peer, "accumulation")
-        if wrong:
-            return f"gradient {index}: {wrong}"
-    return ""
-
-
-def is_same(ours, theirs):
-    """Bit for bit, but for which NaN."""
-    same = ours == theirs
-    if ours.is_floating_point():
-        same &= torch.signbit(ours) == torch.signbit(theirs)
-        same |= ours.isnan() & theirs.isnan()
-    return same if not ours.is_complex() else is_same(torch.view_as_real(ours), torch.view_as_real(theirs)).all(-1)
-
-
-def bounds(dtype, tolerance):
-    number = str(tolerance).split()[0]
-    if number.isdigit() and dtype in LOOSE:
-        return (int(number) + PEER_ULPS) * torch.finfo(dtype).eps, 0
-    return LOOSE.get(dtype, (0, 0))
-
-
-def differ(ours, theirs, tolerance):
-    """A sentence, or ''."""
-    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
-        return f"{list(ours.shape)} {ours.dtype} instead of {list(theirs.shape)} {theirs.dtype}"
-    theirs = theirs.resolve_conj().resolve_neg()
-    if tolerance == "exact":
-        close = is_same(ours, theirs)
-    else:
-        relative, absolute = bounds(ours.dtype, tolerance)
-        if ours.dtype in (torch.float64, torch.complex128) and theirs.numel():  # terms may have cancelled
-            absolute = max(absolute, relative * float(theirs.abs().nan_to_num(0, 0, 0).max()))
-        close = torch.isclose(ours, theirs, rtol=relative, atol=absolute, equal_nan=True)
-    if bool(close.all()):
-        return ""
-    at = tuple((~close).nonzero()[0].tolist())
-    return f"{ours[at].item()!r} instead of {theirs[at].item()!r} at {list(at)}, {int((~close).sum())} of {close.numel()} differ"
-
-
-def is_as_good(ours, theirs, exact):
-    """Where terms cancel, both are off: ours must not be further from what float64 gives than twice PyTorch's."""
-    if exact.shape != ours.shape or not exact.numel():
-        return False
-    allowed = 2 * (theirs - exact).abs().nan_to_num(0).max() + LOOSE[torch.float32][1] * exact.abs().nan_to_num(0, 0, 0).max()
-    both = ours.isnan() & theirs.isnan()
-    return bool((((ours - exact).abs() <= allowed) | both | (ours == theirs)).all())
+        mine = torch.zeros_like(peer) if mine is None else mine
+        close = closeness(mine, peer, "accumulation", by_largest=True)
+        if says := described(mine, peer, close):
+            found.append(Difference("gradient", index, says, mine, peer, close))
+    return found

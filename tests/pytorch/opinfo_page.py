@@ -1,6 +1,7 @@
 """Writes docs/opinfo.md of what compare_opinfo.py found."""
 
 import collections
+import re
 
 import torch
 
@@ -21,12 +22,18 @@ tests/pytorch/compare_opinfo.py --name cumsum --verbose    # one entry, every ca
 
 Results agree if they have the same shape and dtype, and the same bits where the row's tolerance is `exact`; where it is
 N ulp, up to N + {ulps} ulp, since PyTorch rounds too; else to {loose32:g} in float32 and {loose64:g} in float64, as gradients do. Where the
-row is not exact, a float32 passes as well if it is no further than twice PyTorch's from what PyTorch gives in float64, and so
-does any complex64, whose products are sums; a float64 of which terms cancelled is measured by the largest element.
+row is not exact, a float32 passes as well if it is no further from what PyTorch gives in float64 than twice PyTorch's and the
+row's bound, and so does any complex64, whose products are sums; a float64 of which terms cancelled is measured by the largest element.
 
 **{num_entries} of {num_all} entries are compared: {passed} of {compared} calls and {derived_passed} of {derived} gradients agree.**
 What does not is listed with its reason in [differences.md](differences.md), and a difference that is gone makes the test fail.
 """
+
+
+def compared():
+    """The entries that the page lists as compared."""
+    listed = PAGE.read_text().partition("## What is compared")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `([^`]+)`", listed, re.MULTILINE)
 
 
 def write(tallies, date, limits, ulps, loose):
