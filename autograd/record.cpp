@@ -232,6 +232,7 @@ void ensure_layer() {
   register_row_derivatives();
   set_layer_fallback(Layer::autograd, record);
   set_layer_transfer(Layer::autograd, record_transfer);
+  set_layer_write_check(Layer::autograd, check_writable);
   is_there.store(true, std::memory_order_release);
 }
 

@@ -344,6 +344,8 @@ void dispatch(const Call& call) {
     const bool draws = check_values(call);
     if (decomposes_above_layers(call.op)) {
       if (is_taken_whole(call)) return;
+      // Who returns nothing writes into all that it may; others, as batch_norm, only sometimes.
+      if (call.op.schema->returns.empty()) check_written_by_layers(call);
       return run_decomposition(call.op, call);
     }
     if (draws && call.op.infer) [[unlikely]]

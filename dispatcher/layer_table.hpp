@@ -16,6 +16,9 @@ LayerHandler handler_of(const Operator& op, unsigned layer);
 // Null: the layer does not look at transfers.
 TransferHandler transfer_handler(unsigned layer);
 
+// Asks the layers of each tensor that the call writes into whether it may. Throws as they do.
+void check_written_by_layers(const Call& call);
+
 // The call once no layer is left.
 void dispatch_below_layers(const Call& call);
 

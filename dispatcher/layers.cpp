@@ -1,6 +1,7 @@
 #include <bit>
 
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/frame.hpp>
 #include <backplane/dispatcher/layers.hpp>
 
 #include "layer_table.hpp"
@@ -11,6 +12,7 @@ namespace {
 
 std::atomic<LayerHandler> fallbacks[64];
 std::atomic<TransferHandler> transfers[64];
+std::atomic<WriteCheck> write_checks[64];
 
 // Of at least one key; std::countl_zero would ask for none.
 inline unsigned highest_of(std::uint64_t keys) {
@@ -57,6 +59,20 @@ void set_layer_handler(Operator& op, Layer layer, LayerHandler handler) {
 
 void set_layer_transfer(Layer layer, TransferHandler handler) {
   transfers[static_cast<unsigned>(layer)].store(handler, std::memory_order_release);
+}
+
+void set_layer_write_check(Layer layer, WriteCheck check) {
+  write_checks[static_cast<unsigned>(layer)].store(check, std::memory_order_release);
+}
+
+void check_written_by_layers(const Call& call) {
+  for_each_tensor(call, [&](std::uint32_t place, const bp_tensor& tensor) {
+    if (!(call.op.mutates >> place & 1u)) return;
+    std::uint64_t keys = TensorImpl::of(&tensor)->keys & ~thread_state().excluded_layers;
+    for (; keys; keys &= ~std::bit_floor(keys))
+      if (const WriteCheck check = write_checks[highest_of(keys)].load(std::memory_order_acquire))
+        check(call.op.name(), tensor_of(&tensor));
+  });
 }
 
 Tensor transfer_by_layer(std::uint64_t keys, const Tensor& tensor, MemoryPlace place) {

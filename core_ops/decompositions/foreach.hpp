@@ -12,17 +12,22 @@ namespace bp {
 // Throws unless the lists are of one length, and tensors at the same place of one dtype and device.
 void check_beside(TensorList first, TensorList other);
 
-// f(tensor, those beside it), place by place.
+// The same, and unless each of the first list has the shape of what would be written into it.
+void check_fits(TensorList first, TensorList other);
+
+// f(tensor, those beside it), place by place, which writes into the tensor. None is written unless all can be.
 template <class F, class... Lists> void write_each(F f, TensorList first, Lists... others) {
-  (check_beside(first, others), ...);
+  (check_fits(first, others), ...);
   for (std::size_t i = 0; i < first.span().size(); ++i) f(first.span()[i], others.span()[i]...);
 }
 
 template <class F, class... Lists>
 std::vector<Tensor> each_of(F f, TensorList first, Lists... others) {
+  (check_beside(first, others), ...);
   std::vector<Tensor> results;
   results.reserve(first.span().size());
-  write_each([&](const auto&... tensors) { results.push_back(f(tensors...)); }, first, others...);
+  for (std::size_t i = 0; i < first.span().size(); ++i)
+    results.push_back(f(first.span()[i], others.span()[i]...));
   return results;
 }
 

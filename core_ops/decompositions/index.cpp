@@ -109,9 +109,9 @@ class Rows {
     return permuted(reshape(lines, sizes), places);
   }
   // Which row each tuple of indices names. One that is outside in any dimension is outside of the rows as well, so that
-  // it is noticed.
+  // it is noticed, and where there is no other index, as the number that was given.
   Tensor numbers(const Tensor& input) const {
-    Tensor row, is_inside;
+    Tensor row, is_inside, alone;
     for (std::size_t d = 0; d < by_dim_.size(); ++d) {
       const Tensor& index = by_dim_[d];
       if (!index.defined()) continue;
@@ -119,9 +119,13 @@ class Rows {
       const Tensor wrapped = where(lt(index, 0), add(index, size), index);
       const Tensor fits = logical_and(ge(wrapped, 0), lt(wrapped, size));
       const bool is_first = !row.defined();
+      alone = is_first ? index : Tensor();
       row = is_first ? wrapped : add(mul(row, size), wrapped);
       is_inside = is_first ? fits : logical_and(is_inside, fits);
     }
+    if (alone.defined() && alone.shape() == row.shape())
+      return reshape(where(is_inside, row, where(lt(alone, 0), alone, maximum(alone, num_rows_))),
+                     {count_});
     return reshape(where(is_inside, row, num_rows_), {count_});
   }
 

@@ -33,10 +33,7 @@ Tensor solution_by_qr(const Tensor& A, const Tensor& B) {
 // Without equations, or without unknowns, the smallest solution is 0.
 Tensor matrix_of_least_squares(const Tensor& A, const Tensor& B, std::optional<double> rcond,
                                std::string_view driver) {
-  Dims shape = batch_of_matrices(B);
-  shape.push_back(A.size(-1));
-  shape.push_back(B.size(-1));
-  if (is_shape_alone(A) || is_shape_alone(B)) return zeros(shape, A.dtype(), A.device());
+  if (is_shape_alone(A) || is_shape_alone(B)) return matmul(transpose_last(A), B);
   if (driver == "gels") return solution_by_qr(A, B);
   return matmul(linalg_pinv(A, {}, rcond.value_or(usual_cut(A))), B);
 }

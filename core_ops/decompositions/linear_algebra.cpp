@@ -174,7 +174,7 @@ Tensor power_by_squaring(const Tensor& input, std::int64_t n) {
 // float64 (Paterson and Stockmeyer 1973). All squarings are made, and those past s are not taken.
 Tensor exponential_by_squaring(const Tensor& input) {
   check_square("linalg_matrix_exp", "input", input);
-  if (is_shape_alone(input)) return zeros(input.shape(), input.dtype(), input.device());
+  if (is_shape_alone(input)) return copy(input);  // which is recorded
   constexpr std::int64_t most_squarings = 20;
   const std::int64_t size = input.size(-1);
   const Tensor flat = flat_batch(input);

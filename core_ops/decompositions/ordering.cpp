@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
@@ -150,8 +151,14 @@ Tensor counted_in_parts(const Tensor& input, std::int64_t bins, const Scalar& mi
     low -= 1;
     high += 1;
   }
+  const Dtype counted_in = input.dtype() == f64 ? f64 : f32;
+  const double widest =
+      counted_in == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  BP_CHECK(high - low <= widest,
+           "histc: from {} to {} is further than {} reaches; pass closer bounds", low, high,
+           name(counted_in));
   const Tensor is_inside = logical_and(ge(line, low), le(line, high));
-  const Tensor wide = in_dtype(where(is_inside, line, low), line.dtype() == f64 ? f64 : f32);
+  const Tensor wide = in_dtype(where(is_inside, line, low), counted_in);
   const Tensor part = mul(div(sub(wide, low), high - low), static_cast<double>(bins));
   const Tensor places = clamp_max(cast(part, i64), bins - 1);
   return cast(scatter_add(none, 0, places, cast(is_inside, i64)), input.dtype());

@@ -23,8 +23,10 @@ void constant_pad_nd(const Call& call, Inferred& out) {
     std::int64_t size = 0;
     const bool overflows = __builtin_add_overflow(before, behind, &size) ||
                            __builtin_add_overflow(size, shape[dim], &size);
-    BP_CHECK(size >= 0 && !overflows,
-             "{}: {} and {} at dimension {} leave {} of {} elements; cut away fewer",
+    BP_CHECK(!overflows,
+             "{}: {} and {} beside the {} elements at dimension {} are too many; add fewer",
+             call.op.name(), before, behind, shape[dim], dim);
+    BP_CHECK(size >= 0, "{}: {} and {} at dimension {} leave {} of {} elements; cut away fewer",
              call.op.name(), before, behind, dim, size, shape[dim]);
     out.outputs[0].shape[dim] = size;
     is_all_new |= before <= -shape[dim] || behind <= -shape[dim];

@@ -135,6 +135,28 @@ TEST(Foreach, leaves_are_written_under_no_grad_alone) {
   EXPECT_THAT(values_of(x), ElementsAre(4, 6));
 }
 
+TEST(Foreach, a_call_that_is_refused_has_written_nothing) {
+  const Tensor a = ones({3}, f64), b = ones({4}, f64), g = full({3}, 2, f64), h = ones({5}, f64);
+  const auto is_untouched = [&](const std::function<void()>& call) {
+    EXPECT_THAT(bp::test::sentence_of(call),
+                testing::HasSubstr("tensor 1 of the lists has shape [4]"));
+    EXPECT_EQ(values_of(a), Values(3, 1));
+  };
+  is_untouched([&] { _foreach_add_({a, b}, {g, h}); });
+  is_untouched([&] { _foreach_mul_({a, b}, {g, h}); });
+  is_untouched([&] { _foreach_div_({a, b}, {g, ones({2, 4}, f64)}); });
+  is_untouched([&] { _foreach_addcmul_({a, b}, {g, b}, {g, h}); });
+  is_untouched([&] { _foreach_lerp_({a, b}, {g, h}, {g, b}); });
+  const Tensor wanted = set_requires_grad(ones({4}, f64));
+  EXPECT_THAT(bp::test::sentence_of([&] {
+                _foreach_zero_({a, wanted});
+              }),
+              testing::HasSubstr("_foreach_zero_: a leaf that wants its gradient, shape [4]"));
+  EXPECT_EQ(values_of(a), Values(3, 1));
+  _foreach_add_({a, b}, {g, ones({1}, f64)});
+  EXPECT_EQ(values_of(a), Values(3, 3));
+}
+
 TEST(Foreach, derivatives_go_through_each_place) {
   const Tensor x = leaf({1, 2}), y = leaf({3});
   const Tensors found = _foreach_mul({x, y}, Tensors{x, y});

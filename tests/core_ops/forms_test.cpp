@@ -123,6 +123,10 @@ TEST(Forms, nothing_to_do_is_done_as_pytorch_does_it) {
   EXPECT_TRUE(equal(diff(numbers({1, 2}), 0, -1, numbers({0})), numbers({1, 2})));
   EXPECT_TRUE(equal(histc(numbers({1, 2, 3, 5}), 2, 5, 5), numbers({2, 2})));
   EXPECT_TRUE(equal(histc(numbers({4, 4}), 2), numbers({0, 2})));
+  EXPECT_EQ(test::error_of([] {
+              histc(numbers({-1e308, 1e308}), 4);
+            }),
+            "histc: from -1e+308 to 1e+308 is further than float64 reaches; pass closer bounds");
   const Tensor none = zeros({3}, boolean);
   EXPECT_TRUE(equal(masked_scatter(numbers({1, 2, 3}), none, numbers({})), numbers({1, 2, 3})));
   EXPECT_THROW(masked_scatter(numbers({1, 2, 3}), logical_not(none), numbers({})), Error);

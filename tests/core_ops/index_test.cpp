@@ -215,7 +215,12 @@ TEST(Index, wrong_calls_say_what_is_wrong) {
               index(a, {{}, ones({3}, boolean)});
             }),
             "index: a mask has shape [3] and input has shape [3, 4]; make their sizes equal");
-  EXPECT_THAT(problem([&] { index(a, {tensor(Indices{3})}); }), HasSubstr("index"));
+  EXPECT_THAT(problem([&] { index(a, {tensor(Indices{3})}); }), HasSubstr("index 3 "));
+  EXPECT_THAT(problem([&] { index(a, {tensor(Indices{-5})}); }), HasSubstr("index -5 "));
+  EXPECT_THAT(problem([&] {
+                index(a, {{}, tensor(Indices{1LL << 62})});
+              }),
+              HasSubstr("index 4611686018427387904 "));
   EXPECT_NE(problem([&] { index(a, {tensor(Indices{0}), tensor(Indices{-5})}); }), "no error");
   EXPECT_THAT(problem([&] {
                 index(a, {tensor(Indices{0, 1}), tensor(Indices{0, 1, 2})});

@@ -265,5 +265,25 @@ TEST(LinearAlgebra, errors_say_what_to_do) {
             "linalg_qr: the mode is 'full'; choose 'reduced', 'complete' or 'r'");
 }
 
+TEST(LinearAlgebra, nothing_is_recorded_as_other_things_are) {
+  for (const Dims& shape : {Dims{0, 3, 3}, Dims{0, 0}, Dims{2, 0, 0}}) {
+    const Tensor a = set_requires_grad(zeros(shape, f64));
+    backward(sum(linalg_matrix_exp(a)));
+    EXPECT_EQ(to_string(grad(a).shape()), to_string(shape));
+  }
+  for (const Dims& shape : {Dims{0, 4, 3}, Dims{0, 3}, Dims{3, 0}}) {
+    Dims beside(shape);
+    beside[beside.size() - 1] = 2;
+    const Tensor a = set_requires_grad(zeros(shape, f64)), b = set_requires_grad(ones(beside, f64));
+    const Tensor solution = linalg_lstsq(a, b).solution;
+    beside[beside.size() - 2] = shape[shape.size() - 1];
+    EXPECT_EQ(to_string(solution.shape()), to_string(beside));
+    EXPECT_EQ(to_vector<double>(detach(solution)),
+              std::vector<double>(static_cast<std::size_t>(solution.numel()), 0));
+    backward(sum(solution));
+    EXPECT_EQ(to_string(grad(a).shape()), to_string(shape));
+  }
+}
+
 }  // namespace
 }  // namespace bp

@@ -163,6 +163,11 @@ TEST(Shape, wrong_calls_are_told_both_values) {
             }),
             "pad: -2 and -2 at dimension 1 leave -1 of 3 elements; cut away fewer");
   EXPECT_EQ(problem([&] {
+              pad(a, {std::int64_t{1} << 62, std::int64_t{1} << 62});
+            }),
+            "pad: 4611686018427387904 and 4611686018427387904 beside the 3 elements at dimension 1 "
+            "are too many; add fewer");
+  EXPECT_EQ(problem([&] {
               pad(a, {3, 0}, "reflect");
             }),
             "pad: 3 elements at dimension 1, of size 3; at most 2 can be had from there");

@@ -33,6 +33,11 @@ BP_API void set_layer_handler(Operator& op, Layer layer, LayerHandler handler);
 using TransferHandler = Tensor (*)(const Tensor& tensor, MemoryPlace place, const Level* level);
 BP_API void set_layer_transfer(Layer layer, TransferHandler handler);
 
+// Throws where an operator, `op`, may not write into a tensor that carries the layer's key. A row that writes into several
+// and is made of smaller operators asks before it writes the first.
+using WriteCheck = void (*)(const char* op, const Tensor& target);
+BP_API void set_layer_write_check(Layer layer, WriteCheck check);
+
 // Continues a call below `layer`: every layer at or above it is out of the way.
 BP_API void redispatch_below(Layer layer, const Call& call);
 
