@@ -89,6 +89,7 @@ TEST(Fork, in_the_midst_of_other_threads_leaves_no_lock_held) {
     });
   for (int i = 0; i < 20; ++i) {
     in_child([&] {
+      fake.is_in_child = true;
       const Held large(acme.record(), 3 << 20), small(acme.record(), 100);
       default_generator(acme.device()).reserve(4);
       release_host(allocate_host(1000, 64));
