@@ -225,8 +225,12 @@ void choose_for_repeated(const RowFacts& facts, Case& one) {
 void choose_for_half(const Operator& op, const RowFacts& facts, Case& one) {
   const bool is_gradient = facts.is(Trait::gradient);
   if (one.values == "cancel" && is_gradient) one.values = "normal";
-  if (one.dtype != f16) return;
   const bool is_long = one.shape == "sample:several_tiles";
+  // Products of a hundred factors, and terms of a large degree, leave nothing to tell.
+  if ((is_long && facts.is(Trait::factors) && facts.is(Trait::adds_in_place)) ||
+      (one.shape == "sample:large" && facts.is(Trait::powers) && facts.is(Trait::conditioned)))
+    one.shape = split_text(facts.shapes, ' ')[0];
+  if (one.dtype != f16) return;
   if (is_long && facts.is(Trait::open_in_half)) one.shape = "sample:same";
   if (one.values == "cancel" && (is_long || facts.is(Trait::cancels_in_half)))
     one.values = "normal";
