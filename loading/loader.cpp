@@ -92,22 +92,21 @@ void forget_operators_of(LoadedPlugin& plugin) {
   if (BP_HAS(&api, bp_plugin, num_operators) && api.operators) forget_plugin_operators(api);
 }
 
-void register_backend_of(LoadedPlugin& plugin) {
+// Its operators and kernels, and those that others make for it.
+void give_kernels(LoadedPlugin& plugin, Backend& backend) {
   const bp_plugin& api = *plugin.library.plugin();
-  plugin.backend = &register_backend(api, plugin.context.host, plugin.path);
-  plugin.context.backend.store(plugin.backend, std::memory_order_release);
+  plugin.context.backend.store(&backend, std::memory_order_release);
   try {
     at_plugin_step("its tables of kernels and operators");
     register_operators_of(plugin);
     if (BP_HAS(&api, bp_plugin, num_kernels))
-      register_kernels(*plugin.backend, api.kernels, api.num_kernels);
-    attach_programs(*plugin.backend);
-    attach_codegen(*plugin.backend);
+      register_kernels(backend, api.kernels, api.num_kernels);
+    attach_programs(backend);
+    attach_codegen(backend);
   } catch (...) {
-    const std::uint16_t number = plugin.backend->number;
+    plugin.context.backend.store(nullptr, std::memory_order_release);
     forget_operators_of(plugin);
-    unregister_backend(*plugin.backend);
-    unregister_kernels(number);
+    unregister_kernels(backend.number);
     throw;
   }
 }
@@ -123,7 +122,8 @@ Backend& start_plugin(std::unique_ptr<LoadedPlugin> plugin, const loading::Outco
     at_plugin_step("its tables of kernels and operators");
     const std::string fault = loading::find_fault_in_tables(api);
     if (!fault.empty()) throw_error(ErrorClass::internal, fault);
-    register_backend_of(*plugin);
+    plugin->backend = &register_backend(api, plugin->context.host, plugin->path,
+                                        [&](Backend& made) { give_kernels(*plugin, made); });
   } catch (...) {
     shut_down(*plugin);
     throw;

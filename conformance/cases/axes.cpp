@@ -230,6 +230,9 @@ void choose_for_half(const Operator& op, const RowFacts& facts, Case& one) {
   if ((is_long && facts.is(Trait::factors) && facts.is(Trait::adds_in_place)) ||
       (one.shape == "sample:large" && facts.is(Trait::powers) && facts.is(Trait::conditioned)))
     one.shape = split_text(facts.shapes, ' ')[0];
+  // One number of many sizes for a whole row of results may put all of them beyond what 16 bits hold.
+  if (one.values == "wide" && one.layouts.find("expand") != std::string::npos)
+    one.values = "normal";
   if (one.dtype != f16) return;
   if (is_long && facts.is(Trait::open_in_half)) one.shape = "sample:same";
   if (one.values == "cancel" && (is_long || facts.is(Trait::cancels_in_half)))

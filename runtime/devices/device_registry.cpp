@@ -77,7 +77,7 @@ void leave_devices_behind() {
   }
 }
 
-// Under the registry's lock: gives numbers and a name, and shows the backend to everyone.
+// Under the registry's lock, as what follows up to give_numbers().
 bool name_is_taken(const Registry& all, std::string_view name) {
   if (name == "meta") return true;
   return std::any_of(all.backends.begin(), all.backends.end(),
@@ -152,16 +152,18 @@ bool all_digits(std::string_view text) {
 // "acme:1" is device 1 of "acme", and "acme" the first. Under the registry's lock.
 BackendState* find_locked(Registry& all, std::string_view name) {
   for (const auto& backend : all.backends)
-    if (backend->name == name) return backend.get();
+    if (backend->shown && backend->name == name) return backend.get();
   const std::size_t colon = name.find(':');
   if (colon == std::string_view::npos) return nullptr;
   for (const auto& backend : all.backends)
-    if (backend->vendor == name.substr(0, colon) && backend->own_name == name.substr(colon + 1))
+    if (backend->shown && backend->vendor == name.substr(0, colon) &&
+        backend->own_name == name.substr(colon + 1))
       return backend.get();
   return nullptr;
 }
 
-void publish(Registry& all, std::unique_ptr<BackendState>& backend) {
+// Gives numbers and a name; nobody finds the backend yet.
+void give_numbers(Registry& all, std::unique_ptr<BackendState>& backend) {
   const std::uint16_t number = free_backend_number(all);
   const std::vector<std::uint32_t> numbers = free_device_numbers(backend->devices.size());
   if (number == 0 || numbers.size() < backend->devices.size())
@@ -227,16 +229,27 @@ template <class Listener> void add_once(std::vector<Listener>& all, Listener lis
 
 }  // namespace
 
-Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path) {
+Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path,
+                          const std::function<void(Backend&)>& complete) {
   check_plugin(plugin);
   Registry& all = registry();
   std::unique_ptr<BackendState> backend = make_backend(plugin, host, std::move(path));
   BackendState& made = *backend;
   {
     const std::lock_guard lock(all.mutex);
-    publish(all, backend);
+    give_numbers(all, backend);
   }
   for (const DeviceRecord* record : made.devices) seed_new_device(record->device.number);
+  if (complete) {
+    try {
+      complete(made);
+    } catch (...) {
+      unregister_backend(made);
+      throw;
+    }
+  }
+  const std::lock_guard lock(all.mutex);
+  made.shown = true;
   return made;
 }
 
@@ -305,7 +318,8 @@ DeviceState& registered_state(Device device) {
     const std::lock_guard lock(all.mutex);
     std::string known = "meta";
     for (const auto& backend : all.backends)
-      for (const DeviceRecord* each : backend->devices) known += ", " + each->name;
+      if (backend->shown)
+        for (const DeviceRecord* each : backend->devices) known += ", " + each->name;
     throw_error(ErrorClass::bad_argument,
                 fmt::format("there is no device number {}; the registered ones are {}",
                             device.number, known));
@@ -341,7 +355,8 @@ std::vector<const DeviceRecord*> registered_devices() {
   const std::lock_guard lock(all.mutex);
   std::vector<const DeviceRecord*> devices;
   for (const auto& backend : all.backends)
-    devices.insert(devices.end(), backend->devices.begin(), backend->devices.end());
+    if (backend->shown)
+      devices.insert(devices.end(), backend->devices.begin(), backend->devices.end());
   return devices;
 }
 
@@ -349,7 +364,8 @@ std::vector<Backend*> registered_backends() {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   std::vector<Backend*> backends;
-  for (const auto& backend : all.backends) backends.push_back(backend.get());
+  for (const auto& backend : all.backends)
+    if (backend->shown) backends.push_back(backend.get());
   return backends;
 }
 

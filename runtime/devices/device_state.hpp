@@ -69,6 +69,7 @@ struct BackendState : Backend {
   bp_queue queue_table{};
   Extensions extensions;
   std::string own_name;  // the plugin's, which `name` may qualify
+  bool shown = false;    // may others find it? Under the registry's lock
   std::vector<std::unique_ptr<DeviceState>> states;
 };
 

@@ -49,6 +49,40 @@ TEST(DeviceRegistry, a_name_that_is_taken_becomes_qualified) {
   EXPECT_EQ(find_device("Bolt:acme-2:0"), third.backend->devices[0]);
 }
 
+TEST(DeviceRegistry, nobody_finds_a_backend_before_it_is_complete) {
+  FakePlugin fake;
+  const std::size_t before = registered_devices().size();
+  int seen = 0;
+  Backend& made = register_backend(fake.plugin, fake.host, "fake.so", [&](Backend& backend) {
+    std::thread([&] {
+      seen += find_device("acme") != nullptr || find_device("Acme:acme:0") != nullptr;
+      seen += find_backend("acme") != nullptr;
+      seen += registered_devices().size() != before;
+      for (const Backend* each : registered_backends()) seen += each == &backend;
+    }).join();
+    EXPECT_EQ(backend.devices[0]->name, "acme:0");
+    FakePlugin other;  // its name is taken all the same
+    const Registered second(other);
+    EXPECT_EQ(second.backend->name, "Acme:acme");
+  });
+  EXPECT_EQ(seen, 0);
+  EXPECT_EQ(find_backend("acme"), &made);
+  EXPECT_EQ(registered_devices().size(), before + 1);
+  unregister_backend(made);
+}
+
+TEST(DeviceRegistry, a_backend_that_cannot_be_completed_leaves_nothing) {
+  FakePlugin fake;
+  const std::size_t before = registered_devices().size();
+  const auto fail = [](Backend&) { throw_error(ErrorClass::internal, "no kernels"); };
+  EXPECT_EQ(text_of([&] { register_backend(fake.plugin, fake.host, "fake.so", fail); }),
+            "no kernels");
+  EXPECT_EQ(find_device("acme"), nullptr);
+  EXPECT_EQ(registered_devices().size(), before);
+  const Registered again(fake);
+  EXPECT_EQ(again.backend->name, "acme");
+}
+
 TEST(DeviceRegistry, meta_cannot_be_taken_as_a_name) {
   FakePlugin fake("meta", "Acme");
   const Registered registered(fake);

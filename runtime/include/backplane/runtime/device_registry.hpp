@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -84,8 +85,11 @@ inline DeviceRecord& device_record(Device device) {
 // throws unsupported when it says that it has no device here, and what the plugin said when it fails. One without
 // `devices` and all that belongs to them is a backend with extensions alone. The caller has
 // called `init` before, and calls `shutdown` after unregister_backend.
+// `complete` gives the backend what it needs besides, such as its kernels, before anybody can find it by name or in a
+// list: a device that another thread finds is whole. What it throws comes out, and nothing is registered then.
 // Threads: any.
-BP_API Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path);
+BP_API Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::string path,
+                                 const std::function<void(Backend&)>& complete = {});
 
 // How many storages of the device are held by tensors now.
 BP_API std::int64_t num_live_storages(Device device);
