@@ -15,6 +15,7 @@
 #include "../peers/measure.hpp"
 #include "attention.hpp"
 #include "convolutions.hpp"
+#include "libraries.hpp"
 #include "memory.hpp"
 
 namespace {
@@ -151,12 +152,15 @@ int main(int argc, char** argv) {
       measure_memory();
     } else if (group == "convolutions") {
       measure_convolutions();
+    } else if (group == "libraries") {
+      measure_libraries();
     } else if (group == "repeat" && argc == 4) {
       repeat(argv[2], std::atoi(argv[3]));
     } else {
-      std::fprintf(stderr,
-                   "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|repeat "
-                   "NAME COUNT\n");
+      std::fprintf(
+          stderr,
+          "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|libraries|"
+          "repeat NAME COUNT\n");
       return 2;
     }
   } catch (const std::exception& error) {

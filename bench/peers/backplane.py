@@ -45,6 +45,10 @@ def convolutions():
     return measure.program([str(PAIRS), "convolutions"], ENVIRONMENT)
 
 
+def libraries():
+    return measure.program([str(PAIRS), "libraries"], ENVIRONMENT)
+
+
 def compile():
     return measure.compilation(HELLO, [INSTALLED / "include"])
 

@@ -28,6 +28,7 @@ PROGRAMS = {
     "pytorch_attention": PYTORCH_FLAGS,
     "pytorch_memory": PYTORCH_FLAGS,
     "pytorch_convolutions": PYTORCH_FLAGS,
+    "pytorch_libraries": PYTORCH_FLAGS,
     "copy_bandwidth": ["-fopenmp"],
 }
 
@@ -89,6 +90,10 @@ def memory():
 
 def convolutions():
     return run("pytorch_convolutions")
+
+
+def libraries():
+    return run("pytorch_libraries")
 
 
 def compile():
