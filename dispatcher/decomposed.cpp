@@ -50,14 +50,30 @@ bool decomposes_here(const Frame& frame, Dtype dtype) {
   return found;
 }
 
-// Calls `decompose`; false if an operator inside would not run here.
-bool decomposed(const Operator& op, const Call& call) {
+// The last step of many is a view of what the step before made. As a result that would be a view of a tensor
+// that no layer has ever seen.
+void run(Decomposition decompose, const Call& call) {
+  decompose(call);
+  for (std::uint32_t i = 0; i < call.num_results; ++i)
+    if (call.results[i].defined()) forget_lone_base(*call.results[i].impl());
+}
+
+bool has_complex_tensors(const Call& call) {
+  bool found = false;
+  for_each_tensor(call, [&](std::uint32_t, const bp_tensor& tensor) {
+    found |= is_complex(static_cast<Dtype>(tensor.dtype));
+  });
+  return found;
+}
+
+// False if an operator inside would not run here.
+bool decomposed(Decomposition decompose, const Call& call) {
   UncountedScope uncounted;
   // That the operators inside have kernels for the dtype says nothing of layouts: if one of them would
   // go to the host, the whole goes there once.
   const PolicyScope on_the_device(Rung::host, Policy::forbid);
   try {
-    run_decomposition(op, call);
+    run(decompose, call);
     return true;
   } catch (const Error& error) {
     if (error.error_class() != ErrorClass::unsupported) throw;
@@ -77,19 +93,16 @@ bool try_widened(Frame& frame, Dtype from) {
       return wide.kept.keep(converted(tensor, f32));
     });
   }
-  if (!decomposed(frame.op(), wide.call)) return false;
+  if (!decomposed(frame.op().decompose, wide.call)) return false;
   wide.deliver(frame);
   return true;
 }
 
 }  // namespace
 
-// The last step of many is a view of what the step before made. As a result that would be a view of a tensor
-// that no layer has ever seen.
 void run_decomposition(const Operator& op, const Call& call) {
-  op.decompose(call);
-  for (std::uint32_t i = 0; i < call.num_results; ++i)
-    if (call.results[i].defined()) forget_lone_base(*call.results[i].impl());
+  const bool is_of_complex = op.decompose_complex && has_complex_tensors(call);
+  run(is_of_complex ? op.decompose_complex : op.decompose, call);
 }
 
 bool run_rule_and_decomposition(const Call& call, Inferred& inferred) {
@@ -100,11 +113,13 @@ bool run_rule_and_decomposition(const Call& call, Inferred& inferred) {
 }
 
 bool try_decomposed(Frame& frame) {
-  if (!frame.op().decompose) return false;
   const Dtype dtype = frame.inferred.compute_dtype;
+  if (frame.op().decompose_complex && is_complex(dtype))
+    return decomposed(frame.op().decompose_complex, frame.call);
+  if (!frame.op().decompose) return false;
   const bool short_floats = dtype == f16 || dtype == bf16;
   if (frame.op().widens && short_floats && try_widened(frame, dtype)) return true;
-  return decomposes_here(frame, dtype) && decomposed(frame.op(), frame.call);
+  return decomposes_here(frame, dtype) && decomposed(frame.op().decompose, frame.call);
 }
 
 }  // namespace bp

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include <backplane/dispatcher/argument_check.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/frame.hpp>
 #include <backplane/dispatcher/host_device.hpp>
@@ -111,6 +112,17 @@ bool takes_shape(const Call& call, const Tensor& out, IntList shape) {
   return out.numel() == 0 && !is_argument(call, out) && resize_empty_tensor(out, shape);
 }
 
+}  // namespace
+
+void check_output_dtype(const Operator& op, Dtype result, Dtype output) {
+  const bool is_part = op.complex_gives_real && is_complex(output) && !is_complex(result);
+  BP_CHECK(!is_part && can_cast(result, output),
+           "{}: the result is {} and cannot be written to an output of {}; cast it yourself",
+           op.name(), name(result), name(output));
+}
+
+namespace {
+
 void check_given_results(const Call& call, const Inferred& inferred, Device device) {
   for (std::uint32_t i = 0; i < call.num_results; ++i) {
     const Tensor& out = call.results[i];
@@ -121,9 +133,7 @@ void check_given_results(const Call& call, const Inferred& inferred, Device devi
              call.op.name(), device_name(out.device()), device_name(device));
     if (call.op.flags & BP_OP_SHAPE_DATA) continue;
     const OutputSpec& spec = inferred.outputs[i];
-    BP_CHECK(can_cast(spec.dtype, out.dtype()),
-             "{}: the result is {} and cannot be written to an output of {}; cast it yourself",
-             call.op.name(), name(spec.dtype), name(out.dtype()));
+    check_output_dtype(call.op, spec.dtype, out.dtype());
     BP_CHECK(out.shape() == IntList(spec.shape) || takes_shape(call, out, spec.shape),
              "{}: the output has shape {}, the result has {}; give one of that shape",
              call.op.name(), to_string(out.shape()), to_string(spec.shape));

@@ -115,7 +115,11 @@ std::vector<bp_arg> all_places(const Operator& op, const bp_kernel& kernel, std:
                                std::uint32_t level) {
   std::vector<bp_arg> places(kernel.args, kernel.args + kernel.num_args);
   places.resize(std::max(places.size(), num_known + op.schema->returns.size()));
-  for (bp_arg& place : places) place = bounded_by_level(place, level);
+  for (bp_arg& place : places) {
+    place = bounded_by_level(place, level);
+    // Calls in complex numbers are taken apart: no kernel was asked for them when it was written.
+    if (op.decompose_complex) place.dtypes &= ~dtypes::complex;
+  }
   return places;
 }
 

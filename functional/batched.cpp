@@ -4,8 +4,8 @@
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
+#include <backplane/dispatcher/argument_check.hpp>
 #include <backplane/tensor/check.hpp>
-#include <backplane/tensor/promotion.hpp>
 #include <backplane/tensor/views.hpp>
 
 namespace bp::functional {
@@ -73,9 +73,7 @@ Tensor let_join(const Level& level, const Tensor& tensor) {
 void write(const BatchedCall& of, const Tensor& result, const Tensor& whole) {
   const char* const op = of.call().op.name();
   const Tensor target = whole_to_write(of, result);
-  BP_CHECK(can_cast(whole.dtype(), target.dtype()),
-           "{}: the result is {} and cannot be written to an output of {}; cast it yourself", op,
-           name(whole.dtype()), name(target.dtype()));
+  check_output_dtype(of.call().op, whole.dtype(), target.dtype());
   const IntList shape = whole.shape();
   const IntList of_element = {shape.data() + 1, shape.size() - 1};
   BP_CHECK(of_element == result.shape(),

@@ -79,6 +79,10 @@ Dtype to_complex(Dtype floating) {
   return floating == f64 ? complex128 : complex64;
 }
 
+Dtype to_real(Dtype dtype) {
+  return dtype == complex64 ? f32 : dtype == complex128 ? f64 : dtype;
+}
+
 void ResultType::add(Dtype dtype, bool is_zero_dim) {
   Optional& place = is_zero_dim ? zero_dim_ : dims_;
   place = promote_present(place, dtype);

@@ -68,7 +68,7 @@ int list_operators(const Rows& rows, bool json) {
       list.push_back({{"op", op->name()},
                       {"kind", kind_of(*op)},
                       {"primitive", is_primitive(*op)},
-                      {"dtypes", names_of(op->dtypes)},
+                      {"dtypes", names_of(op->all_dtypes())},
                       {"batch", batch_rule_of(*op)},
                       {"schema", op->schema->text},
                       {"doc", op->doc}});

@@ -18,6 +18,7 @@ Tensor exp2_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
+  if (is_complex(grad.dtype())) return grad * conj(result * 0.6931471805599453);
   return exp2_by_input_joint(spent(grad), result);
 }
 
@@ -35,6 +36,7 @@ Tensor log2_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad / conj(input * 0.6931471805599453);
   return log2_by_input_joint(spent(grad), input);
 }
 
@@ -52,6 +54,7 @@ Tensor log10_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad / conj(input * 2.302585092994046);
   return log10_by_input_joint(spent(grad), input);
 }
 

@@ -254,6 +254,7 @@ Tensor abs_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(input.dtype())) return grad * sgn(input);
   return abs_by_input_joint(spent(grad), input);
 }
 
@@ -270,6 +271,7 @@ Tensor exp_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
+  if (is_complex(grad.dtype())) return grad * conj(result);
   return exp_by_input_joint(spent(grad), result);
 }
 
@@ -286,6 +288,7 @@ Tensor log_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad / conj(input);
   return log_by_input_joint(spent(grad), input);
 }
 
@@ -303,6 +306,7 @@ Tensor sqrt_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
+  if (is_complex(grad.dtype())) return grad / conj(result * 2);
   return sqrt_by_input_joint(spent(grad), result);
 }
 
@@ -320,6 +324,7 @@ Tensor sin_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad * conj(cos(input));
   return sin_by_input_joint(spent(grad), input);
 }
 
@@ -338,6 +343,7 @@ Tensor cos_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return -grad * conj(sin(input));
   return cos_by_input_joint(spent(grad), input);
 }
 
@@ -356,6 +362,7 @@ Tensor tanh_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
+  if (is_complex(grad.dtype())) return grad * conj(1 - result * result);
   return tanh_by_input_joint(spent(grad), result);
 }
 
@@ -374,6 +381,7 @@ Tensor sigmoid_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
+  if (is_complex(grad.dtype())) return grad * conj((1 - result) * result);
   return sigmoid_by_input_joint(spent(grad), result);
 }
 
@@ -469,6 +477,7 @@ Tensor rsqrt_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
+  if (is_complex(grad.dtype())) return grad * conj(result * result * result * -0.5);
   return rsqrt_by_input_joint(spent(grad), result);
 }
 
@@ -511,6 +520,7 @@ Tensor pow_by_input(const Recorded& call, std::span<Tensor> gradients) {
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   return call.with_operand(1, [&](const auto& exponent) -> Tensor {
+    if (is_complex(grad.dtype())) return where(zeros_like(grad) + exponent == 0, 0, grad * conj(exponent * pow(where(zeros_like(grad) + exponent == 0, 1, input), zeros_like(grad) + exponent - 1)));
     Tensor part0 = zeros_like(input);
     return pow_by_input_joint(spent(part0), exponent, spent(grad), input);
   });
@@ -535,6 +545,7 @@ Tensor pow_by_exponent(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor exponent = call.tensor(1);
   const Tensor result = call.result(0);
   return call.with_operand(0, [&](const auto& input) -> Tensor {
+    if (is_complex(grad.dtype())) return where(zeros_like(grad) + input == 0, 0, grad * conj(result * log(where(zeros_like(grad) + input == 0, 1, zeros_like(grad) + input))));
     Tensor part0 = zeros_like(exponent);
     return pow_by_exponent_joint(spent(grad), spent(part0), input, exponent, result);
   });
@@ -632,6 +643,7 @@ Tensor expm1_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
+  if (is_complex(grad.dtype())) return grad * conj(result + 1);
   return expm1_by_input_joint(spent(grad), result);
 }
 
@@ -649,6 +661,7 @@ Tensor log1p_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad / conj(input + 1);
   return log1p_by_input_joint(spent(grad), input);
 }
 

@@ -19,6 +19,7 @@ Tensor tan_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor result = call.result(0);
+  if (is_complex(grad.dtype())) return grad * conj(result * result + 1);
   return tan_by_input_joint(spent(grad), result);
 }
 
@@ -38,6 +39,7 @@ Tensor asin_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad * conj(rsqrt(-(input - 1)) * rsqrt(input - -1));
   return asin_by_input_joint(spent(grad), input);
 }
 
@@ -58,6 +60,7 @@ Tensor acos_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return -grad * conj(rsqrt(-(input - 1)) * rsqrt(input - -1));
   return acos_by_input_joint(spent(grad), input);
 }
 
@@ -76,6 +79,7 @@ Tensor atan_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad / conj(input * input + 1);
   return atan_by_input_joint(spent(grad), input);
 }
 
@@ -138,6 +142,7 @@ Tensor sinh_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad * conj(cosh(input));
   return sinh_by_input_joint(spent(grad), input);
 }
 
@@ -155,6 +160,7 @@ Tensor cosh_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad * conj(sinh(input));
   return cosh_by_input_joint(spent(grad), input);
 }
 
@@ -174,6 +180,7 @@ Tensor asinh_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad / conj(cosh(asinh(input)));
   return asinh_by_input_joint(spent(grad), input);
 }
 
@@ -195,6 +202,7 @@ Tensor acosh_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad * conj(rsqrt(input - 1) * rsqrt(input - -1));
   return acosh_by_input_joint(spent(grad), input);
 }
 
@@ -213,6 +221,7 @@ Tensor atanh_by_input(const Recorded& call, std::span<Tensor> gradients) {
   Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
+  if (is_complex(grad.dtype())) return grad / conj(1 - input * input);
   return atanh_by_input_joint(spent(grad), input);
 }
 

@@ -27,6 +27,7 @@ Dims kept_before_reduced(const Tensor& input, const DimList& dim) {
 
 // a * sign(by).
 Tensor with_sign(const Tensor& input, const Tensor& by) {
+  if (is_complex(by.dtype())) return input * sgn(by);
   return where(by > 0, input, where(by < 0, -input, 0));
 }
 

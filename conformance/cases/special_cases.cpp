@@ -159,7 +159,7 @@ bool foreign_dtype(const Operator& op, Dtype& out) {
   const bool promotes = op.promotion == Promotion::common || op.promotion == Promotion::compare;
   if (op.kind != BP_KIND_POINTWISE || !promotes || op.dtypes == set_of(boolean)) return false;
   for (const Dtype dtype : {complex64, i64, f32}) {
-    if (contains(op.dtypes, dtype)) continue;
+    if (contains(op.all_dtypes(), dtype)) continue;
     out = dtype;
     return true;
   }

@@ -32,6 +32,12 @@ Tensor with_complex_peer(const Tensor& input) {
   return cast(input, default_dtype() == f64 ? f64 : f32);
 }
 
+void check_real(std::string_view op, TensorList tensors) {
+  for (const Tensor& each : tensors.span())
+    BP_CHECK(!is_complex(each.dtype()), "{}: not defined for {}; pass real() or imag() of it", op,
+             name(each.dtype()));
+}
+
 Tensor real_parts(const Tensor& input) {
   return is_complex(input.dtype()) ? select(view_as_real(input), -1, 0) : shown_again(input);
 }

@@ -9,6 +9,8 @@ namespace bp {
 Tensor complex_of_pairs(Tensor pairs);
 // Integers and bools as the default dtype, 16-bit floats as float32.
 Tensor with_complex_peer(const Tensor& input);
+// Of a row of real numbers that is made of others which take complex ones: throws bad_argument for such tensors.
+void check_real(std::string_view op, TensorList tensors);
 
 Tensor real_parts(const Tensor& input);
 Tensor imaginary_parts(const Tensor& input);

@@ -68,10 +68,7 @@ Pair broadcast_pair(const char* op, const Tensor& x, const Tensor& y, std::int64
 }  // namespace
 
 Tensor products_along(const Tensor& x, const Tensor& y, std::int64_t dim) {
-  BP_CHECK(!is_complex(x.dtype()) && !is_complex(y.dtype()),
-           "vecdot: x is {} and y is {}; for complex numbers sum the products, one side conjugated",
-           name(x.dtype()), name(y.dtype()));
-  const Pair pair = broadcast_pair("vecdot", x, y, dim);
+  const Pair pair = broadcast_pair("vecdot", is_complex(x.dtype()) ? conj(x) : x, y, dim);
   const Tensor products = mul(pair.x, pair.y);
   return in_dtype(sum(products, {pair.dim}), products.dtype());
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <backplane/core_ops/creation.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 #include "decompositions/complex.hpp"
 #include "decompositions/matrices.hpp"
@@ -94,7 +95,7 @@ LinalgEigResult eig_on_host(const Tensor& A) {
   const std::int64_t n = A.size(-1);
   const Dims shape = batch_of_vectors(A, n);
   if (is_shape_alone(A)) {
-    const Dtype dtype = A.dtype() == f64 ? complex128 : complex64;
+    const Dtype dtype = to_complex(A.dtype());
     return {zeros(shape, dtype, A.device()), zeros(A.shape(), dtype, A.device())};
   }
   const RealNumbers given = numbers_of(A);

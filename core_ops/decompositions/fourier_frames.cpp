@@ -4,16 +4,13 @@
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 #include "decompositions/complex.hpp"
 #include "decompositions/fourier.hpp"
 
 namespace bp {
 namespace {
-
-Dtype real_dtype_of(const Tensor& input) {
-  return input.dtype() == complex64 || input.dtype() == f32 ? f32 : f64;
-}
 
 // `count` elements before and behind along the last dimension, of complex numbers part by part.
 Tensor pad_complex(const Tensor& rows, std::int64_t count, std::string_view mode) {
@@ -32,7 +29,7 @@ Tensor window_of(const char* op, const Tensor& input, const Tensor& window, cons
            window.defined() ? to_string(window.shape()) : "", length);
   if (!window.defined() && length == frames.n_fft) return window;
   const Tensor given =
-      window.defined() ? window : full({length}, 1, real_dtype_of(input), input.device());
+      window.defined() ? window : full({length}, 1, to_real(input.dtype()), input.device());
   const std::int64_t before = (frames.n_fft - length) / 2;
   return constant_pad_nd(given, {before, frames.n_fft - length - before});
 }
@@ -49,12 +46,24 @@ const char* norm_name(const Frames& frames) {
   return frames.normalized ? "ortho" : "backward";
 }
 
+// Of a few long frames: rows of blocks, as below, would take their number of blocks squared.
+Tensor sum_in_turn(const Tensor& frames, std::int64_t hop) {
+  const std::int64_t count = frames.size(1);
+  Tensor total;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Tensor placed = constant_pad_nd(select(frames, 1, i), {hop * i, hop * (count - 1 - i)});
+    total = i == 0 ? placed : add(total, placed);
+  }
+  return total;
+}
+
 // Frames, [batch, frames, n], `hop` apart, and the elements of their sum, [batch, n + hop * (frames - 1)]. Each frame is cut
 // into blocks of `hop`, a row for each of its blocks: rows that are one block shorter than what they are read from move by a
 // block each, so that what is to be added stands in one column.
 Tensor overlapping_sum(const Tensor& frames, std::int64_t hop) {
   const std::int64_t batch = frames.size(0), count = frames.size(1), n = frames.size(2);
   const std::int64_t blocks = (n + hop - 1) / hop;
+  if (count > 0 && blocks > 8 * count) return sum_in_turn(frames, hop);
   const Tensor whole = constant_pad_nd(frames, {0, blocks * hop - n});
   const Tensor rows = permute(reshape(whole, {batch, count, blocks, hop}), {0, 2, 1, 3});
   const Tensor longer = constant_pad_nd(rows, {0, 0, 0, blocks});
@@ -146,7 +155,7 @@ Tensor signal_of_frames(const Tensor& input, const Tensor& window, const BackFra
   check_frames(input, frames, hop);
   const Tensor padded = window_of("istft", input, window, frames);
   const Tensor taken =
-      padded.defined() ? padded : full({n}, 1, real_dtype_of(input), input.device());
+      padded.defined() ? padded : full({n}, 1, to_real(input.dtype()), input.device());
   const Tensor spectra = input.ndim() == 3 ? input : unsqueeze(input, 0);
   const Tensor added = overlapping_sum(mul(frames_of(spectra, frames), taken), hop);
   const Tensor squares = expand(square(taken), {1, input.size(-1), n});

@@ -3,6 +3,8 @@
 #include <backplane/core_ops/operators.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "decompositions/complex.hpp"
+
 namespace bp {
 namespace {
 
@@ -29,6 +31,7 @@ Tensor smooth_l1_by_parts_of(const Tensor& input, const Tensor& target, std::str
                              double beta) {
   BP_CHECK(beta >= 0, "smooth_l1_loss: beta is {}, and must not be below 0; pass 0 for l1_loss",
            beta);
+  check_real("smooth_l1_loss", {input, target});
   const Tensor difference = sub(input, target);
   const Tensor distance = abs(difference);
   if (beta == 0) return reduced_loss("smooth_l1_loss", distance, reduction);

@@ -78,7 +78,7 @@ Tensor are_close(const Tensor& input, const Tensor& other, double rtol, double a
            name(input.dtype()), name(other.dtype()));
   BP_CHECK(rtol >= 0 && atol >= 0, "isclose: rtol is {} and atol {}; pass 0 or more", rtol, atol);
   Tensor close = eq(input, other);
-  const bool has_fractions = is_floating(input.dtype());
+  const bool has_fractions = is_floating(input.dtype()) || is_complex(input.dtype());
   if (equal_nan && has_fractions)
     close = logical_or(close, logical_and(is_nan(input), is_nan(other)));
   if (rtol == 0 && atol == 0) return close;

@@ -4,6 +4,7 @@
 #include <backplane/core_ops/operators.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "decompositions/complex.hpp"
 #include "decompositions/loss.hpp"
 
 namespace bp {
@@ -12,6 +13,7 @@ Tensor huber_by_parts_of(const Tensor& input, const Tensor& target, std::string_
                          double delta) {
   BP_CHECK(delta > 0, "huber_loss: delta is {}, and must be above 0; l1_loss has no quadratic part",
            delta);
+  check_real("huber_loss", {input, target});
   const Tensor difference = sub(input, target);
   const Tensor distance = abs(difference);
   const Tensor near = mul(mul(difference, difference), 0.5);

@@ -217,6 +217,27 @@ void decompose_signbit(const Call& call) {
 }
 constexpr const char* signbit_uses[] = {"logical_or", "lt", "logical_and", "eq", "div", nullptr};
 
+Tensor complex_isnan_by_parts(const Tensor& input) {
+  return is_nan_in_complex(input);
+}
+void decompose_complex_isnan(const Call& call) {
+  finish(call, complex_isnan_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_isfinite_by_parts(const Tensor& input) {
+  return is_finite_in_complex(input);
+}
+void decompose_complex_isfinite(const Call& call) {
+  finish(call, complex_isfinite_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_isinf_by_parts(const Tensor& input) {
+  return is_inf_in_complex(input);
+}
+void decompose_complex_isinf(const Call& call) {
+  finish(call, complex_isinf_by_parts(tensor_arg(call, 0)));
+}
+
 }  // namespace
 
 namespace ops {
@@ -395,6 +416,7 @@ constinit Operator isnan{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_isnan,
+    .decompose_complex = decompose_complex_isnan,
     .uses = isnan_uses,
     .nodes = isnan_nodes,
     .num_nodes = std::size(isnan_nodes),
@@ -411,6 +433,7 @@ constinit Operator isfinite{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_isfinite,
+    .decompose_complex = decompose_complex_isfinite,
     .uses = isfinite_uses,
     .nodes = isfinite_nodes,
     .num_nodes = std::size(isfinite_nodes),
@@ -427,6 +450,7 @@ constinit Operator isinf{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_isinf,
+    .decompose_complex = decompose_complex_isinf,
     .uses = isinf_uses,
     .nodes = isinf_nodes,
     .num_nodes = std::size(isinf_nodes),

@@ -17,7 +17,7 @@ Tensor vecdot_by_parts(const Tensor& x, const Tensor& y, std::int64_t dim) {
 void decompose_vecdot(const Call& call) {
   finish(call, vecdot_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), int_arg(call, 2)));
 }
-constexpr const char* vecdot_uses[] = {"expand", "mul", "sum", nullptr};
+constexpr const char* vecdot_uses[] = {"conj", "expand", "mul", "sum", nullptr};
 
 Tensor inner_by_parts(const Tensor& input, const Tensor& other) {
   return inner_by_matmul(input, other);
@@ -89,12 +89,12 @@ namespace ops {
 constinit Operator vecdot{
     .schema_text = "vecdot(Tensor x, Tensor y, int dim=-1) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::real,
+    .dtypes = dtypes::numeric,
     .decompose = decompose_vecdot,
     .uses = vecdot_uses,
     .tolerance = "accumulation",
-    .doc = "The sums along `dim` of the products of `x` and `y`, which broadcast. Complex "
-           "numbers, of which one side would be conjugated, are refused.",
+    .doc = "The sums along `dim` of the products of `x` and `y`, which broadcast; of complex "
+           "numbers `x` is conjugated.",
     .abi = described_as("vecdot"),
 };
 

@@ -369,7 +369,8 @@ constinit Operator sign{
     .num_nodes = std::size(sign_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN.",
+    .doc = "1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN. "
+           "Of complex numbers it is `sgn`.",
     .abi = described_as("sign"),
 };
 

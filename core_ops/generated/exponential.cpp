@@ -244,6 +244,27 @@ void decompose_entr(const Call& call) {
 }
 constexpr const char* entr_uses[] = {"where", "gt", "mul", "neg", "log", "eq", "maximum", nullptr};
 
+Tensor complex_exp2_by_parts(const Tensor& input) {
+  return exp2_of_complex(input);
+}
+void decompose_complex_exp2(const Call& call) {
+  finish(call, complex_exp2_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_log2_by_parts(const Tensor& input) {
+  return log_of_complex(input, 0.6931471805599453);
+}
+void decompose_complex_log2(const Call& call) {
+  finish(call, complex_log2_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_log10_by_parts(const Tensor& input) {
+  return log_of_complex(input, 2.302585092994046);
+}
+void decompose_complex_log10(const Call& call) {
+  finish(call, complex_log10_by_parts(tensor_arg(call, 0)));
+}
+
 }  // namespace
 
 namespace ops {
@@ -256,6 +277,7 @@ constinit Operator exp2{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_exp2,
+    .decompose_complex = decompose_complex_exp2,
     .uses = exp2_uses,
     .widens = true,
     .nodes = exp2_nodes,
@@ -274,6 +296,7 @@ constinit Operator log2{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_log2,
+    .decompose_complex = decompose_complex_log2,
     .uses = log2_uses,
     .widens = true,
     .nodes = log2_nodes,
@@ -292,6 +315,7 @@ constinit Operator log10{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_log10,
+    .decompose_complex = decompose_complex_log10,
     .uses = log10_uses,
     .widens = true,
     .nodes = log10_nodes,

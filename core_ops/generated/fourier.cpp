@@ -250,8 +250,9 @@ void decompose_istft(const Call& call) {
 }
 constexpr const char* istft_uses[] = {"fft_c2c", "fft_c2r", "view_as_real", "view_as_complex",
                                       "movedim", "transpose", "constant_pad_nd", "unsqueeze",
-                                      "narrow", "reshape", "permute", "mul", "sum", "square", "div",
-                                      "select", "full", "expand", "stack", "cast", "copy", nullptr};
+                                      "narrow", "reshape", "permute", "mul", "add", "sum", "square",
+                                      "div", "select", "full", "expand", "stack", "cast", "copy",
+                                      nullptr};
 
 }  // namespace
 

@@ -250,7 +250,7 @@ constinit Operator isclose{
     .schema_text = "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
                    "equal_nan=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::real | set_of(boolean),
+    .dtypes = dtypes::computed,
     .decompose = decompose_isclose,
     .uses = isclose_uses,
     .tolerance = "exact",
@@ -263,7 +263,7 @@ constinit Operator diff{
     .schema_text = "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? "
                    "append=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::real | set_of(boolean),
+    .dtypes = dtypes::computed,
     .decompose = decompose_diff,
     .uses = diff_uses,
     .tolerance = "exact",

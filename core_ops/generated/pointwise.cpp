@@ -508,6 +508,90 @@ void decompose_hardsigmoid(const Call& call) {
 }
 constexpr const char* hardsigmoid_uses[] = {"div", "minimum", "maximum", "add", nullptr};
 
+Tensor complex_abs_by_parts(const Tensor& input) {
+  return abs_of_complex(input);
+}
+void decompose_complex_abs(const Call& call) {
+  finish(call, complex_abs_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_exp_by_parts(const Tensor& input) {
+  return exp_of_complex(input);
+}
+void decompose_complex_exp(const Call& call) {
+  finish(call, complex_exp_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_log_by_parts(const Tensor& input) {
+  return log_of_complex(input);
+}
+void decompose_complex_log(const Call& call) {
+  finish(call, complex_log_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_sqrt_by_parts(const Tensor& input) {
+  return sqrt_of_complex(input);
+}
+void decompose_complex_sqrt(const Call& call) {
+  finish(call, complex_sqrt_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_sin_by_parts(const Tensor& input) {
+  return sin_of_complex(input);
+}
+void decompose_complex_sin(const Call& call) {
+  finish(call, complex_sin_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_cos_by_parts(const Tensor& input) {
+  return cos_of_complex(input);
+}
+void decompose_complex_cos(const Call& call) {
+  finish(call, complex_cos_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_tanh_by_parts(const Tensor& input) {
+  return tanh_of_complex(input);
+}
+void decompose_complex_tanh(const Call& call) {
+  finish(call, complex_tanh_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_sigmoid_by_parts(const Tensor& input) {
+  return sigmoid_of_complex(input);
+}
+void decompose_complex_sigmoid(const Call& call) {
+  finish(call, complex_sigmoid_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_rsqrt_by_parts(const Tensor& input) {
+  return reciprocal(sqrt_of_complex(input));
+}
+void decompose_complex_rsqrt(const Call& call) {
+  finish(call, complex_rsqrt_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_pow_by_parts(const Tensor& input, const Tensor& exponent) {
+  return power_of_complex(input, exponent);
+}
+void decompose_complex_pow(const Call& call) {
+  finish(call, complex_pow_by_parts(operand_arg(call, 0), operand_arg(call, 1)));
+}
+
+Tensor complex_expm1_by_parts(const Tensor& input) {
+  return expm1_of_complex(input);
+}
+void decompose_complex_expm1(const Call& call) {
+  finish(call, complex_expm1_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_log1p_by_parts(const Tensor& input) {
+  return log1p_of_complex(input);
+}
+void decompose_complex_log1p(const Call& call) {
+  finish(call, complex_log1p_by_parts(tensor_arg(call, 0)));
+}
+
 }  // namespace
 
 namespace ops {
@@ -663,6 +747,8 @@ constinit Operator abs{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_abs,
+    .decompose_complex = decompose_complex_abs,
+    .complex_gives_real = true,
     .uses = abs_uses,
     .nodes = abs_nodes,
     .num_nodes = std::size(abs_nodes),
@@ -680,6 +766,7 @@ constinit Operator exp{
     .promotion = Promotion::floating,
     .promoted = 0b1,
     .infer = rules::pointwise,
+    .decompose_complex = decompose_complex_exp,
     .nodes = exp_nodes,
     .num_nodes = std::size(exp_nodes),
     .has_gradient = true,
@@ -696,6 +783,7 @@ constinit Operator log{
     .promotion = Promotion::floating,
     .promoted = 0b1,
     .infer = rules::pointwise,
+    .decompose_complex = decompose_complex_log,
     .nodes = log_nodes,
     .num_nodes = std::size(log_nodes),
     .has_gradient = true,
@@ -712,6 +800,7 @@ constinit Operator sqrt{
     .promotion = Promotion::floating,
     .promoted = 0b1,
     .infer = rules::pointwise,
+    .decompose_complex = decompose_complex_sqrt,
     .nodes = sqrt_nodes,
     .num_nodes = std::size(sqrt_nodes),
     .has_gradient = true,
@@ -728,6 +817,7 @@ constinit Operator sin{
     .promotion = Promotion::floating,
     .promoted = 0b1,
     .infer = rules::pointwise,
+    .decompose_complex = decompose_complex_sin,
     .nodes = sin_nodes,
     .num_nodes = std::size(sin_nodes),
     .has_gradient = true,
@@ -745,6 +835,7 @@ constinit Operator cos{
     .promotion = Promotion::floating,
     .promoted = 0b1,
     .infer = rules::pointwise,
+    .decompose_complex = decompose_complex_cos,
     .nodes = cos_nodes,
     .num_nodes = std::size(cos_nodes),
     .has_gradient = true,
@@ -762,6 +853,7 @@ constinit Operator tanh{
     .promotion = Promotion::floating,
     .promoted = 0b1,
     .infer = rules::pointwise,
+    .decompose_complex = decompose_complex_tanh,
     .nodes = tanh_nodes,
     .num_nodes = std::size(tanh_nodes),
     .has_gradient = true,
@@ -778,6 +870,7 @@ constinit Operator sigmoid{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_sigmoid,
+    .decompose_complex = decompose_complex_sigmoid,
     .uses = sigmoid_uses,
     .widens = true,
     .nodes = sigmoid_nodes,
@@ -898,6 +991,7 @@ constinit Operator rsqrt{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_rsqrt,
+    .decompose_complex = decompose_complex_rsqrt,
     .uses = rsqrt_uses,
     .widens = true,
     .nodes = rsqrt_nodes,
@@ -934,6 +1028,7 @@ constinit Operator pow{
     .promoted = 0b11,
     .scalar_ok = 0b11,
     .infer = rules::pointwise,
+    .decompose_complex = decompose_complex_pow,
     .nodes = pow_nodes,
     .num_nodes = std::size(pow_nodes),
     .has_gradient = true,
@@ -1026,6 +1121,7 @@ constinit Operator expm1{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_expm1,
+    .decompose_complex = decompose_complex_expm1,
     .uses = expm1_uses,
     .widens = true,
     .nodes = expm1_nodes,
@@ -1045,6 +1141,7 @@ constinit Operator log1p{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_log1p,
+    .decompose_complex = decompose_complex_log1p,
     .uses = log1p_uses,
     .widens = true,
     .nodes = log1p_nodes,

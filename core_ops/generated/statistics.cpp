@@ -102,6 +102,32 @@ void decompose_norm(const Call& call) {
 constexpr const char* norm_uses[] = {"abs", "max", "min", "ne", "cast", "square", "sum", "sqrt",
                                      "pow", nullptr};
 
+Tensor complex_var_by_parts(const Tensor& input, DimList dim, std::int64_t correction,
+                            bool keepdim) {
+  return add(var(real(input), dim, correction, keepdim), var(imag(input), dim, correction, keepdim));
+}
+void decompose_complex_var(const Call& call) {
+  finish(call, complex_var_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
+                                    bool_arg(call, 3)));
+}
+
+Tensor complex_std_by_parts(const Tensor& input, DimList dim, std::int64_t correction,
+                            bool keepdim) {
+  return sqrt(add(var(real(input), dim, correction, keepdim), var(imag(input), dim, correction, keepdim)));
+}
+void decompose_complex_std(const Call& call) {
+  finish(call, complex_std_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
+                                    bool_arg(call, 3)));
+}
+
+Tensor complex_norm_by_parts(const Tensor& input, double p, DimList dim, bool keepdim) {
+  return norm(abs(input), p, dim, keepdim);
+}
+void decompose_complex_norm(const Call& call) {
+  finish(call, complex_norm_by_parts(tensor_arg(call, 0), real_arg(call, 1), dims_arg(call, 2),
+                                     bool_arg(call, 3)));
+}
+
 }  // namespace
 
 namespace ops {
@@ -133,6 +159,8 @@ constinit Operator var{
     .promoted = 0b1,
     .infer = rules::variance,
     .decompose = decompose_var,
+    .decompose_complex = decompose_complex_var,
+    .complex_gives_real = true,
     .uses = var_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
@@ -149,6 +177,8 @@ constinit Operator std{
     .promoted = 0b1,
     .infer = rules::variance,
     .decompose = decompose_std,
+    .decompose_complex = decompose_complex_std,
+    .complex_gives_real = true,
     .uses = std_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
@@ -225,6 +255,8 @@ constinit Operator norm{
     .promoted = 0b1,
     .infer = rules::norm,
     .decompose = decompose_norm,
+    .decompose_complex = decompose_complex_norm,
+    .complex_gives_real = true,
     .uses = norm_uses,
     .has_gradient = true,
     .tolerance = "accumulation",

@@ -259,6 +259,69 @@ void decompose_rad2deg(const Call& call) {
 }
 constexpr const char* rad2deg_uses[] = {"mul", nullptr};
 
+Tensor complex_tan_by_parts(const Tensor& input) {
+  return tan_of_complex(input);
+}
+void decompose_complex_tan(const Call& call) {
+  finish(call, complex_tan_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_asin_by_parts(const Tensor& input) {
+  return asin_of_complex(input);
+}
+void decompose_complex_asin(const Call& call) {
+  finish(call, complex_asin_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_acos_by_parts(const Tensor& input) {
+  return acos_of_complex(input);
+}
+void decompose_complex_acos(const Call& call) {
+  finish(call, complex_acos_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_atan_by_parts(const Tensor& input) {
+  return atan_of_complex(input);
+}
+void decompose_complex_atan(const Call& call) {
+  finish(call, complex_atan_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_sinh_by_parts(const Tensor& input) {
+  return sinh_of_complex(input);
+}
+void decompose_complex_sinh(const Call& call) {
+  finish(call, complex_sinh_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_cosh_by_parts(const Tensor& input) {
+  return cosh_of_complex(input);
+}
+void decompose_complex_cosh(const Call& call) {
+  finish(call, complex_cosh_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_asinh_by_parts(const Tensor& input) {
+  return asinh_of_complex(input);
+}
+void decompose_complex_asinh(const Call& call) {
+  finish(call, complex_asinh_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_acosh_by_parts(const Tensor& input) {
+  return acosh_of_complex(input);
+}
+void decompose_complex_acosh(const Call& call) {
+  finish(call, complex_acosh_by_parts(tensor_arg(call, 0)));
+}
+
+Tensor complex_atanh_by_parts(const Tensor& input) {
+  return atanh_of_complex(input);
+}
+void decompose_complex_atanh(const Call& call) {
+  finish(call, complex_atanh_by_parts(tensor_arg(call, 0)));
+}
+
 }  // namespace
 
 namespace ops {
@@ -271,6 +334,7 @@ constinit Operator tan{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_tan,
+    .decompose_complex = decompose_complex_tan,
     .uses = tan_uses,
     .widens = true,
     .nodes = tan_nodes,
@@ -290,14 +354,15 @@ constinit Operator asin{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_asin,
+    .decompose_complex = decompose_complex_asin,
     .uses = asin_uses,
     .widens = true,
     .nodes = asin_nodes,
     .num_nodes = std::size(asin_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where there "
-           "is none. Integers are taken as the default dtype.",
+    .doc = "The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where a real"
+           " one has none. Integers are taken as the default dtype.",
     .abi = described_as("asin"),
 };
 
@@ -309,14 +374,15 @@ constinit Operator acos{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_acos,
+    .decompose_complex = decompose_complex_acos,
     .uses = acos_uses,
     .widens = true,
     .nodes = acos_nodes,
     .num_nodes = std::size(acos_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The angle between 0 and pi whose cosine is `input`, elementwise; NaN where there is "
-           "none. Integers are taken as the default dtype.",
+    .doc = "The angle between 0 and pi whose cosine is `input`, elementwise; NaN where a real one"
+           " has none. Integers are taken as the default dtype.",
     .abi = described_as("acos"),
 };
 
@@ -328,6 +394,7 @@ constinit Operator atan{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_atan,
+    .decompose_complex = decompose_complex_atan,
     .uses = atan_uses,
     .widens = true,
     .nodes = atan_nodes,
@@ -366,6 +433,7 @@ constinit Operator sinh{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_sinh,
+    .decompose_complex = decompose_complex_sinh,
     .uses = sinh_uses,
     .widens = true,
     .nodes = sinh_nodes,
@@ -384,6 +452,7 @@ constinit Operator cosh{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_cosh,
+    .decompose_complex = decompose_complex_cosh,
     .uses = cosh_uses,
     .widens = true,
     .nodes = cosh_nodes,
@@ -402,6 +471,7 @@ constinit Operator asinh{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_asinh,
+    .decompose_complex = decompose_complex_asinh,
     .uses = asinh_uses,
     .widens = true,
     .nodes = asinh_nodes,
@@ -421,14 +491,15 @@ constinit Operator acosh{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_acosh,
+    .decompose_complex = decompose_complex_acosh,
     .uses = acosh_uses,
     .widens = true,
     .nodes = acosh_nodes,
     .num_nodes = std::size(acosh_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN below "
-           "1. Integers are taken as the default dtype.",
+    .doc = "The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN of real"
+           " ones below 1. Integers are taken as the default dtype.",
     .abi = described_as("acosh"),
 };
 
@@ -440,14 +511,15 @@ constinit Operator atanh{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_atanh,
+    .decompose_complex = decompose_complex_atanh,
     .uses = atanh_uses,
     .widens = true,
     .nodes = atanh_nodes,
     .num_nodes = std::size(atanh_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "The number whose hyperbolic tangent is `input`, elementwise; NaN beyond -1 and 1. "
-           "Integers are taken as the default dtype.",
+    .doc = "The number whose hyperbolic tangent is `input`, elementwise; NaN of real ones beyond "
+           "-1 and 1. Integers are taken as the default dtype.",
     .abi = described_as("atanh"),
 };
 

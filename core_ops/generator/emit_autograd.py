@@ -57,6 +57,8 @@ def emit_row(row):
         parts = names.split(", ")  # several: one rule finds all their gradients
         places = [[arg.name for arg in row.args].index(part) for part in parts]
         used = Uses(row, text)
+        if "grad" in row.complex:
+            check_complex(row, names, used)
         is_list = len(parts) > 1 or cxx.is_tensor_list(row.args[places[0]])
         name = "_and_".join(parts)
         functions += emit_rule(row, name, text, used, is_list)
@@ -69,6 +71,15 @@ def emit_row(row):
     table = cxx.joined(f"constexpr Derivative::Input {row.name}_inputs[] = {{", inputs, "};")
     fields = [f"{row.name}_inputs", str(len(inputs)), f"Derivative::Fit::{fits}"]
     return functions + f"\n{table}\n" + cxx.joined(f"constexpr Derivative {row.name}_derivative{{", fields, "};") + "\n"
+
+
+def check_complex(row, names, used):
+    """What the rule of complex numbers reads is kept for calls in real ones as well."""
+    wanted = Uses(row, row.complex["grad"][names])
+    if wanted.reads & ~used.reads or wanted.results & ~used.results:
+        raise TableError(f"{row.name}: the derivative of complex numbers by {names} reads more than that of real ones")
+    used.names += [name for name in wanted.names if name not in used.names]
+    used.shapes |= wanted.shapes
 
 
 class Uses:
@@ -134,7 +145,10 @@ def rule_of(row, name, text, is_list):
     if is_list:
         return "", [], cxx_of(text)
     rule = Rule(f"{row.name}_by_{name}", text)
-    if rule.conjugates:
+    if "grad" in row.complex:
+        told_by = name if row.complex.get("gives") == "real" else "grad"
+        rule.statements.insert(0, f"if (is_complex({told_by}.dtype())) return {cxx_of(row.complex['grad'][name])};")
+    elif rule.conjugates:
         rule.statements.insert(0, f"if (is_complex(grad.dtype())) return {cxx_of(text)};")
     return "".join(f"{table}\n" for table in rule.tables), rule.statements, rule.expression
 

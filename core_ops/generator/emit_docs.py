@@ -58,13 +58,16 @@ def shown(name):
 
 def emit_row(row, rows, differences):
     text = f"\n## {shown(row.name)}\n\n    {row.schema}\n\n{row.doc} {SHAPES.get(row.shape, '')}".rstrip() + "\n\n"
-    facts = [("kind", row.kind + (", primitive" if row.primitive else "")), ("dtypes", row.dtypes.replace("_", " "))]
+    facts = [("kind", row.kind + (", primitive" if row.primitive else "")), ("dtypes", row.dtypes.replace("_", " ") + (", complex" if row.complex else ""))]
     if row.expr:
         facts.append(("expression", f"`{row.expr}`"))
     if row.grad:
         facts.append(("derivative", ", ".join(f"{name}: `{text}`" for name, text in row.grad.items())))
     elif row.kind == "composite":
         facts.append(("derivative", "that of what it decomposes into"))
+    if row.complex:
+        derivatives = [f"derivative by {name} `{text}`" for name, text in row.complex.get("grad", {}).items()]
+        facts.append(("of complex numbers", ", ".join([f"`{row.complex['by']}`", *derivatives])))
     if row.mutates:
         facts.append(("writes into", ", ".join(f"`{name}`" for name in row.mutates)))
     if row.uses:

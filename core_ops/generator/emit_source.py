@@ -25,7 +25,7 @@ namespace bp {{
 
 def emit_source(table, rows):
     text = HEAD.format(table=table)
-    hidden = "".join(map(emit_nodes, rows)) + "".join(map(emit_decomposition, rows))
+    hidden = "".join(map(emit_nodes, rows)) + "".join(map(emit_decomposition, rows)) + "".join(map(emit_complex, rows))
     if hidden:
         text += "namespace {\n" + hidden + "\n}  // namespace\n"
     text += "\nnamespace ops {\n" + "".join(map(emit_operator, rows)) + "\n}  // namespace ops\n"
@@ -66,6 +66,22 @@ def emit_decomposition(row):
         "\n" + cxx.joined(f"{result_type(row, FUNCTIONAL)} {name}_by_parts(", parameters, ") {") + "\n" + textwrap.indent(body, "  ") + "\n}\n"
         f"void decompose_{name}(const Call& call) {{\n{finish}\n}}\n"
         + cxx.joined(f"constexpr const char* {name}_uses[] = {{", uses, "};") + "\n"
+    )  # fmt: skip
+
+
+def emit_complex(row):
+    """The decomposition of a call in complex numbers, which kernels of real ones do not take."""
+    if not row.complex:
+        return ""
+    text = row.complex["by"]
+    used = [(index, arg) for index, arg in enumerate(row.args) if re.search(rf"\b{arg.name}\b", text)]
+    name = cxx.stem(row.name)
+    parameters = [cxx.parameter(arg) for _, arg in used]
+    reads = [f"{reader_of(arg)}(call, {index})" for index, arg in used]
+    return (
+        "\n" + cxx.joined(f"Tensor complex_{name}_by_parts(", parameters, ") {") + f"\n  {cxx_return(text)}\n}}\n"
+        f"void decompose_complex_{name}(const Call& call) {{\n"
+        + cxx.joined(f"  finish(call, complex_{name}_by_parts(", reads, "));") + "\n}\n"
     )  # fmt: skip
 
 
@@ -134,6 +150,11 @@ def emit_operator(row):
         text += cxx.set_field("count", f"rules::{row.count or row.name}_count")
     if row.decompose:
         text += cxx.set_field("decompose", f"decompose_{cxx.stem(row.name)}")
+    if row.complex:
+        text += cxx.set_field("decompose_complex", f"decompose_complex_{cxx.stem(row.name)}")
+        if row.complex.get("gives") == "real":
+            text += cxx.set_field("complex_gives_real", "true")
+    if row.decompose:
         text += cxx.set_field("uses", f"{cxx.stem(row.name)}_uses")
         if row.widens:
             text += cxx.set_field("widens", "true")

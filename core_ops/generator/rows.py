@@ -36,9 +36,11 @@ TYPES = """Tensor Tensor? Tensor[] Tensor?[] Scalar Scalar? int int? int[] int[]
 Generator?""".split()
 KEYS = set(
     """op past hash_of doc kind count expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
-    samples tolerance since wide mutates draws recipes suite batch linear cast aten onnx""".split()
+    samples tolerance since wide mutates draws recipes suite batch linear cast aten onnx complex""".split()
 )
 DRAWS = ("never", "always", "if_asked")
+# What a row says of complex numbers, where its kernels are of real ones.
+COMPLEX_KEYS = {"by", "grad", "gives"}
 # What autocast does with a row's floating tensors.
 CASTS = ("lower", "f32", "widest")
 MAX_PRIMITIVES = 40
@@ -110,6 +112,7 @@ class Row:
     cast: str | None = None
     aten: list = field(default_factory=list)
     onnx: list = field(default_factory=list)
+    complex: dict = field(default_factory=dict)
 
     def arg_bits(self, names):
         return sum(1 << index for index, arg in enumerate(self.args) if arg.name in names)
@@ -194,7 +197,7 @@ def make_row(table, content, data):
         mutates=data.get("mutates", []), count=data.get("count"), draws=data.get("draws", "never"),
         recipes=data.get("recipes", content.get("recipes")), suite=data.get("suite", {}), suite_class=content.get("suite"),
         batch=data.get("batch"), linear=data.get("linear", []), cast=data.get("cast"),
-        aten=data.get("aten", []), onnx=data.get("onnx", []),
+        aten=data.get("aten", []), onnx=data.get("onnx", []), complex=data.get("complex", {}),
     )  # fmt: skip
 
 
@@ -229,6 +232,14 @@ def check_row(row):
     require(set(row.linear) <= arg_names, f"linear {row.linear} names no argument")
     require(row.cast is None or row.cast in CASTS, f"cast {row.cast!r} is none of {', '.join(CASTS)}")
     require(isinstance(row.aten, list) and isinstance(row.onnx, list), "'aten' and 'onnx' are lists of names")
+    if row.complex:
+        require(row.kind in ("pointwise", "reduction"), "'complex' is for pointwise rows and reductions; the decomposition of others sees the dtype itself")
+        require(
+            "by" in row.complex and set(row.complex) <= COMPLEX_KEYS and row.complex.get("gives", "real") == "real",
+            "'complex' says 'by', may say 'grad', and 'gives: real'",
+        )
+        is_told = row.kind == "pointwise" or "grad" in row.complex  # those of reductions may hold for both
+        require(not is_told or set(row.complex.get("grad", {})) == set(row.grad), "'complex' has a 'grad' for the same arguments as the row")
     derived = {name for names in row.grad for name in names.split(", ")}
     require(derived <= arg_names, f"grad {list(row.grad)} names no argument")
     require(len(set(row.samples)) == len(row.samples), "a sample is listed twice")

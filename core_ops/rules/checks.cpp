@@ -22,8 +22,8 @@ std::string to_string(DtypeSet set) {
 }
 
 void check_dtype(const Operator& op, Dtype dtype) {
-  BP_CHECK(contains(op.dtypes, dtype), "{}: not defined for {}; cast to one of {}", op.name(),
-           name(dtype), to_string(op.dtypes));
+  BP_CHECK(contains(op.all_dtypes(), dtype), "{}: not defined for {}; cast to one of {}", op.name(),
+           name(dtype), to_string(op.all_dtypes()));
 }
 
 void check_index_dtype(const Call& call, const TensorImpl& index) {

@@ -15,6 +15,7 @@
 #include "decompositions/bessel.hpp"
 #include "decompositions/bitwise.hpp"
 #include "decompositions/complex.hpp"
+#include "decompositions/complex_functions.hpp"
 #include "decompositions/contraction.hpp"
 #include "decompositions/convolution.hpp"
 #include "decompositions/ctc.hpp"

@@ -1,17 +1,11 @@
 // Transforms of lines along one dimension: n complex numbers, n real ones, or the n / 2 + 1 that a half of a spectrum has.
+#include <backplane/tensor/promotion.hpp>
+
 #include "checks.hpp"
 #include "rules.hpp"
 
 namespace bp::rules {
 namespace {
-
-Dtype real_peer(Dtype dtype) {
-  return dtype == f32 || dtype == complex64 ? f32 : f64;
-}
-
-Dtype complex_peer(Dtype dtype) {
-  return real_peer(dtype) == f32 ? complex64 : complex128;
-}
 
 void check_length(const Call& call, std::int64_t n) {
   BP_CHECK(n > 0, "{}: {} elements of a shape of {}; a transform has 1 or more", call.op.name(), n,
@@ -26,7 +20,7 @@ std::int64_t check_line(const Call& call, Inferred& out, std::uint32_t dim_place
   check_dtype(call.op, dtype_of(input));
   BP_CHECK(input.abi.dl.ndim > 0, "{}: a 0-dim tensor has no dimension; reshape it",
            call.op.name());
-  out.compute_dtype = real_peer(dtype_of(input));
+  out.compute_dtype = to_real(dtype_of(input));
   out.outputs[0] = {dtype_of(input), shape_of(input)};
   return wrap_dim_arg(call, dim_place, input.abi.dl.ndim);
 }
@@ -45,7 +39,7 @@ void fft_r2c(const Call& call, Inferred& out) {
   std::int64_t& size = size_at(out, check_line(call, out, 1));
   check_length(call, size);
   size = size / 2 + 1;
-  out.outputs[0].dtype = complex_peer(out.compute_dtype);
+  out.outputs[0].dtype = to_complex(out.compute_dtype);
 }
 
 void fft_c2r(const Call& call, Inferred& out) {

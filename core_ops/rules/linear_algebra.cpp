@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <backplane/tensor/promotion.hpp>
+
 #include "checks.hpp"
 #include "decompositions/factorization.hpp"
 #include "decompositions/matrices.hpp"
@@ -17,10 +19,6 @@ Dims with_sizes(const Tensor& matrices, std::int64_t rows, std::int64_t columns)
   Dims shape = batch_of_vectors(matrices, rows);
   shape.push_back(columns);
   return shape;
-}
-
-Dtype complex_of(Dtype dtype) {
-  return dtype == f64 ? complex128 : complex64;
 }
 
 }  // namespace
@@ -80,14 +78,14 @@ void eigvalsh(const Call& call, Inferred& out) {
 
 void eig(const Call& call, Inferred& out) {
   eigvals(call, out);
-  out.outputs[1] = {complex_of(out.compute_dtype), tensor_arg(call, 0)->shape()};
+  out.outputs[1] = {to_complex(out.compute_dtype), tensor_arg(call, 0)->shape()};
 }
 
 void eigvals(const Call& call, Inferred& out) {
   const BorrowedTensor A = tensor_arg(call, 0);
   check_square(call.op.name(), "A", A);
   out.compute_dtype = A->dtype();
-  out.outputs[0] = {complex_of(A->dtype()), batch_of_vectors(A, A->size(-1))};
+  out.outputs[0] = {to_complex(A->dtype()), batch_of_vectors(A, A->size(-1))};
 }
 
 void svd(const Call& call, Inferred& out) {

@@ -113,7 +113,9 @@ void pointwise(const Call& call, Inferred& out) {
   compute_in(call, out, dtype);
   check_other_numbers(call, dtype);
   settle_numbers(call, dtype);
-  out.outputs[0].dtype = op.promotion == Promotion::compare ? boolean : dtype;
+  out.outputs[0].dtype = op.promotion == Promotion::compare ? boolean
+                         : op.complex_gives_real            ? to_real(dtype)
+                                                            : dtype;
 }
 
 }  // namespace bp::rules

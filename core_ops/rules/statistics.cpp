@@ -3,6 +3,7 @@
 #include <limits>
 
 #include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 #include "checks.hpp"
 #include "reduction.hpp"
@@ -20,13 +21,12 @@ void quantifier(const Call& call, Inferred& out, bool of_nothing) {
   out.fill_value = of_nothing;
 }
 
-// A reduction whose result has the argument's dtype, a floating one.
+// A reduction whose result has the argument's dtype, a floating one, or that of a complex one's parts.
 void keep_floating(const Call& call, Inferred& out, ReductionPlaces places, double of_nothing) {
   const Dtype dtype = dtype_of(impl_arg(call, 0));
-  BP_CHECK(contains(call.op.dtypes, dtype), "{}: not defined for {}; cast to one of {} first",
-           call.op.name(), name(dtype), to_string(call.op.dtypes));
+  check_dtype(call.op, dtype);
   compute_in(call, out, dtype);
-  out.outputs[0].dtype = dtype;
+  out.outputs[0].dtype = call.op.complex_gives_real ? to_real(dtype) : dtype;
   out.fills = reduce_shape(call, out, places);
   out.fill_value = of_nothing;
 }

@@ -79,6 +79,16 @@ TEST(FourierFrames, frames_that_overlap_often_are_added) {
   EXPECT_LE(distance(back, line_of(contiguous(narrow(signal, 0, 0, back.size(0))))), 1e-13);
 }
 
+// Two frames of 600 blocks each: they are added one after another, and one of 65,536 blocks has room as well.
+TEST(FourierFrames, a_few_long_frames_are_added) {
+  const Tensor signal = some_signal(601);
+  EXPECT_LE(
+      distance(istft(stft(signal, 600, 1, {}, {}, false), 600, 1, {}, {}, false), line_of(signal)),
+      1e-12);
+  const Tensor spectrum = ones({32769, 1}, complex64);
+  EXPECT_EQ(istft(spectrum, 65536, 1, {}, {}, false).shape(), (Dims{65536}));
+}
+
 TEST(FourierFrames, wrong_calls_say_what_to_do) {
   const Tensor spectra = ones({5, 4}, complex64);
   EXPECT_EQ(error_of([&] {

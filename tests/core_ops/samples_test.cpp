@@ -20,7 +20,7 @@ using test::rows;
 std::vector<Dtype> tried_dtypes(const Operator& op) {
   std::vector<Dtype> tried;
   for (Dtype dtype : {f32, f64, f16, bf16, i32, i64, u8, boolean, complex64})
-    if (contains(op.dtypes, dtype)) tried.push_back(dtype);
+    if (contains(op.all_dtypes(), dtype)) tried.push_back(dtype);
   if (tried.empty()) tried.push_back(f32);
   return tried;
 }

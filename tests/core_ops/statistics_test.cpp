@@ -156,8 +156,9 @@ TEST(Statistics, any_and_all_take_nan_for_true_and_nothing_for_what_it_says) {
 }
 
 TEST(Statistics, errors_name_the_dtype_or_the_shape) {
-  EXPECT_EQ(error_of([] { var(zeros({2}, i64)); }),
-            "var: not defined for int64; cast to one of float16, bfloat16, float32, float64 first");
+  EXPECT_EQ(
+      error_of([] { var(zeros({2}, i64)); }),
+      "var: not defined for int64; cast to one of float16, bfloat16, float32, float64, complex");
   EXPECT_EQ(
       error_of([] { norm(zeros({0}), infinite); }),
       "norm: no elements along dimensions [0] of shape [0]; the norm of nothing is only defined "

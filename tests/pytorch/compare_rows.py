@@ -33,7 +33,7 @@ except ImportError:
     sys.exit(SKIPPED)
 
 from call_files import read_tensor
-from differences import COARSE, KNOWN, WITHOUT_PEER, ZERO_SIGNS
+from differences import COARSE, KNOWN, ON_CUTS, WITHOUT_PEER, ZERO_SIGNS
 from functions import RESULTS, called, function_of
 from judge import closeness, described, is_as_good
 from schemas import arguments_of
@@ -152,14 +152,23 @@ def compare(call):
             exact = exact or prepare(call, [value for _, value in peer_values(call.widened())])
             as_good = is_as_good(mine, peer, exact[index], tolerance)
             close = close if as_good is None else close | as_good
+        if close is not None and what.startswith("derivative") and call.name in ON_CUTS and mine.is_complex():
+            close = close | (on_cut(call) & closeness(-mine, peer, tolerance))
         wrong = described(mine, peer, close)
         if wrong and not is_known(call, what, mine, peer, close):
             return f"{what}: {wrong}"
     return None
 
 
+def on_cut(call):
+    z = next(iter(call.leaves.values())).detach()
+    beside, along = (z.real, z.imag) if ON_CUTS[call.name] else (z.imag, z.real)
+    return (beside == 0) & (along.abs() > 1)
+
+
 def is_known(call, what, ours, theirs, close):
-    if any(call.name == row and (not recipe or call.call["recipe"] == recipe) and what.startswith(part)
+    recipes = ("", call.call["recipe"], f"{call.call['recipe']}, {call.call['dtype']}")
+    if any(call.name == row and recipe in recipes and what.startswith(part)
            for row, recipe, part, _ in KNOWN):  # fmt: skip
         return True
     if close is None:

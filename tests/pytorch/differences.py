@@ -46,7 +46,7 @@ WITHOUT_PEER = {
 }
 
 
-# Where we differ on purpose: row, recipe ("" for all), what, why.
+# Where we differ on purpose: row, recipe ("" for all), or recipe and dtype, what, why.
 KNOWN = [
     ("scatter", "", "derivative", "of several elements for one place, those that lost get no gradient"),
     ("index_put", "", "derivative", SAME),
@@ -76,6 +76,8 @@ KNOWN = [
     ("airy_ai", "specials", "", "0 at the infinities"),
     ("zeta", "specials", "result", "beside an infinite input it is what it tends to"),
     ("ldexp", "specials", "result", "0 and the infinities stay themselves, and no factor overflows before the result"),
+    ("pow", "specials, complex128", "result", "the power of 0 is 1, of NaN as well, as of real numbers"),
+    ("expm1", "specials, complex128", "result", "of infinity on the real axis it is that infinity"),
     ("kthvalue", "", "derivative", "of equal elements each may choose another"),
     ("mode", "", "derivative", SAME),
     ("mode", "specials", "", "NaN equals nothing, and is sorted behind all else"),
@@ -93,9 +95,11 @@ ZERO_SIGNS = {
     **{row: "PyTorch subtracts complex numbers from 0, which gives 0 for 0" for row in ("neg", "_foreach_neg")},
 }
 
+# Complex rows with cuts, on which the side decides: whether the cuts are upright. PyTorch's formulas lose the sign of a zero.
+ON_CUTS = {"asin": False, "acos": False, "asinh": True}
+
 # What is not of one row.
 GENERAL = """
-* `vecdot` refuses complex numbers, of which PyTorch conjugates one side; complex rows otherwise conjugate nothing.
 * `conj` makes its result at once, where PyTorch marks it; transforms of float16 and bfloat16 compute in float32; `stft` of complex
   signals needs onesided=false, and so does `istft` of spectra with both sides, which PyTorch finds out. Where no window reaches,
   `istft` divides by 0, where PyTorch waits for the device and raises an error.
@@ -149,6 +153,7 @@ def page():
         lines.append(f"| `{row}` | {recipe or 'everywhere'} | {what or 'all'} | {why} |")
     lines += [f"| `{row}` | float64 | all, by {off:g} | PyTorch computes it with seven digits in places |" for row, off in COARSE.items()]
     lines += [f"| `{row}` | everywhere | the sign of zeros | {why} |" for row, why in ZERO_SIGNS.items()]
+    lines += [f"| `{row}` | on its cuts, complex | derivative | PyTorch's is that of the other side |" for row in ON_CUTS]
     lines += opinfo_known.section()
     lines += ["\n## Arguments\n", "| row | ours | PyTorch's | why |", "|---|---|---|---|"]
     for row, each in names["differ"].items():

@@ -106,11 +106,12 @@ void write_call(CallWriter& writer, Operator& op, const Sample& sample, Dtype dt
     leaves.push_back(set_requires_grad(leaf));
     others[key] = leaf;
   }
-  ordered_json call{{"row", op.name()},
-                    {"tolerance", op.tolerance},
-                    {"recipe", sample.recipe},
-                    {"dtype", name(dtype)},
-                    {"variant", variant}};
+  ordered_json call{
+      {"row", op.name()},
+      {"tolerance", dtype == complex128 && op.decompose_complex ? "accumulation" : op.tolerance},
+      {"recipe", sample.recipe},
+      {"dtype", name(dtype)},
+      {"variant", variant}};
   const Rewired rewired(sample, others);
   for (const bp_value& value : rewired.args()) call["args"].push_back(argument(writer, value));
   std::vector<Tensor> results;
@@ -131,7 +132,7 @@ void write_row(CallWriter& writer, Operator& op) {
   for (Dtype dtype : {f32, f64, i64, boolean, complex128, f8_e4m3fn, f8_e5m2}) {
     // What computes in something else only stores 8-bit floats.
     const bool is_stored = itemsize(dtype) == 1 && dtype != boolean && contains(op.dtypes, f32);
-    if (!contains(op.dtypes, dtype) || is_stored) continue;
+    if (!contains(op.all_dtypes(), dtype) || is_stored) continue;
     for (std::uint32_t variant = 0; variant < num_variants; ++variant)
       for (const Sample& sample : samples_of(op, dtype, device("cpu"), variant))
         write_call(writer, op, sample, dtype, variant);

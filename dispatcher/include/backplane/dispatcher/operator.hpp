@@ -137,6 +137,9 @@ struct Operator {
   ViewsRule views = nullptr;
   CountRule count = nullptr;  // of operators with a Tensor[] among the results
   Decomposition decompose = nullptr;
+  // The same of calls in complex numbers, where kernels and `dtypes` are of real ones. May be null.
+  Decomposition decompose_complex = nullptr;
+  bool complex_gives_real = false;    // as abs: the result of such a call is real
   const char* const* uses = nullptr;  // the operators that `decompose` calls, then null
   bool widens = false;                // it computes in f32 where its arguments are f16 or bf16
   // Schemas that this row had before, then null: newer arguments were added at the end, and a kernel
@@ -167,6 +170,8 @@ struct Operator {
   std::atomic<std::uint32_t> counter_slots[max_backends] = {};  // 0: none yet (counter_slots.hpp)
 
   const char* name() const { return abi.name; }
+  // All that it computes in, by kernels or otherwise.
+  DtypeSet all_dtypes() const { return decompose_complex ? dtypes | bp::dtypes::complex : dtypes; }
   // It has no kernel: results are seen in the memory of an argument.
   bool is_view() const { return view || views; }
 };

@@ -20,6 +20,8 @@ BP_API bool can_cast(Dtype from, Dtype to);
 // The complex type whose parts are of this floating type. f16 and bf16 give complex64, since there is
 // no smaller one here (PyTorch: complex32).
 BP_API Dtype to_complex(Dtype floating);
+// That of the parts of a complex type; any other as it is.
+BP_API Dtype to_real(Dtype dtype);
 
 // Collects the arguments of a call. Tensors with dimensions decide; 0-dim tensors raise the category
 // (bool < integer < floating < complex) if theirs is higher, and numbers if theirs is higher still.

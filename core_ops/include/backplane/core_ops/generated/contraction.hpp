@@ -11,8 +11,8 @@
 
 namespace bp {
 
-// The sums along `dim` of the products of `x` and `y`, which broadcast. Complex numbers, of which
-// one side would be conjugated, are refused.
+// The sums along `dim` of the products of `x` and `y`, which broadcast; of complex numbers `x` is
+// conjugated.
 BP_API Tensor vecdot(const Tensor& x, const Tensor& y, std::int64_t dim = -1);
 
 // The sums of products along the last dimensions of both, for all pairs of the other indices; a

@@ -17,14 +17,14 @@ BP_API Tensor tan(const Tensor& input);
 BP_API const Tensor& tan_(const Tensor& input);
 BP_API const Tensor& tan_out(const Tensor& out, const Tensor& input);
 
-// The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where there is none.
-// Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
+// The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where a real one has
+// none. Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
 // bad_argument where they cannot be.
 BP_API Tensor asin(const Tensor& input);
 BP_API const Tensor& asin_(const Tensor& input);
 BP_API const Tensor& asin_out(const Tensor& out, const Tensor& input);
 
-// The angle between 0 and pi whose cosine is `input`, elementwise; NaN where there is none.
+// The angle between 0 and pi whose cosine is `input`, elementwise; NaN where a real one has none.
 // Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
 // bad_argument where they cannot be.
 BP_API Tensor acos(const Tensor& input);
@@ -62,16 +62,16 @@ BP_API Tensor asinh(const Tensor& input);
 BP_API const Tensor& asinh_(const Tensor& input);
 BP_API const Tensor& asinh_out(const Tensor& out, const Tensor& input);
 
-// The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN below 1. Integers
-// are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
+// The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN of real ones below
+// 1. Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor acosh(const Tensor& input);
 BP_API const Tensor& acosh_(const Tensor& input);
 BP_API const Tensor& acosh_out(const Tensor& out, const Tensor& input);
 
-// The number whose hyperbolic tangent is `input`, elementwise; NaN beyond -1 and 1. Integers are
-// taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
-// cannot be.
+// The number whose hyperbolic tangent is `input`, elementwise; NaN of real ones beyond -1 and 1.
+// Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor atanh(const Tensor& input);
 BP_API const Tensor& atanh_(const Tensor& input);
 BP_API const Tensor& atanh_out(const Tensor& out, const Tensor& input);
