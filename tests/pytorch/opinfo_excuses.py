@@ -18,6 +18,18 @@ def close(ours, theirs, relative):
     return (ours - theirs).abs() <= relative * theirs.abs().clamp_min(1)
 
 
+def peer_is_nan(case, found):
+    return found.theirs.isnan()
+
+
+def power_without_digits(case, found):
+    """Of infinite exponents, the direction of what overflows, and the power of 0 of NaN."""
+    exponent = case.named["exponent"]
+    exponent = exponent.detach() if hasattr(exponent, "detach") else found.ours.new_full((), exponent)
+    overflows = found.ours.isinf() & found.theirs.isinf()
+    return overflows | ~exponent.isfinite() | ((exponent == 0) & (found.ours == 1))
+
+
 def in_half_that_is_not_read(case, found):
     """Of a factor's gradient; ours is 0 there."""
     upper = case.named.get("upper") or False
