@@ -119,6 +119,9 @@ Tensor each_repeated_by(const Tensor& input, const Tensor& repeats,
   const Tensor times = expand(reshape(cast(repeats, i64), {repeats.numel()}), {size});
   BP_CHECK(item<std::int64_t>(min(times)) >= 0,
            "repeat_interleave: a number of repeats is below 0; pass 0 or more");
+  const float count = item<float>(sum(cast(times, f32)));
+  BP_CHECK(count < 0x1p62f, "repeat_interleave: {:g} slices in all; there is no room for so many",
+           count);
   const Tensor ends = cumsum(times, 0);
   const std::int64_t total = item<std::int64_t>(select(ends, 0, -1));
   const Tensor places = arange(0, total, 1, i64, input.device());

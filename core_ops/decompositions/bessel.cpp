@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include <backplane/core_ops/creation.hpp>
 
@@ -126,7 +127,9 @@ Tensor first_kind_near(const Tensor& x, int order) {
 // Of x from 0 up to 2, where it is infinite at 0.
 Tensor modified_near(const Tensor& x, int order) {
   const Tensor smooth = polynomial(sub(mul(mul(x, x), 0.5), 1), third_near_terms[order]);
-  const Tensor part = mul(log(mul(x, 0.5)), modified_bessel_near(x, order));
+  // Half of the smallest number is nothing.
+  const Tensor log_of_half = where(lt(x, 1e-30), sub(log(x), std::numbers::ln2), log(mul(x, 0.5)));
+  const Tensor part = mul(log_of_half, modified_bessel_near(x, order));
   if (order == 0) return sub(smooth, part);
   return where(eq(x, 0), never_ends, add(div(smooth, x), part));
 }

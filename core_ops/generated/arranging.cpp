@@ -54,9 +54,9 @@ void decompose_repeat_interleave_by(const Call& call) {
   finish(call, repeat_interleave_by_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
                                              optional_int_arg(call, 2)));
 }
-constexpr const char* repeat_interleave_by_uses[] = {"reshape", "expand", "cast", "cumsum",
-                                                     "arange", "searchsorted", "index_select",
-                                                     nullptr};
+constexpr const char* repeat_interleave_by_uses[] = {"reshape", "expand", "cast", "min", "sum",
+                                                     "cumsum", "arange", "searchsorted",
+                                                     "index_select", nullptr};
 
 Tensor diag_by_parts(const Tensor& input, std::int64_t diagonal) {
   return diagonal_of_or_with(input, diagonal);

@@ -56,6 +56,12 @@ TEST(Bessel, modified_functions_of_the_second_kind_have_their_digits) {
                  0.49807157509547654, 0.2316541293777118, 0.051198297725472443});
 }
 
+// The smallest number, of which half is nothing.
+TEST(Bessel, modified_functions_of_the_second_kind_begin_at_the_smallest_number) {
+  expect_digits(modified_bessel_k0(at({5e-324})), {744.5560034370396});
+  expect_digits(scaled_modified_bessel_k0(at({5e-324})), {744.5560034370396});
+}
+
 TEST(Bessel, spherical_ones_and_airys_have_their_digits) {
   expect_digits(spherical_bessel_j0(at({-7.0, -0.4, 0.0, 0.45, 0.55, 3.0, 100.0})),
                 {0.093855228388398441, 0.97354585577162623, 1.0, 0.9665900758027338,

@@ -185,6 +185,11 @@ TEST(Forms, repeats_of_each_slice_are_counted_apart) {
               repeat_interleave(input, tensor({1, -1}), 0);
             }),
             "repeat_interleave: a number of repeats is below 0; pass 0 or more");
+  const std::int64_t many = std::int64_t{1} << 62;
+  EXPECT_EQ(error_of([&] {
+              repeat_interleave(input, tensor({many, many}), 0);
+            }),
+            "repeat_interleave: 9.22337e+18 slices in all; there is no room for so many");
 }
 
 TEST(Forms, tensordot_of_a_number_takes_the_last_dimensions) {
