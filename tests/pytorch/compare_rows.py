@@ -33,7 +33,7 @@ except ImportError:
     sys.exit(SKIPPED)
 
 from call_files import read_tensor
-from differences import COARSE, KNOWN, ON_CUTS, WITHOUT_PEER, ZERO_SIGNS
+from differences import BESIDE_NAN, COARSE, KNOWN, ON_CUTS, WITHOUT_PEER, ZERO_SIGNS
 from functions import RESULTS, called, function_of
 from judge import closeness, described, is_as_good
 from schemas import arguments_of
@@ -154,6 +154,8 @@ def compare(call):
             close = close if as_good is None else close | as_good
         if close is not None and what.startswith("derivative") and call.name in ON_CUTS and mine.is_complex():
             close = close | (on_cut(call) & closeness(-mine, peer, tolerance))
+        if close is not None and what.startswith("result") and call.name in BESIDE_NAN and mine.is_complex():
+            close = close | peer.isnan()
         wrong = described(mine, peer, close)
         if wrong and not is_known(call, what, mine, peer, close):
             return f"{what}: {wrong}"
@@ -167,8 +169,7 @@ def on_cut(call):
 
 
 def is_known(call, what, ours, theirs, close):
-    recipes = ("", call.call["recipe"], f"{call.call['recipe']}, {call.call['dtype']}")
-    if any(call.name == row and recipe in recipes and what.startswith(part)
+    if any(call.name == row and (not recipe or call.call["recipe"] == recipe) and what.startswith(part)
            for row, recipe, part, _ in KNOWN):  # fmt: skip
         return True
     if close is None:

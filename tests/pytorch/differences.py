@@ -46,7 +46,7 @@ WITHOUT_PEER = {
 }
 
 
-# Where we differ on purpose: row, recipe ("" for all), or recipe and dtype, what, why.
+# Where we differ on purpose: row, recipe ("" for all), what, why.
 KNOWN = [
     ("scatter", "", "derivative", "of several elements for one place, those that lost get no gradient"),
     ("index_put", "", "derivative", SAME),
@@ -76,8 +76,6 @@ KNOWN = [
     ("airy_ai", "specials", "", "0 at the infinities"),
     ("zeta", "specials", "result", "beside an infinite input it is what it tends to"),
     ("ldexp", "specials", "result", "0 and the infinities stay themselves, and no factor overflows before the result"),
-    ("pow", "specials, complex128", "result", "the power of 0 is 1, of NaN as well, as of real numbers"),
-    ("expm1", "specials, complex128", "result", "of infinity on the real axis it is that infinity"),
     ("kthvalue", "", "derivative", "of equal elements each may choose another"),
     ("mode", "", "derivative", SAME),
     ("mode", "specials", "", "NaN equals nothing, and is sorted behind all else"),
@@ -97,6 +95,9 @@ ZERO_SIGNS = {
 
 # Complex rows with cuts, on which the side decides: whether the cuts are upright. PyTorch's formulas lose the sign of a zero.
 ON_CUTS = {"asin": False, "acos": False, "asinh": True}
+
+# Complex rows that have a result where PyTorch's is NaN.
+BESIDE_NAN = {"pow": "the power of 0 is 1, of NaN as well, as of real numbers", "expm1": "at infinity it is what it tends to"}
 
 # What is not of one row.
 GENERAL = """
@@ -154,6 +155,7 @@ def page():
     lines += [f"| `{row}` | float64 | all, by {off:g} | PyTorch computes it with seven digits in places |" for row, off in COARSE.items()]
     lines += [f"| `{row}` | everywhere | the sign of zeros | {why} |" for row, why in ZERO_SIGNS.items()]
     lines += [f"| `{row}` | on its cuts, complex | derivative | PyTorch's is that of the other side |" for row in ON_CUTS]
+    lines += [f"| `{row}` | where PyTorch's is NaN, complex | result | {why} |" for row, why in BESIDE_NAN.items()]
     lines += opinfo_known.section()
     lines += ["\n## Arguments\n", "| row | ours | PyTorch's | why |", "|---|---|---|---|"]
     for row, each in names["differ"].items():
