@@ -1,4 +1,4 @@
-// needs: cpu
+// needs: cpu once
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 

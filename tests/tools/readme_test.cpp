@@ -1,4 +1,4 @@
-// needs: cpu reference
+// needs: cpu reference once
 // README's table of what works is what the command prints; `./dev test --accept` renews it.
 #include "tools/run_program.hpp"
 
