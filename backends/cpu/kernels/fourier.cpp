@@ -8,6 +8,7 @@
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
 #include "fourier_line.hpp"
+#include "fourier_packs.hpp"
 #include "kernels.hpp"
 
 namespace bp::cpu {
@@ -26,33 +27,53 @@ struct Transform {
   int64_t out_step() const { return out.dl.strides[dim]; }
 };
 
-// Each kind of lines says how long the transform is and how many elements store() makes, and loads and stores a part of a line
-// that begins at an offset from the tensor's first element.
+// One line of a pack, or of Numbers, which are a pack of one: where its first real part is, and how far parts lie apart.
+template <class R> struct Line {
+  R* first;
+  int64_t width;
+
+  void set(int64_t k, R re, R im) const {
+    first[2 * k * width] = re;
+    first[(2 * k + 1) * width] = im;
+  }
+  R re(int64_t k) const { return first[2 * k * width]; }
+  R im(int64_t k) const { return first[(2 * k + 1) * width]; }
+};
+
+// What is made of loaded lines before their transform, or of it before it is stored: another pack.
+enum class Pairs { none, are_split, are_joined };
+
+// Each kind of lines says how long the transform is, how many elements are loaded and stored, and loads and stores a part of a
+// line that begins at an offset from the tensor's first element.
 template <class T> class ComplexLines {
  public:
+  using Real = T;
+
   explicit ComplexLines(const Transform& call)
       : call_(call), input_(data_of<std::complex<T>>(call.input)),
         out_(data_of<std::complex<T>>(call.out)), n_(call.input.dl.shape[call.dim]) {}
 
   int64_t length() const { return n_; }
+  int64_t num_loaded() const { return n_; }
   int64_t num_stored() const { return n_; }
+  Pairs pairs() const { return Pairs::none; }
 
-  void load(Number* to, int64_t offset, int64_t begin, int64_t end) const {
+  template <class R> void load(Line<R> to, int64_t offset, int64_t begin, int64_t end) const {
     const std::complex<T>* const line = input_ + offset;
     const int64_t step = call_.input_step();
     for (int64_t k = begin; k < end; ++k) {
       const std::complex<T> value = line[k * step];
-      to[k] =
-          call_.forward ? Number(value.real(), value.imag()) : Number(value.imag(), value.real());
+      to.set(k, call_.forward ? value.real() : value.imag(),
+             call_.forward ? value.imag() : value.real());
     }
   }
 
-  void store(const Number* from, int64_t offset, int64_t begin, int64_t end) const {
+  template <class R> void store(Line<R> from, int64_t offset, int64_t begin, int64_t end) const {
     std::complex<T>* const line = out_ + offset;
     const int64_t step = call_.out_step();
+    const auto scale = static_cast<R>(call_.scale);
     for (int64_t k = begin; k < end; ++k) {
-      const auto re = static_cast<T>(from[k].real() * call_.scale);
-      const auto im = static_cast<T>(from[k].imag() * call_.scale);
+      const auto re = static_cast<T>(from.re(k) * scale), im = static_cast<T>(from.im(k) * scale);
       line[k * step] = call_.forward ? std::complex<T>(re, im) : std::complex<T>(im, re);
     }
   }
@@ -65,173 +86,178 @@ template <class T> class ComplexLines {
 };
 
 // Even numbers of real elements are pairs that make half as many complex ones; what these give is then taken apart into the
-// transforms of the pairs' first and second elements (Press et al., "Numerical Recipes", 12.3).
+// transforms of the pairs' first and second elements.
 template <class T> class RealLines {
  public:
+  using Real = T;
+
   explicit RealLines(const Transform& call)
       : call_(call), input_(data_of<T>(call.input)), out_(data_of<std::complex<T>>(call.out)),
-        n_(call.input.dl.shape[call.dim]), is_paired_(n_ % 2 == 0) {}
+        n_(call.input.dl.shape[call.dim]) {}
 
-  int64_t length() const { return is_paired_ ? n_ / 2 : n_; }
+  int64_t length() const { return is_paired() ? n_ / 2 : n_; }
+  int64_t num_loaded() const { return length(); }
   int64_t num_stored() const { return n_ / 2 + 1; }
+  Pairs pairs() const { return is_paired() ? Pairs::are_split : Pairs::none; }
 
-  void load(Number* to, int64_t offset, int64_t begin, int64_t end) const {
+  template <class R> void load(Line<R> to, int64_t offset, int64_t begin, int64_t end) const {
     const T* const line = input_ + offset;
     const int64_t step = call_.input_step();
     for (int64_t k = begin; k < end; ++k)
-      to[k] = is_paired_ ? Number(line[2 * k * step], line[(2 * k + 1) * step])
-                         : Number(line[k * step], 0);
+      is_paired() ? to.set(k, line[2 * k * step], line[(2 * k + 1) * step])
+                  : to.set(k, line[k * step], 0);
   }
 
-  void store(const Number* from, int64_t offset, int64_t begin, int64_t end) const {
+  template <class R> void store(Line<R> from, int64_t offset, int64_t begin, int64_t end) const {
     std::complex<T>* const line = out_ + offset;
-    const int64_t step = call_.out_step(), half = n_ / 2;
-    const fourier::Roots* const roots = is_paired_ ? &fourier::roots_of(n_) : nullptr;
-    const double sign = call_.forward ? 1 : -1;
-    for (int64_t k = begin; k < end; ++k) {
-      Number value = from[k == half && is_paired_ ? 0 : k];
-      if (is_paired_) {
-        const Number other = std::conj(from[k == 0 ? 0 : half - k]);
-        const Number first = (value + other) * 0.5, second = (value - other) * 0.5;
-        value = first + roots->power(k) * Number(second.imag(), -second.real());
-      } else if (k == 0) {
-        value.imag(value.imag() * 0);  // a sum of real numbers; NaN and infinity stay NaN
-      }
-      line[k * step] = {static_cast<T>(value.real() * call_.scale),
-                        static_cast<T>(value.imag() * call_.scale * sign)};
-    }
+    const int64_t step = call_.out_step();
+    const auto scale = static_cast<R>(call_.scale), sign = call_.forward ? scale : -scale;
+    for (int64_t k = begin; k < end; ++k)
+      line[k * step] = {static_cast<T>(from.re(k) * scale), static_cast<T>(from.im(k) * sign)};
+    // A sum of real numbers; NaN and infinity stay NaN.
+    if (begin == 0 && !is_paired()) line[0].imag(static_cast<T>(from.im(0) * 0));
   }
 
  private:
+  bool is_paired() const { return n_ % 2 == 0; }
+
   const Transform& call_;
   const T* input_;
   std::complex<T>* out_;
   int64_t n_;
-  bool is_paired_;
 };
 
 // The other way: from half of a spectrum, of which the elements without a conjugate are real.
 template <class T> class HalfLines {
  public:
+  using Real = T;
+
   explicit HalfLines(const Transform& call)
       : call_(call), input_(data_of<std::complex<T>>(call.input)), out_(data_of<T>(call.out)),
-        n_(call.out.dl.shape[call.dim]), is_paired_(n_ % 2 == 0) {}
+        n_(call.out.dl.shape[call.dim]) {}
 
-  int64_t length() const { return is_paired_ ? n_ / 2 : n_; }
+  int64_t length() const { return is_paired() ? n_ / 2 : n_; }
+  int64_t num_loaded() const { return is_paired() ? n_ / 2 + 1 : n_; }
   int64_t num_stored() const { return length(); }
+  Pairs pairs() const { return is_paired() ? Pairs::are_joined : Pairs::none; }
 
-  void load(Number* to, int64_t offset, int64_t begin, int64_t end) const {
+  // What is transformed back, with its parts swapped but for pairs; for a transform forward, of the conjugates.
+  template <class R> void load(Line<R> to, int64_t offset, int64_t begin, int64_t end) const {
     const std::complex<T>* const line = input_ + offset;
-    const fourier::Roots* const roots = is_paired_ ? &fourier::roots_of(n_) : nullptr;
+    const int64_t step = call_.input_step();
     for (int64_t k = begin; k < end; ++k) {
-      Number value;
-      if (is_paired_) {
-        const Number here = element(line, k), other = std::conj(element(line, n_ / 2 - k));
-        const Number second = (here - other) * std::conj(roots->power(k));
-        value = here + other + Number(-second.imag(), second.real());
-      } else {
-        value = k <= n_ / 2 ? element(line, k) : std::conj(element(line, n_ - k));
-      }
-      to[k] = {value.imag(), value.real()};
+      const bool is_mirrored = k > n_ / 2, is_alone = k == 0 || 2 * k == n_;
+      const std::complex<T> value = line[(is_mirrored ? n_ - k : k) * step];
+      const T im = is_alone ? T(0) : call_.forward != is_mirrored ? -value.imag() : value.imag();
+      is_paired() ? to.set(k, value.real(), im) : to.set(k, im, value.real());
     }
   }
 
-  void store(const Number* from, int64_t offset, int64_t begin, int64_t end) const {
+  template <class R> void store(Line<R> from, int64_t offset, int64_t begin, int64_t end) const {
     T* const line = out_ + offset;
     const int64_t step = call_.out_step();
+    const auto scale = static_cast<R>(call_.scale);
     for (int64_t k = begin; k < end; ++k) {
-      const auto re = static_cast<T>(from[k].imag() * call_.scale);
-      if (is_paired_) {
-        line[2 * k * step] = re;
-        line[(2 * k + 1) * step] = static_cast<T>(from[k].real() * call_.scale);
+      const auto first = static_cast<T>(from.im(k) * scale);
+      if (is_paired()) {
+        line[2 * k * step] = first;
+        line[(2 * k + 1) * step] = static_cast<T>(from.re(k) * scale);
       } else {
-        line[k * step] = re;
+        line[k * step] = first;
       }
     }
   }
 
  private:
-  // What is transformed back; for a transform forward, of the conjugates.
-  Number element(const std::complex<T>* line, int64_t k) const {
-    const std::complex<T> value = line[k * call_.input_step()];
-    const bool is_alone = k == 0 || 2 * k == n_;
-    return {value.real(),
-            is_alone ? 0.0 : static_cast<double>(call_.forward ? -value.imag() : value.imag())};
-  }
+  bool is_paired() const { return n_ % 2 == 0; }
 
   const Transform& call_;
   const std::complex<T>* input_;
   T* out_;
   int64_t n_;
-  bool is_paired_;
 };
 
 // From so many elements on all threads work on one line, where there are few lines, and where there are many.
 constexpr int64_t long_if_few = 1 << 14, long_if_many = 1 << 17, many_lines = 8;
-// Elements that a thread must at least have, and those of each line that are moved at a time where lines lie side by side.
+// Elements that a thread must at least have, and those of each line that are moved at a time.
 constexpr int64_t fourier_grain = 2048, moved_at_once = 16;
-
-// Lines that lie side by side are taken several at a time, since neighbours share cache lines; fewer where they are long:
-// a thread takes at most 8 MiB.
-int64_t lines_at_once(const Transform& call, int64_t room) {
-  constexpr int64_t most_lines = 8, most_room = 1 << 17;
-  if (call.input_step() == 1 && call.out_step() == 1) return 1;
-  return std::clamp<int64_t>(most_room / room, 1, most_lines);
-}
 
 template <class Lines> class Run {
  public:
-  Run(const Call& call, const Transform& transform)
-      : call_(call), lines_(transform), n_(lines_.length()), room_(fourier::room_for(n_)),
-        input_(transform.input, transform.dim), out_(transform.out, transform.dim),
-        at_once_(lines_at_once(transform, room_)) {}
+  using T = typename Lines::Real;
 
+  Run(const Call& call, const Transform& transform)
+      : call_(call), lines_(transform), n_(lines_.length()), room_(fourier::room_for(n_) + 1),
+        input_(transform.input, transform.dim), out_(transform.out, transform.dim) {}
+
+  // Lengths with large prime factors lose too many digits in float32.
   Status operator()() {
     const bool is_long = n_ >= (input_.count < many_lines ? long_if_few : long_if_many);
-    return is_long ? one_by_one() : side_by_side();
+    if (is_long) return one_by_one();
+    if (const auto& wide = fourier::packs<T>(); !fourier::is_rough(n_) && is_for(wide))
+      return by_packs(wide);
+    if (const auto& wide = fourier::packs<double>(); is_for(wide)) return by_packs(wide);
+    return by_packs(fourier::single_line());
   }
 
  private:
-  Status side_by_side() {
-    const int64_t grain = std::max<int64_t>(1, fourier_grain / n_);
-    const int64_t parts =
-        input_.count <= grain ? 1 : std::min<int64_t>(num_threads(), input_.count);
-    const auto part_size = static_cast<size_t>(2 * at_once_ * room_);
-    Result<Region> room =
-        call_.workspace(static_cast<uint64_t>(parts) * part_size * sizeof(Number));
+  // Longer ones are faster one after the other, as matrices that fit into caches; so are fewer lines than half of a pack's.
+  template <class R> bool is_for(const fourier::Packs<R>& packs) const {
+    constexpr int64_t most_numbers = 1 << 17;
+    return 2 * input_.count > packs.width && packs.width * room_ <= most_numbers;
+  }
+
+  template <class R> Status by_packs(const fourier::Packs<R>& packs) {
+    const int64_t num_packs = (input_.count + packs.width - 1) / packs.width;
+    const int64_t grain = std::max<int64_t>(1, fourier_grain / (n_ * packs.width));
+    const int64_t parts = num_packs <= grain ? 1 : std::min<int64_t>(num_threads(), num_packs);
+    const auto part_size = static_cast<size_t>(4 * packs.width * room_);
+    Result<Region> room = call_.workspace(static_cast<uint64_t>(parts) * part_size * sizeof(R));
     if (!room.is_ok()) return room.status();
     std::atomic<size_t> next_part{0};
-    parallel_for(input_.count, std::max(grain, (input_.count + parts - 1) / parts),
+    parallel_for(num_packs, std::max(grain, (num_packs + parts - 1) / parts),
                  [&](int64_t begin, int64_t end) {
-                   auto* const mine =
-                       room.value().address<Number>() + next_part.fetch_add(1) * part_size;
-                   walk(begin, end, mine);
+                   walk(packs, begin * packs.width, std::min(end * packs.width, input_.count),
+                        room.value().address<R>() + next_part.fetch_add(1) * part_size);
                  });
     return ok;
   }
 
-  void walk(int64_t begin, int64_t end, Number* given) const {
-    Number* const other = given + at_once_ * room_;
-    std::array<const Number*, 8> made{};
+  template <class R>
+  void walk(const fourier::Packs<R>& packs, int64_t begin, int64_t end, R* one) const {
+    R* const other = one + 2 * packs.width * room_;
+    std::array<int64_t, 16> from{}, to{};
     Walker<2> at(input_.shape_span(), {input_.strides.data(), out_.strides.data()});
     at.seek(begin);
-    for (int64_t first = begin; first < end; first += at_once_) {
-      std::array<int64_t, 8> from{}, to{};
-      const int64_t count = std::min(at_once_, end - first);
+    for (int64_t first = begin; first < end; first += packs.width) {
+      const int64_t count = std::min(packs.width, end - first);
       for (int64_t i = 0; i < count; ++i, at.next()) {
         from[static_cast<size_t>(i)] = at.offset(0);
         to[static_cast<size_t>(i)] = at.offset(1);
       }
-      in_pieces(count, n_, [&](int64_t i, int64_t first_element, int64_t last) {
-        lines_.load(given + i * room_, from[static_cast<size_t>(i)], first_element, last);
+      if (count < packs.width) std::fill_n(one, 2 * packs.width * lines_.num_loaded(), R(0));
+      in_pieces(count, lines_.num_loaded(), [&](int64_t i, int64_t begin_piece, int64_t end_piece) {
+        lines_.load(Line<R>{one + i, packs.width}, from[static_cast<size_t>(i)], begin_piece,
+                    end_piece);
       });
-      for (int64_t i = 0; i < count; ++i)
-        made[static_cast<size_t>(i)] =
-            fourier::transform(n_, given + i * room_, other + i * room_, false);
-      in_pieces(count, lines_.num_stored(), [&](int64_t i, int64_t first_element, int64_t last) {
-        lines_.store(made[static_cast<size_t>(i)], to[static_cast<size_t>(i)], first_element, last);
+      R* const made = transform(packs, one, other);
+      in_pieces(count, lines_.num_stored(), [&](int64_t i, int64_t begin_piece, int64_t end_piece) {
+        lines_.store(Line<R>{made + i, packs.width}, to[static_cast<size_t>(i)], begin_piece,
+                     end_piece);
       });
     }
+  }
+
+  template <class R> R* transform(const fourier::Packs<R>& packs, R* one, R* other) const {
+    if (lines_.pairs() == Pairs::are_joined) {
+      packs.join_pairs(2 * n_, one, other, 0, n_);
+      std::swap(one, other);
+    }
+    R* const made = packs.transform(n_, one, other);
+    if (lines_.pairs() != Pairs::are_split) return made;
+    R* const half = made == one ? other : one;
+    packs.split_pairs(2 * n_, made, half, 0, n_ + 1);
+    return half;
   }
 
   template <class Move> void in_pieces(int64_t count, int64_t size, const Move& move) const {
@@ -241,28 +267,47 @@ template <class Lines> class Run {
   }
 
   Status one_by_one() {
+    const fourier::Packs<double>& single = fourier::single_line();
     Result<Region> room = call_.workspace(static_cast<uint64_t>(2 * room_) * sizeof(Number));
     if (!room.is_ok()) return room.status();
-    auto* const given = room.value().address<Number>();
     Walker<2> at(input_.shape_span(), {input_.strides.data(), out_.strides.data()});
     at.seek(0);
     for (int64_t i = 0; i < input_.count; ++i, at.next()) {
-      parallel_for(n_, 2 * fourier_grain, [&](int64_t begin, int64_t end) {
-        lines_.load(given, at.offset(0), begin, end);
+      auto* one = room.value().address<double>();
+      double* other = one + 2 * room_;
+      in_parts(lines_.num_loaded(), [&](int64_t begin, int64_t end) {
+        lines_.load(Line<double>{one, 1}, at.offset(0), begin, end);
       });
-      const Number* const made = fourier::transform(n_, given, given + room_, true);
-      parallel_for(lines_.num_stored(), 2 * fourier_grain, [&](int64_t begin, int64_t end) {
-        lines_.store(made, at.offset(1), begin, end);
+      if (lines_.pairs() == Pairs::are_joined) {
+        in_parts(n_, [&](int64_t begin, int64_t end) {
+          single.join_pairs(2 * n_, one, other, begin, end);
+        });
+        std::swap(one, other);
+      }
+      auto* made = reinterpret_cast<double*>(fourier::transform(
+          n_, reinterpret_cast<Number*>(one), reinterpret_cast<Number*>(other), true));
+      if (lines_.pairs() == Pairs::are_split) {
+        double* const half = made == one ? other : one;
+        in_parts(n_ + 1, [&](int64_t begin, int64_t end) {
+          single.split_pairs(2 * n_, made, half, begin, end);
+        });
+        made = half;
+      }
+      in_parts(lines_.num_stored(), [&](int64_t begin, int64_t end) {
+        lines_.store(Line<double>{made, 1}, at.offset(1), begin, end);
       });
     }
     return ok;
+  }
+
+  template <class F> static void in_parts(int64_t count, const F& f) {
+    parallel_for(count, 2 * fourier_grain, f);
   }
 
   const Call& call_;
   const Lines lines_;
   int64_t n_, room_;
   WithoutDim input_, out_;
-  int64_t at_once_;
 };
 
 template <template <class> class Lines> Status transform(const Call& call, const Transform& given) {
@@ -282,16 +327,11 @@ Status fft_c2r(Call call, In input, int64_t, int64_t dim, double scale, bool for
   return transform<HalfLines>(call, {input.abi(), out.abi(), dim, scale, forward});
 }
 
-bool is_worth_transforming(const AnyTensor& lines, int64_t dim) {
-  const int64_t n = lines.size(static_cast<int32_t>(dim));
-  return fourier::is_worth_it(n, lines.numel() / n);
-}
-
 bool takes_input(Call, In input, int64_t dim, double, bool, Out) {
-  return is_worth_transforming(input, dim);
+  return fourier::is_small_enough(input.size(static_cast<int32_t>(dim)));
 }
 bool takes_result(Call, In, int64_t, int64_t dim, double, bool, Out out) {
-  return is_worth_transforming(out, dim);
+  return fourier::is_small_enough(out.size(static_cast<int32_t>(dim)));
 }
 
 template <class Op, class F, class Supports>

@@ -5,11 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <kissfft/kissfft.hh>
-#include <limits>
-#include <memory>
 #include <numbers>
 
 #include "../threads.hpp"
+#include "fourier_packs.hpp"
 
 namespace bp::cpu::fourier {
 namespace {
@@ -36,39 +35,6 @@ struct Sums : kissfft<double> {
   explicit Sums(int64_t n) : kissfft(static_cast<size_t>(n), false) {}
 };
 
-// From so many elements on, what is made for a length takes megabytes.
-constexpr int64_t large_length = 1 << 17;
-
-// What one thread made for the lengths that it used last; of those from `large` on, for the last one alone. KissFFT's plans have
-// room of their own for large factors, so that threads cannot share them.
-template <class T, size_t capacity, int64_t large = std::numeric_limits<int64_t>::max()>
-class Kept {
- public:
-  const T& find(int64_t n) {
-    ++now_;
-    Entry* oldest = entries_.data();
-    for (Entry& entry : entries_) {
-      if (entry.n == n) {
-        entry.used = now_;
-        return *entry.value;
-      }
-      if (n >= large && entry.n >= large) entry = {};
-      if (entry.used < oldest->used) oldest = &entry;
-    }
-    *oldest = {n, now_, std::make_unique<T>(n)};
-    return *oldest->value;
-  }
-
- private:
-  struct Entry {
-    int64_t n = 0;
-    uint64_t used = 0;
-    std::unique_ptr<T> value;
-  };
-  std::array<Entry, capacity> entries_;
-  uint64_t now_ = 0;
-};
-
 const Sums& sums_of(int64_t n) {
   thread_local Kept<Sums, 8, large_length> kept;
   return kept.find(n);
@@ -81,42 +47,56 @@ int64_t middle_divisor(int64_t n) {
   return divisor;
 }
 
-// Lines that a thread takes at a time: their neighbours fill a cache line.
-constexpr int64_t block = 8;
+struct alignas(64) Aligned {
+  static constexpr int64_t count = 8;
+  double numbers[count];
+};
 
-// A matrix of [rows, columns], whose columns are transformed; element (k, j) is then turned by its place.
-void transform_columns(int64_t rows, int64_t columns, const Number* from, Number* to) {
-  const Roots& roots = roots_of(rows * columns);
-  parallel_for((columns + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
-    const Sums& sums = sums_of(rows);
-    std::vector<Number> lines(static_cast<size_t>(2 * block * rows));
-    Number *const given = lines.data(), *const made = given + block * rows;
-    for (int64_t first = begin * block; first < std::min(end * block, columns); first += block) {
-      const int64_t count = std::min(block, columns - first);
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t c = 0; c < count; ++c) given[c * rows + row] = from[row * columns + first + c];
-      for (int64_t c = 0; c < count; ++c) sums.transform(given + c * rows, made + c * rows);
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t c = 0; c < count; ++c)
-          to[row * columns + first + c] = made[c * rows + row] * roots.power(row * (first + c));
+// Transforms lines of n by packs: load(k, line) gives a line's element k, and store(k, first, count, re, im) takes those of
+// `count` lines from `first` on.
+template <class Load, class Store>
+void transform_side_by_side(int64_t num_lines, int64_t n, const Load& load, const Store& store) {
+  const Packs<double>& wide = packs<double>();
+  const int64_t width = wide.width, room = 2 * width * room_for(n);
+  parallel_for((num_lines + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
+    const auto both =
+        std::make_unique_for_overwrite<Aligned[]>(static_cast<size_t>(2 * room / Aligned::count));
+    double* const given = both[0].numbers;
+    for (int64_t first = begin * width; first < std::min(end * width, num_lines); first += width) {
+      const int64_t count = std::min(width, num_lines - first);
+      for (int64_t k = 0; k < n; ++k)
+        for (int64_t i = 0; i < count; ++i) {
+          const Number value = load(k, first + i);
+          given[2 * k * width + i] = value.real();
+          given[(2 * k + 1) * width + i] = value.imag();
+        }
+      const double* const made = wide.transform(n, given, given + room);
+      for (int64_t k = 0; k < n; ++k)
+        store(k, first, count, made + 2 * k * width, made + (2 * k + 1) * width);
     }
   });
 }
 
+// A matrix of [rows, columns], whose columns are transformed; element (k, j) is then turned by its place.
+void transform_columns(int64_t rows, int64_t columns, const Number* from, Number* to) {
+  const Roots& roots = roots_of(rows * columns);
+  transform_side_by_side(
+      columns, rows, [&](int64_t row, int64_t column) { return from[row * columns + column]; },
+      [&](int64_t row, int64_t first, int64_t count, const double* re, const double* im) {
+        Number turn = roots.power(row * first);
+        const Number step = roots.power(row);
+        for (int64_t i = 0; i < count; ++i, turn *= step)
+          to[row * columns + first + i] = Number(re[i], im[i]) * turn;
+      });
+}
+
 // The rows of [rows, columns] are transformed, and become columns of the result.
 void transform_rows(int64_t rows, int64_t columns, const Number* from, Number* to) {
-  parallel_for((rows + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
-    const Sums& sums = sums_of(columns);
-    std::vector<Number> made(static_cast<size_t>(block * columns));
-    for (int64_t first = begin * block; first < std::min(end * block, rows); first += block) {
-      const int64_t count = std::min(block, rows - first);
-      for (int64_t r = 0; r < count; ++r)
-        sums.transform(from + (first + r) * columns, made.data() + r * columns);
-      for (int64_t column = 0; column < columns; ++column)
-        for (int64_t r = 0; r < count; ++r)
-          to[column * rows + first + r] = made[static_cast<size_t>(r * columns + column)];
-    }
-  });
+  transform_side_by_side(
+      rows, columns, [&](int64_t column, int64_t row) { return from[row * columns + column]; },
+      [&](int64_t column, int64_t first, int64_t count, const double* re, const double* im) {
+        for (int64_t i = 0; i < count; ++i) to[column * rows + first + i] = {re[i], im[i]};
+      });
 }
 
 // By factors, which are small.
@@ -141,51 +121,12 @@ int64_t steps_of_large_factors(int64_t n) {
   return n > 7 ? steps + n : steps;
 }
 
-int64_t largest_factor(int64_t n) {
-  int64_t largest = 1;
-  for (int64_t factor = 2; factor * factor <= n; ++factor)
-    for (; n % factor == 0; n /= factor) largest = factor;
-  return std::max(largest, n);
-}
-
-// From so many on, two transforms of more than twice the length are faster.
-bool is_rough(int64_t n) {
-  constexpr int64_t most_steps = 50;
-  return n > most_steps && steps_of_large_factors(n) > most_steps;
-}
-
 // A length that holds 2 n - 1 numbers: a power of two, or five or six eighths of it.
 int64_t length_of_chirp(int64_t n) {
   const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(2 * n - 1)));
   for (const int64_t eighths : {5, 6})
     if (power >= 8 && power / 8 * eighths >= 2 * n - 1) return power / 8 * eighths;
   return power;
-}
-
-// Bluestein 1970, as in core_ops/decompositions/fourier_parts.cpp: a convolution with exp(pi i j^2 / n).
-struct Chirp {
-  explicit Chirp(int64_t n) {
-    const Roots roots(2 * n);
-    for (int64_t j = 0; j < n; ++j) turns.push_back(roots.power(j * j % (2 * n)));
-    const int64_t length = length_of_chirp(n);
-    std::vector<Number> circle(static_cast<size_t>(length));
-    for (int64_t j = 0; j < n; ++j) {
-      const Number turn = std::conj(turns[static_cast<size_t>(j)]) / static_cast<double>(length);
-      circle[static_cast<size_t>(j)] = circle[static_cast<size_t>(j == 0 ? 0 : length - j)] = turn;
-    }
-    spectrum.resize(static_cast<size_t>(length));
-    // Large ones are not kept: the transforms that follow are usually made by all threads, as columns and rows.
-    if (length >= large_length)
-      Sums(length).transform(circle.data(), spectrum.data());
-    else
-      sums_of(length).transform(circle.data(), spectrum.data());
-  }
-  std::vector<Number> turns, spectrum;
-};
-
-const Chirp& chirp_of(int64_t n) {
-  thread_local Kept<Chirp, 2, large_length> kept;
-  return kept.find(n);
 }
 
 Number* transform_by_chirp(int64_t n, Number* line, Number* room, bool is_long) {
@@ -202,6 +143,34 @@ Number* transform_by_chirp(int64_t n, Number* line, Number* room, bool is_long) 
 }
 
 }  // namespace
+
+// From so many on, two transforms of more than twice the length are faster.
+bool is_rough(int64_t n) {
+  constexpr int64_t most_steps = 50;
+  return n > most_steps && steps_of_large_factors(n) > most_steps;
+}
+
+Chirp::Chirp(int64_t n) {
+  const Roots roots(2 * n);
+  for (int64_t j = 0; j < n; ++j) turns.push_back(roots.power(j * j % (2 * n)));
+  const int64_t length = length_of_chirp(n);
+  std::vector<Number> circle(static_cast<size_t>(length));
+  for (int64_t j = 0; j < n; ++j) {
+    const Number turn = std::conj(turns[static_cast<size_t>(j)]) / static_cast<double>(length);
+    circle[static_cast<size_t>(j)] = circle[static_cast<size_t>(j == 0 ? 0 : length - j)] = turn;
+  }
+  spectrum.resize(static_cast<size_t>(length));
+  // Large ones are not kept: the transforms that follow are usually made by all threads, as columns and rows.
+  if (length >= large_length)
+    Sums(length).transform(circle.data(), spectrum.data());
+  else
+    sums_of(length).transform(circle.data(), spectrum.data());
+}
+
+const Chirp& chirp_of(int64_t n) {
+  thread_local Kept<Chirp, 2, large_length> kept;
+  return kept.find(n);
+}
 
 Roots::Roots(int64_t n) {
   while (int64_t{1} << (2 * shift_) < n) ++shift_;
@@ -224,15 +193,7 @@ Number* transform(int64_t n, Number* line, Number* room, bool is_long) {
                      : transform_by_factors(n, line, room, is_long);
 }
 
-bool is_worth_it(int64_t n, int64_t num_lines) {
-  // So far one matrix does it, by which many lines are multiplied at once (measured on a Zen 4 core: from 120 to 340 lines on,
-  // and with sums over large factors from 20 on).
-  constexpr int64_t largest_matrix = 64;
-  if (n <= largest_matrix) return num_lines <= (steps_of_large_factors(n) == 0 ? 150 : 16);
-  // Such factors as a matrix has no trouble with, of enough elements that operators' overheads do not count.
-  const int64_t factor = largest_factor(n);
-  if (factor > 7 && factor <= largest_matrix && n * num_lines > 8192) return false;
-  // Of larger ones a thread would keep too much.
+bool is_small_enough(int64_t n) {
   constexpr int64_t largest_rough = 1 << 20;
   return n <= largest_rough || !is_rough(n);
 }

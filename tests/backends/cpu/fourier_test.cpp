@@ -3,7 +3,7 @@
 #include <complex>
 #include <malloc.h>
 
-#include "direct_call.hpp"
+#include "backends/cpu/targets.hpp"
 
 namespace {
 
@@ -39,6 +39,30 @@ TEST(CpuFourier, long_lines_side_by_side_are_taken_one_by_one) {
   for (int64_t i = 0; i < n; ++i)
     largest = std::max(largest, std::abs(alone.at<Element>(i) - made.at<Element>(i * count + 4)));
   EXPECT_LE(largest, 1e-2);
+}
+
+// As many as a pack holds, fewer and more: each comes out as it does alone, where it is transformed in float64.
+void check_packs(int64_t n, int64_t count, const std::string& target) {
+  Data input = elements_of({n, count});
+  Data made = transformed(input);
+  for (const int64_t line : {int64_t{0}, count / 2, count - 1}) {
+    Data alone(BP_COMPLEX64, {n});
+    for (int64_t i = 0; i < n; ++i) alone.at<Element>(i) = input.at<Element>(i * count + line);
+    alone = transformed(alone);
+    double error = 0, size = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      error += std::norm(alone.at<Element>(i) - made.at<Element>(i * count + line));
+      size += std::norm(alone.at<Element>(i));
+    }
+    EXPECT_LE(std::sqrt(error), 3e-7 * std::sqrt(size)) << target << ": " << count << " of " << n;
+  }
+}
+
+TEST(CpuFourier, lines_come_out_of_packs_as_they_do_alone) {
+  for_each_target([](const std::string& target) {
+    for (const int64_t n : {1, 2, 3, 8, 35, 64, 97, 120, 1009})
+      for (const int64_t count : {2, 5, 8, 15, 16, 17, 40}) check_packs(n, count, target);
+  });
 }
 
 uint64_t allocated_bytes() {
