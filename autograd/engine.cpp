@@ -9,6 +9,7 @@
 
 #include "anomaly.hpp"
 #include "hooks.hpp"
+#include "modes.hpp"
 #include "variable.hpp"
 
 namespace bp::autograd {
@@ -196,19 +197,22 @@ void Run::pick_found(Node& node, std::span<const Tensor> gradients) {
 // Leaves the gradients by the node's inputs in outgoing_.
 void Run::take_turn(Node& node, std::span<Tensor> gradients) {
   outgoing_.clear();
-  call_tensor_hooks(node, gradients);
+  if (node.extras_or_null()) call_tensor_hooks(node, gradients);
   if (!inputs_.empty()) {
     pick_found(node, gradients);
     if (!passed_.contains(&node)) return;
   }
-  call_pre_hooks(node, gradients);
+  if (node.extras_or_null()) call_pre_hooks(node, gradients);
   outgoing_.resize(node.edges().size());
   std::vector<Tensor> shown;  // to node hooks, since rules may take the gradients
   const NodeExtras* extras = node.extras_or_null();
   if (extras && !extras->hooks.empty()) shown.assign(gradients.begin(), gradients.end());
-  apply_watched(node, gradients, outgoing_);
+  if (modes.anomaly_depth) [[unlikely]]
+    apply_watched(node, gradients, outgoing_);
+  else
+    node.apply(gradients, outgoing_);
   if (!keeps_) node.release_saved();
-  call_node_hooks(node, outgoing_, shown);
+  if (node.extras_or_null()) call_node_hooks(node, outgoing_, shown);
 }
 
 }  // namespace

@@ -58,8 +58,7 @@ void check_gradient_like(const std::string& what, const Tensor& gradient, const 
 }
 
 void call_tensor_hooks(Node& node, std::span<Tensor> gradients) {
-  NodeExtras* extras = node.extras_or_null();
-  if (!extras) return;
+  const NodeExtras* extras = node.extras_or_null();
   const auto hooks = extras->tensor_hooks;  // one may remove itself
   for (const auto& hook : hooks) {
     Tensor& gradient = gradients[hook.place];
@@ -76,16 +75,14 @@ void call_tensor_hooks(Node& node, std::span<Tensor> gradients) {
 }
 
 void call_pre_hooks(Node& node, std::span<Tensor> gradients) {
-  NodeExtras* extras = node.extras_or_null();
-  if (!extras) return;
+  const NodeExtras* extras = node.extras_or_null();
   const auto hooks = extras->pre_hooks;
   for (const auto& hook : hooks)
     put_in_place(fmt::format("a hook before {}", node.name()), gradients, hook.function(gradients));
 }
 
 void call_node_hooks(Node& node, std::span<Tensor> by_inputs, std::span<const Tensor> gradients) {
-  NodeExtras* extras = node.extras_or_null();
-  if (!extras) return;
+  const NodeExtras* extras = node.extras_or_null();
   const auto hooks = extras->hooks;
   for (const auto& hook : hooks)
     put_in_place(fmt::format("a hook after {}", node.name()), by_inputs,

@@ -1,4 +1,4 @@
-// Calling the application's hooks on a node's turn. All but retain_grad's only where there are any.
+// Calling the application's hooks on the turn of a node that has extras.
 #pragma once
 
 #include "node.hpp"

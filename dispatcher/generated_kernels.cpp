@@ -4,7 +4,6 @@
 
 #include <backplane/dispatcher/generated_kernels.hpp>
 #include <backplane/dispatcher/log.hpp>
-#include <backplane/runtime/extensions.hpp>
 
 namespace bp {
 namespace {
@@ -31,7 +30,6 @@ Attach load_codegen() {
 }  // namespace
 
 void attach_codegen(Backend& backend) {
-  if (!extensions_of(backend).compiler.compile) return;
   static const Attach attach = load_codegen();
   if (attach) attach(&backend);
 }

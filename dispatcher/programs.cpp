@@ -109,7 +109,6 @@ void release_kernels_by(Backend& backend) {
 }  // namespace
 
 void attach_programs(Backend& backend) {
-  if (!extensions_of(backend).program.make) return;
   listen_for_operators({offer_to_makers, release_kernels_of});
   hear_of_closing(backend, release_kernels_by);
   std::vector<Chain> joined_before;  // let go after the lock

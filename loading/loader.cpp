@@ -18,6 +18,7 @@
 #include <backplane/loading/loader.hpp>
 #include <backplane/loading/plugin_check.hpp>
 #include <backplane/loading/plugin_library.hpp>
+#include <backplane/runtime/extensions.hpp>
 #include <backplane/runtime/plugin_steps.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
@@ -101,8 +102,9 @@ void give_kernels(LoadedPlugin& plugin, Backend& backend) {
     register_operators_of(plugin);
     if (BP_HAS(&api, bp_plugin, num_kernels))
       register_kernels(backend, api.kernels, api.num_kernels);
-    attach_programs(backend);
-    attach_codegen(backend);
+    const Extensions& offered = extensions_of(backend);
+    if (offered.program.make) attach_programs(backend);
+    if (offered.compiler.compile) attach_codegen(backend);
   } catch (...) {
     plugin.context.backend.store(nullptr, std::memory_order_release);
     forget_operators_of(plugin);

@@ -7,11 +7,11 @@
 
 namespace bp {
 
-// Lets codegen register kernels for a backend that can compile. A library that is missing or broken is
+// Lets codegen register kernels for a backend that can compile (bp.compiler). A library that is missing or broken is
 // a warning: the backend then lives without this rung.
 void attach_codegen(Backend& backend);
 
-// Asks the backend for kernels of joined operators (bp.program), until it closes.
+// Asks a backend that offers bp.program for kernels of joined operators, until it closes.
 void attach_programs(Backend& backend);
 
 }  // namespace bp
