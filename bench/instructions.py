@@ -24,7 +24,7 @@ def instructions(name, count, folder):
     subprocess.run(
         ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", PROGRAM, "repeat", name, str(count)],
         check=True, stderr=subprocess.DEVNULL)
-    text = subprocess.run(["callgrind_annotate", "--threshold=100", out], check=True, capture_output=True, text=True)
+    text = subprocess.run(["callgrind_annotate", "--auto=no", "--threshold=100", out], check=True, capture_output=True, text=True)
     found = {}
     for line in text.stdout.splitlines():
         match = LINE.match(line)
