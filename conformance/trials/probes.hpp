@@ -120,14 +120,23 @@ Json raw_allocate_step(std::uint64_t bytes, std::uint64_t alignment);
 std::string first_failure(const Json& answer, const Json& steps);
 // Is this a failure with the code that is said, and a message? A sentence if not.
 std::string refused(const Json& result, int code, const std::string& what);
+// After memory ran out in the step before last: BP_OUT_OF_MEMORY with a message, and the step "alive" copies. `what` was asked.
+std::string exhausted(const Json& answer, std::size_t asked, std::size_t alive,
+                      const std::string& what);
 // Compares what a step read; empty if equal.
 std::string differs(const Json& answer, std::size_t step, const std::vector<std::uint8_t>& expected,
                     const std::string& what);
+// The first of these reads that differs; empty if none does.
+std::string differs(const Json& answer, const std::vector<Expectation>& reads);
 // Does a counter grow all the time? `growth` is repeat's; `heap_bytes`: of malloc that one repetition may not keep.
 std::string grows(const Json& growth, double times, double heap_bytes = 8);
 
 // Where there are streams, and events.
 std::vector<std::string> with_events(const Subject& subject, int profile);
 std::vector<std::string> one_variant(const Subject& subject, int profile);
+// Where this is so.
+template <bool Subject::*fact> std::vector<std::string> where(const Subject& subject, int profile) {
+  return subject.*fact ? one_variant(subject, profile) : std::vector<std::string>();
+}
 
 }  // namespace bp::conform

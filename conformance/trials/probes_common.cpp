@@ -66,12 +66,8 @@ void ProbePlan::judge_after_success(std::function<std::string(const Json&)> next
 }
 
 void ProbePlan::expect_reads(std::vector<Expectation> reads) {
-  judge_after_success([reads = std::move(reads)](const Json& answer) -> std::string {
-    for (const Expectation& each : reads)
-      if (std::string why = differs(answer, each.step, each.bytes, each.what); !why.empty())
-        return why;
-    return {};
-  });
+  judge_after_success(
+      [reads = std::move(reads)](const Json& answer) { return differs(answer, reads); });
 }
 
 void PicturedPlan::allocate(int object, std::uint64_t bytes, std::uint64_t alignment,
@@ -260,6 +256,19 @@ std::string refused(const Json& result, int code, const std::string& what) {
   return message_of(result).empty() ? what + ": it fails without a message" : "";
 }
 
+std::string exhausted(const Json& answer, std::size_t asked, std::size_t alive,
+                      const std::string& what) {
+  const Json& result = result_of(answer, asked);
+  if (code_of(result) != BP_OK && code_of(result) != BP_OUT_OF_MEMORY)
+    return fmt::format("{} says {} instead of BP_OUT_OF_MEMORY: {}", what, code_of(result),
+                       message_of(result));
+  if (code_of(result) != BP_OK && message_of(result).empty())
+    return "BP_OUT_OF_MEMORY came without a message";
+  return result_of(answer, alive).value("same", false)
+             ? ""
+             : "after BP_OUT_OF_MEMORY a copy there and back fails";
+}
+
 std::string differs(const Json& answer, std::size_t step, const std::vector<std::uint8_t>& expected,
                     const std::string& what) {
   const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, step));
@@ -276,6 +285,13 @@ std::string differs(const Json& answer, std::size_t step, const std::vector<std:
     return fmt::format("{}: {} bytes came, expected {}", what, bytes->size(), expected.size());
   return fmt::format("{}: byte {} of {} is {:#x}, expected {:#x}", what, at, expected.size(),
                      (*bytes)[at], expected[at]);
+}
+
+std::string differs(const Json& answer, const std::vector<Expectation>& reads) {
+  for (const Expectation& each : reads)
+    if (std::string why = differs(answer, each.step, each.bytes, each.what); !why.empty())
+      return why;
+  return {};
 }
 
 // A quarter's growth below these is noise: what malloc keeps at hand, a page here and there.

@@ -87,11 +87,6 @@ ProbePlan priority(const std::string& variant, const Subject& subject) {
   return script.take();
 }
 
-std::vector<std::string> with_space(const Subject& subject, int) {
-  if (subject.describes_space) return {""};
-  return {};
-}
-
 // Others may take and give back memory meanwhile, so that only what happens in every round counts.
 ProbePlan free_memory(const std::string&, const Subject&) {
   constexpr std::uint64_t much = 32 << 20;
@@ -124,11 +119,6 @@ ProbePlan free_memory(const std::string&, const Subject&) {
   return plan;
 }
 
-std::vector<std::string> with_links(const Subject& subject, int) {
-  if (subject.has_links) return {""};
-  return {};
-}
-
 std::string fault_in_link(const Json& links, const Json& link) {
   const int to = link["to"].get<int>(), from = link["from"].get<int>();
   const auto name = [&] { return fmt::format("the link from device {} to {}", from, to); };
@@ -156,13 +146,14 @@ ProbePlan link(const std::string&, const Subject&) {
 }  // namespace
 
 const std::vector<Probe>& facts_probes() {
-  static const std::vector<Probe> probes = {{"twice", one_variant, twice},
-                                            {"texts", one_variant, texts},
-                                            {"numa_node", one_variant, numa_node},
-                                            {"priority_range", one_variant, priority_range},
-                                            {"priority", ends_of_range, priority},
-                                            {"free_memory", with_space, free_memory},
-                                            {"link", with_links, link}};
+  static const std::vector<Probe> probes = {
+      {"twice", one_variant, twice},
+      {"texts", one_variant, texts},
+      {"numa_node", one_variant, numa_node},
+      {"priority_range", one_variant, priority_range},
+      {"priority", ends_of_range, priority},
+      {"free_memory", where<&Subject::describes_space>, free_memory},
+      {"link", where<&Subject::has_links>, link}};
   return probes;
 }
 

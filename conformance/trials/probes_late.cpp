@@ -11,10 +11,6 @@ namespace {
 constexpr int failing_stream = 50, working_stream = 51, fresh_stream = 52, late_event = 60;
 constexpr std::uint64_t late_room = 3000;
 
-std::vector<std::string> which_fails(const Subject& subject, int) {
-  if (subject.has_inject) return {""};
-  return {};
-}
 std::vector<std::string> which_fails_later(const Subject& subject, int profile) {
   if (!subject.has_inject || subject.synchronous()) return {};
   return with_events(subject, profile);
@@ -68,10 +64,7 @@ struct LatePlan {
         if (codes[i] != BP_OK)
           if (std::string why = refused(result, codes[i], what); !why.empty()) return why;
       }
-      for (const Expectation& each : reads)
-        if (std::string why = differs(answer, each.step, each.bytes, each.what); !why.empty())
-          return why;
-      return {};
+      return differs(answer, reads);
     };
     return std::move(plan);
   }
@@ -204,8 +197,8 @@ const std::vector<Probe>& late_probes() {
       {"other_streams", which_fails_later, late_other_streams},
       {"lost_stream", which_fails_later, late_lost_stream},
       {"lost_null_stream", which_fails_later, late_lost_null_stream},
-      {"given", which_fails, late_given},
-      {"memory", which_fails, late_memory}};
+      {"given", where<&Subject::has_inject>, late_given},
+      {"memory", where<&Subject::has_inject>, late_memory}};
   return probes;
 }
 

@@ -139,29 +139,18 @@ std::vector<std::string> large_counts(const Subject&, int profile) {
 ProbePlan large(const std::string& variant, const Subject& subject) {
   const std::uint64_t count = std::stoull(variant);
   constexpr std::uint64_t around = 16;  // bytes before and behind what is written
-  const std::vector<std::uint8_t> from = pattern_bytes(count, 5);
-  std::vector<std::uint8_t> to = pattern_bytes(count + 2 * around, 6);
-  ProbePlan plan;
-  plan.add(allocate_step(1, count));
-  plan.add(allocate_step(2, to.size()));
-  plan.add(write_step(1, 0, from));
-  plan.add(write_step(2, 0, to));
-  plan.add(copy_step(2, around, 1, 0, count));
-  plan.add(simple_step("synchronize"));
-  std::copy(from.begin(), from.end(), to.begin() + around);
-  std::vector<Expectation> reads;
-  reads.push_back({plan.add(read_step(2, 0, to.size())), to,
-                   fmt::format("a copy of {} bytes within the device", count)});
+  PicturedPlan script;
+  script.make(1, pattern_bytes(count, 5));
+  script.make(2, pattern_bytes(count + 2 * around, 6));
+  script.copy(2, around, 1, 0, count);
+  script.plan.add(simple_step("synchronize"));
+  script.expect(2, fmt::format("a copy of {} bytes within the device", count));
   if (subject.has_fill) {
-    const std::vector<std::uint8_t> pattern = {1, 2, 3, 4};
-    plan.add(fill_step(2, around, count / 4 * 4, pattern));
-    plan.add(simple_step("synchronize"));
-    for (std::uint64_t i = 0; i < count / 4 * 4; ++i) to[around + i] = pattern[i % 4];
-    reads.push_back({plan.add(read_step(2, 0, to.size())), to,
-                     fmt::format("a fill of {} bytes", count / 4 * 4)});
+    script.fill(2, around, count / 4 * 4, {1, 2, 3, 4});
+    script.plan.add(simple_step("synchronize"));
+    script.expect(2, fmt::format("a fill of {} bytes", count / 4 * 4));
   }
-  plan.expect_reads(std::move(reads));
-  return plan;
+  return script.take();
 }
 
 std::vector<std::string> huge_counts(const Subject& subject, int profile) {
@@ -265,17 +254,10 @@ ProbePlan out_of_memory(const std::string& variant, const Subject& subject) {
   const std::size_t asked = plan.add(raw_allocate_step(bytes, 64));
   const std::size_t alive = plan.add({{"do", "alive"}});
   plan.judge = [=](const Json& answer) -> std::string {
-    const Json& result = result_of(answer, asked);
     // Memory may be promised and not there before it is touched.
-    if (code_of(result) == BP_OK && must_fail) return fmt::format("{} bytes were given out", bytes);
-    if (code_of(result) != BP_OK && code_of(result) != BP_OUT_OF_MEMORY)
-      return fmt::format("asked for {} bytes it says {} instead of BP_OUT_OF_MEMORY: {}", bytes,
-                         code_of(result), message_of(result));
-    if (code_of(result) != BP_OK && message_of(result).empty())
-      return "BP_OUT_OF_MEMORY came without a message";
-    return result_of(answer, alive).value("same", false)
-               ? ""
-               : "after BP_OUT_OF_MEMORY a copy there and back fails";
+    if (code_of(result_of(answer, asked)) == BP_OK && must_fail)
+      return fmt::format("{} bytes were given out", bytes);
+    return exhausted(answer, asked, alive, fmt::format("an allocation of {} bytes", bytes));
   };
   return plan;
 }

@@ -92,11 +92,6 @@ ProbePlan event_reached(const std::string&, const Subject&) {
   return plan;
 }
 
-std::vector<std::string> with_streams(const Subject& subject, int) {
-  if (subject.has_streams) return {""};
-  return {};
-}
-
 ProbePlan many(const std::string&, const Subject&) {
   PicturedPlan script;
   constexpr int count = 40;
@@ -165,15 +160,16 @@ const std::vector<Probe>& stream_probes() {
                                             {"wait", with_events, wait},
                                             {"event_unrecorded", with_events, event_unrecorded},
                                             {"event_reached", with_events, event_reached},
-                                            {"many", with_streams, many},
+                                            {"many", where<&Subject::has_streams>, many},
                                             {"synchronize_idle", one_variant, synchronize_idle}};
   return probes;
 }
 
 const std::vector<Probe>& async_probes() {
-  static const std::vector<Probe> probes = {{"from_host", copy_sizes, from_host},
-                                            {"to_host", copy_sizes, to_host},
-                                            {"other_stream", with_streams, other_stream}};
+  static const std::vector<Probe> probes = {
+      {"from_host", copy_sizes, from_host},
+      {"to_host", copy_sizes, to_host},
+      {"other_stream", where<&Subject::has_streams>, other_stream}};
   return probes;
 }
 

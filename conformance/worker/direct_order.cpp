@@ -14,16 +14,8 @@
 namespace bp::conform {
 namespace {
 
-template <class Table>
-Table table_of(const DirectPlugin& plugin, const char* name, std::uint32_t version) {
-  Table table{};
-  if (const bp_header* found = plugin.extension(name, version))
-    std::memcpy(static_cast<void*>(&table), found,
-                std::min<std::size_t>(found->size, sizeof table));
-  return table;
-}
 bp_semaphores semaphores_of(const DirectPlugin& plugin) {
-  return table_of<bp_semaphores>(plugin, BP_SEMAPHORES, BP_SEMAPHORES_VERSION);
+  return plugin.table<bp_semaphores>(BP_SEMAPHORES, BP_SEMAPHORES_VERSION);
 }
 
 template <class Object> Object& find(std::map<int, std::unique_ptr<Object>>& all, int object) {
@@ -145,7 +137,7 @@ Json DirectScope::reopen() {
 }
 
 Json DirectScope::inject(const Json& step) {
-  const auto api = table_of<bp_inject>(plugin_, BP_INJECT, BP_INJECT_VERSION);
+  const auto api = plugin_.table<bp_inject>(BP_INJECT, BP_INJECT_VERSION);
   const auto& kind = step.at("kind").get_ref<const std::string&>();
   const std::uint32_t number = kind == "given"  ? BP_INJECT_GIVEN
                                : kind == "work" ? BP_INJECT_WORK
@@ -160,7 +152,7 @@ Json DirectScope::order_step(const std::string& what, const Json& step) {
     return answer(code);
   };
   if (what == "host_call") {
-    const auto api = table_of<bp_host_calls>(plugin_, BP_HOST_CALLS, BP_HOST_CALLS_VERSION);
+    const auto api = plugin_.table<bp_host_calls>(BP_HOST_CALLS, BP_HOST_CALLS_VERSION);
     if (!api.call) return answer(BP_UNSUPPORTED);
     const std::chrono::milliseconds gate(step.value("gate", 0));
     OrderObjects::HostCall& call = order_.add_call(object, gate);

@@ -13,13 +13,6 @@ namespace {
 
 constexpr std::uint64_t ring_bytes = 32u << 20, largest_piece = 4u << 20;
 
-template <class T> T complete(const T& given) {
-  T whole{};
-  std::memcpy(static_cast<void*>(&whole), &given,
-              std::min<std::size_t>(given.h.size, sizeof whole));
-  return whole;
-}
-
 // As the core finds it; -1 for a schema that the row never had.
 int num_known_by(const Operator& op, std::uint64_t hash) {
   if (op.schema->hash == hash) return static_cast<int>(op.schema->arguments.size());

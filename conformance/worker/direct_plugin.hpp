@@ -1,6 +1,8 @@
 // A plugin opened by the worker itself, with nothing of the core between.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,6 +14,14 @@
 #include "worker/direct_host.hpp"
 
 namespace bp::conform {
+
+// A plugin's struct with zeros behind what its size reaches.
+template <class T> T complete(const T& given) {
+  T whole{};
+  std::memcpy(static_cast<void*>(&whole), &given,
+              std::min<std::size_t>(given.h.size, sizeof whole));
+  return whole;
+}
 
 // A kernel as it was declared: what the plugin's size does not reach is 0.
 struct DirectKernel {
@@ -62,6 +72,11 @@ class DirectPlugin {
   // Closes and opens the device, of which nothing may live any more.
   bp_code reopen();
   const bp_header* extension(const char* name_of_it, std::uint32_t version) const;
+  // The extension's table with zeros behind what the plugin knows; nothing but zeros where it has none.
+  template <class Table> Table table(const char* name_of_it, std::uint32_t version) const {
+    const bp_header* found = extension(name_of_it, version);
+    return found ? complete(*reinterpret_cast<const Table*>(found)) : Table{};
+  }
 
  private:
   void start();

@@ -50,8 +50,8 @@ class Stage {
  public:
   Stage(DirectPlugin& on, std::uint64_t bytes_of_each)
       : plugin(on), bytes(bytes_of_each),
-        api(table<bp_stream_memory>(BP_STREAM_MEMORY, BP_STREAM_MEMORY_VERSION)),
-        calls(table<bp_host_calls>(BP_HOST_CALLS, BP_HOST_CALLS_VERSION)) {
+        api(plugin.table<bp_stream_memory>(BP_STREAM_MEMORY, BP_STREAM_MEMORY_VERSION)),
+        calls(plugin.table<bp_host_calls>(BP_HOST_CALLS, BP_HOST_CALLS_VERSION)) {
     for (bp_stream*& stream : {std::ref(first), std::ref(second)})
       require(plugin.queue.create_stream(plugin.device, 0, &stream), "create_stream");
   }
@@ -118,13 +118,6 @@ class Stage {
   bp_stream *first = nullptr, *second = nullptr;
 
  private:
-  template <class Table> Table table(const char* name, std::uint32_t version) {
-    Table whole{};
-    if (const bp_header* found = plugin.extension(name, version))
-      std::memcpy(static_cast<void*>(&whole), found,
-                  std::min<std::size_t>(found->size, sizeof whole));
-    return whole;
-  }
   static void require(bp_code code, const char* what) {
     if (code == BP_OK) return;
     throw Error(is_error_class(code) ? static_cast<ErrorClass>(code) : ErrorClass::internal,

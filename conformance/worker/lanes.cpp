@@ -27,9 +27,7 @@ namespace {
 
 Numerics numerics_of(const DirectPlugin& plugin) {
   Numerics numerics;
-  const bp_header* found = plugin.extension(BP_NUMERICS, 1);
-  if (!found || found->size < offsetof(bp_numerics, flags) + sizeof(std::uint32_t)) return numerics;
-  const std::uint32_t flags = reinterpret_cast<const bp_numerics*>(found)->flags;
+  const std::uint32_t flags = plugin.table<bp_numerics>(BP_NUMERICS, 1).flags;
   numerics.flushes_denormals = (flags & BP_NUMERICS_FLUSHES_DENORMALS) != 0;
   numerics.tf32_matmul = (flags & BP_NUMERICS_TF32_MATMUL) != 0;
   numerics.low_accumulation = (flags & BP_NUMERICS_LOW_ACCUMULATION) != 0;
