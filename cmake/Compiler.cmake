@@ -53,8 +53,8 @@ if(BACKPLANE_SANITIZE)
 endif()
 
 # Which line an instruction comes from, for tests/rules/files_to_follow_rule.py: takes no time to compile and changes no
-# instruction.
-set(bp_line_tables $<$<BOOL:${BACKPLANE_TESTS}>:-g1>)
+# instruction. Other configurations have their own -g.
+set(bp_line_tables $<$<AND:$<BOOL:${BACKPLANE_TESTS}>,$<CONFIG:Release>>:-g1>)
 
 # How the core is compiled. Calls between our own exported functions take no detour through the linker's table. A
 # thread's state is one load away instead of a call; tests/rules/symbols_rule.py keeps it small enough for dlopen.
