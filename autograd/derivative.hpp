@@ -31,9 +31,10 @@ struct Derivative {
     std::uint32_t place;
     Rule rule;
     ListRule list_rule;
-    std::uint32_t reads;    // bits of the tensor arguments whose elements the rule reads
-    std::uint32_t shapes;   // bits of those of which shape, dtype and device are enough
-    std::uint32_t results;  // bits of the results that it reads
+    std::uint32_t reads;              // bits of the tensor arguments whose elements the rule reads
+    std::uint32_t shapes;             // bits of those of which shape, dtype and device are enough
+    std::uint32_t results;            // bits of the results that it reads
+    std::uint32_t complex_reads = 0;  // like `reads`, besides them, where the argument is complex
   };
   const Input* inputs;
   std::uint32_t num_inputs;

@@ -170,6 +170,8 @@ void RowNode::find_edges(const Call& call) {
       ++edge;
     if (!leads_on) continue;
     needs_.reads |= input.reads;
+    if (input.complex_reads != 0 && is_complex(static_cast<Dtype>(value.u.tensor->dtype)))
+      needs_.reads |= input.complex_reads;
     needs_.shapes |= input.shapes;
     needs_.results |= input.results;
   }

@@ -13,8 +13,8 @@ namespace bp {
 // What matrices are made for. All are well-conditioned.
 enum class Matrices {
   dominant,    // one large element in each column, not on the diagonal, of different sizes
-  positive,    // symmetric and positive definite
-  separated,   // symmetric, with eigenvalues that lie apart
+  positive,    // Hermitian and positive definite
+  separated,   // Hermitian, with eigenvalues that lie apart
   triangular,  // either half would do as a factor
   turning      // with pairs of complex eigenvalues, all of which lie apart
 };

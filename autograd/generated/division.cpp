@@ -103,13 +103,14 @@ constexpr Derivative::Input copysign_inputs[] = {{0, copysign_by_input, nullptr,
 constexpr Derivative copysign_derivative{copysign_inputs, 2, Derivative::Fit::if_unlike};
 
 // zeros_like(grad)
-Tensor sign_by_input(const Recorded&, std::span<Tensor> gradients) {
+Tensor sign_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
+  if (is_complex(grad.dtype())) { const Tensor input = call.tensor(0); return where(input == 0, 0, grad - sgn(input) * real(conj(sgn(input)) * grad)) / where(input == 0, 1, abs(input)); }
   return zeros_like(grad);
 }
 
-constexpr Derivative::Input sign_inputs[] = {{0, sign_by_input, nullptr, 0b0, 0b0, 0b0}};
+constexpr Derivative::Input sign_inputs[] = {{0, sign_by_input, nullptr, 0b0, 0b0, 0b0, 0b1}};
 constexpr Derivative sign_derivative{sign_inputs, 1, Derivative::Fit::if_unlike};
 
 // where(input == other, grad / 2, where(logical_or(input > other, other != other), grad, 0))

@@ -100,12 +100,13 @@ Tensor linalg_adjugate_by_A(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input linalg_adjugate_inputs[] = {{0, linalg_adjugate_by_A, nullptr, 0b1, 0b0, 0b0}};
 constexpr Derivative linalg_adjugate_derivative{linalg_adjugate_inputs, 1, Derivative::Fit::never};
 
-// log_determinant_gradient(grad_logabsdet, A)
+// log_determinant_gradient(grad_sign, grad_logabsdet, A)
 Tensor linalg_slogdet_by_A(const Recorded& call, std::span<Tensor> gradients) {
+  const Tensor& grad_sign = gradients[0];
   const Tensor& grad_logabsdet = gradients[1];
-  if (!grad_logabsdet.defined()) return {};
+  if (!grad_sign.defined() && !grad_logabsdet.defined()) return {};
   const Tensor A = call.tensor(0);
-  return log_determinant_gradient(grad_logabsdet, A);
+  return log_determinant_gradient(grad_sign, grad_logabsdet, A);
 }
 
 constexpr Derivative::Input linalg_slogdet_inputs[] = {{0, linalg_slogdet_by_A, nullptr, 0b1, 0b0, 0b0}};
@@ -139,17 +140,18 @@ Tensor linalg_eigh_by_input(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input linalg_eigh_inputs[] = {{0, linalg_eigh_by_input, nullptr, 0b0, 0b0, 0b11}};
 constexpr Derivative linalg_eigh_derivative{linalg_eigh_inputs, 1, Derivative::Fit::never};
 
-// eig_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)
+// eig_gradient(grad_eigenvalues, grad_eigenvectors, A.dtype, eigenvalues, eigenvectors)
 Tensor linalg_eig_by_A(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad_eigenvalues = gradients[0];
   const Tensor& grad_eigenvectors = gradients[1];
   if (!grad_eigenvalues.defined() && !grad_eigenvectors.defined()) return {};
+  const Tensor A = call.tensor(0);
   const Tensor eigenvalues = call.result(0);
   const Tensor eigenvectors = call.result(1);
-  return eig_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors);
+  return eig_gradient(grad_eigenvalues, grad_eigenvectors, A.dtype(), eigenvalues, eigenvectors);
 }
 
-constexpr Derivative::Input linalg_eig_inputs[] = {{0, linalg_eig_by_A, nullptr, 0b0, 0b0, 0b11}};
+constexpr Derivative::Input linalg_eig_inputs[] = {{0, linalg_eig_by_A, nullptr, 0b0, 0b1, 0b11}};
 constexpr Derivative linalg_eig_derivative{linalg_eig_inputs, 1, Derivative::Fit::never};
 
 // svd_gradient(grad_U, grad_S, grad_Vh, U, S, Vh)
@@ -167,13 +169,14 @@ Tensor linalg_svd_by_A(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input linalg_svd_inputs[] = {{0, linalg_svd_by_A, nullptr, 0b0, 0b0, 0b111}};
 constexpr Derivative linalg_svd_derivative{linalg_svd_inputs, 1, Derivative::Fit::never};
 
-// pseudoinverse_gradient(grad, input, result)
+// pseudoinverse_gradient(grad, input, result, hermitian)
 Tensor linalg_pinv_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   const Tensor result = call.result(0);
-  return pseudoinverse_gradient(grad, input, result);
+  const bool hermitian = call.truth(3);
+  return pseudoinverse_gradient(grad, input, result, hermitian);
 }
 
 constexpr Derivative::Input linalg_pinv_inputs[] = {{0, linalg_pinv_by_input, nullptr, 0b1, 0b0, 0b1}};

@@ -1,34 +1,51 @@
-// Derivatives of determinants of any rank, and of eigenvalues of matrices that are not symmetric.
+// Derivatives of eigenvalues and singular values, and of their vectors, whose phases are as the rows choose them: the
+// largest component of each is real.
 #include "rules.hpp"
 
 namespace bp::autograd {
 namespace {
 
-Tensor transposed(const Tensor& input) {
-  return transpose(input, -1, -2);
+Tensor eye_for(const Tensor& values) {
+  return eye(values.size(-1), std::nullopt, values.dtype(), values.device());
 }
 
-Tensor ones_on_diagonal(const Tensor& like) {
-  return eye(like.size(-1), std::nullopt, like.dtype(), like.device());
+Tensor skew(const Tensor& input) {
+  return input - adjoint(input);
 }
 
-// Of each element the product of those before it.
-Tensor product_before(const Tensor& input) {
-  const std::int64_t size = input.size(-1);
-  return cat({ones_like(narrow(input, -1, 0, 1)), narrow(cumprod(input, -1), -1, 0, size - 1)}, -1);
+// Of each column, given as squares of its components' sizes, 1 at the component that was chosen, else 0.
+Tensor chosen_components(const Tensor& squares) {
+  const Tensor are_large = cast(ge(squares, max(squares, -2, true) * 0.998001), i32);
+  const Tensor places = unsqueeze(arange(0, squares.size(-2), 1, i64, squares.device()), -1);
+  return cast(eq(places, argmax(are_large, -2, true)), squares.dtype());
 }
 
-// For each pair of different elements of vectors the product of all others, without dividing by one; 0 on the diagonal.
-Tensor products_without_two(const Tensor& values) {
-  const Tensor before = product_before(values);
-  const Tensor behind = flip(product_before(flip(values, {-1})), {-1});
-  const Tensor row = unsqueeze(values, -2);
-  Dims square(values.shape());
-  square.push_back(values.size(-1));
-  const Tensor is_behind = gt(triu(ones(square, values.dtype(), values.device()), 1), 0);
-  const Tensor between = product_before(where(is_behind, row, 1));
-  const Tensor upper = triu(mul(mul(unsqueeze(before, -1), between), unsqueeze(behind, -2)), 1);
-  return upper + transposed(upper);
+// What a turn of each column's phase does, [..., 1, columns] and imaginary.
+Tensor by_phases(const Tensor& grad, const Tensor& vectors) {
+  return imaginary(sum(grad * conj(vectors), -2, true));
+}
+
+// By vectors whose phases move, where a turn back makes the chosen components real again.
+Tensor by_turns_back(const Tensor& by_phase, const Tensor& vectors) {
+  const Tensor parts = view_as_real(vectors);
+  const Tensor chosen = in_dtype_of(vectors, chosen_components(sum(parts * parts, -1)));
+  return -(chosen * (by_phase / sum(vectors * chosen, -2, true)));
+}
+
+// By what the vectors would be if none had a real component.
+Tensor by_turning_vectors(const Tensor& grad, const Tensor& vectors) {
+  if (!is_complex(vectors.dtype()) || vectors.numel() == 0) return grad;
+  return grad + by_turns_back(by_phases(grad, vectors), vectors);
+}
+
+// The same of singular vectors, the right ones of which turn with the left.
+Tensor by_turning_pairs(const Tensor& grad_left, const Tensor& left, const Tensor& grad_right,
+                        const Tensor& right) {
+  if (!is_complex(left.dtype()) || left.numel() == 0) return grad_left;
+  Tensor by_phase;
+  if (grad_left.defined()) by_phase = by_phases(grad_left, left);
+  if (grad_right.defined()) by_phase = added_up(by_phase, by_phases(grad_right, right));
+  return added_up(grad_left, by_turns_back(by_phase, left));
 }
 
 // Real and imaginary parts, so that what is real stays so through all derivatives.
@@ -41,7 +58,15 @@ Parts parts_of(const Tensor& complex) {
   return {select(pairs, -1, 0), select(pairs, -1, 1)};
 }
 
-Parts adjoint(const Parts& of) {
+Tensor complex_of(const Parts& of) {
+  return view_as_complex(stack({of.re, of.im}, -1));
+}
+
+Tensor transposed(const Tensor& input) {
+  return transpose(input, -1, -2);
+}
+
+Parts adjoint_parts(const Parts& of) {
   return {transposed(of.re), -transposed(of.im)};
 }
 
@@ -55,19 +80,11 @@ Parts divided_by_conjugate(const Parts& a, const Parts& b) {
   return {(a.re * b.re - a.im * b.im) / size, (a.im * b.re + a.re * b.im) / size};
 }
 
-// Of each column 1 at the component that is real, as linalg_eig chooses it, else 0.
-Tensor chosen_components(const Parts& vectors) {
-  const Tensor sizes = vectors.re * vectors.re + vectors.im * vectors.im;
-  const Tensor are_large = cast(ge(sizes, max(sizes, -2, true) * 0.998001), i32);
-  const Tensor places = unsqueeze(arange(0, sizes.size(-2), 1, i64, sizes.device()), -1);
-  return cast(eq(places, argmax(are_large, -2, true)), sizes.dtype());
-}
-
 // By what the vectors would be if they had neither a length of 1 nor a real component.
 Parts by_free_vectors(const Parts& grad, const Parts& vectors) {
   const Tensor along = sum(grad.re * vectors.re + grad.im * vectors.im, -2, true);
   const Tensor across = sum(grad.re * vectors.im - grad.im * vectors.re, -2, true);
-  const Tensor chosen = chosen_components(vectors);
+  const Tensor chosen = chosen_components(vectors.re * vectors.re + vectors.im * vectors.im);
   const Tensor size = sum(vectors.re * chosen, -2, true);
   return {grad.re - along * vectors.re, grad.im - along * vectors.im + chosen * (across / size)};
 }
@@ -80,27 +97,59 @@ Tensor real_solution(const Parts& A, const Parts& B) {
 
 }  // namespace
 
-Tensor determinant_gradient(const Tensor& grad, const Tensor& A) {
-  return unsqueeze(unsqueeze(grad, -1), -1) * transposed(linalg_adjugate(A));
+Tensor eigh_gradient(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
+                     const Tensor& vectors) {
+  Tensor inner;
+  if (grad_vectors.defined()) {
+    const Tensor one = eye_for(values);
+    const Tensor gaps = unsqueeze(values, -2) - unsqueeze(values, -1) + one;
+    const Tensor by = by_turning_vectors(grad_vectors, vectors);
+    inner = matmul(adjoint(vectors), by) / gaps * (1 - one);
+  }
+  if (grad_values.defined()) inner = added_up(inner, in_dtype_of(vectors, diag_embed(grad_values)));
+  const Tensor all = matmul(vectors, matmul(inner, adjoint(vectors)));
+  return (all + adjoint(all)) * 0.5;
 }
 
-// In the singular vectors' basis the matrix is diagonal, and each minor of it a product.
-Tensor adjugate_gradient(const Tensor& grad, const Tensor& A) {
-  if (A.numel() == 0) return zeros_like(A);
-  const LinalgSvdResult of = linalg_svd(A, true);
-  const Tensor sign = linalg_slogdet(of.U).sign * linalg_slogdet(of.Vh).sign;
-  const Tensor others = products_without_two(of.S);
-  const Tensor inside = matmul(transposed(of.U), matmul(transposed(grad), transposed(of.Vh)));
-  const Tensor own = matmul(others, unsqueeze(diagonal(inside, 0, -2, -1), -1));
-  const Tensor all = diag_embed(squeeze(own, {-1})) - transposed(others * inside);
-  return matmul(of.U, matmul(all, of.Vh)) * unsqueeze(unsqueeze(sign, -1), -1);
+// Vectors beyond the smaller size span what the others leave, and have no derivative of their own.
+// An imaginary part on the diagonal of U^H A V turns a right vector against its left one, by -i / S. What turns both is
+// by_turning_pairs'.
+Tensor svd_gradient(const Tensor& grad_U, const Tensor& grad_S, const Tensor& grad_Vh,
+                    const Tensor& U, const Tensor& S, const Tensor& Vh) {
+  const std::int64_t size = S.size(-1);
+  const Tensor left = narrow(U, -1, 0, size), right = adjoint(narrow(Vh, -2, 0, size));
+  const Tensor one = eye_for(S);
+  const Tensor along_rows = unsqueeze(S, -1), along_columns = unsqueeze(S, -2);
+  const Tensor gaps = (along_columns - along_rows) * (along_columns + along_rows) + one;
+  Tensor by_left, by_right, inner, outside_left, outside_right;
+  if (grad_U.defined()) by_left = narrow(grad_U, -1, 0, size);
+  if (grad_Vh.defined()) by_right = adjoint(narrow(grad_Vh, -2, 0, size));
+  if (grad_U.defined() || grad_Vh.defined())
+    by_left = by_turning_pairs(by_left, left, by_right, right);
+  const bool turns = is_complex(U.dtype());
+  if (grad_S.defined()) inner = in_dtype_of(U, diag_embed(grad_S));
+  if (by_left.defined()) {
+    const Tensor inside = matmul(adjoint(left), by_left);
+    const Tensor moved = skew(inside) / gaps * along_columns;
+    inner = added_up(inner, turns ? moved * (1 - one) : moved);
+    if (U.size(-2) > size) outside_left = (by_left - matmul(left, inside)) / along_columns;
+  }
+  if (by_right.defined()) {
+    const Tensor inside = matmul(adjoint(right), by_right);
+    const Tensor turned = skew(inside), moved = along_rows * (turned / gaps);
+    inner = added_up(inner, turns ? moved * (1 - one) - turned / (along_rows * 2) * one : moved);
+    if (Vh.size(-1) > size) outside_right = (by_right - matmul(right, inside)) / along_columns;
+  }
+  Tensor all = matmul(left, matmul(inner, adjoint(right)));
+  if (outside_left.defined()) all = all + matmul(outside_left, adjoint(right));
+  return outside_right.defined() ? all + matmul(left, adjoint(outside_right)) : all;
 }
 
 // Perturbation of first order: the vectors move among each other by what the gaps between eigenvalues allow.
-Tensor eig_gradient(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
-                    const Tensor& vectors) {
-  const Parts V = parts_of(vectors), back = adjoint(V);
-  if (V.re.numel() == 0) return zeros_like(V.re);
+Tensor eig_gradient(const Tensor& grad_values, const Tensor& grad_vectors, Dtype dtype,
+                    const Tensor& values, const Tensor& vectors) {
+  const Parts V = parts_of(vectors), back = adjoint_parts(V);
+  if (V.re.numel() == 0) return is_complex(dtype) ? zeros_like(vectors) : zeros_like(V.re);
   Parts inner;
   if (grad_values.defined()) {
     const Parts by = parts_of(grad_values);
@@ -108,14 +157,16 @@ Tensor eig_gradient(const Tensor& grad_values, const Tensor& grad_vectors, const
   }
   if (grad_vectors.defined()) {
     const Parts of = parts_of(values), by = by_free_vectors(parts_of(grad_vectors), V);
-    const Tensor one = ones_on_diagonal(V.re), others = 1 - one;
+    const Tensor one = eye_for(V.re), others = 1 - one;
     const Parts gaps{unsqueeze(of.re, -2) - unsqueeze(of.re, -1) + one,
                      unsqueeze(of.im, -2) - unsqueeze(of.im, -1)};
     const Parts moved = divided_by_conjugate(product(back, by), gaps);
     const Parts free{moved.re * others, moved.im * others};
     inner = inner.re.defined() ? Parts{inner.re + free.re, inner.im + free.im} : free;
   }
-  return real_solution(back, product(inner, back));
+  const Parts all = product(inner, back);
+  return is_complex(dtype) ? linalg_solve(complex_of(back), complex_of(all))
+                           : real_solution(back, all);
 }
 
 }  // namespace bp::autograd

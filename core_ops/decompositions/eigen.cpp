@@ -20,19 +20,21 @@ namespace {
 using RealNumbers = std::vector<double>;
 using ComplexNumbers = std::vector<std::complex<double>>;
 
-// The largest magnitude as a power of two; infinity or NaN if one is not finite.
-double scale_of(const RealNumbers& matrix) {
+// The largest of the numbers, `count` parts, as a power of two; infinity or NaN if one is not finite.
+double scale_of(const double* parts, std::size_t count) {
   double largest = 0;
-  for (const double each : matrix) {
-    if (!std::isfinite(each)) return each;
-    largest = std::max(largest, std::fabs(each));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!std::isfinite(parts[i])) return parts[i];
+    largest = std::max(largest, std::fabs(parts[i]));
   }
   return largest == 0 ? 1 : std::exp2(std::ilogb(largest));
 }
 
-RealNumbers numbers_of(const Tensor& A) {
-  if (A.dtype() == f64) return to_vector<double>(A);
-  const std::vector<float> narrow = to_vector<float>(A);
+// The numbers, or the parts of complex ones.
+RealNumbers parts_of(const Tensor& A) {
+  const Tensor parts = is_complex(A.dtype()) ? view_as_real(A) : A;
+  if (parts.dtype() == f64) return to_vector<double>(parts);
+  const std::vector<float> narrow = to_vector<float>(parts);
   return {narrow.begin(), narrow.end()};
 }
 
@@ -49,13 +51,22 @@ Tensor tensor_like(const Tensor& A, const ComplexNumbers& numbers, IntList shape
   return complex_of_pairs(tensor(pairs, of_pairs, {{}, A.device()}));
 }
 
+bool make_schur(RealNumbers& matrix, RealNumbers& basis, std::int64_t n) {
+  return make_real_schur(matrix.data(), basis.data(), n);
+}
+bool make_schur(ComplexNumbers& matrix, ComplexNumbers& basis, std::int64_t n) {
+  return make_complex_schur(matrix.data(), basis.data(), n);
+}
+
 // All NaN if there are none.
-void eigen_of_matrix(RealNumbers matrix, std::int64_t n, ComplexNumbers& values,
+template <class T>
+void eigen_of_matrix(const double* parts, std::int64_t n, ComplexNumbers& values,
                      ComplexNumbers& vectors) {
-  const double scale = scale_of(matrix);
-  RealNumbers basis(matrix.size());
-  for (double& each : matrix) each /= scale;
-  if (std::isfinite(scale) && make_real_schur(matrix.data(), basis.data(), n)) {
+  const double scale = scale_of(parts, vectors.size() * sizeof(T) / sizeof(double));
+  const T* const numbers = reinterpret_cast<const T*>(parts);
+  std::vector<T> matrix(numbers, numbers + vectors.size()), basis(vectors.size());
+  for (T& each : matrix) each /= scale;
+  if (std::isfinite(scale) && make_schur(matrix, basis, n)) {
     eigen_of_schur(matrix.data(), basis.data(), n, values.data(), vectors.data());
     for (auto& each : values) each *= scale;
     return;
@@ -95,19 +106,20 @@ LinalgEigResult eig_on_host(const Tensor& A) {
   const std::int64_t n = A.size(-1);
   const Dims shape = batch_of_vectors(A, n);
   if (is_shape_alone(A)) {
-    const Dtype dtype = to_complex(A.dtype());
+    const Dtype dtype = to_complex(to_real(A.dtype()));
     return {zeros(shape, dtype, A.device()), zeros(A.shape(), dtype, A.device())};
   }
-  const RealNumbers given = numbers_of(A);
-  const auto size = static_cast<std::size_t>(n);
-  ComplexNumbers values(given.size() / size), vectors(given.size());
+  const RealNumbers given = parts_of(A);
+  const auto size = static_cast<std::size_t>(n), count = static_cast<std::size_t>(A.numel());
+  ComplexNumbers values(count / size), vectors(count);
   ComplexNumbers own(size), columns(size * size);
-  for (std::size_t i = 0; i * columns.size() < given.size(); ++i) {
-    const double* const from = given.data() + i * columns.size();
-    eigen_of_matrix(RealNumbers(from, from + columns.size()), n, own, columns);
+  for (std::size_t i = 0; i * columns.size() < count; ++i) {
+    const double* const from = given.data() + i * columns.size() * (given.size() / count);
+    is_complex(A.dtype()) ? eigen_of_matrix<std::complex<double>>(from, n, own, columns)
+                          : eigen_of_matrix<double>(from, n, own, columns);
     put_in_order(own, columns, i, values, vectors);
   }
-  if (A.dtype() == f64)
+  if (to_real(A.dtype()) == f64)
     return {tensor_like<double>(A, values, shape), tensor_like<double>(A, vectors, A.shape())};
   return {tensor_like<float>(A, values, shape), tensor_like<float>(A, vectors, A.shape())};
 }

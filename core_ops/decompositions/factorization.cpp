@@ -13,16 +13,18 @@
 namespace bp {
 namespace {
 
-// `rows`, [batch, w, m], are those of a symmetric matrix from the diagonal on, less what earlier ones gave: they become the
+// `rows`, [batch, w, m], are those of a Hermitian matrix from the diagonal on, less what earlier ones gave: they become the
 // factor's. A pivot that is not positive gives NaN from there on.
-void factor_symmetric_rows(const Tensor& rows) {
+void factor_hermitian_rows(const Tensor& rows) {
   const std::int64_t count = rows.size(1), length = rows.size(2);
   for (std::int64_t j = 0; j < count; ++j) {
     const Tensor pivot = matrix_part(rows, j, 1, j, 1);
-    const Tensor root = sqrt(where(gt(pivot, 0), pivot, std::nan("")));
+    const Tensor number = real_part_of(pivot);
+    const Tensor root = sqrt(where(gt(number, 0), number, std::nan("")));
     div_(matrix_part(rows, j, 1, j, length - j), root);
+    if (is_complex(rows.dtype())) copy_(pivot, root);
     if (j + 1 == count) break;
-    const Tensor factors = transpose_last(matrix_part(rows, j, 1, j + 1, count - j - 1));
+    const Tensor factors = adjoint(matrix_part(rows, j, 1, j + 1, count - j - 1));
     const Tensor behind = matrix_part(rows, j, 1, j + 1, length - j - 1);
     sub_(matrix_part(rows, j + 1, count - j - 1, j + 1, length - j - 1), mul(factors, behind));
   }
@@ -43,6 +45,12 @@ void swap_places(const Tensor& lines, std::int64_t place, const Tensor& other,
   copy_(narrow(lines, 2, place, 1), there);
 }
 
+// Which of numbers is the largest: as LAPACK does, complex ones by the sum of their parts.
+Tensor sizes_of_pivots(const Tensor& input) {
+  if (!is_complex(input.dtype())) return abs(input);
+  return add(abs(real(input)), abs(imag(input)));
+}
+
 // Columns of a matrix from the diagonal down, as lines of memory, and where its rows came from.
 struct LuPanel {
   Tensor columns;  // [batch, w, m]
@@ -58,7 +66,7 @@ LuPanel factor_columns(const Tensor& panel, bool pivot) {
   for (std::int64_t j = 0; j < count; ++j) {
     if (pivot) {
       const Tensor column = matrix_part(columns, j, 1, j, length - j);
-      made.pivots.push_back(add(argmax(abs(column), 2, true), j));
+      made.pivots.push_back(add(argmax(sizes_of_pivots(column), 2, true), j));
       swap_places(columns, j, made.pivots.back(), places);
       swap_places(made.order, j, made.pivots.back(), places);
     }
@@ -87,24 +95,24 @@ void eliminate_right_of(const Tensor& lu, std::int64_t start, std::int64_t width
 
 }  // namespace
 
-// The factor's transpose, row by row: rows lie in memory as they are walked.
+// The factor's adjoint, row by row: rows lie in memory as they are walked.
 Tensor cholesky_by_blocks(const Tensor& input, bool upper) {
   check_square("linalg_cholesky", "input", input);
   if (is_shape_alone(input)) return zeros_in_batch(input, input.size(-2), input.size(-1));
   const Tensor given = flat_batch(input);
-  const Tensor factor = fresh_matrices(upper ? given : transpose_last(given));
+  const Tensor factor = fresh_matrices(upper ? given : adjoint(given));
   const std::int64_t size = factor.size(1);
   for (std::int64_t start = 0; start < size; start += matrix_block) {
     const std::int64_t width = std::min(matrix_block, size - start), length = size - start;
     const Tensor rows = matrix_part(factor, start, width, start, length);
     if (start > 0) {
       const Tensor above = matrix_part(factor, 0, start, start, length);
-      sub_(rows, matmul(transpose_last(narrow(above, 2, 0, width)), above));
+      sub_(rows, matmul(adjoint(narrow(above, 2, 0, width)), above));
     }
-    factor_symmetric_rows(rows);
+    factor_hermitian_rows(rows);
   }
   const Tensor result = triu(factor);
-  return with_batch(upper ? result : contiguous(transpose_last(result)), batch_of_matrices(input));
+  return with_batch(upper ? result : contiguous(adjoint(result)), batch_of_matrices(input));
 }
 
 void solve_triangular_in_place(const Tensor& factor, const Tensor& x, bool upper,
@@ -157,7 +165,7 @@ Tensor triangular_solution(const Tensor& A, const Tensor& B, bool upper, bool le
 Tensor cholesky_solution(const Tensor& input, const Tensor& factor, bool upper) {
   check_matrices("cholesky_solve", "input", input);
   check_square("cholesky_solve", "input2", factor);
-  const Tensor turned = transpose_last(factor);
+  const Tensor turned = adjoint(factor);
   const Tensor& lower = upper ? turned : factor;
   const Tensor& other = upper ? factor : turned;
   return linalg_solve_triangular(other, linalg_solve_triangular(lower, input, false), true);

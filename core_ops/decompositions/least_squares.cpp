@@ -3,6 +3,7 @@
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 #include "decompositions/linear_algebra.hpp"
 #include "decompositions/matrices.hpp"
@@ -24,10 +25,10 @@ void check_least_squares(const Tensor& A, const Tensor& B, std::string_view driv
 Tensor solution_by_qr(const Tensor& A, const Tensor& B) {
   if (A.size(-2) >= A.size(-1)) {
     const LinalgQrResult of = linalg_qr(A);
-    return linalg_solve_triangular(of.R, matmul(transpose_last(of.Q), B), true);
+    return linalg_solve_triangular(of.R, matmul(adjoint(of.Q), B), true);
   }
-  const LinalgQrResult of = linalg_qr(transpose_last(A));
-  return matmul(of.Q, linalg_solve_triangular(transpose_last(of.R), B, false));
+  const LinalgQrResult of = linalg_qr(adjoint(A));
+  return matmul(of.Q, linalg_solve_triangular(adjoint(of.R), B, false));
 }
 
 // Without equations, or without unknowns, the smallest solution is 0.
@@ -52,12 +53,13 @@ LinalgLstsqResult least_squares(const Tensor& A, const Tensor& B, std::optional<
       broadcast_shapes("linalg_lstsq", batch_of_matrices(A), batch_of_matrices(side));
   const Tensor matrices = expand_batch(A, batch), wanted = expand_batch(side, batch);
   Tensor solution = matrix_of_least_squares(matrices, wanted, rcond, driver);
-  Tensor residuals = zeros({0}, A.dtype(), A.device());
+  const Dtype real_dtype = to_real(A.dtype());
+  Tensor residuals = zeros({0}, real_dtype, A.device());
   if (A.size(-2) > A.size(-1)) {
-    residuals = sum(square(sub(matmul(matrices, solution), wanted)), -2);
+    residuals = sum(squared_sizes(sub(matmul(matrices, solution), wanted)), -2);
     solution = copy(solution);  // who writes into it leaves the residuals' derivative alone
   }
-  Tensor rank = zeros({0}, i64, A.device()), values = zeros({0}, A.dtype(), A.device());
+  Tensor rank = zeros({0}, i64, A.device()), values = zeros({0}, real_dtype, A.device());
   if (driver != "gels") {
     const Tensor all = linalg_svdvals(A);
     if (driver != "gelsy") values = all;

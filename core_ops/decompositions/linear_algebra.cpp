@@ -7,6 +7,7 @@
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 #include "decompositions/factorization.hpp"
 #include "decompositions/matrices.hpp"
@@ -45,7 +46,7 @@ LuDiagonal lu_diagonal(const char* op, const Tensor& A) {
   check_square(op, "A", A);
   const LinalgLuFactorResult factors = linalg_lu_factor(A);
   const Tensor places = arange(1, A.size(-1) + 1, 1, i32, A.device());
-  const Tensor stayed = cast(eq(factors.pivots, places), A.dtype());
+  const Tensor stayed = cast(eq(factors.pivots, places), to_real(A.dtype()));
   return {prod(sub(mul(stayed, 2), 1), -1), diagonal(factors.LU, 0, -2, -1)};
 }
 
@@ -143,7 +144,7 @@ Tensor small_adjugate(const Tensor& A, std::int64_t size) {
 
 }  // namespace
 
-// That of U diag(S) Vh is Vh^T diag(products of all other S) U^T, times the sign that the orthogonal factors have.
+// That of U diag(S) Vh is Vh^H diag(products of all other S) U^H, times the signs of the determinants of U and Vh.
 Tensor adjugate_by_svd(const Tensor& A) {
   check_square("linalg_adjugate", "A", A);
   if (is_shape_alone(A)) return zeros(A.shape(), A.dtype(), A.device());
@@ -151,10 +152,10 @@ Tensor adjugate_by_svd(const Tensor& A) {
   if (size <= 3) return small_adjugate(A, size);
   const LinalgSvdResult of = linalg_svd(A, true);
   const Tensor turned = mul(linalg_slogdet(of.U).sign, linalg_slogdet(of.Vh).sign);
-  const Tensor is_own = eq(eye_like(A, size, size), 1);
+  const Tensor is_own = eq(eye_like(of.S, size, size), 1);
   const Tensor others = prod(where(is_own, 1, unsqueeze(of.S, -2)), -1);
   const Tensor factors = mul(others, unsqueeze(turned, -1));
-  return matmul(mul(transpose_last(of.Vh), unsqueeze(factors, -2)), transpose_last(of.U));
+  return matmul(mul(adjoint(of.Vh), unsqueeze(factors, -2)), adjoint(of.U));
 }
 
 Tensor power_by_squaring(const Tensor& input, std::int64_t n) {
@@ -181,7 +182,7 @@ Tensor exponential_by_squaring(const Tensor& input) {
   const Tensor largest = max(sum(abs(flat), 1, true), 2, true);
   // 1/2, 1, 2 ...
   const Tensor limits =
-      exp(mul(arange(-1, most_squarings - 1, 1, input.dtype(), input.device()), std::log(2.0)));
+      exp(mul(arange(-1, most_squarings - 1, 1, largest.dtype(), input.device()), std::log(2.0)));
   const Tensor are_needed = gt(largest, mul(limits, 1.001));  // [batch, 1, squarings]
   const Tensor scaled = mul(flat, prod(where(are_needed, 0.5, ones_like(limits)), 2, true));
   Tensor result = sixteen_terms(scaled, eye_like(input, size, size));
@@ -206,10 +207,10 @@ Tensor pseudoinverse_by_svd(const Tensor& input, std::optional<double> atol,
   };
   if (hermitian) {
     const LinalgEighResult of = linalg_eigh(input);
-    return matmul(mul(of.eigenvectors, inverted(of.eigenvalues)), transpose_last(of.eigenvectors));
+    return matmul(mul(of.eigenvectors, inverted(of.eigenvalues)), adjoint(of.eigenvectors));
   }
   const LinalgSvdResult of = linalg_svd(input, false);
-  return matmul(mul(transpose_last(of.Vh), inverted(of.S)), transpose_last(of.U));
+  return matmul(mul(adjoint(of.Vh), inverted(of.S)), adjoint(of.U));
 }
 
 Tensor rank_by_svd(const Tensor& input, std::optional<double> atol, std::optional<double> rtol,

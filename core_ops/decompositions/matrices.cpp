@@ -5,6 +5,7 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/forms.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 #include "rules/decompositions.hpp"
 
@@ -13,8 +14,9 @@ namespace bp {
 void check_matrices(const char* op, const char* what, const Tensor& input) {
   BP_CHECK(input.ndim() >= 2, "{}: {} has shape {}; pass matrices, [..., n, m]", op, what,
            to_string(input.shape()));
-  BP_CHECK(input.dtype() == f32 || input.dtype() == f64,
-           "{}: {} is {}; cast it to float32 or float64", op, what, name(input.dtype()));
+  const Dtype dtype = input.dtype();
+  BP_CHECK(dtype == f32 || dtype == f64 || is_complex(dtype),
+           "{}: {} is {}; cast it to float32 or float64", op, what, name(dtype));
 }
 
 void check_square(const char* op, const char* what, const Tensor& input) {
@@ -47,7 +49,7 @@ bool is_vector_side(const Tensor& A, const Tensor& B) {
 }
 
 double usual_cut(const Tensor& matrices) {
-  const double step = matrices.dtype() == f64 ? 0x1p-52 : 0x1p-23;
+  const double step = to_real(matrices.dtype()) == f64 ? 0x1p-52 : 0x1p-23;
   return static_cast<double>(std::max(matrices.size(-1), matrices.size(-2))) * step;
 }
 
@@ -88,6 +90,19 @@ Tensor matrix_rows(const Tensor& input, std::int64_t row, std::int64_t rows) {
 Tensor matrix_part(const Tensor& input, std::int64_t row, std::int64_t rows, std::int64_t column,
                    std::int64_t columns) {
   return narrow(narrow(input, 1, row, rows), 2, column, columns);
+}
+
+Tensor conjugate_of(const Tensor& input) {
+  return is_complex(input.dtype()) ? conj(input) : input;
+}
+
+Tensor real_part_of(const Tensor& input) {
+  return is_complex(input.dtype()) ? real(input) : input;
+}
+
+Tensor squared_sizes(const Tensor& input) {
+  if (!is_complex(input.dtype())) return square(input);
+  return add(square(real(input)), square(imag(input)));
 }
 
 Tensor eye_like(const Tensor& input, std::int64_t n, std::int64_t m) {

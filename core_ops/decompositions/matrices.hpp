@@ -44,6 +44,15 @@ Tensor matrix_part(const Tensor& input, std::int64_t row, std::int64_t rows, std
 inline Tensor transpose_last(const Tensor& input) {
   return transpose(input, -1, -2);
 }
+// Without a call where the numbers are real.
+Tensor conjugate_of(const Tensor& input);
+Tensor real_part_of(const Tensor& input);
+// The transposed conjugate; of real matrices the transposed one, as a view.
+inline Tensor adjoint(const Tensor& input) {
+  return conjugate_of(transpose_last(input));
+}
+// |z|^2 of each number.
+Tensor squared_sizes(const Tensor& input);
 // [n, m] with ones on the diagonal, like `input` in dtype and device.
 Tensor eye_like(const Tensor& input, std::int64_t n, std::int64_t m);
 Tensor zeros_in_batch(const Tensor& input, std::int64_t n, std::int64_t m);

@@ -223,34 +223,65 @@ void normalize(std::vector<Complex>& vector) {
   }
 }
 
+// Of the matrix Q T Q^H, one by one.
+class Eigenvectors {
+ public:
+  Eigenvectors(std::vector<Complex> T, std::vector<Complex> Q, std::int64_t n)
+      : T_(std::move(T)), Q_(std::move(Q)), n_(n), x_(static_cast<std::size_t>(n)), made_(x_) {
+    double norm = 0;
+    for (const Complex& each : T_) norm = std::max(norm, std::abs(each));
+    least_ = std::max(norm * step_of_doubles, 1e-290);
+  }
+
+  const Complex& value(std::int64_t j) const { return T_[static_cast<std::size_t>(j * n_ + j)]; }
+
+  const std::vector<Complex>& vector(std::int64_t j) {
+    solve_backwards(T_, n_, j, least_, x_);
+    for (std::int64_t i = 0; i < n_; ++i) {
+      Complex sum = 0;
+      for (std::int64_t k = 0; k <= j; ++k)
+        sum += Q_[static_cast<std::size_t>(i * n_ + k)] * x_[static_cast<std::size_t>(k)];
+      made_[static_cast<std::size_t>(i)] = sum;
+    }
+    normalize(made_);
+    return made_;
+  }
+
+ private:
+  std::vector<Complex> T_, Q_;
+  std::int64_t n_;
+  double least_ = 0;
+  std::vector<Complex> x_, made_;
+};
+
 }  // namespace
 
 void eigen_of_schur(const double* triangle, const double* basis, std::int64_t n, Complex* values,
                     Complex* vectors) {
   std::vector<Complex> T(triangle, triangle + n * n), Q(basis, basis + n * n);
-  std::vector<Complex> x(static_cast<std::size_t>(n)), vector(x);
   make_triangular(T, Q, n);
-  double norm = 0;
-  for (const Complex& each : T) norm = std::max(norm, std::abs(each));
-  const double least = std::max(norm * step_of_doubles, 1e-290);
+  Eigenvectors of(std::move(T), std::move(Q), n);
   for (std::int64_t j = 0; j < n; ++j) {
-    values[j] = T[static_cast<std::size_t>(j * n + j)];
+    values[j] = of.value(j);
     if (values[j].imag() < 0) {  // it stands behind its conjugate
       for (std::int64_t i = 0; i < n; ++i) vectors[i * n + j] = std::conj(vectors[i * n + j - 1]);
       continue;
     }
-    solve_backwards(T, n, j, least, x);
-    for (std::int64_t i = 0; i < n; ++i) {
-      Complex sum = 0;
-      for (std::int64_t k = 0; k <= j; ++k)
-        sum += Q[static_cast<std::size_t>(i * n + k)] * x[static_cast<std::size_t>(k)];
-      vector[static_cast<std::size_t>(i)] = sum;
-    }
-    normalize(vector);
+    const std::vector<Complex>& vector = of.vector(j);
     for (std::int64_t i = 0; i < n; ++i) {
       const Complex each = vector[static_cast<std::size_t>(i)];
       vectors[i * n + j] = values[j].imag() == 0 ? each.real() : each;
     }
+  }
+}
+
+void eigen_of_schur(const Complex* triangle, const Complex* basis, std::int64_t n, Complex* values,
+                    Complex* vectors) {
+  Eigenvectors of({triangle, triangle + n * n}, {basis, basis + n * n}, n);
+  for (std::int64_t j = 0; j < n; ++j) {
+    values[j] = of.value(j);
+    const std::vector<Complex>& vector = of.vector(j);
+    for (std::int64_t i = 0; i < n; ++i) vectors[i * n + j] = vector[static_cast<std::size_t>(i)];
   }
 }
 

@@ -258,6 +258,13 @@ void decompose_addcdiv(const Call& call) {
 }
 constexpr const char* addcdiv_uses[] = {"add", "mul", "div", nullptr};
 
+Tensor complex_sign_by_parts(const Tensor& input) {
+  return sgn(input);
+}
+void decompose_complex_sign(const Call& call) {
+  finish(call, complex_sign_by_parts(tensor_arg(call, 0)));
+}
+
 }  // namespace
 
 namespace ops {
@@ -364,13 +371,14 @@ constinit Operator sign{
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_sign,
+    .decompose_complex = decompose_complex_sign,
     .uses = sign_uses,
     .nodes = sign_nodes,
     .num_nodes = std::size(sign_nodes),
     .has_gradient = true,
     .tolerance = "exact",
     .doc = "1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN. "
-           "Of complex numbers it is `sgn`.",
+           "Complex numbers are divided by their absolute value, as by `sgn`; NaN stays.",
     .abi = described_as("sign"),
 };
 

@@ -17,9 +17,9 @@ Tensor linalg_cholesky_by_parts(const Tensor& input, bool upper) {
 void decompose_linalg_cholesky(const Call& call) {
   finish(call, linalg_cholesky_by_parts(tensor_arg(call, 0), bool_arg(call, 1)));
 }
-constexpr const char* linalg_cholesky_uses[] = {"reshape", "transpose", "copy", "narrow", "matmul",
-                                                "sub", "gt", "where", "sqrt", "div", "mul", "triu",
-                                                "zeros", nullptr};
+constexpr const char* linalg_cholesky_uses[] = {"reshape", "transpose", "conj", "real", "copy",
+                                                "narrow", "matmul", "sub", "gt", "where", "sqrt",
+                                                "div", "mul", "triu", "zeros", nullptr};
 
 Tensor linalg_solve_triangular_by_parts(const Tensor& A, const Tensor& B, bool upper, bool left,
                                         bool unitriangular) {
@@ -41,7 +41,8 @@ void decompose_cholesky_solve(const Call& call) {
   finish(call, cholesky_solve_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
                                        bool_arg(call, 2)));
 }
-constexpr const char* cholesky_solve_uses[] = {"transpose", "linalg_solve_triangular", nullptr};
+constexpr const char* cholesky_solve_uses[] = {"transpose", "conj", "linalg_solve_triangular",
+                                               nullptr};
 
 Tensor cholesky_inverse_by_parts(const Tensor& input, bool upper) {
   return cholesky_inverted(input, upper);
@@ -61,9 +62,9 @@ void decompose_linalg_lu_factor(const Call& call) {
   finish(call, results);
 }
 constexpr const char* linalg_lu_factor_uses[] = {"reshape", "transpose", "copy", "narrow", "arange",
-                                                 "expand", "abs", "argmax", "gather", "eq", "where",
-                                                 "div", "mul", "sub", "matmul", "add", "cat",
-                                                 "cast", "zeros", nullptr};
+                                                 "expand", "real", "imag", "abs", "argmax",
+                                                 "gather", "eq", "where", "div", "mul", "sub",
+                                                 "matmul", "add", "cat", "cast", "zeros", nullptr};
 
 LuUnpackResult lu_unpack_by_parts(const Tensor& LU_data, const Tensor& LU_pivots) {
   return lu_parts(LU_data, LU_pivots);
@@ -116,8 +117,8 @@ void decompose_linalg_adjugate(const Call& call) {
 }
 constexpr const char* linalg_adjugate_uses[] = {"linalg_svd", "linalg_slogdet", "arange", "eq",
                                                 "cast", "unsqueeze", "where", "prod", "mul", "sub",
-                                                "transpose", "matmul", "flip", "select", "cross",
-                                                "stack", "ones", "zeros", nullptr};
+                                                "transpose", "conj", "matmul", "flip", "select",
+                                                "cross", "stack", "ones", "zeros", nullptr};
 
 LinalgSlogdetResult linalg_slogdet_by_parts(const Tensor& A) {
   return log_determinant_by_lu(A);
@@ -159,7 +160,8 @@ void decompose_linalg_qr(const Call& call) {
   Tensor results[] = {std::move(parts.Q), std::move(parts.R)};
   finish(call, results);
 }
-constexpr const char* linalg_qr_uses[] = {"reshape", "transpose", "copy", "narrow", "zeros", "full",
+constexpr const char* linalg_qr_uses[] = {"reshape", "transpose", "conj", "real", "imag", "abs",
+                                          "max", "gt", "le", "copy", "narrow", "zeros", "full",
                                           "sum", "square", "ne", "add", "sqrt", "ge", "neg",
                                           "where", "sub", "div", "matmul", "mul", "cat", "arange",
                                           "eq", "cast", "expand", "triu", nullptr};
@@ -172,12 +174,13 @@ void decompose_linalg_eigh(const Call& call) {
   Tensor results[] = {std::move(parts.eigenvalues), std::move(parts.eigenvectors)};
   finish(call, results);
 }
-constexpr const char* linalg_eigh_uses[] = {"reshape", "transpose", "tril", "triu", "add", "abs",
-                                            "max", "gt", "where", "div", "constant_pad_nd",
-                                            "arange", "eq", "cast", "expand", "cat", "narrow",
-                                            "diagonal", "unsqueeze", "sub", "mul", "square", "sqrt",
-                                            "ge", "neg", "rsqrt", "sort", "gather", "argmax",
-                                            "squeeze", "zeros", nullptr};
+constexpr const char* linalg_eigh_uses[] = {"reshape", "transpose", "conj", "real", "imag", "sgn",
+                                            "full", "tril", "triu", "add", "abs", "max", "gt", "le",
+                                            "where", "div", "constant_pad_nd", "arange", "eq",
+                                            "cast", "expand", "cat", "narrow", "diagonal",
+                                            "unsqueeze", "sub", "mul", "square", "sqrt", "ge",
+                                            "neg", "rsqrt", "sort", "gather", "argmax", "squeeze",
+                                            "zeros", nullptr};
 
 Tensor linalg_eigvalsh_by_parts(const Tensor& input, std::string_view UPLO) {
   return linalg_eigh(input, UPLO).eigenvalues;
@@ -195,7 +198,7 @@ void decompose_linalg_eig(const Call& call) {
   Tensor results[] = {std::move(parts.eigenvalues), std::move(parts.eigenvectors)};
   finish(call, results);
 }
-constexpr const char* linalg_eig_uses[] = {"zeros", "view_as_complex", nullptr};
+constexpr const char* linalg_eig_uses[] = {"zeros", "view_as_real", "view_as_complex", nullptr};
 
 Tensor linalg_eigvals_by_parts(const Tensor& A) {
   return linalg_eig(A).eigenvalues;
@@ -213,12 +216,13 @@ void decompose_linalg_svd(const Call& call) {
   Tensor results[] = {std::move(parts.U), std::move(parts.S), std::move(parts.Vh)};
   finish(call, results);
 }
-constexpr const char* linalg_svd_uses[] = {"reshape", "transpose", "abs", "max", "gt", "where",
-                                           "div", "arange", "eq", "cast", "expand", "cat",
-                                           "constant_pad_nd", "narrow", "sum", "square", "mul",
-                                           "sub", "add", "sqrt", "ge", "neg", "rsqrt", "sort",
-                                           "gather", "unsqueeze", "copy", "zeros", "full", "ne",
-                                           "matmul", "triu", "diagonal", "lt", "argmax", nullptr};
+constexpr const char* linalg_svd_uses[] = {"reshape", "transpose", "conj", "real", "imag", "sgn",
+                                           "abs", "max", "gt", "le", "where", "div", "arange", "eq",
+                                           "cast", "expand", "cat", "constant_pad_nd", "narrow",
+                                           "sum", "square", "mul", "sub", "add", "sqrt", "ge",
+                                           "neg", "rsqrt", "sort", "gather", "unsqueeze", "copy",
+                                           "zeros", "full", "ne", "matmul", "triu", "diagonal",
+                                           "lt", "argmax", nullptr};
 
 Tensor linalg_svdvals_by_parts(const Tensor& A) {
   return linalg_svd(A, false).S;
@@ -238,7 +242,7 @@ void decompose_linalg_pinv(const Call& call) {
 }
 constexpr const char* linalg_pinv_uses[] = {"linalg_svd", "linalg_eigh", "abs", "max", "mul",
                                             "clamp_min", "gt", "where", "reciprocal", "unsqueeze",
-                                            "transpose", "matmul", "zeros", nullptr};
+                                            "transpose", "conj", "matmul", "zeros", nullptr};
 
 LinalgLstsqResult linalg_lstsq_by_parts(const Tensor& A, const Tensor& B,
                                         std::optional<double> rcond, std::string_view driver) {
@@ -252,9 +256,10 @@ void decompose_linalg_lstsq(const Call& call) {
   finish(call, results);
 }
 constexpr const char* linalg_lstsq_uses[] = {"linalg_qr", "linalg_solve_triangular", "linalg_pinv",
-                                             "linalg_svdvals", "transpose", "expand", "matmul",
-                                             "sub", "square", "sum", "copy", "max", "mul", "gt",
-                                             "cast", "unsqueeze", "squeeze", "zeros", nullptr};
+                                             "linalg_svdvals", "transpose", "conj", "real", "imag",
+                                             "expand", "matmul", "sub", "square", "add", "sum",
+                                             "copy", "max", "mul", "gt", "cast", "unsqueeze",
+                                             "squeeze", "zeros", nullptr};
 
 Tensor linalg_matrix_rank_by_parts(const Tensor& input, std::optional<double> atol,
                                    std::optional<double> rtol, bool hermitian) {
@@ -303,15 +308,15 @@ namespace ops {
 constinit Operator linalg_cholesky{
     .schema_text = "linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::square_matrices,
     .decompose = decompose_linalg_cholesky,
     .uses = linalg_cholesky_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The lower triangular L of symmetric, positive definite matrices L L^T, or with "
-           "`upper` the transposed one. Only that half of `input` is read. Matrices that are not "
-           "positive definite give NaN.",
+    .doc = "The lower triangular L of Hermitian, positive definite matrices L L^H, or with "
+           "`upper` its adjoint. Only that half of `input` is read, and of its diagonal the real "
+           "parts. Matrices that are not positive definite give NaN.",
     .abi = described_as("linalg_cholesky"),
 };
 
@@ -319,7 +324,7 @@ constinit Operator linalg_solve_triangular{
     .schema_text = "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, "
                    "bool unitriangular=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::triangular_system,
     .decompose = decompose_linalg_solve_triangular,
     .uses = linalg_solve_triangular_uses,
@@ -334,7 +339,7 @@ constinit Operator linalg_solve_triangular{
 constinit Operator cholesky_solve{
     .schema_text = "cholesky_solve(Tensor input, Tensor input2, bool upper=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_cholesky_solve,
     .uses = cholesky_solve_uses,
     .tolerance = "accumulation",
@@ -345,7 +350,7 @@ constinit Operator cholesky_solve{
 constinit Operator cholesky_inverse{
     .schema_text = "cholesky_inverse(Tensor input, bool upper=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_cholesky_inverse,
     .uses = cholesky_inverse_uses,
     .tolerance = "accumulation",
@@ -356,7 +361,7 @@ constinit Operator cholesky_inverse{
 constinit Operator linalg_lu_factor{
     .schema_text = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::lu_factor,
     .decompose = decompose_linalg_lu_factor,
     .uses = linalg_lu_factor_uses,
@@ -364,15 +369,15 @@ constinit Operator linalg_lu_factor{
     .tolerance = "accumulation",
     .doc = "L and U of matrices A = P L U in one, without L's diagonal of ones, and the rows that"
            " were swapped - row i, from 1, with row pivots[i], one after the other, as int32. The"
-           " largest element of a column is its pivot; without `pivot` it is the one on the "
-           "diagonal.",
+           " largest element of a column, of complex ones by the sum of its parts' absolute "
+           "values, is its pivot; without `pivot` it is the one on the diagonal.",
     .abi = described_as("linalg_lu_factor"),
 };
 
 constinit Operator lu_unpack{
     .schema_text = "lu_unpack(Tensor LU_data, Tensor LU_pivots) -> (Tensor P, Tensor L, Tensor U)",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_lu_unpack,
     .uses = lu_unpack_uses,
     .tolerance = "accumulation",
@@ -383,7 +388,7 @@ constinit Operator lu_unpack{
 constinit Operator linalg_solve{
     .schema_text = "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::linear_system,
     .decompose = decompose_linalg_solve,
     .uses = linalg_solve_uses,
@@ -397,7 +402,7 @@ constinit Operator linalg_solve{
 constinit Operator linalg_inv{
     .schema_text = "linalg_inv(Tensor A) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::square_matrices,
     .decompose = decompose_linalg_inv,
     .uses = linalg_inv_uses,
@@ -410,7 +415,7 @@ constinit Operator linalg_inv{
 constinit Operator linalg_det{
     .schema_text = "linalg_det(Tensor A) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_det,
     .uses = linalg_det_uses,
     .has_gradient = true,
@@ -423,7 +428,7 @@ constinit Operator linalg_det{
 constinit Operator linalg_adjugate{
     .schema_text = "linalg_adjugate(Tensor A) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_adjugate,
     .uses = linalg_adjugate_uses,
     .has_gradient = true,
@@ -437,21 +442,21 @@ constinit Operator linalg_adjugate{
 constinit Operator linalg_slogdet{
     .schema_text = "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_slogdet,
     .uses = linalg_slogdet_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The signs of the determinants of square matrices, and the logarithms of their "
-           "absolute values. Of singular ones they are 0 and negative infinity, which have no "
-           "derivative.",
+    .doc = "The signs of the determinants of square matrices, complex ones with the absolute "
+           "value 1, and the logarithms of their absolute values. Of singular ones they are 0 and"
+           " negative infinity, which have no derivative.",
     .abi = described_as("linalg_slogdet"),
 };
 
 constinit Operator linalg_matrix_power{
     .schema_text = "linalg_matrix_power(Tensor input, int n) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_matrix_power,
     .uses = linalg_matrix_power_uses,
     .tolerance = "accumulation",
@@ -463,7 +468,7 @@ constinit Operator linalg_matrix_power{
 constinit Operator linalg_matrix_exp{
     .schema_text = "linalg_matrix_exp(Tensor input) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_matrix_exp,
     .uses = linalg_matrix_exp_uses,
     .tolerance = "accumulation",
@@ -475,15 +480,16 @@ constinit Operator linalg_matrix_exp{
 constinit Operator linalg_qr{
     .schema_text = "linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::qr,
     .decompose = decompose_linalg_qr,
     .uses = linalg_qr_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "Matrices Q with orthonormal columns and upper triangular R with A = Q R. Modes: "
-           "'reduced' gives Q as many columns as the smaller size of A, 'complete' as many as "
-           "rows, and 'r' gives none. Columns of Q beyond the smaller size have no derivative.",
+    .doc = "Matrices Q with orthonormal columns and upper triangular R, whose diagonal is real, "
+           "with A = Q R. Modes: 'reduced' gives Q as many columns as the smaller size of A, "
+           "'complete' as many as rows, and 'r' gives none. Columns of Q beyond the smaller size "
+           "have no derivative.",
     .abi = described_as("linalg_qr"),
 };
 
@@ -491,34 +497,35 @@ constinit Operator linalg_eigh{
     .schema_text = "linalg_eigh(Tensor input, str UPLO='L') -> (Tensor eigenvalues, Tensor "
                    "eigenvectors)",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::eigh,
     .decompose = decompose_linalg_eigh,
     .uses = linalg_eigh_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The eigenvalues of symmetric matrices, the smallest first, and the eigenvectors, as "
-           "columns, whose largest component is positive. Only the lower half of `input` is read,"
-           " or the upper one with UPLO 'U'.",
+    .doc = "The eigenvalues of Hermitian matrices, the smallest first, and the eigenvectors, as "
+           "columns, whose largest component is positive; of complex ones it is the first of "
+           "those as large within a thousandth. Only the lower half of `input` is read, or the "
+           "upper one with UPLO 'U', and of its diagonal the real parts.",
     .abi = described_as("linalg_eigh"),
 };
 
 constinit Operator linalg_eigvalsh{
     .schema_text = "linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::eigvalsh,
     .decompose = decompose_linalg_eigvalsh,
     .uses = linalg_eigvalsh_uses,
     .tolerance = "accumulation",
-    .doc = "The eigenvalues of symmetric matrices, the smallest first; see linalg_eigh.",
+    .doc = "The eigenvalues of Hermitian matrices, the smallest first; see linalg_eigh.",
     .abi = described_as("linalg_eigvalsh"),
 };
 
 constinit Operator linalg_eig{
     .schema_text = "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::eig,
     .decompose = decompose_linalg_eig,
     .uses = linalg_eig_uses,
@@ -528,16 +535,17 @@ constinit Operator linalg_eig{
            "their imaginary parts, and the eigenvectors, as columns of length 1. The largest "
            "component of each, the first of those that are as large within a thousandth, is real "
            "and positive. Of a matrix with an element that is not finite, or whose iteration does"
-           " not end, all are NaN. Without a kernel of the device the host computes them. The "
-           "derivatives are by the eigenvectors so chosen; of equal eigenvalues they are not "
-           "finite.",
+           " not end, all are NaN. Without a kernel of the device the host computes them. Real "
+           "parts that are equal but for rounding, as of conjugate pairs in complex matrices, are"
+           " in no order. The derivatives are by the eigenvectors so chosen; of equal eigenvalues"
+           " they are not finite.",
     .abi = described_as("linalg_eig"),
 };
 
 constinit Operator linalg_eigvals{
     .schema_text = "linalg_eigvals(Tensor A) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::eigvals,
     .decompose = decompose_linalg_eigvals,
     .uses = linalg_eigvals_uses,
@@ -550,7 +558,7 @@ constinit Operator linalg_svd{
     .schema_text = "linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor "
                    "Vh)",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::svd,
     .decompose = decompose_linalg_svd,
     .uses = linalg_svd_uses,
@@ -558,15 +566,16 @@ constinit Operator linalg_svd{
     .tolerance = "accumulation",
     .doc = "The singular values S of matrices A = U diag(S) Vh, the largest first, and the "
            "singular vectors, as columns of U and rows of Vh. The largest component of each "
-           "column of U is positive. With `full_matrices` U and Vh are square; vectors beyond the"
-           " smaller size of A have no derivative.",
+           "column of U is positive; of complex ones it is the first of those as large within a "
+           "thousandth. With `full_matrices` U and Vh are square; vectors beyond the smaller size"
+           " of A have no derivative.",
     .abi = described_as("linalg_svd"),
 };
 
 constinit Operator linalg_svdvals{
     .schema_text = "linalg_svdvals(Tensor A) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::svdvals,
     .decompose = decompose_linalg_svdvals,
     .uses = linalg_svdvals_uses,
@@ -579,7 +588,7 @@ constinit Operator linalg_pinv{
     .schema_text = "linalg_pinv(Tensor input, *, float? atol=None, float? rtol=None, bool "
                    "hermitian=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_pinv,
     .uses = linalg_pinv_uses,
     .has_gradient = true,
@@ -587,7 +596,7 @@ constinit Operator linalg_pinv{
     .doc = "The pseudoinverses of matrices. Singular values up to `atol`, or the part `rtol` of "
            "the largest one, count as 0; without `rtol` it is the larger size times the distance "
            "from 1 to the next number, or 0 if there is an `atol`. With `hermitian`, the matrices"
-           " are symmetric.",
+           " are Hermitian, and only their lower half is read.",
     .abi = described_as("linalg_pinv"),
 };
 
@@ -595,7 +604,7 @@ constinit Operator linalg_lstsq{
     .schema_text = "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str driver='gels') -> "
                    "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_lstsq,
     .uses = linalg_lstsq_uses,
     .tolerance = "accumulation",
@@ -615,7 +624,7 @@ constinit Operator linalg_matrix_rank{
     .schema_text = "linalg_matrix_rank(Tensor input, *, float? atol=None, float? rtol=None, bool "
                    "hermitian=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_matrix_rank,
     .uses = linalg_matrix_rank_uses,
     .tolerance = "exact",
@@ -627,7 +636,7 @@ constinit Operator linalg_matrix_norm{
     .schema_text = "linalg_matrix_norm(Tensor input, str ord='fro', int[]? dim=None, bool "
                    "keepdim=False) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_matrix_norm,
     .uses = linalg_matrix_norm_uses,
     .tolerance = "accumulation",
@@ -642,7 +651,7 @@ constinit Operator linalg_matrix_norm{
 constinit Operator linalg_vander{
     .schema_text = "linalg_vander(Tensor x, *, int? N=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_vander,
     .uses = linalg_vander_uses,
     .tolerance = "accumulation",
@@ -654,7 +663,7 @@ constinit Operator linalg_vander{
 constinit Operator linalg_multi_dot{
     .schema_text = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = set_of(f32, f64),
+    .dtypes = set_of(f32, f64) | dtypes::complex,
     .decompose = decompose_linalg_multi_dot,
     .uses = linalg_multi_dot_uses,
     .tolerance = "accumulation",

@@ -57,15 +57,15 @@ def emit_row(row):
         parts = names.split(", ")  # several: one rule finds all their gradients
         places = [[arg.name for arg in row.args].index(part) for part in parts]
         used = Uses(row, text)
-        if "grad" in row.complex:
-            check_complex(row, names, used)
+        complex_reads = reads_of_complex(row, names, used) if "grad" in row.complex else 0
         is_list = len(parts) > 1 or cxx.is_tensor_list(row.args[places[0]])
         name = "_and_".join(parts)
-        functions += emit_rule(row, name, text, used, is_list)
+        functions += emit_rule(row, name, text, used, is_list, complex_reads)
         rule = f"{row.name}_by_{name}"
         rules = f"nullptr, {rule}" if is_list else f"{rule}, nullptr"
         for place in places:
-            inputs.append(f"{{{place}, {rules}, {bin(used.reads)}, {bin(used.shapes & ~used.reads)}, {bin(used.results)}}}")
+            masks = [used.reads, used.shapes & ~used.reads, used.results] + [complex_reads] * (complex_reads != 0)
+            inputs.append(f"{{{place}, {rules}, {', '.join(map(bin, masks))}}}")
             rules = "nullptr, nullptr"
     fits = "always" if any(arg.name == "dtype" for arg in row.args) else "if_unlike" if row.kind == "pointwise" else "never"
     table = cxx.joined(f"constexpr Derivative::Input {row.name}_inputs[] = {{", inputs, "};")
@@ -73,13 +73,17 @@ def emit_row(row):
     return functions + f"\n{table}\n" + cxx.joined(f"constexpr Derivative {row.name}_derivative{{", fields, "};") + "\n"
 
 
-def check_complex(row, names, used):
-    """What the rule of complex numbers reads is kept for calls in real ones as well."""
+def reads_of_complex(row, names, used):
+    """The arguments that only the rule of complex numbers reads. What results it reads is kept for calls in real ones as well."""
     wanted = Uses(row, row.complex["grad"][names])
-    if wanted.reads & ~used.reads or wanted.results & ~used.results:
+    if wanted.results & ~used.results:
+        raise TableError(f"{row.name}: the derivative of complex numbers by {names} reads a result that that of real ones does not")
+    more = wanted.reads & ~used.reads
+    if more and (row.kind != "pointwise" or sum(arg.type.startswith("Tensor") for arg in row.args) > 1):
         raise TableError(f"{row.name}: the derivative of complex numbers by {names} reads more than that of real ones")
-    used.names += [name for name in wanted.names if name not in used.names]
+    used.names += [name for name in wanted.names if name not in used.names and not more >> used.args.get(name, 0) & 1]
     used.shapes |= wanted.shapes
+    return more
 
 
 class Uses:
@@ -134,7 +138,7 @@ class Uses:
             self.names.append(name)
 
 
-def rule_of(row, name, text, is_list):
+def rule_of(row, name, text, is_list, complex_reads):
     """(what stands before the function, its statements, the expression that it returns)"""
     scaled = re.fullmatch(r"(-?grad) \* (conj\(alpha\))", text)
     if scaled:
@@ -147,7 +151,9 @@ def rule_of(row, name, text, is_list):
     rule = Rule(f"{row.name}_by_{name}", text)
     if "grad" in row.complex:
         told_by = name if row.complex.get("gives") == "real" else "grad"
-        rule.statements.insert(0, f"if (is_complex({told_by}.dtype())) return {cxx_of(row.complex['grad'][name])};")
+        read = [f"const Tensor {arg.name} = call.tensor({place});" for place, arg in enumerate(row.args) if complex_reads >> place & 1]
+        returned = f"return {cxx_of(row.complex['grad'][name])};"
+        rule.statements.insert(0, f"if (is_complex({told_by}.dtype())) " + (f"{{ {' '.join(read)} {returned} }}" if read else returned))
     elif rule.conjugates:
         rule.statements.insert(0, f"if (is_complex(grad.dtype())) return {cxx_of(text)};")
     return "".join(f"{table}\n" for table in rule.tables), rule.statements, rule.expression
@@ -161,7 +167,7 @@ def embed_of(row, like, view):
     return f"{embed}(grad, {like}, [&](const Tensor& all) {{ return {view}(all, {rest}); }})"
 
 
-def emit_rule(row, name, text, used, is_list):
+def emit_rule(row, name, text, used, is_list, complex_reads):
     places = {arg.name: index for index, arg in enumerate(row.args)}
     lines, operands = "", []
     for used_name in used.names:
@@ -174,7 +180,7 @@ def emit_rule(row, name, text, used, is_list):
             lines += f"  {kind} {used_name} = call.{reader}({places[used_name]});\n"
         else:
             lines += f"  const Tensor {used_name} = call.result({used.returns[used_name]});\n"
-    before, statements, expression = rule_of(row, name, text, is_list)
+    before, statements, expression = rule_of(row, name, text, is_list, complex_reads)
     taken = {gradient for gradient in used.gradients if f"spent({gradient})" in " ".join([*statements, expression])}
     gradients = "".join(
         "  const std::span<const Tensor> grads = gradients;\n" if gradient == "grads" else f"  {'' if gradient in taken else 'const '}Tensor& {gradient} = gradients[{place}];\n"
@@ -183,7 +189,7 @@ def emit_rule(row, name, text, used, is_list):
     nothing = " && ".join(
         "none_defined(grads)" if gradient == "grads" else f"!{gradient}.defined()" for gradient in used.gradients
     )
-    parts = ["const Recorded& call" if lines or operands else "const Recorded&",
+    parts = ["const Recorded& call" if lines or operands or complex_reads else "const Recorded&",
              f"std::span<{'const ' if is_list else ''}Tensor> gradients"]  # fmt: skip
     if is_list:
         head = cxx.joined(f"void {row.name}_by_{name}(", [*parts, "std::span<Tensor> out"], ") {")

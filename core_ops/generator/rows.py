@@ -23,6 +23,7 @@ DTYPES = {
     "complex": "dtypes::complex",
     "with_complex": "set_of(f32, f64)",
     "single_or_double": "set_of(f32, f64)",
+    "single_or_double_or_complex": "set_of(f32, f64) | dtypes::complex",
     "boolean": "set_of(boolean)",
     "integral": "dtypes::integral",
     "integral_or_bool": "dtypes::integral | set_of(boolean)",

@@ -73,19 +73,19 @@ void eigvalsh(const Call& call, Inferred& out) {
   const BorrowedTensor input = tensor_arg(call, 0);
   check_eigh_arguments(call.op.name(), input, text_arg(call, 1));
   out.compute_dtype = input->dtype();
-  out.outputs[0] = {input->dtype(), batch_of_vectors(input, input->size(-1))};
+  out.outputs[0] = {to_real(input->dtype()), batch_of_vectors(input, input->size(-1))};
 }
 
 void eig(const Call& call, Inferred& out) {
   eigvals(call, out);
-  out.outputs[1] = {to_complex(out.compute_dtype), tensor_arg(call, 0)->shape()};
+  out.outputs[1] = {to_complex(to_real(out.compute_dtype)), tensor_arg(call, 0)->shape()};
 }
 
 void eigvals(const Call& call, Inferred& out) {
   const BorrowedTensor A = tensor_arg(call, 0);
   check_square(call.op.name(), "A", A);
   out.compute_dtype = A->dtype();
-  out.outputs[0] = {to_complex(A->dtype()), batch_of_vectors(A, A->size(-1))};
+  out.outputs[0] = {to_complex(to_real(A->dtype())), batch_of_vectors(A, A->size(-1))};
 }
 
 void svd(const Call& call, Inferred& out) {
@@ -95,7 +95,7 @@ void svd(const Call& call, Inferred& out) {
   const std::int64_t rows = A->size(-2), columns = A->size(-1), size = std::min(rows, columns);
   out.compute_dtype = A->dtype();
   out.outputs[0] = {A->dtype(), with_sizes(A, rows, is_full ? rows : size)};
-  out.outputs[1] = {A->dtype(), batch_of_vectors(A, size)};
+  out.outputs[1] = {to_real(A->dtype()), batch_of_vectors(A, size)};
   out.outputs[2] = {A->dtype(), with_sizes(A, is_full ? columns : size, columns)};
 }
 
@@ -103,7 +103,7 @@ void svdvals(const Call& call, Inferred& out) {
   const BorrowedTensor A = tensor_arg(call, 0);
   check_matrices(call.op.name(), "A", A);
   out.compute_dtype = A->dtype();
-  out.outputs[0] = {A->dtype(), batch_of_vectors(A, std::min(A->size(-2), A->size(-1)))};
+  out.outputs[0] = {to_real(A->dtype()), batch_of_vectors(A, std::min(A->size(-2), A->size(-1)))};
 }
 
 }  // namespace bp::rules

@@ -157,8 +157,17 @@ Placed placed_as_sampled(const Tensor& tensor) {
           [shape = Dims(tensor.shape())](const Tensor& leaf) { return expand(leaf, shape); }};
 }
 
+// Complex numbers are seen in a leaf of their parts.
+Placed placed_as_pairs(const Tensor& tensor, Placing placing) {
+  if (placing == Placing::transposed || placing == Placing::channels_last) return {};
+  Dims shape(tensor.shape());
+  shape.push_back(2);
+  return {empty(shape, Dtype::f64), [](const Tensor& leaf) { return view_as_complex(leaf); }};
+}
+
 // Undefined leaf: a tensor of this rank cannot lie so.
 Placed place(const Tensor& tensor, Placing placing) {
+  if (tensor.dtype() == Dtype::complex128) return placed_as_pairs(tensor, placing);
   if (placing == Placing::as_sampled) return placed_as_sampled(tensor);
   Dims shape(tensor.shape());
   if (placing == Placing::contiguous)
@@ -174,11 +183,11 @@ Placed place(const Tensor& tensor, Placing placing) {
   return {};
 }
 
-// Rows that read one half of symmetric matrices have derivatives by both.
+// Rows that read one half of symmetric, or Hermitian, matrices have derivatives by both.
 std::function<Tensor(const Tensor&)> mirrored(const std::function<Tensor(const Tensor&)>& shown) {
   return [shown](const Tensor& leaf) {
     const Tensor seen = shown(leaf);
-    return (seen + transpose(seen, -1, -2)) * 0.5;
+    return (seen + conj(transpose(seen, -1, -2))) * 0.5;
   };
 }
 
@@ -239,8 +248,9 @@ Checked check_derivative(Operator& op, const Sample& sample, Placing placing,
   std::vector<Tensor> leaves;
   std::mt19937 random(7);
   for (const Tensor& tensor : sample.tensors) {
-    if (tensor.dtype() != Dtype::f64) continue;
-    if (tensor.numel() > most_elements) return {};
+    const bool is_complex_one = tensor.dtype() == Dtype::complex128;
+    if (tensor.dtype() != Dtype::f64 && !is_complex_one) continue;
+    if (tensor.numel() * (is_complex_one ? 2 : 1) > most_elements) return {};
     Placed placed = place(tensor, placing);
     if (!placed.leaf.defined()) return {};
     if (has_trait(op.name(), Trait::telling_input))

@@ -22,11 +22,11 @@ enum class Placing { as_sampled, contiguous, transposed, channels_last };
 struct Checked {
   std::string wrong;  // empty: nothing
   bool was_checked =
-      false;  // false: the sample has no f64 tensors, or too many elements, or none that
+      false;  // false: the sample has no such tensors, or too many elements, or none that
               // can be placed so
 };
-// The same for one sample of a row, first and second order. Its f64 tensors get distinct values between
-// 0.5 and 2, away from kinks and poles, unless the sample's own mean something.
+// The same for one sample of a row, first and second order. Its f64 tensors, and the parts of complex128 ones, get distinct
+// values between 0.5 and 2, away from kinks and poles, unless the sample's own mean something.
 Checked check_derivative(Operator& op, const Sample& sample, Placing placing);
 // The same for whatever is made of such a call: `call` gets the sample's arguments, those left out at the end too.
 using SampleCall = std::function<std::vector<Tensor>(Operator& op, std::span<const bp_value> args)>;

@@ -41,6 +41,23 @@ INSTANTIATE_TEST_SUITE_P(Placed, Derivatives,
                                          Placing::transposed, Placing::channels_last),
                          [](const auto& placed) { return std::string(name_of(placed.param)); });
 
+// By the parts of their numbers.
+TEST(ComplexDerivatives, of_every_row_are_what_differences_say) {
+  int num_rows = 0;
+  for (Operator* op : registered_operators()) {
+    if (!op->has_gradient && op->kind != BP_KIND_COMPOSITE) continue;
+    if (op->schema->returns.empty() || !contains(op->dtypes, complex128)) continue;
+    int num_checked = 0;
+    for (const Sample& sample : samples_of(*op, complex128, device("cpu"))) {
+      const Checked checked = check_derivative(*op, sample, Placing::contiguous);
+      EXPECT_EQ(checked.wrong, "");
+      num_checked += checked.was_checked;
+    }
+    num_rows += num_checked != 0;
+  }
+  EXPECT_GE(num_rows, 150);
+}
+
 TEST(RulesOfDerivatives, are_known_for_each_row_with_a_grad_key) {
   set_requires_grad(ones({1}));  // puts the layer in place
   for (Operator* op : registered_operators())

@@ -275,6 +275,21 @@ TEST(ComplexRows, keep_nothing_for_real_numbers) {
   EXPECT_EQ(values_of(grad(x)), (Values{2, 4, 6}));
 }
 
+// As the array API has it.
+TEST(ComplexRows, have_signs) {
+  const Tensor z = complex_tensor({{3, -4}, {0, 0}, {0, -2}, {1e-300, 0}}, device("cpu"));
+  const std::vector<Complex> signs = complex_values(sign(z)), expected{{0.6, -0.8}, 0, {0, -1}, 1};
+  for (std::size_t i = 0; i < signs.size(); ++i)
+    EXPECT_LE(std::abs(signs[i] - expected[i]), 1e-15) << i;
+  // The derivative is along the circle alone; at 0 there is none.
+  const Tensor leaf = set_requires_grad(copy(z));
+  backward(sum(real(sign(leaf))));
+  const std::vector<Complex> found = complex_values(grad(leaf));
+  EXPECT_LE(std::abs(found[0] - Complex(0.64, 0.48) / 5.0), 1e-15);
+  EXPECT_EQ(found[1], Complex(0));
+  EXPECT_LE(std::abs(found[2] - Complex(0.5)), 1e-15);
+}
+
 // Rows of real numbers would mean something else by what they are made of.
 TEST(ComplexRows, refuse_them_where_they_are_of_real_numbers) {
   const Tensor z = complex_tensor({{1, 0}, {0, 1}}, device("cpu")), zero = zeros_like(z);
@@ -282,7 +297,7 @@ TEST(ComplexRows, refuse_them_where_they_are_of_real_numbers) {
             "cosine_similarity: not defined for complex128; pass real() or imag() of it");
   EXPECT_THROW(smooth_l1_loss(z, zero), Error);
   EXPECT_THROW(huber_loss(z, zero), Error);
-  EXPECT_THROW(sign(z), Error);
+  EXPECT_THROW(signbit(z), Error);
 }
 
 // d(loss) of each part along a direction, by autograd and by differences.
@@ -317,8 +332,9 @@ TEST(ComplexRows, are_derived_where_they_are_reduced) {
   expect_gradient([](const Tensor& z) { return sum(imag(sigmoid(z))); });
   expect_gradient([](const Tensor& z) { return sum(imag(rsqrt(z))); });
   expect_gradient([](const Tensor& z) { return sum(imag(log1p(z))); });
+  expect_gradient([](const Tensor& z) { return sum(imag(sign(z)) * real(z)); });
   // Of the derivatives themselves.
-  for (Tensor (*function)(const Tensor&) : {exp, log, sqrt, asin, acosh, asinh, tanh}) {
+  for (Tensor (*function)(const Tensor&) : {exp, log, sqrt, asin, acosh, asinh, tanh, sign}) {
     expect_gradient(
         [&](const Tensor& z) {
           const Tensor w = requires_grad(z) ? z : set_requires_grad(clone(z));

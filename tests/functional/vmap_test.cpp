@@ -205,6 +205,22 @@ TEST(vmap, says_which_results_differ_in_shape) {
                 "one of [1, 1]"));
 }
 
+// Their decompositions write in place what derivatives would keep.
+TEST(vmap, of_factorizations_has_derivatives) {
+  const Tensor a = numbered({3, 2, 2}) + eye(2, {}, f64) * 20, b = numbered({3, 2, 1});
+  const auto sum_of_all = [](std::span<const Tensor> x) {
+    const LinalgQrResult of = linalg_qr(x[0]);
+    return Tensors{sum(of.Q * of.R) + sum(linalg_solve(x[0], x[1])) +
+                   sum(linalg_solve_triangular(x[0], x[1], true)) +
+                   sum(cholesky_solve(x[1], x[0])) + sum(linalg_lstsq(x[0], x[1]).solution)};
+  };
+  const Tensor at_once = set_requires_grad(clone(a)), one_by_one = set_requires_grad(clone(a));
+  backward(sum(vmap(sum_of_all, Tensors{at_once, b}, InDims{0, 0})[0]));
+  for (std::int64_t i = 0; i < 3; ++i)
+    backward(sum_of_all(Tensors{select(one_by_one, 0, i), select(b, 0, i)})[0]);
+  EXPECT_LE(values_of(max(abs(grad(at_once) - grad(one_by_one))))[0], 1e-12);
+}
+
 TEST(vmap, leaves_no_tensor_behind_that_could_be_used) {
   Tensor escaped;
   vmap(

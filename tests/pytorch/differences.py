@@ -115,13 +115,16 @@ GENERAL = """
   is shared by equal differences; `nanmean`'s of NaN alone is 0; a NaN score makes `multi_margin_loss` NaN.
 * Factorizations do not wait for the device to say that they failed: `linalg_cholesky` of a matrix that is not positive definite gives
   NaN from that column on, and `linalg_solve` and `linalg_inv` of a singular one infinities or NaN, where PyTorch raises an error.
-  Complex matrices are refused.
+* The derivative of `linalg_cholesky` by complex matrices is Hermitian; PyTorch's has another part besides, which moves nothing.
 * The largest component of each vector by `linalg_eigh`, and of each left one by `linalg_svd`, is positive; PyTorch leaves the sign open.
+  Of complex vectors it is the first of those as large within a thousandth, and the derivative is that of the vectors so chosen, where
+  PyTorch leaves the phase open, and refuses derivatives that depend on it.
 * `linalg_eig` and `linalg_eigvals` order the eigenvalues by their real parts, then by their imaginary parts. The largest component of
   each eigenvector, the first of those as large within a thousandth, is real and positive, and the derivative is that of the vectors so
   chosen; PyTorch leaves both open, and refuses derivatives that depend on the choice.
 * `linalg_lstsq` takes the driver 'gels' by default on every device, gives residuals whatever the rank, and decides 'gelsy' as well by
   singular values. `linalg_det` has derivatives of second order where several singular values are equal, as well.
+* `sign` of complex numbers is `sgn`, as in the array API; PyTorch refuses them.
 * `_foreach_*` take lists whose tensors have one dtype and device at each place, and one number for all tensors, not one for each.
   `_fused_*_` refuse tensors to be written that share memory, and unscale gradients for the step alone: `grads` stay as they are.
 * `ctc_loss` looks at no length on the host: one beyond the steps, or beyond the labels, is an index out of range.

@@ -17,6 +17,8 @@ RESULTS = {
         values[0], call.named["input"].detach().gather(call.named["dim"], values[1].unsqueeze(call.named["dim"]))
         if not call.named.get("keepdim") else call.named["input"].detach().gather(call.named["dim"], values[1])]
         if call.named["input"].dim() else values for name in ("median", "nanmedian", "mode", "kthvalue")},
+    # PyTorch's derivative by complex matrices has another part besides, which no Hermitian matrix tells.
+    "linalg_cholesky": lambda call, values: [values[0], *((gradient + gradient.mH) / 2 for gradient in values[1:])],
 }
 
 
@@ -29,11 +31,21 @@ def over_dims(function):
     return lambda input, dim=None, keepdim=False: function(input, all_dims(input, dim), keepdim)
 
 
+def phases_of(vectors):
+    """That make the largest component of each column positive, of those as large within a thousandth the first."""
+    sizes = vectors.detach().abs()
+    chosen = (sizes >= 0.999 * sizes.amax(-2, keepdim=True)).to(torch.int32).argmax(-2, keepdim=True)
+    component = vectors.gather(-2, chosen)
+    return component.conj() / component.abs()
+
+
 def signs_of(vectors):
     """That make the largest component of each column positive."""
+    if vectors.is_complex() and vectors.numel():
+        return phases_of(vectors)
     largest = vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True)) if vectors.shape[-2] else vectors.new_ones(
         *vectors.shape[:-2], 1, vectors.shape[-1])
-    return torch.where(largest.detach() >= 0, 1.0, -1.0).to(vectors.dtype)
+    return torch.where(largest.detach().real >= 0, 1.0, -1.0).to(vectors.dtype)
 
 
 def eigh(input, UPLO="L"):
@@ -44,7 +56,7 @@ def eigh(input, UPLO="L"):
 def svd(A, full_matrices=True):
     U, S, Vh = torch.linalg.svd(A, full_matrices)
     signs, size = signs_of(U), S.shape[-1]
-    common = Vh[..., :size, :] * signs[..., :size].transpose(-1, -2)
+    common = Vh[..., :size, :] * signs[..., :size].mH
     return U * signs, S, torch.cat([common, Vh[..., size:, :]], -2)
 
 
@@ -53,15 +65,10 @@ def eig(A):
     values, vectors = torch.linalg.eig(A)
     detached = values.detach()
     scale = detached.abs().amax(-1, keepdim=True).clamp_min(1e-30) if values.shape[-1] else 1
-    keys = (detached.real / scale).mul(1e5 if A.dtype == torch.float64 else 1e3).round().to(torch.float64) * 1e7 + detached.imag / scale
+    keys = (detached.real / scale).mul(1e5 if A.dtype in (torch.float64, torch.complex128) else 1e3).round().to(torch.float64) * 1e7 + detached.imag / scale
     order = keys.argsort(-1)
     values, vectors = values.gather(-1, order), vectors.gather(-1, order.unsqueeze(-2).expand(vectors.shape))
-    if not vectors.numel():
-        return values, vectors
-    sizes = vectors.detach().abs()
-    chosen = (sizes >= 0.999 * sizes.amax(-2, keepdim=True)).to(torch.int32).argmax(-2, keepdim=True)
-    component = vectors.gather(-2, chosen)
-    return values, vectors * (component.conj() / component.abs())
+    return values, vectors * phases_of(vectors) if vectors.numel() else vectors
 
 
 def least_squares(A, B, rcond=None, driver="gels"):
@@ -71,11 +78,12 @@ def least_squares(A, B, rcond=None, driver="gels"):
     cut = max(A.shape[-2:]) * torch.finfo(A.dtype).eps if rcond is None else rcond
     solution = torch.linalg.pinv(A, rtol=cut) @ side
     tall = A.shape[-2] > A.shape[-1]
-    residuals = ((A @ solution - side) ** 2).sum(-2) if tall else A.new_zeros(0)
+    rest = A @ solution - side
+    residuals = (rest * rest.conj()).real.sum(-2) if tall else A.real.new_zeros(0)
     values = torch.linalg.svdvals(A)
     rank = (values > cut * values[..., :1]).sum(-1) if driver != "gels" else torch.zeros(0, dtype=torch.int64)
     return (solution.squeeze(-1) if vector else solution, residuals, rank,
-            values if driver in ("gelsd", "gelss") else A.new_zeros(0))
+            values if driver in ("gelsd", "gelss") else A.real.new_zeros(0))
 
 
 def adjugate(A):
@@ -419,6 +427,7 @@ FUNCTIONS = {
         torch.fft.rfft(input, dim=dim) if forward else torch.fft.ihfft(input, dim=dim, norm="forward")),
     "fft_c2r": lambda input, n, dim, scale, forward: scale * (
         torch.fft.hfft(input, n, dim) if forward else torch.fft.irfft(input, n, dim, norm="forward")),
+    "sign": torch.sgn,  # which is torch.sign of real numbers
     "linalg_eigh": eigh,
     "linalg_eig": eig,
     "linalg_eigvals": lambda A: eig(A)[0],

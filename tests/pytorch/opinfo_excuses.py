@@ -127,6 +127,6 @@ def residuals(case, found):
     A, B = case.named["A"].detach(), case.named["B"].detach()
     left = B if B.dim() == A.dim() else B.unsqueeze(-1)
     X = case.results[0] if case.results[0].dim() >= left.dim() else case.results[0].unsqueeze(-1)
-    sums = ((A @ X - left) ** 2).sum(-2)
+    sums = (A @ X - left).abs().square().sum(-2)
     relative = 1e-7 if found.ours.element_size() == 8 else 1e-3
     return close(found.ours, sums.reshape(found.ours.shape), relative)

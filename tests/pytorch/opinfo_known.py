@@ -33,7 +33,6 @@ KNOWN = [
           excuses.near(1e-7)),
     Known(r"nn\.functional\.batch_norm", "result", "has no channels", "a tensor without a dimension of channels is refused"),
     Known("(index_)?put", "result", "bool, .* not defined for bool", "bools are not added, as by index_add"),
-    Known(r"norm\.nuc|linalg\.norm.*", "result", "linalg_matrix_norm: input is complex64", "matrices of complex numbers have no singular values here"),
     Known("gather", "result", "the index is uint8", "an index is int64 or int32"),
     Known("logit", "result", "instead of", "eps above 1/2 crosses the bounds: ours ends at the upper one, as clamp does",
           excuses.bounds_that_cross),

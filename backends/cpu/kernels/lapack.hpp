@@ -37,9 +37,10 @@ inline bool fits(const bp_tensor& tensor) {
   return tensor.numel > 0 && rows_of(tensor) <= largest_size && columns_of(tensor) <= largest_size;
 }
 
-// Of many tiny matrices the host's operators do all at once what LAPACK does one by one, and are faster.
+// Of many tiny matrices the host's operators do all at once what LAPACK does one by one, and are faster; not of complex ones.
 inline bool is_worth_calls(const bp_tensor& tensor, int64_t tiny = 2, int64_t many = 256) {
   if (!fits(tensor) || !is_there()) return false;
+  if (complex_dtypes >> tensor.dtype & 1u) return true;
   const int64_t size = rows_of(tensor) * columns_of(tensor);
   return size > tiny * tiny || tensor.numel < many * size;
 }
@@ -116,14 +117,30 @@ template <class T> void load_half(const Batch& of, const T* from, T* to, bool up
       to[i * n + j] = (upper ? j >= i : j <= i) ? from[i * of.row_step + j * of.column_step] : T(0);
 }
 
+// The same, without the imaginary parts of the diagonal.
+template <class T> void load_hermitian(const Batch& of, const T* from, T* to, bool upper) {
+  load_half(of, from, to, upper);
+  if constexpr (is_complex<T>)
+    for (int64_t i = 0; i < of.rows; ++i) to[i * (of.rows + 1)] = to[i * (of.rows + 1)].real();
+}
+
+// Of complex numbers, their parts: twice as many.
+template <class T> const Real<T>* parts_of(const T* values) {
+  return reinterpret_cast<const Real<T>*>(values);
+}
+template <class T> Real<T>* parts_of(T* values) {
+  return reinterpret_cast<Real<T>*>(values);
+}
+template <class T> constexpr int64_t num_parts = is_complex<T> ? 2 : 1;
+
 template <class T> bool all_finite(const T* values, int64_t count) {
-  T sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += values[i] * 0;
+  Real<T> sum = 0;
+  for (int64_t i = 0; i < count * num_parts<T>; ++i) sum += parts_of(values)[i] * 0;
   return sum == 0;
 }
 
 template <class T> void fill_nan(T* values, int64_t count) {
-  std::fill_n(values, count, T(std::numeric_limits<double>::quiet_NaN()));
+  std::fill_n(parts_of(values), count * num_parts<T>, std::numeric_limits<Real<T>>::quiet_NaN());
 }
 
 template <class T> std::unique_ptr<T[]> scratch(int64_t count) {
@@ -150,23 +167,73 @@ template <class F> void for_matrices(int64_t count, double work, F&& body) {
   parallel_for(count, grain, body);
 }
 
-// The largest component of each column becomes positive, the first of equals: `flip(j)` is called for those where it is not.
-template <class T, class F>
-void unify_signs(int64_t rows, int64_t columns, const T* vectors, int64_t row_step,
-                 int64_t column_step, F&& flip) {
-  for (int64_t j = 0; j < columns; ++j) {
-    T largest = 0;
-    for (int64_t i = 0; i < rows; ++i) {
-      const T each = vectors[i * row_step + j * column_step];
-      if (std::fabs(each) > std::fabs(largest)) largest = each;
-    }
-    if (largest < 0) flip(j);
+// The first of the complex numbers that are as large as the largest, within a thousandth; -1 if there is none but NaN. Of
+// components of vectors, whose squares stay within the range.
+template <class R>
+int64_t first_of_largest(int64_t count, const std::complex<R>* values, int64_t step) {
+  R largest = 0;
+  for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::norm(values[i * step]));
+  for (int64_t i = 0; i < count; ++i)
+    if (std::norm(values[i * step]) >= R(0.998001) * largest) return i;
+  return -1;
+}
+
+template <class T> void scale_column(int64_t count, T* values, int64_t step, T factor) {
+  for (int64_t i = 0; i < count; ++i) {
+    T& each = values[i * step];
+    if constexpr (is_complex<T>)  // by parts: the operator would ask for NaN
+      each = T(each.real() * factor.real() - each.imag() * factor.imag(),
+               each.real() * factor.imag() + each.imag() * factor.real());
+    else
+      each *= factor;
   }
 }
 
-// Calls f(Tag<T>) with float or double.
+// The largest component of each column becomes real and positive: of real numbers the first of equals. `turn(j, factor)` is
+// called for what belongs to a column that was multiplied.
+template <class T, class F>
+void unify_phases(int64_t rows, int64_t columns, T* vectors, int64_t row_step, int64_t column_step,
+                  F&& turn) {
+  for (int64_t j = 0; j < columns; ++j) {
+    T* const column = vectors + j * column_step;
+    if constexpr (is_complex<T>) {
+      const int64_t chosen = first_of_largest(rows, column, row_step);
+      if (chosen < 0) continue;
+      T& largest = column[chosen * row_step];
+      const Real<T> size = std::abs(largest);
+      if (size == 0 || largest == size) continue;
+      const T factor = std::conj(largest) / size;
+      scale_column(rows, column, row_step, factor);
+      largest = size;
+      turn(j, factor);
+    } else {
+      T largest = 0;
+      for (int64_t i = 0; i < rows; ++i) {
+        const T each = column[i * row_step];
+        if (std::fabs(each) > std::fabs(largest)) largest = each;
+      }
+      if (!(largest < 0)) continue;
+      scale_column(rows, column, row_step, T(-1));
+      turn(j, T(-1));
+    }
+  }
+}
+template <class T>
+void unify_phases(int64_t rows, int64_t columns, T* vectors, int64_t row_step,
+                  int64_t column_step) {
+  unify_phases(rows, columns, vectors, row_step, column_step, [](int64_t, T) {});
+}
+
+template <class T> T conjugated(T value) {
+  if constexpr (is_complex<T>) value.imag(-value.imag());
+  return value;
+}
+
+constexpr DtypeSet matrix_dtypes = DtypeSet(f32) | f64 | complex64 | complex128;
+
+// Calls f(Tag<T>) with the type of one of these numbers.
 template <class F> Status with_type(const bp_tensor& tensor, F&& f) {
-  tensor.dtype == BP_F64 ? f(Tag<double>{}) : f(Tag<float>{});
+  visit_dtype<matrix_dtypes.bits>(tensor.dtype, f);
   return ok;
 }
 

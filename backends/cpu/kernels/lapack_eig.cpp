@@ -1,4 +1,4 @@
-// Eigenvalues of matrices that are not symmetric, by LAPACK, in the order and with the phases of linalg_eig.
+// Eigenvalues of matrices that need not be symmetric, by LAPACK, in the order and with the phases of linalg_eig.
 #include <complex>
 #include <numeric>
 #include <vector>
@@ -11,24 +11,24 @@ namespace {
 
 using namespace lapack;
 
-// Below it the host's own iteration takes less time.
-constexpr int64_t least_size = 9;
+// Of fewer rows the host's own iteration takes less time.
+bool has_enough_rows(const bp_tensor& a) {
+  return rows_of(a) >= (complex_dtypes >> a.dtype & 1u ? 3 : 8);
+}
 
 template <class T> class Eig {
  public:
-  using Complex = std::complex<T>;
+  using Complex = std::complex<Real<T>>;
 
-  Eig(int n, bool has_vectors) : n_(n), job_(has_vectors ? "V" : "N"), order_(n), vector_(n) {
+  Eig(int n, bool has_vectors)
+      : n_(n), job_(has_vectors ? "V" : "N"), order_(n), values_(n), vector_(n) {
     const int64_t size = int64_t{n} * n;
     T room = 0;
-    int info = 0;
-    const int ask = -1;
-    l_.geev("N", job_, &n_, nullptr, &n_, nullptr, nullptr, nullptr, &n_, nullptr, &n_, &room, &ask,
-            &info, 1, 1);
-    lwork_ = std::max(static_cast<int>(room * T(1.0001)) + 1, 4 * n);
+    real_ = scratch<Real<T>>(int64_t{n} * 2);
+    lwork_ = -1;
+    call(&room);
+    lwork_ = std::max(static_cast<int>(std::real(room) * Real<T>(1.0001)) + 1, 4 * n);
     columns = scratch<T>(size);
-    real_ = scratch<T>(n);
-    imaginary_ = scratch<T>(n);
     work_ = scratch<T>(lwork_);
     if (has_vectors) vectors_ = scratch<T>(size);
   }
@@ -36,24 +36,20 @@ template <class T> class Eig {
   // Of `columns`, which are lost; `vectors`, row-major, may be null.
   void find(Complex* values, Complex* vectors) {
     const int64_t size = int64_t{n_} * n_;
-    int info = 0;
-    const bool are_finite = all_finite(columns.get(), size);
-    if (are_finite)
-      l_.geev("N", job_, &n_, columns.get(), &n_, real_.get(), imaginary_.get(), nullptr, &n_,
-              vectors_.get(), &n_, work_.get(), &lwork_, &info, 1, 1);
-    if (!are_finite || info != 0) {
-      const T nan = std::numeric_limits<T>::quiet_NaN();
-      std::fill_n(values, n_, Complex(nan, nan));
-      if (vectors != nullptr) std::fill_n(vectors, size, Complex(nan, nan));
+    if (!all_finite(columns.get(), size) || call(work_.get()) != 0) {
+      fill_nan(values, n_);
+      if (vectors != nullptr) fill_nan(vectors, size);
       return;
     }
+    if constexpr (!is_complex<T>)
+      for (int j = 0; j < n_; ++j) values_[j] = Complex(real_[j], real_[n_ + j]);
     std::iota(order_.begin(), order_.end(), 0);
     std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
-      if (real_[a] != real_[b]) return real_[a] < real_[b];
-      return imaginary_[a] < imaginary_[b];
+      if (values_[a].real() != values_[b].real()) return values_[a].real() < values_[b].real();
+      return values_[a].imag() < values_[b].imag();
     });
     for (int j = 0; j < n_; ++j) {
-      values[j] = Complex(real_[order_[j]], imaginary_[order_[j]]);
+      values[j] = values_[order_[j]];
       if (vectors == nullptr) continue;
       read_vector(order_[j]);
       normalize();
@@ -64,42 +60,55 @@ template <class T> class Eig {
   std::unique_ptr<T[]> columns;
 
  private:
-  // Of a pair the real parts stand before the imaginary ones; the second vector is the first one's conjugate.
-  void read_vector(int j) {
-    const bool is_second = imaginary_[j] < 0;
-    const T* const re = vectors_.get() + int64_t{is_second ? j - 1 : j} * n_;
-    const T sign = imaginary_[j] == 0 ? T(0) : is_second ? T(-1) : T(1);
-    for (int i = 0; i < n_; ++i) vector_[i] = Complex(re[i], sign == 0 ? T(0) : sign * re[n_ + i]);
+  int call(T* work) {
+    int info = 0;
+    if constexpr (is_complex<T>)
+      l_.geev("N", job_, &n_, columns.get(), &n_, values_.data(), nullptr, &n_, vectors_.get(), &n_,
+              work, &lwork_, real_.get(), &info, 1, 1);
+    else
+      l_.geev("N", job_, &n_, columns.get(), &n_, real_.get(), real_.get() + n_, nullptr, &n_,
+              vectors_.get(), &n_, work, &lwork_, &info, 1, 1);
+    return info;
   }
 
-  // Length 1; the first component that is as large as the largest, within a thousandth, is real and positive.
+  // Of a pair of a real matrix the real parts stand before the imaginary ones; the second vector is the first one's conjugate.
+  void read_vector(int j) {
+    if constexpr (is_complex<T>) {
+      std::copy_n(vectors_.get() + int64_t{j} * n_, n_, vector_.begin());
+    } else {
+      const T imaginary = values_[j].imag();
+      const bool is_second = imaginary < 0;
+      const T* const re = vectors_.get() + int64_t{is_second ? j - 1 : j} * n_;
+      const T sign = imaginary == 0 ? T(0) : is_second ? T(-1) : T(1);
+      for (int i = 0; i < n_; ++i)
+        vector_[i] = Complex(re[i], sign == 0 ? T(0) : sign * re[n_ + i]);
+    }
+  }
+
+  // Length 1; the first component that is as large as the largest is real and positive.
   void normalize() {
-    T largest = 0, squares = 0;
-    for (const Complex& each : vector_) {
-      largest = std::max(largest, std::abs(each));
-      squares += std::norm(each);
-    }
-    for (Complex& chosen : vector_) {
-      const T size = std::abs(chosen);
-      if (!(size >= T(0.999) * largest)) continue;
-      const Complex factor = std::conj(chosen) / (size * std::sqrt(squares));
-      for (Complex& each : vector_) each *= factor;
-      chosen = chosen.real();
-      return;
-    }
+    const int64_t place = first_of_largest(n_, vector_.data(), 1);
+    if (place < 0) return;
+    Real<T> squares = 0;
+    for (const Complex& each : vector_) squares += std::norm(each);
+    Complex& chosen = vector_[place];
+    const Complex factor = std::conj(chosen) / (std::abs(chosen) * std::sqrt(squares));
+    for (Complex& each : vector_) each *= factor;
+    chosen = chosen.real();
   }
 
   const Functions<T>& l_ = *functions<T>();
-  int n_, lwork_ = 0;
+  int n_, lwork_;
   const char* job_;
-  std::unique_ptr<T[]> real_, imaginary_, work_, vectors_;
+  std::unique_ptr<T[]> work_, vectors_;
+  std::unique_ptr<Real<T>[]> real_;  // of real matrices the values' parts, of complex ones room
   std::vector<int> order_;
-  std::vector<Complex> vector_;
+  std::vector<Complex> values_, vector_;
 };
 
 template <class T>
 void run_eig(const bp_tensor& a, const bp_tensor& values, const bp_tensor* vectors) {
-  using Complex = std::complex<T>;
+  using Complex = std::complex<Real<T>>;
   const Batch from(a, batch_of(values, 1));
   const int n = static_cast<int>(from.rows);
   const int64_t size = int64_t{n} * n;
@@ -122,10 +131,10 @@ Status eigvals(Stream, In a, Out values) {
 }
 
 bool supports_eig(Stream, In a, Out, Out) {
-  return rows_of(a.abi()) >= least_size && is_worth_calls(a.abi());
+  return has_enough_rows(a.abi()) && is_worth_calls(a.abi());
 }
 bool supports_eigvals(Stream, In a, Out) {
-  return rows_of(a.abi()) >= least_size && is_worth_calls(a.abi());
+  return has_enough_rows(a.abi()) && is_worth_calls(a.abi());
 }
 
 }  // namespace
@@ -133,12 +142,12 @@ bool supports_eigvals(Stream, In a, Out) {
 void add_eig_kernels(Kernels& k) {
   k.add<op::linalg_eig>(eig)
       .supports(supports_eig)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_eig::place::A, strided)
       .deterministic();
   k.add<op::linalg_eigvals>(eigvals)
       .supports(supports_eigvals)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_eigvals::place::A, strided)
       .deterministic();
 }

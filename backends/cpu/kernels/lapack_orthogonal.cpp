@@ -83,42 +83,76 @@ bool supports_qr(Stream, In a, std::string_view, Out, Out) {
   return is_worth_calls(a.abi());
 }
 
-// ---- Symmetric matrices
+// ---- Symmetric and Hermitian matrices
+
+// Of one matrix, of which LAPACK sees the other half: of complex numbers the conjugate one, and so are the vectors.
+template <class T> class Eigh {
+ public:
+  Eigh(int n, bool upper, bool has_vectors)
+      : n_(n), job_(has_vectors ? "V" : "N"), half_(upper ? "L" : "U") {
+    T room = 0;
+    Real<T> real_room = 0;
+    int int_room = 0;
+    lwork_ = lrwork_ = liwork_ = -1;
+    call(nullptr, nullptr, &room, &real_room, &int_room);
+    const double size = static_cast<double>(n) * n;
+    const double least = is_complex<T> ? 2.0 * n + size : 1 + 6.0 * n + 2 * size;
+    lwork_ = static_cast<int>(std::max(std::real(room) * 1.0001, least));
+    lrwork_ = is_complex<T> ? static_cast<int>(real_room * 1.0001) + 1 : 0;
+    liwork_ = int_room;
+    matrix = scratch<T>(int64_t{n} * n);
+    work_ = scratch<T>(lwork_);
+    reals_ = scratch<Real<T>>(lrwork_);
+    ints_ = scratch<int>(liwork_);
+  }
+
+  // Of `matrix`, whose rows become the vectors, if they are wanted.
+  void find(Real<T>* values) {
+    const int64_t size = int64_t{n_} * n_;
+    if (all_finite(matrix.get(), size) &&
+        call(matrix.get(), values, work_.get(), reals_.get(), ints_.get()) == 0)
+      return;
+    fill_nan(values, n_);
+    fill_nan(matrix.get(), size);
+  }
+
+  std::unique_ptr<T[]> matrix;
+
+ private:
+  int call(T* a, Real<T>* values, T* work, Real<T>* reals, int* ints) const {
+    int failed = 0;
+    if constexpr (is_complex<T>)
+      l_.heevd(job_, half_, &n_, a, &n_, values, work, &lwork_, reals, &lrwork_, ints, &liwork_,
+               &failed, 1, 1);
+    else
+      l_.syevd(job_, half_, &n_, a, &n_, values, work, &lwork_, ints, &liwork_, &failed, 1, 1);
+    return failed;
+  }
+
+  const Functions<T>& l_ = *functions<T>();
+  int n_, lwork_, lrwork_, liwork_;
+  const char *job_, *half_;
+  std::unique_ptr<T[]> work_;
+  std::unique_ptr<Real<T>[]> reals_;
+  std::unique_ptr<int[]> ints_;
+};
 
 // `vectors` may be null.
 template <class T>
 void run_eigh(const bp_tensor& a, bool upper, const bp_tensor& values, const bp_tensor* vectors) {
-  const Functions<T>& l = *functions<T>();
   const Batch from(a, batch_of(values, 1));
   const int n = static_cast<int>(from.rows);
   const int64_t size = int64_t{n} * n;
-  const char* const job = vectors != nullptr ? "V" : "N";
-  const char* const half = upper ? "L" : "U";
-  T room = 0;
-  int int_room = 0, info = 0;
-  const int ask = -1;
-  l.syevd(job, half, &n, nullptr, &n, nullptr, &room, &ask, &int_room, &ask, &info, 1, 1);
-  const int lwork = static_cast<int>(std::max<double>(room * 1.0001, 1 + 6.0 * n + 2.0 * size));
   for_matrices(count_of(batch_of(values, 1)), 9.0 * size * n, [&](int64_t begin, int64_t end) {
-    const auto matrix = scratch<T>(size), work = scratch<T>(lwork);
-    const auto ints = scratch<int>(int_room);
+    Eigh<T> of(n, upper, vectors != nullptr);
+    T* const found = of.matrix.get();
     for (int64_t i = begin; i < end; ++i) {
-      T* const found = data_of<T>(values) + i * n;
-      int failed = 0;
-      load_half(from, data_of<T>(a) + from.offset(i), matrix.get(), upper);
-      const bool are_finite = all_finite(matrix.get(), size);
-      if (are_finite)
-        l.syevd(job, half, &n, matrix.get(), &n, found, work.get(), &lwork, ints.get(), &int_room,
-                &failed, 1, 1);
-      if (!are_finite || failed != 0) {
-        fill_nan(found, n);
-        fill_nan(matrix.get(), size);
-      }
+      load_hermitian(from, data_of<T>(a) + from.offset(i), found, upper);
+      of.find(data_of<Real<T>>(values) + i * n);
       if (vectors == nullptr) continue;
-      unify_signs(n, n, matrix.get(), 1, n, [&](int64_t j) {
-        for (int64_t k = 0; k < n; ++k) matrix[j * n + k] = -matrix[j * n + k];
-      });
-      store_columns(n, n, matrix.get(), data_of<T>(*vectors) + i * size);
+      unify_phases(n, n, found, 1, n);
+      for (int64_t k = 0; is_complex<T> && k < size; ++k) found[k] = conjugated(found[k]);
+      store_columns(n, n, found, data_of<T>(*vectors) + i * size);
     }
   });
 }
@@ -148,17 +182,17 @@ bool supports_eigvalsh(Stream, In a, std::string_view, Out) {
 // ---- Singular values
 
 // What the decomposition takes for vectors beyond the smaller size: the rest of Q, of the QR of those that there are. As rows
-// of `count` numbers, of which the first `known` are there.
+// of `count` numbers, of which the first `known` are there. The rest depends on the phases of complex ones: those are taken
+// whose largest components are real.
 template <class T> void complete_rows(T* rows, int count, int known) {
   Reflector<T> of(count, known, count);
   std::copy_n(rows, int64_t{known} * count, of.columns.get());
+  if (is_complex<T>) unify_phases(count, known, of.columns.get(), 1, count);
   of.factor();
   of.make_q();
   const int64_t done = int64_t{known} * count, all = int64_t{count} * count;
   std::copy(of.columns.get() + done, of.columns.get() + all, rows + done);
-  unify_signs(count, count - known, rows + done, 1, count, [&](int64_t j) {
-    for (int64_t k = 0; k < count; ++k) rows[done + j * count + k] *= -1;
-  });
+  unify_phases(count, count - known, rows + done, 1, count);
 }
 
 enum class SingularVectors { none, of_smaller_size, square };
@@ -169,13 +203,12 @@ template <class T> class Svd {
   Svd(int m, int n, SingularVectors wanted) : m_(m), n_(n), k_(std::min(m, n)) {
     job_ = wanted == SingularVectors::none ? "N" : "S";
     T room = 0;
-    int info = 0;
-    const int ask = -1;
-    l_.gesdd(job_, &n_, &m_, nullptr, &n_, nullptr, nullptr, &n_, nullptr, &k_, &room, &ask,
-             nullptr, &info, 1);
-    lwork_ = static_cast<int>(room * T(1.0001)) + 1;
+    lwork_ = -1;
+    call(nullptr, &room);
+    lwork_ = static_cast<int>(std::real(room) * Real<T>(1.0001)) + 1;
     rows = scratch<T>(int64_t{m} * n);
     work_ = scratch<T>(lwork_);
+    if (is_complex<T>) reals_ = scratch<Real<T>>(num_reals(wanted));
     ints_ = scratch<int>(8 * int64_t{k_});
     if (wanted == SingularVectors::none) return;
     const bool is_square = wanted == SingularVectors::square;
@@ -184,13 +217,8 @@ template <class T> class Svd {
   }
 
   // Of `rows`, which are lost: `left`, m by k, and `right`, k by n.
-  void find(T* values) {
-    int info = 0;
-    const bool are_finite = all_finite(rows.get(), int64_t{m_} * n_);
-    if (are_finite)
-      l_.gesdd(job_, &n_, &m_, rows.get(), &n_, values, right.get(), &n_, left.get(), &k_,
-               work_.get(), &lwork_, ints_.get(), &info, 1);
-    if (are_finite && info == 0) return;
+  void find(Real<T>* values) {
+    if (all_finite(rows.get(), int64_t{m_} * n_) && call(values, work_.get()) == 0) return;
     fill_nan(values, k_);
     if (!left) return;
     fill_nan(left.get(), int64_t{m_} * k_);
@@ -198,9 +226,8 @@ template <class T> class Svd {
   }
 
   void unify() {
-    unify_signs(m_, k_, left.get(), k_, 1, [&](int64_t j) {
-      for (int64_t i = 0; i < m_; ++i) left[i * k_ + j] *= -1;
-      for (int64_t i = 0; i < n_; ++i) right[j * n_ + i] *= -1;
+    unify_phases(m_, k_, left.get(), k_, 1, [&](int64_t j, T factor) {
+      scale_column(n_, right.get() + j * n_, 1, conjugated(factor));
     });
   }
 
@@ -218,10 +245,29 @@ template <class T> class Svd {
   std::unique_ptr<T[]> rows, left, right;
 
  private:
+  int call(Real<T>* values, T* work) {
+    int info = 0;
+    if constexpr (is_complex<T>)
+      l_.gesdd(job_, &n_, &m_, rows.get(), &n_, values, right.get(), &n_, left.get(), &k_, work,
+               &lwork_, reals_.get(), ints_.get(), &info, 1);
+    else
+      l_.gesdd(job_, &n_, &m_, rows.get(), &n_, values, right.get(), &n_, left.get(), &k_, work,
+               &lwork_, ints_.get(), &info, 1);
+    return info;
+  }
+
+  // As LAPACK's manual asks for, and older ones did.
+  int64_t num_reals(SingularVectors wanted) const {
+    const int64_t least = k_, most = std::max(m_, n_);
+    if (wanted == SingularVectors::none) return 7 * least;
+    return least * std::max(5 * least + 5, 2 * most + 2 * least + 1);
+  }
+
   const Functions<T>& l_ = *functions<T>();
   const char* job_;
-  int m_, n_, k_, lwork_ = 0;
+  int m_, n_, k_, lwork_;
   std::unique_ptr<T[]> work_;
+  std::unique_ptr<Real<T>[]> reals_;
   std::unique_ptr<int[]> ints_;
 };
 
@@ -239,7 +285,7 @@ void run_svd(const bp_tensor& a, bool is_full, const bp_tensor& u, const bp_tens
     Svd<T> of(m, n, is_full ? SingularVectors::square : SingularVectors::of_smaller_size);
     for (int64_t i = begin; i < end; ++i) {
       load_rows(from, data_of<T>(a) + from.offset(i), of.rows.get());
-      of.find(data_of<T>(s) + i * k);
+      of.find(data_of<Real<T>>(s) + i * k);
       of.unify();
       if (is_full) of.complete();
       std::copy_n(of.left.get(), left, data_of<T>(u) + i * left);
@@ -255,7 +301,7 @@ template <class T> void run_svdvals(const bp_tensor& a, const bp_tensor& s) {
     Svd<T> of(m, n, SingularVectors::none);
     for (int64_t i = begin; i < end; ++i) {
       load_rows(from, data_of<T>(a) + from.offset(i), of.rows.get());
-      of.find(data_of<T>(s) + i * std::min(m, n));
+      of.find(data_of<Real<T>>(s) + i * std::min(m, n));
     }
   });
 }
@@ -280,27 +326,27 @@ bool supports_svdvals(Stream, In a, Out) {
 void add_orthogonal_kernels(Kernels& k) {
   k.add<op::linalg_qr>(qr)
       .supports(supports_qr)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_qr::place::A, strided)
       .deterministic();
   k.add<op::linalg_eigh>(eigh)
       .supports(supports_eigh)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_eigh::place::input, strided)
       .deterministic();
   k.add<op::linalg_eigvalsh>(eigvalsh)
       .supports(supports_eigvalsh)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_eigvalsh::place::input, strided)
       .deterministic();
   k.add<op::linalg_svd>(svd)
       .supports(supports_svd)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_svd::place::A, strided)
       .deterministic();
   k.add<op::linalg_svdvals>(svdvals)
       .supports(supports_svdvals)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_svdvals::place::A, strided)
       .deterministic();
 }

@@ -11,7 +11,8 @@ constexpr const char* half_of(bool upper) {
   return upper ? "U" : "L";
 }
 
-// ---- Cholesky. The lower half of a row-major matrix is the upper one of LAPACK's, and the same for factors.
+// ---- Cholesky. The lower half of a row-major matrix is the upper one of LAPACK's, and the same for factors: of complex
+// numbers too, since A transposed is U^H U where A is L L^H, and U is L transposed.
 
 // From column `good` on there is no factor: those before it, and NaN.
 template <class T> void save_good_columns(T* factor, int n, int good, bool upper) {
@@ -22,9 +23,9 @@ template <class T> void save_good_columns(T* factor, int n, int good, bool upper
   if (good > 0) l.potrf(half_of(!upper), &good, factor, &n, &info, 1);
   if (info != 0) return fill_nan(factor, int64_t{n} * n);
   if (good > 0 && upper)
-    l.trsm("R", "L", "T", "N", &rest, &good, &one, factor, &n, factor + good, &n, 1, 1, 1, 1);
+    l.trsm("R", "L", "C", "N", &rest, &good, &one, factor, &n, factor + good, &n, 1, 1, 1, 1);
   else if (good > 0)
-    l.trsm("L", "U", "T", "N", &good, &rest, &one, factor, &n, factor + int64_t{good} * n, &n, 1, 1,
+    l.trsm("L", "U", "C", "N", &good, &rest, &one, factor, &n, factor + int64_t{good} * n, &n, 1, 1,
            1, 1);
   for (int64_t i = good; i < n; ++i)
     for (int64_t j = good; j <= i; ++j) fill_nan(factor + (upper ? j * n + i : i * n + j), 1);
@@ -40,10 +41,10 @@ template <class T> void run_cholesky(const bp_tensor& a, bool upper, const bp_te
       const T* const given = data_of<T>(a) + from.offset(i);
       T* const factor = data_of<T>(out) + i * size;
       int info = 0;
-      load_half(from, given, factor, upper);
+      load_hermitian(from, given, factor, upper);
       l.potrf(half_of(!upper), &n, factor, &n, &info, 1);
       if (info <= 0) continue;
-      load_half(from, given, factor, upper);
+      load_hermitian(from, given, factor, upper);
       save_good_columns(factor, n, info - 1, upper);
     }
   });
@@ -217,29 +218,29 @@ bool supports_inverse(Stream, In a, Out) {
 void add_system_kernels(Kernels& k) {
   k.add<op::linalg_cholesky>(cholesky)
       .supports(supports_cholesky)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_cholesky::place::input, strided)
       .deterministic();
   k.add<op::linalg_lu_factor>(lu_factor)
       .supports(supports_lu_factor)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_lu_factor::place::A, strided)
       .deterministic();
   k.add<op::linalg_solve>(solve)
       .supports(supports_solve)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_solve::place::A, strided)
       .layouts(op::linalg_solve::place::B, strided)
       .deterministic();
   k.add<op::linalg_solve_triangular>(solve_triangular)
       .supports(supports_triangular)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_solve_triangular::place::A, strided)
       .layouts(op::linalg_solve_triangular::place::B, strided)
       .deterministic();
   k.add<op::linalg_inv>(inverse)
       .supports(supports_inverse)
-      .dtypes(f32, f64)
+      .dtypes(matrix_dtypes)
       .layouts(op::linalg_inv::place::A, strided)
       .deterministic();
 }

@@ -242,6 +242,8 @@ class CpuPlugin {
                              "linalg_qr",
                              "linalg_solve_triangular",
                              "linalg_eigvals",
+                             "linalg_eigvalsh",
+                             "linalg_svdvals",
                              "linalg_lu_factor",
                              "fft_c2c"}) {
       bp_operator& op = operators_[name];

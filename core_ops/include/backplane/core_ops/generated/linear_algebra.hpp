@@ -10,9 +10,9 @@
 
 namespace bp {
 
-// The lower triangular L of symmetric, positive definite matrices L L^T, or with `upper` the
-// transposed one. Only that half of `input` is read. Matrices that are not positive definite give
-// NaN.
+// The lower triangular L of Hermitian, positive definite matrices L L^H, or with `upper` its
+// adjoint. Only that half of `input` is read, and of its diagonal the real parts. Matrices that are
+// not positive definite give NaN.
 BP_API Tensor linalg_cholesky(const Tensor& input, bool upper = false);
 
 // The X of A X = B, or X A = B without `left`, of triangular matrices A, of which the other half is
@@ -33,7 +33,8 @@ struct LinalgLuFactorResult {
 
 // L and U of matrices A = P L U in one, without L's diagonal of ones, and the rows that were
 // swapped - row i, from 1, with row pivots[i], one after the other, as int32. The largest element
-// of a column is its pivot; without `pivot` it is the one on the diagonal.
+// of a column, of complex ones by the sum of its parts' absolute values, is its pivot; without
+// `pivot` it is the one on the diagonal.
 BP_API LinalgLuFactorResult linalg_lu_factor(const Tensor& A, bool pivot = true);
 
 struct LuUnpackResult {
@@ -65,8 +66,9 @@ struct LinalgSlogdetResult {
   Tensor logabsdet;
 };
 
-// The signs of the determinants of square matrices, and the logarithms of their absolute values. Of
-// singular ones they are 0 and negative infinity, which have no derivative.
+// The signs of the determinants of square matrices, complex ones with the absolute value 1, and the
+// logarithms of their absolute values. Of singular ones they are 0 and negative infinity, which
+// have no derivative.
 BP_API LinalgSlogdetResult linalg_slogdet(const Tensor& A);
 
 // The product of `n` times the same square matrices; of their inverses for a negative n, and the
@@ -82,9 +84,9 @@ struct LinalgQrResult {
   Tensor R;
 };
 
-// Matrices Q with orthonormal columns and upper triangular R with A = Q R. Modes: 'reduced' gives Q
-// as many columns as the smaller size of A, 'complete' as many as rows, and 'r' gives none. Columns
-// of Q beyond the smaller size have no derivative.
+// Matrices Q with orthonormal columns and upper triangular R, whose diagonal is real, with A = Q R.
+// Modes: 'reduced' gives Q as many columns as the smaller size of A, 'complete' as many as rows,
+// and 'r' gives none. Columns of Q beyond the smaller size have no derivative.
 BP_API LinalgQrResult linalg_qr(const Tensor& A, std::string_view mode = "reduced");
 
 struct LinalgEighResult {
@@ -92,12 +94,13 @@ struct LinalgEighResult {
   Tensor eigenvectors;
 };
 
-// The eigenvalues of symmetric matrices, the smallest first, and the eigenvectors, as columns,
-// whose largest component is positive. Only the lower half of `input` is read, or the upper one
-// with UPLO 'U'.
+// The eigenvalues of Hermitian matrices, the smallest first, and the eigenvectors, as columns,
+// whose largest component is positive; of complex ones it is the first of those as large within a
+// thousandth. Only the lower half of `input` is read, or the upper one with UPLO 'U', and of its
+// diagonal the real parts.
 BP_API LinalgEighResult linalg_eigh(const Tensor& input, std::string_view UPLO = "L");
 
-// The eigenvalues of symmetric matrices, the smallest first; see linalg_eigh.
+// The eigenvalues of Hermitian matrices, the smallest first; see linalg_eigh.
 BP_API Tensor linalg_eigvalsh(const Tensor& input, std::string_view UPLO = "L");
 
 struct LinalgEigResult {
@@ -109,7 +112,8 @@ struct LinalgEigResult {
 // imaginary parts, and the eigenvectors, as columns of length 1. The largest component of each, the
 // first of those that are as large within a thousandth, is real and positive. Of a matrix with an
 // element that is not finite, or whose iteration does not end, all are NaN. Without a kernel of the
-// device the host computes them. The derivatives are by the eigenvectors so chosen; of equal
+// device the host computes them. Real parts that are equal but for rounding, as of conjugate pairs
+// in complex matrices, are in no order. The derivatives are by the eigenvectors so chosen; of equal
 // eigenvalues they are not finite.
 BP_API LinalgEigResult linalg_eig(const Tensor& A);
 
@@ -123,8 +127,9 @@ struct LinalgSvdResult {
 };
 
 // The singular values S of matrices A = U diag(S) Vh, the largest first, and the singular vectors,
-// as columns of U and rows of Vh. The largest component of each column of U is positive. With
-// `full_matrices` U and Vh are square; vectors beyond the smaller size of A have no derivative.
+// as columns of U and rows of Vh. The largest component of each column of U is positive; of complex
+// ones it is the first of those as large within a thousandth. With `full_matrices` U and Vh are
+// square; vectors beyond the smaller size of A have no derivative.
 BP_API LinalgSvdResult linalg_svd(const Tensor& A, bool full_matrices = true);
 
 // The singular values of matrices, the largest first.
@@ -132,7 +137,8 @@ BP_API Tensor linalg_svdvals(const Tensor& A);
 
 // The pseudoinverses of matrices. Singular values up to `atol`, or the part `rtol` of the largest
 // one, count as 0; without `rtol` it is the larger size times the distance from 1 to the next
-// number, or 0 if there is an `atol`. With `hermitian`, the matrices are symmetric.
+// number, or 0 if there is an `atol`. With `hermitian`, the matrices are Hermitian, and only their
+// lower half is read.
 BP_API Tensor linalg_pinv(const Tensor& input, std::optional<double> atol = std::nullopt,
                           std::optional<double> rtol = std::nullopt, bool hermitian = false);
 
