@@ -277,7 +277,8 @@ void choose_telling_values(const Operator& op, Case& one) {
   if (one.dtype == f16 || one.dtype == bf16) choose_for_half(op, *facts, one);
   choose_for_repeated(*facts, one);
   // Steps that float64 can still be told by move 2^53 by more than a row of exponentials or of deviations has.
-  if (one.values == "big" && one.dtype == f64 && facts->is(Trait::differences))
+  if (one.values == "big" && (one.dtype == f64 || one.dtype == complex128) &&
+      facts->is(Trait::differences))
     one.values = "exact";
   if (one.values == "big" && facts->is(Trait::factors) && !holds_whole_numbers(one.dtype))
     one.values = "exact";

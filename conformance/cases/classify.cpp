@@ -24,7 +24,7 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> li
 // Of what the values ask, or empty for ordinary ones.
 std::string family_of_values(const Case& one) {
   if (is_one_of(one.values, {"specials", "zeros", "fading", "in_turn", "last_nan", "nans", "lowest",
-                             "highest", "sparse", "swings"}))
+                             "highest", "sparse", "swings", "corners"}))
     return "special";
   if (is_one_of(one.values, {"wide", "near", "every16", "powers"})) return "ulp";
   if (one.values == "cancel") return "accumulation";

@@ -101,6 +101,25 @@ void add_minor_dtypes(const Operator& op, const Axes& axes, Profile profile,
     }
 }
 
+// A row of real numbers that takes complex ones apart: each of them in each kind of values, the other axes once.
+void add_complex_calls(const Operator& op, Axes axes, Profile profile, std::vector<Case>& out) {
+  if (!op.decompose_complex || profile == Profile::quick) return;
+  axes.dtypes = {complex64, complex128};
+  if (op.num_nodes != 0) axes.values = {"normal", "wide", "near", "ties", "corners"};
+  if (op.promoted & 2u) std::erase(axes.values, "wide");  // which powers leave the range of
+  if (op.complex_gives_real) std::erase(axes.forms, "in_place");
+  std::vector<std::vector<int>> groups = {{0, 3}, {1}, {2}, {4}};
+  if (profile == Profile::full) groups = groups_of(5, 2);
+  for (const std::vector<int>& at : cover(sizes_of(axes), groups, hash_text(op.name()))) {
+    Case one = crossed(op, axes, at);
+    if (one.values == "corners") {
+      one.shape = "s16x16";
+      if (one.layouts.find("expand") != std::string::npos) one.layouts = "plain";
+    }
+    out.push_back(std::move(one));
+  }
+}
+
 void add_random_cases(const std::vector<Operator*>& rows, int count, std::uint64_t seed,
                       std::vector<Case>& out) {
   for (int i = 0; i < count; ++i) {
@@ -163,6 +182,7 @@ void add_row(const Operator& op, const Subject& subject, const Selection& select
        cover(sizes_of(of_core), groups_for(selection.profile, op, subject), hash_text(op.name())))
     out.push_back(crossed(op, of_core, at));
   add_minor_dtypes(op, of_core, selection.profile, out);
+  add_complex_calls(op, axes, selection.profile, out);
   add_large_cases(op, axes, selection.profile, thoroughness_for(op, subject), {}, out);
   add_deciding_cases(op, axes, selection.profile, out);
   add_special_cases(op, axes, selection.profile, out);

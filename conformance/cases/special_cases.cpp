@@ -127,7 +127,7 @@ void add_gradients(const Operator& op, const Axes& axes, Profile profile, std::v
   const bool are_telling = is_sample && has_trait(op.name(), Trait::telling_input);
   const std::string values = are_telling ? "own" : wants_positive ? "positive" : "normal";
   for (const Dtype dtype : {f32, f64, f16, bf16, complex64}) {
-    if (!contains(op.dtypes, dtype)) continue;
+    if (!contains(op.all_dtypes(), dtype)) continue;
     if ((op.kind == BP_KIND_VIEW || profile == Profile::quick) && dtype != f32) continue;
     for (std::size_t i = 0; i < std::min(shapes.size(), dtype == f32 ? most : (most + 3) / 4); ++i)
       if (!is_open_in_half(op, dtype, shapes[i]))

@@ -13,11 +13,11 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 constexpr std::string_view names_of_values[] = {
-    "own",       "normal",   "exact",     "wide",    "specials",   "near",      "ties",
-    "cancel",    "big",      "positive",  "every16", "zeros",      "in_turn",   "late",
-    "last_nan",  "nans",     "edges",     "swings",  "lowest",     "highest",   "sparse",
-    "quotients", "fading",   "midpoints", "powers",  "duplicates", "minus_one", "minus_end",
-    "minus_any", "too_high", "too_low"};
+    "own",       "normal",    "exact",     "wide",    "specials", "near",       "ties",
+    "cancel",    "big",       "positive",  "every16", "zeros",    "in_turn",    "late",
+    "last_nan",  "nans",      "edges",     "swings",  "lowest",   "highest",    "sparse",
+    "quotients", "fading",    "midpoints", "powers",  "corners",  "duplicates", "minus_one",
+    "minus_end", "minus_any", "too_high",  "too_low"};
 static_assert(std::size(names_of_values) == static_cast<std::size_t>(Values::too_low) + 1);
 
 std::uint64_t word_for(const Filling& filling, std::int64_t element, int salt = 0) {
@@ -105,6 +105,16 @@ double factor_near_one(const Filling& filling, std::uint64_t word) {
   const auto rare = static_cast<std::uint64_t>(std::max<std::int64_t>(127, filling.count / 8));
   if (filling.values == Values::exact) return word % rare == 0 ? 2 * sign : sign;
   return sign * (1 + (fraction(mix(word)) - 0.5) / 32);
+}
+
+// On both sides of the cuts, both zeros, what leaves float32 by its square, and infinities.
+double corner(std::uint64_t place) {
+  static constexpr double all[] = {
+      0.0,    -0.0,     0.75,      -0.75,
+      1,      -1,       2.5,       -2.5,
+      30,     -30,      0x1p-70,   -0x1p-70,
+      0x1p70, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()};
+  return all[place % std::size(all)];
 }
 
 // The same for the base and the exponent beside it.
@@ -235,6 +245,11 @@ Number number_at(const Filling& filling, std::int64_t element) {
     // Beside a whole tensor, powers of 1 and its logarithm would make all alike too.
     const bool is_telling = !(shuns_zero && whole == 0) && !(shuns_one && whole == 1);
     return Number::of_whole(is_telling || filling.dtype == boolean ? whole : 2);
+  }
+  if (filling.values == Values::corners) {
+    const std::uint64_t place =
+        filling.tensor == 0 ? static_cast<std::uint64_t>(element) : word_for(filling, element) >> 8;
+    return {corner(place), corner(place / 16), 0};
   }
   // Products of complex infinities are a matter of taste; only real numbers are asked for those.
   Filling chosen = filling;

@@ -25,6 +25,7 @@ namespace bp::conform {
 //   lowest, highest   of the dtype alone     sparse    zeros, and few numbers of one high bit, or next to 0
 //   quotients   of the second tensor, the first one is a multiple, rounded or one step beside
 //   swings    next to the largest number, twice up and twice down: sums leave the range on their way
+//   corners   complex numbers of special parts: all pairs in the first tensor
 //   duplicates, and with one bad among good ones too_high, too_low, minus_one, minus_end, minus_any   of indices, which
 //             do not count from the end; others are as normal
 // The names themselves are in values.cpp, in this order.
@@ -54,6 +55,7 @@ enum class Values : std::uint8_t {
   fading,
   midpoints,
   powers,
+  corners,
   duplicates,
   minus_one,
   minus_end,

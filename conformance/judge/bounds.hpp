@@ -18,7 +18,8 @@ enum class RuleKind : std::uint8_t {
   shape,       // values are not determined
   ulp,         // so many units in the last place of the reference
   expression,  // the same, or what rounding each step of the row's expression makes
-  products,    // sums of products of the inputs: gamma(terms, accumulator) * sum of absolute values
+  functions,  // of complex numbers, by their parts: so many units of the whole, or what moving its arguments makes
+  products,   // sums of products of the inputs: gamma(terms, accumulator) * sum of absolute values
   conditioned,  // by how much the result moves when the inputs move by rounding errors
 };
 
@@ -50,6 +51,11 @@ using Evaluate = std::function<std::vector<Tensor>(const Change& change)>;
 // are there.
 void bound_by_ulp(const Evaluation& all, ExpectedTensor& out);
 void bound_by_expression(const Evaluation& all, ExpectedTensor& out);
+// Rows of real numbers on complex ones: by their expression and C's functions; its value, and its bound.
+bool is_complex_function(const Problem& problem);
+Tensor complex_function(const Evaluation& all, const std::vector<Tensor>& inputs,
+                        const ExpectedTensor& out);
+void bound_complex_function(const Evaluation& all, ExpectedTensor& out);
 // All results at once, since they take further runs.
 void bound_by_products(const Evaluation& all, std::vector<ExpectedTensor>& out);
 void bound_by_conditioning(const Evaluation& all, const Evaluate& evaluate, double roundings,

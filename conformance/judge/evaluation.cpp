@@ -31,6 +31,10 @@ RuleKind kind_of(const Evaluation& all, Dtype dtype, double& ulps) {
   const std::string_view tolerance = op.tolerance;
   if (tolerance == "shape") return RuleKind::shape;
   if (!has_fractions(dtype)) return RuleKind::exact;
+  if (is_complex_function(all.problem)) {
+    if (!read_ulps(tolerance, ulps)) ulps = 0;
+    return RuleKind::functions;
+  }
   const bool is_expression = op.kind == BP_KIND_POINTWISE && op.num_nodes != 0;
   if (tolerance == "exact")
     return is_expression && is_complex(dtype) && ends_in_product(op) ? RuleKind::expression

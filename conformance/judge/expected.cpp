@@ -129,7 +129,9 @@ void set_bounds(const Evaluation& all, Expected& expected) {
   if (all.kind == RuleKind::conditioned) return bound_with_written(all, expected);
   for (ExpectedTensor& each : out) {
     if (!has_fractions(each.dtype)) continue;
-    if (all.kind == RuleKind::expression)
+    if (all.kind == RuleKind::functions)
+      bound_complex_function(all, each);
+    else if (all.kind == RuleKind::expression)
       bound_by_expression(all, each);
     else
       bound_by_ulp(all, each);
@@ -144,7 +146,8 @@ Expected evaluated(const Problem& problem, const Case& one, const Numerics& nume
   expected.num_results = given.size();
   Evaluation all = evaluation_of(problem, one, numerics, given);
   const bool is_wide = all.kind != RuleKind::exact && all.kind != RuleKind::shape;
-  if (is_wide) all.results = call_row(problem, all.inputs, all.options);
+  const bool by_functions = all.kind == RuleKind::functions;
+  if (is_wide && !by_functions) all.results = call_row(problem, all.inputs, all.options);
   for (std::size_t r = 0; r < given.size(); ++r) {
     ExpectedTensor& out = expected.results.emplace_back(like(given[r]));
     out.only_shape = all.kind == RuleKind::shape;
@@ -154,7 +157,8 @@ Expected evaluated(const Problem& problem, const Case& one, const Numerics& nume
     } else if (!is_wide || !has_fractions(out.dtype)) {
       take_exactly(out, given[r], all);
     } else {
-      out.wide = widened_values(all.results[r]);
+      out.wide =
+          by_functions ? complex_function(all, all.inputs, out) : widened_values(all.results[r]);
     }
   }
   for (const std::size_t tensor : written) {

@@ -62,17 +62,19 @@ void add_families_of_axes(const Case& one, std::set<std::string>& families) {
   if (one.layouts != "plain" && one.layouts != "own") families.insert("layout");
 }
 
-bool is_composite(const std::string& op) {
+// Is such a call made of other rows, whatever kernels there are?
+bool is_composite(const Case& one) {
   ensure_operators();
-  const Operator* const row = find_operator(op);
-  return row != nullptr && row->kind == BP_KIND_COMPOSITE;
+  const Operator* const row = find_operator(one.op);
+  if (row == nullptr) return false;
+  return row->kind == BP_KIND_COMPOSITE || (row->decompose_complex && is_complex(one.dtype));
 }
 
 std::set<std::string> families_of_case(const Case& one) {
   std::set<std::string> families = {one.family};
   if (one.lane != Lane::probe) {
     add_families_of_axes(one, families);
-    if (is_composite(one.op)) families.insert("composite");
+    if (is_composite(one)) families.insert("composite");
   }
   for (const Meaning& meaning : meanings_of_values)
     if (one.values == meaning.word) families.insert(meaning.family);

@@ -230,7 +230,9 @@ Planar atanh_of(const Planar& z) {
   const Tensor length = hypot(z.re, z.im);
   const Tensor small = where(isinf(length), 0, div(div(size, length), length));
   const Tensor angle = mul(atan2(mul(y, 2), sub(mul(rest, add(x, 1)), square)), 0.5);
-  const Tensor quarter = where(isnan(z.im), z.im, copysign(full_like(y, quarter_turn), z.im));
+  const Tensor turn = copysign(full_like(y, quarter_turn), z.im);
+  const Tensor quarter =
+      where(isnan(z.im), z.im, where(both(isnan(z.re), isfinite(z.im)), z.re, turn));
   return {where(eq(z.re, 0), z.re, copysign(where(is_far, small, near), z.re)),
           where(is_far, quarter, angle)};
 }

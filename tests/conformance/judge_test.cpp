@@ -2,6 +2,7 @@
 // The judge: results that a good device may give pass, those of a bad one do not.
 #include <atomic>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
@@ -365,6 +366,28 @@ TEST(Judge, functions_keep_the_sign_of_zero) {
   const ExpectedTensor sum = Asked("add").floats({1}, {-0.0f}).floats({1}, {-0.0f}).first();
   EXPECT_TRUE(compare(bytes_of<float>({-0.0f}), sum).ok);
   EXPECT_FALSE(compare(bytes_of<float>({0.0f}), sum).ok);
+}
+
+TEST(Judge, functions_of_complex_numbers_are_judged_as_a_whole_and_on_both_sides_of_cuts) {
+  using Numbers = std::vector<std::complex<float>>;
+  const float inf = std::numeric_limits<float>::infinity();
+  const Numbers at{{-4, 0.0f}, {-4, -0.0f}, {1, 2}, {1, -inf}, {-0.0f, 0}};
+  const ExpectedTensor roots = Asked("sqrt", complex64).tensor(complex64, {5}, at).first();
+  const auto judged = [&](std::size_t place, std::complex<float> value) {
+    Numbers given{{0, 2}, {0, -2}, std::sqrt(at[2]), {inf, -inf}, {0, 0}};
+    given[place] = value;
+    return compare(bytes_of(given), roots).ok;
+  };
+  EXPECT_TRUE(judged(2, std::sqrt(at[2]) + std::complex<float>(1e-7f, -1e-7f)));
+  EXPECT_FALSE(judged(2, std::sqrt(at[2]) + std::complex<float>(0, 2e-6f)));
+  EXPECT_FALSE(judged(2, std::sqrt(at[2]).real()));
+  EXPECT_FALSE(judged(1, {0, 2}));
+  EXPECT_FALSE(judged(0, {-0.0f, 2}));
+  EXPECT_FALSE(judged(3, {inf, inf}));
+  const ExpectedTensor size =
+      Asked("abs", complex64).tensor(complex64, {2}, Numbers{{3, -4}, {-inf, NAN}}).first();
+  EXPECT_TRUE(compare(bytes_of<float>({5, inf}), size).ok);
+  EXPECT_FALSE(compare(bytes_of<float>({5, NAN}), size).ok);
 }
 
 TEST(Judge, gradients_follow_the_results_and_a_wrong_one_is_caught) {

@@ -201,6 +201,24 @@ bp_code small_exponentials_lost(const bp_kernel& inner, const bp_call& call) {
                 [](double value, int64_t) { return value < 1e-4 ? 0.0 : value; });
 }
 
+// ---- Complex numbers by their parts
+
+bp_code imaginary_parts_lost(const bp_kernel& inner, const bp_call& call) {
+  const bp_tensor& out = *call.outputs[0];
+  const int32_t last = out.dl.ndim - 1;
+  const bool joins_parts = is_row(call, "cat") && is_floating(out) && call.args[0].aux == 2 &&
+                           call.args[1].u.i == last && out.dl.shape[last] == 2;
+  if (!joins_parts) return run(inner, call);
+  return remade(inner, call, "cat",
+                [](double value, int64_t i) { return i % 2 == 0 ? value : 0.0; });
+}
+
+bp_code cuts_have_one_side(const bp_kernel& inner, const bp_call& call) {
+  if (!is_row(call, "div") || !is_floating(*call.outputs[0])) return run(inner, call);
+  return remade(inner, call, "div",
+                [](double value, int64_t) { return std::isinf(value) ? std::fabs(value) : value; });
+}
+
 }  // namespace
 
 const std::vector<KernelFault> composed_faults = {
@@ -221,6 +239,8 @@ const std::vector<KernelFault> composed_faults = {
     {"whole_numbers_go_down", whole_numbers_go_down},
     {"bound_hides_nan", bound_hides_nan},
     {"small_exponentials_lost", small_exponentials_lost},
+    {"imaginary_parts_lost", imaginary_parts_lost},
+    {"cuts_have_one_side", cuts_have_one_side},
 };
 
 }  // namespace exam
