@@ -204,7 +204,7 @@ void bound_complex_function(const Evaluation& all, ExpectedTensor& out) {
     if (((is_edge || is_end) && !follows_c) || moves[e] * step > size / 16) continue;
     for (std::size_t k = e * parts; k < (e + 1) * parts; ++k) {
       // C leaves signs open beside NaN.
-      if (has_nan && (std::isinf(wide[k]) || wide[k] == 0)) continue;
+      if (has_nan && parts == 2 && (std::isinf(wide[k]) || wide[k] == 0)) continue;
       out.bound[k] = (all.ulps + roundings) * format.ulp(size) +
                      roundings * format.unit_roundoff() * moves[e] + 4 * format.smallest() + lost;
     }
