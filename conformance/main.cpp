@@ -184,6 +184,8 @@ struct CommandLine {
         ->type_name("FOLDER");
     selftest->add_flag("--resume", options.resume,
                        "What FOLDER/results.jsonl holds, of other runs too, isn't run again");
+    selftest->add_flag("--older", options.older,
+                       "Take results of earlier builds of the exam's plugin; the page says so");
   }
 
   void add_worker() {

@@ -26,6 +26,7 @@ struct Options {
   int jobs = 0;  // 0: one for each core
   std::string out;
   bool resume = false, quiet = false;
+  bool older = false;  // the exam counts results of earlier builds of its plugin
   std::string waivers;
   // Of single subcommands.
   std::string name;                 // repro, shrink, explain: a case

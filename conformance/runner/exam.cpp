@@ -157,6 +157,25 @@ std::string exam_line(const ExamResult& result) {
                      result.good || result.why.empty() ? "" : ": " + result.why);
 }
 
+namespace {
+
+// Where some results are of earlier builds of the plugin: which are not.
+std::string age_of(const std::vector<ExamResult>& results) {
+  std::set<std::string> names;
+  for (const ExamResult& result : results)
+    if (!result.is_older) names.insert("`" + result.entry.name + "`");
+  const bool some = std::any_of(results.begin(), results.end(),
+                                [](const ExamResult& result) { return result.is_older; });
+  if (!some) return "";
+  return fmt::format(
+      "Of the plugin as it was at this page's writing: {}. All others were examined with an "
+      "earlier build "
+      "of it, and of the suite.\n\n",
+      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
+}  // namespace
+
 std::string exam_page(const std::vector<ExamResult>& results) {
   const std::vector<ExamRow> faults = rows_of(results, true), variants = rows_of(results, false);
   std::set<std::uint64_t> seeds;
@@ -172,12 +191,13 @@ std::string exam_page(const std::vector<ExamResult>& results) {
       "and stops at the first kill by a case of its family; benign variants run whole and must "
       "pass.\n\n"
       "{} of {} faults are killed by the family named with every seed; {} of {} benign variants "
-      "pass.\n\n## Subjects\n\n{}\n## Faults\n\n{}\n"
+      "pass.\n\n{}## Subjects\n\n{}\n## Faults\n\n{}\n"
       "## Who killed what\n\nFailing cases until the kill, by family; a case has several. The "
       "named family is bold.\n\n{}\n"
       "## Benign variants\n\n{}",
       fmt::join(seeds, ", "), good(faults), faults.size(), good(variants), variants.size(),
-      subject_table(faults), fault_table(faults), family_matrix(faults), variant_table(variants));
+      age_of(results), subject_table(faults), fault_table(faults), family_matrix(faults),
+      variant_table(variants));
 }
 
 }  // namespace bp::conform

@@ -26,6 +26,7 @@ struct ExamResult {
   std::map<std::string, int> kills;  // by family
   std::size_t cases = 0, run = 0;    // derived, and run until the kill
   double seconds = 0;
+  bool is_older = false;  // of an earlier build of the exam's plugin
 };
 
 std::string exam_line(const ExamResult& result);

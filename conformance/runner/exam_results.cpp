@@ -21,12 +21,15 @@ Json to_json(const ExamResult& result, const std::string& library) {
           {"run", result.run},   {"seconds", result.seconds}};
 }
 
-ExamResult read_result(const Json& line, const std::string& library) {
-  if (const auto of = line.at("library").get<std::string>(); of != library)
-    throw_error(
-        ErrorClass::bad_argument,
-        fmt::format("found with the library of digest {}, and this one's is {}", of, library));
+ExamResult read_result(const Json& line, const std::string& library, bool older) {
   ExamResult result;
+  const auto of = line.at("library").get<std::string>();
+  result.is_older = of != library;
+  if (result.is_older && !older)
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("found with the library of digest {}, and this one's is {}; --older "
+                            "takes it",
+                            of, library));
   line.at("name").get_to(result.entry.name);
   line.at("family").get_to(result.entry.family);
   line.at("seed").get_to(result.seed);
@@ -42,7 +45,8 @@ ExamResult read_result(const Json& line, const std::string& library) {
 
 }  // namespace
 
-ExamResults::ExamResults(const std::string& folder, const std::string& library, bool resume)
+ExamResults::ExamResults(const std::string& folder, const std::string& library, bool resume,
+                         bool older)
     : library_(loading::sha256_of_file(library).value_or("")) {
   if (folder.empty()) return;
   std::filesystem::create_directories(folder);
@@ -51,7 +55,7 @@ ExamResults::ExamResults(const std::string& folder, const std::string& library, 
     std::istringstream lines(read_whole_file(path));
     std::string line;
     for (int number = 1; std::getline(lines, line); ++number) try {
-        known_.push_back(read_result(Json::parse(line), library_));
+        known_.push_back(read_result(Json::parse(line), library_, older));
       } catch (const std::exception& problem) {
         throw_error(ErrorClass::bad_argument,
                     fmt::format("selftest: {}:{}: {}", path, number, problem.what()));

@@ -12,8 +12,8 @@ namespace bp::conform {
 class ExamResults {
  public:
   // In an empty `folder` nothing is kept. With `resume` what stands there counts, lines of several runs and machines
-  // too; throws bad_argument naming the line for one that is none or is another library's.
-  ExamResults(const std::string& folder, const std::string& library, bool resume);
+  // too; throws bad_argument naming the line for one that is none, or is another library's unless these are wanted as `older`.
+  ExamResults(const std::string& folder, const std::string& library, bool resume, bool older);
 
   std::optional<ExamResult> find(const ExamEntry& entry, std::uint64_t seed) const;
   void keep(const ExamResult& result);

@@ -70,7 +70,7 @@ std::vector<ExamEntry> entries_of(const Options& options) {
 class Hall {
  public:
   Hall(const Options& options, const std::vector<ExamEntry>& entries)
-      : options_(options), kept_(options.out, options.plugin, options.resume) {
+      : options_(options), kept_(options.out, options.plugin, options.resume, options.older) {
     for (int seed = 1; seed <= options.seeds; ++seed)
       for (const ExamEntry& entry : entries)
         places_.push_back({entry, static_cast<std::uint64_t>(seed), std::nullopt});

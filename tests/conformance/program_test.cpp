@@ -265,6 +265,11 @@ TEST(ConformProgram, sits_side_by_side_and_goes_on_from_what_was_found) {
   const Exited third = sit({"--seeds", "2", "--resume"});
   EXPECT_EQ(third.code, 2);
   EXPECT_THAT(third.text, HasSubstr("results.jsonl:1: found with the library of digest 0000"));
+  EXPECT_THAT(read_whole_file(folder.file("page.md")), Not(HasSubstr("earlier build")));
+  const Exited fourth =
+      sit({"--seeds", "2", "--resume", "--older", "--write", folder.file("page.md")});
+  EXPECT_EQ(fourth.code, 0) << fourth.text;
+  EXPECT_THAT(read_whole_file(folder.file("page.md")), HasSubstr("examined with an earlier build"));
 }
 
 TEST(ConformProgram, keeps_all_when_interrupted_and_goes_on) {
