@@ -169,14 +169,13 @@ Tensor linalg_svd_by_A(const Recorded& call, std::span<Tensor> gradients) {
 constexpr Derivative::Input linalg_svd_inputs[] = {{0, linalg_svd_by_A, nullptr, 0b0, 0b0, 0b111}};
 constexpr Derivative linalg_svd_derivative{linalg_svd_inputs, 1, Derivative::Fit::never};
 
-// pseudoinverse_gradient(grad, input, result, hermitian)
+// pseudoinverse_gradient(grad, input, result)
 Tensor linalg_pinv_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   const Tensor result = call.result(0);
-  const bool hermitian = call.truth(3);
-  return pseudoinverse_gradient(grad, input, result, hermitian);
+  return pseudoinverse_gradient(grad, input, result);
 }
 
 constexpr Derivative::Input linalg_pinv_inputs[] = {{0, linalg_pinv_by_input, nullptr, 0b1, 0b0, 0b1}};

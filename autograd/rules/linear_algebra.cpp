@@ -172,9 +172,7 @@ Tensor qr_gradient(const Tensor& grad_Q, const Tensor& grad_R, const Tensor& A, 
   return cat({square, rest}, -1);
 }
 
-Tensor pseudoinverse_gradient(const Tensor& grad, const Tensor& given, const Tensor& result,
-                              bool hermitian) {
-  const Tensor input = hermitian ? mirrored_lower(given) : given;
+Tensor pseudoinverse_gradient(const Tensor& grad, const Tensor& input, const Tensor& result) {
   const Tensor other = adjoint(result), by = adjoint(grad);
   const Tensor by_columns = by - matmul(input, matmul(result, by));
   const Tensor by_rows = by - matmul(matmul(by, result), input);

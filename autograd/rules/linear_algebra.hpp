@@ -39,7 +39,6 @@ Tensor eig_gradient(const Tensor& grad_values, const Tensor& grad_vectors, Dtype
 Tensor svd_gradient(const Tensor& grad_U, const Tensor& grad_S, const Tensor& grad_Vh,
                     const Tensor& U, const Tensor& S, const Tensor& Vh);
 // Of matrices whose rank does not change (Golub and Pereyra 1973).
-Tensor pseudoinverse_gradient(const Tensor& grad, const Tensor& input, const Tensor& result,
-                              bool hermitian);
+Tensor pseudoinverse_gradient(const Tensor& grad, const Tensor& input, const Tensor& result);
 
 }  // namespace bp::autograd

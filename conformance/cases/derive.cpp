@@ -101,9 +101,15 @@ void add_minor_dtypes(const Operator& op, const Axes& axes, Profile profile,
     }
 }
 
+// Chooses by the order of numbers, so that the expression says nothing of complex ones: another row does.
+bool chooses(const Operator& op) {
+  return std::any_of(op.nodes, op.nodes + op.num_nodes,
+                     [](const bp_expr_node& node) { return node.code == BP_X_SELECT; });
+}
+
 // A row of real numbers that takes complex ones apart: each of them in each kind of values, the other axes once.
 void add_complex_calls(const Operator& op, Axes axes, Profile profile, std::vector<Case>& out) {
-  if (!op.decompose_complex || profile == Profile::quick) return;
+  if (!op.decompose_complex || profile == Profile::quick || chooses(op)) return;
   axes.dtypes = {complex64, complex128};
   if (op.num_nodes != 0) axes.values = {"normal", "wide", "near", "ties", "corners"};
   if (op.promoted & 2u) std::erase(axes.values, "wide");  // which powers leave the range of

@@ -31,7 +31,7 @@ RuleKind kind_of(const Evaluation& all, Dtype dtype, double& ulps) {
   const std::string_view tolerance = op.tolerance;
   if (tolerance == "shape") return RuleKind::shape;
   if (!has_fractions(dtype)) return RuleKind::exact;
-  if (is_complex_function(all.problem)) {
+  if (op.decompose_complex && is_complex_function(all.problem)) {
     if (!read_ulps(tolerance, ulps)) ulps = 0;
     return RuleKind::functions;
   }

@@ -596,7 +596,7 @@ constinit Operator linalg_pinv{
     .doc = "The pseudoinverses of matrices. Singular values up to `atol`, or the part `rtol` of "
            "the largest one, count as 0; without `rtol` it is the larger size times the distance "
            "from 1 to the next number, or 0 if there is an `atol`. With `hermitian`, the matrices"
-           " are Hermitian, and only their lower half is read.",
+           " are Hermitian, and only their lower half is read, but both by the derivative.",
     .abi = described_as("linalg_pinv"),
 };
 

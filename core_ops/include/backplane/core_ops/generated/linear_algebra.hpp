@@ -138,7 +138,7 @@ BP_API Tensor linalg_svdvals(const Tensor& A);
 // The pseudoinverses of matrices. Singular values up to `atol`, or the part `rtol` of the largest
 // one, count as 0; without `rtol` it is the larger size times the distance from 1 to the next
 // number, or 0 if there is an `atol`. With `hermitian`, the matrices are Hermitian, and only their
-// lower half is read.
+// lower half is read, but both by the derivative.
 BP_API Tensor linalg_pinv(const Tensor& input, std::optional<double> atol = std::nullopt,
                           std::optional<double> rtol = std::nullopt, bool hermitian = false);
 
