@@ -194,17 +194,17 @@ template <class Lines> class Run {
   Status operator()() {
     const bool is_long = n_ >= (input_.count < many_lines ? long_if_few : long_if_many);
     if (is_long) return one_by_one();
-    if (const auto& wide = fourier::packs<T>(); !fourier::is_rough(n_) && is_for(wide))
-      return by_packs(wide);
-    if (const auto& wide = fourier::packs<double>(); is_for(wide)) return by_packs(wide);
-    return by_packs(fourier::single_line());
+    if (!is_for_packs()) return by_packs(fourier::single_line());
+    return fourier::is_rough(n_) ? by_packs(fourier::packs<double>())
+                                 : by_packs(fourier::packs<T>());
   }
 
  private:
-  // Longer ones are faster one after the other, as matrices that fit into caches; so are fewer lines than half of a pack's.
-  template <class R> bool is_for(const fourier::Packs<R>& packs) const {
-    constexpr int64_t most_numbers = 1 << 17;
-    return 2 * input_.count > packs.width && packs.width * room_ <= most_numbers;
+  // Longer ones are faster one after the other, as matrices that fit into caches; so are fewer lines than fill half of the widest
+  // pack. Each processor decides alike, and so gives the same bits.
+  bool is_for_packs() const {
+    constexpr int64_t fewest_lines = 8, longest = 1 << 14;
+    return input_.count >= fewest_lines && n_ <= longest;
   }
 
   template <class R> Status by_packs(const fourier::Packs<R>& packs) {

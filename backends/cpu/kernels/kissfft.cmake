@@ -7,7 +7,8 @@ if(NOT BACKPLANE_KISSFFT_HEADERS)
 endif()
 include_directories(SYSTEM "${BACKPLANE_KISSFFT_HEADERS}")
 add_compile_definitions(BP_KISSFFT_KERNELS)
-# Products of complex numbers as they are written: the checks for infinite parts are calls.
+# Products of complex numbers as they are written: the checks for infinite parts are calls. Without fused steps each instruction
+# set gives the same bits.
 set_source_files_properties(kernels/fourier.cpp kernels/fourier_line.cpp kernels/fourier_packs.cpp PROPERTIES
   SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON
-  COMPILE_OPTIONS "-O3;$<$<CXX_COMPILER_ID:GNU>:-fcx-limited-range>")
+  COMPILE_OPTIONS "-O3;-ffp-contract=off;$<$<CXX_COMPILER_ID:GNU>:-fcx-limited-range>")
