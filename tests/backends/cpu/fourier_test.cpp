@@ -65,6 +65,21 @@ TEST(CpuFourier, lines_come_out_of_packs_as_they_do_alone) {
   });
 }
 
+TEST(CpuFourier, is_the_same_on_every_instruction_set) {
+  for (const int64_t n : {3, 35, 120, 1009, 4096})
+    for (const int64_t count : {1, 8, 17}) {
+      const Data input = elements_of({n, count});
+      std::vector<Element> first;
+      for_each_target([&](const std::string& target) {
+        Data made = transformed(input);
+        const auto* const elements = reinterpret_cast<const Element*>(made.bytes());
+        const std::vector<Element> found(elements, elements + made.numel());
+        if (first.empty()) first = found;
+        EXPECT_TRUE(found == first) << target << ": " << count << " of " << n;
+      });
+    }
+}
+
 uint64_t allocated_bytes() {
   const struct mallinfo2 now = mallinfo2();
   return now.uordblks + now.hblkhd;
