@@ -98,18 +98,22 @@ void expect_phases(const Matrix& vectors, int64_t count, double allowed) {
   }
 }
 
+// NaN in what is not read of Hermitian matrices: the other half, and the diagonal's imaginary part.
+std::vector<Matrix> with_one_half(std::vector<Matrix> given, bool upper) {
+  for (Matrix& each : given)
+    for (int64_t i = 0; i < each.rows; ++i) {
+      each.at(i, i).imag(nan);
+      for (int64_t j = 0; j < i; ++j) (upper ? each.at(i, j) : each.at(j, i)) = Number(nan, nan);
+    }
+  return given;
+}
+
 TYPED_TEST(CpuLapackComplex, products_of_cholesky_factors_are_the_matrix) {
   for (const Square& square : squares) {
     const auto n = square.n;
     for (const bool upper : {false, true}) {
       const auto given = this->two([&](uint64_t seed) { return positive_definite(n, seed); });
-      std::vector<Matrix> shown = given;
-      // The other half, and the diagonal's imaginary part, are not read.
-      for (Matrix& each : shown)
-        for (int64_t i = 0; i < n; ++i)
-          for (int64_t j = 0; j <= i; ++j)
-            (upper ? each.at(i, j) : each.at(j, i)) =
-                i == j ? Number(each.at(i, i).real(), nan) : Number(nan, nan);
+      const std::vector<Matrix> shown = with_one_half(given, upper);
       Data a = data_of_matrices<TypeParam>(shown, square.layout), out(this->dtype, {2, n, n});
       run("linalg_cholesky", {value(a), value(upper)}, {&out});
       for (int64_t index : {0, 1}) {
@@ -303,14 +307,7 @@ TYPED_TEST(CpuLapackComplex, eigenvectors_of_hermitian_matrices_are_unitary) {
     const auto n = square.n;
     for (const bool upper : {false, true}) {
       const auto given = this->two([&](uint64_t seed) { return hermitian(n, seed); });
-      std::vector<Matrix> shown = given;
-      for (Matrix& each : shown)
-        for (int64_t i = 0; i < n; ++i)
-          for (int64_t j = 0; j < n; ++j)
-            if (i == j)
-              each.at(i, i).imag(nan);
-            else if (upper ? j < i : j > i)
-              each.at(i, j) = {nan, nan};
+      const std::vector<Matrix> shown = with_one_half(given, upper);
       Data a = data_of_matrices<TypeParam>(shown, square.layout), vectors(this->dtype, {2, n, n});
       Data values(this->real_dtype, {2, n}), alone(this->real_dtype, {2, n});
       run("linalg_eigh", {value(a), text(upper ? "U" : "L")}, {&values, &vectors});
