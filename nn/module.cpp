@@ -14,13 +14,6 @@
 namespace bp::nn {
 namespace {
 
-std::string type_name(const Module& module) {
-  const char* name = typeid(module).name();
-  const std::unique_ptr<char, void (*)(void*)> readable(
-      abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
-  return readable ? readable.get() : name;
-}
-
 std::vector<Tensor> without_names(const std::vector<std::pair<std::string, Tensor>>& named) {
   std::vector<Tensor> tensors;
   for (const auto& [name, tensor] : named) tensors.push_back(tensor);
@@ -60,11 +53,20 @@ void Parts::module(std::string name, Module& member) {
 
 void Module::list_parts(Parts&) {}
 
+std::string Module::type_name() const {
+  const char* name = typeid(*this).name();
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
+  const std::string whole = readable ? readable.get() : name;
+  // Without namespaces, also where a parameter of a template has some.
+  return whole.substr(whole.substr(0, whole.find('<')).rfind(':') + 1);
+}
+
 Tensor Module::forward(const Tensor&) const {
   throw_error(ErrorClass::unsupported,
               fmt::format("forward: {} has none for one tensor; override forward, or call the one "
                           "that the module has with its own arguments",
-                          type_name(*this)));
+                          type_name()));
 }
 
 std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {

@@ -70,6 +70,11 @@ class BP_API Module {
   virtual Tensor forward(const Tensor& x) const;
   Tensor operator()(const Tensor& x) const { return forward(x); }
 
+  // How the module prints: the name of its type, as "Linear", and what it was made with, as "in_features=64,
+  // out_features=10, bias=True"; a layer says the latter in PyTorch's words.
+  virtual std::string type_name() const;
+  virtual std::string extra_repr() const { return {}; }
+
   // Its own in the order in which they are listed, then those of its modules. Names are like "hidden.weight".
   std::vector<Tensor> parameters() const;
   std::vector<std::pair<std::string, Tensor>> named_parameters() const;
