@@ -213,10 +213,13 @@ void choose_for_repeated(const RowFacts& facts, Case& one) {
   // Deviations from a mean that all of them are, one number, a special one, for a whole loss, matrices of equal
   // rows, which are singular, and what is taken from its like.
   const bool is_sample = one.shape.starts_with("sample:");
-  if (is_repeated && (facts.is(Trait::normalizes) || one.shape == "sample:specials" ||
-                      (facts.is(Trait::telling_input) && is_floating(one.dtype)) ||
-                      (is_sample && facts.is(Trait::differences))))
+  if (is_repeated &&
+      (facts.is(Trait::normalizes) || one.shape == "sample:specials" ||
+       (facts.is(Trait::telling_input) && (is_floating(one.dtype) || is_complex(one.dtype))) ||
+       (is_sample && facts.is(Trait::differences))))
     one.layouts = "padded";
+  // A few numbers for all, each of which may be where a complex function has no value.
+  if (is_inner && one.values == "corners") one.values = "normal";
   // One number for all, where the function may have no value.
   if (is_vector && one.values != "normal" && one.values != "ties") one.values = "positive";
 }
