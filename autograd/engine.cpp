@@ -32,11 +32,13 @@ struct Turn {
   }
 };
 
-// Are the derivative's own calls recorded, whatever the caller's calls are?
+// Are the derivative's own calls recorded, whatever the caller's calls are? They compute in the dtypes of forward, whether
+// or not the caller's arguments are cast.
 class GradScope {
  public:
   explicit GradScope(bool recorded) : before_(thread_state().excluded_layers) {
-    thread_state().excluded_layers = recorded ? before_ & ~autograd_key : before_ | autograd_key;
+    thread_state().excluded_layers =
+        (recorded ? before_ & ~autograd_key : before_ | autograd_key) | key_of(Layer::autocast);
   }
   ~GradScope() { thread_state().excluded_layers = before_; }
   GradScope(const GradScope&) = delete;

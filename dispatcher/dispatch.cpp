@@ -235,11 +235,12 @@ bool decomposes_above_layers(const Operator& op) {
   return op.kind == BP_KIND_COMPOSITE && op.decompose && !op.infer && !op.has_gradient;
 }
 
-// A layer of levels that has a handler of its own for such a row takes it whole, as vmap does where no decomposition
-// serves a batch.
-bool is_taken_whole(const Call& call) {
-  if (!thread_state().levels) return false;
-  std::uint64_t keys = visible_layers(call) & leveled_layers;
+// A layer that has a handler of its own for such a row takes it whole: vmap, where no decomposition serves a batch, and
+// autocast, whose rule is the row's. Asks those of `layers`.
+bool is_taken_whole(const Call& call, std::uint64_t layers) {
+  const ThreadState& state = thread_state();
+  if (!(state.levels || state.included_layers)) return false;
+  std::uint64_t keys = visible_layers(call) & layers;
   for (std::uint64_t left = keys; left; left &= left - 1) {
     const auto layer = static_cast<unsigned>(std::countr_zero(left));
     if (!call.op.layer_handlers[layer].load(std::memory_order_acquire)) keys &= ~(1ull << layer);
@@ -353,13 +354,16 @@ void dispatch(const Call& call) {
   named(call.op.name(), [&] {
     const bool draws = check_values(call);
     if (decomposes_above_layers(call.op)) {
-      if (is_taken_whole(call)) return;
+      if (is_taken_whole(call, leveled_layers | key_of(Layer::autocast))) return;
       // Who returns nothing writes into all that it may; others, as batch_norm, only sometimes.
       if (call.op.schema->returns.empty()) check_written_by_layers(call);
       return run_decomposition(call.op, call);
     }
-    if (draws && call.op.infer) [[unlikely]]
+    if (draws && call.op.infer) [[unlikely]] {
+      // The rule that says how many numbers sees the arguments as autocast leaves them.
+      if (is_taken_whole(call, key_of(Layer::autocast))) return;
       return dispatch_drawing(call);
+    }
     const std::uint64_t keys = visible_layers(call);
     if (keys) [[unlikely]] {
       if (handle_by_layer(keys, call)) return;

@@ -47,7 +47,7 @@ void SGD::check_options() const {
            options.momentum, options.dampening);
 }
 
-void SGD::step() {
+void SGD::step(const GradScaling& scaling) {
   const NoGrad no_grad;
   std::vector<Batch> batches;
   std::vector<std::size_t> alone;
@@ -64,7 +64,9 @@ void SGD::step() {
     const bool has_momentum = options.momentum != 0;
     Tensor velocity = velocities_[i];
     const bool is_first_step = has_momentum && !velocity.defined();
-    if (is_first_step) velocity = empty_like(parameter);
+    // A step that is skipped leaves what it would have filled.
+    if (is_first_step)
+      velocity = scaling.found_inf.defined() ? zeros_like(parameter) : empty_like(parameter);
     if (has_momentum) follow(velocity, parameter);
     Batch& batch = batch_for(batches, parameter, is_first_step);
     batch.places.push_back(i);
@@ -72,16 +74,20 @@ void SGD::step() {
     batch.gradients.push_back(gradient);
     if (has_momentum) batch.velocities.push_back(velocity);
   }
-  for (const Batch& each : batches) step_together(each);
+  for (const Batch& each : batches) step_together(each, scaling);
+  BP_CHECK(
+      alone.empty() || !scaling.found_inf.defined(),
+      "SGD: parameter {} is {} or shares its memory; steps with a GradScaler take real numbers",
+      alone[0], name(parameters()[alone[0]].dtype()));
   for (const std::size_t i : alone)
     sub_(parameters()[i], direction(parameters()[i], grad(parameters()[i]), velocities_[i]),
          options.lr);
 }
 
-void SGD::step_together(const Batch& batch) {
+void SGD::step_together(const Batch& batch, const GradScaling& scaling) {
   _fused_sgd_(batch.parameters, batch.gradients, batch.velocities, options.weight_decay,
               options.momentum, options.lr, options.dampening, options.nesterov, false,
-              batch.is_first_step);
+              batch.is_first_step, scaling.grad_scale, scaling.found_inf);
   for (std::size_t k = 0; k < batch.velocities.size(); ++k)
     velocities_[batch.places[k]] = batch.velocities[k];
 }

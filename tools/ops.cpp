@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <backplane/core_ops/batch.hpp>
+#include <backplane/core_ops/cast_rules.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/loading/loader.hpp>
@@ -70,6 +71,7 @@ int list_operators(const Rows& rows, bool json) {
                       {"primitive", is_primitive(*op)},
                       {"dtypes", names_of(op->all_dtypes())},
                       {"batch", batch_rule_of(*op)},
+                      {"cast", name(cast_rule_of(*op))},
                       {"schema", op->schema->text},
                       {"doc", op->doc}});
     else

@@ -5,6 +5,7 @@ import json
 import re
 
 from batch import rule_of
+from casts import cast_of
 from emit_header import SHAPES
 
 HEAD = """\
@@ -76,7 +77,7 @@ def emit_row(row, rows, differences):
         facts.append(("primitives in the end", ", ".join(primitives)))
     if row.special:
         facts.append(("special values", ", ".join(f"`{case}`" for case in row.special)))
-    facts += [("batch rule", rule_of(row).text), ("tolerance", row.tolerance), ("since", row.since)]
+    facts += [("batch rule", rule_of(row).text), ("autocast", cast_of(row)), ("tolerance", row.tolerance), ("since", row.since)]
     facts += [("differs from PyTorch", "; ".join(differences))] if differences else []
     return text + "".join(f"* {name}: {value}\n" for name, value in facts)
 

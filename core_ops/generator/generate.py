@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import batch
+import casts
 import emit_sdk
 import expression
 import rows as table_rows
@@ -38,6 +39,7 @@ def outputs(tables, tried):
     files.update(emit_docs(tables, ROOT))
     all_rows = [row for rows in tables.values() for row in rows]
     files["core_ops/generated/batch_rules.cpp"] = batch.emit_batch_rules(all_rows)
+    files["core_ops/generated/cast_rules.cpp"] = casts.emit_cast_rules(all_rows)
     files["samples/generated/row_facts.cpp"] = suite.emit_row_facts(all_rows, tried)
     files["samples/generated/special_cases.cpp"] = suite.emit_special_cases(all_rows)
     files["samples/include/backplane/samples/generated/traits.hpp"] = suite.emit_traits(tried)

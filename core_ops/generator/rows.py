@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 import batch
+import casts
 
 KINDS = """pointwise reduction view matmul convolution gather scatter scan sort random factory composite copy""".split()
 PROMOTIONS = ("none", "common", "floating", "compare")
@@ -42,8 +43,6 @@ KEYS = set(
 DRAWS = ("never", "always", "if_asked")
 # What a row says of complex numbers, where its kernels are of real ones.
 COMPLEX_KEYS = {"by", "grad", "gives"}
-# What autocast does with a row's floating tensors.
-CASTS = ("lower", "f32", "widest")
 MAX_PRIMITIVES = 40
 MIN_SAMPLES = 8
 SEVERAL_TILES = "several_tiles"  # the sample that every row must have: it spans several tiles of a tile program
@@ -110,7 +109,7 @@ class Row:
     # does, and the operators that it is elsewhere.
     batch: str | dict | None = None  # see batch.py
     linear: list = field(default_factory=list)
-    cast: str | None = None
+    cast: str | None = None  # see casts.py
     aten: list = field(default_factory=list)
     onnx: list = field(default_factory=list)
     complex: dict = field(default_factory=dict)
@@ -231,7 +230,6 @@ def check_row(row):
     require(set(row.mutates) <= arg_names, f"mutates {row.mutates} names no argument")
     require(row.draws in DRAWS, f"draws {row.draws!r} is none of {', '.join(DRAWS)}")
     require(set(row.linear) <= arg_names, f"linear {row.linear} names no argument")
-    require(row.cast is None or row.cast in CASTS, f"cast {row.cast!r} is none of {', '.join(CASTS)}")
     require(isinstance(row.aten, list) and isinstance(row.onnx, list), "'aten' and 'onnx' are lists of names")
     if row.complex:
         require(row.kind in ("pointwise", "reduction"), "'complex' is for pointwise rows and reductions; the decomposition of others sees the dtype itself")
@@ -262,7 +260,8 @@ def check_row(row):
         "neither primitive nor decomposed; give it one of 'primitive: true' and 'decompose'",
     )
     require(not (row.primitive and row.decompose), "primitive and decomposed; drop one")
-    require(not (problem := batch.problem_of(row)), problem)
+    for keys in (batch, casts):
+        require(not (problem := keys.problem_of(row)), problem)
 
 
 def check_table(rows):

@@ -20,42 +20,6 @@ using nlohmann::ordered_json;
 constexpr std::uint32_t num_variants = 3;
 constexpr std::int64_t most_elements = 20'000;
 
-// Numbers that JSON has no word for are text.
-ordered_json number(double value) {
-  if (std::isfinite(value)) return {{"number", value}};
-  return {{"text_number", std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"}};
-}
-
-ordered_json argument(CallWriter& writer, const bp_value& value) {
-  const auto* integers = static_cast<const std::int64_t*>(value.u.ptr);
-  switch (value.tag) {
-    case BP_TENSOR:
-      return {{"tensor", writer.tensor(Tensor::share(TensorImpl::of(value.u.tensor)))}};
-    case BP_TENSOR_LIST: {
-      ordered_json list = ordered_json::array();
-      auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-      for (std::uint32_t i = 0; i < value.aux; ++i) {
-        const auto first = std::find(elements, elements + i, elements[i]) - elements;
-        if (first != i)
-          list.push_back(list[static_cast<std::size_t>(first)]);  // one tensor, there twice
-        else
-          list.push_back(elements[i] ? writer.tensor(Tensor::share(TensorImpl::of(elements[i])))
-                                     : ordered_json());
-      }
-      return {{"tensors", list}};
-    }
-    case BP_INT: return {{"number", value.u.i}};
-    case BP_DOUBLE: return number(value.u.f);
-    case BP_BOOLEAN: return {{"number", value.u.i != 0}};
-    case BP_STRING:
-      return {{"text", std::string(static_cast<const char*>(value.u.ptr), value.aux)}};
-    case BP_INT_LIST: return {{"integers", std::vector(integers, integers + value.aux)}};
-    case BP_DTYPE: return {{"dtype", name(static_cast<Dtype>(value.u.i))}};
-    case BP_DEVICE: return {{"device", "cpu"}};
-    default: return nullptr;
-  }
-}
-
 bool is_differentiable(const Tensor& tensor) {
   return is_floating(tensor.dtype()) || is_complex(tensor.dtype());
 }
@@ -113,7 +77,7 @@ void write_call(CallWriter& writer, Operator& op, const Sample& sample, Dtype dt
       {"dtype", name(dtype)},
       {"variant", variant}};
   const Rewired rewired(sample, others);
-  for (const bp_value& value : rewired.args()) call["args"].push_back(argument(writer, value));
+  for (const bp_value& value : rewired.args()) call["args"].push_back(writer.argument(value));
   std::vector<Tensor> results;
   try {
     results = call_boxed(op, rewired.args());

@@ -35,6 +35,7 @@ TEST(Ops, are_listed_with_schema_and_kind) {
     if (row["op"] != "add") continue;
     EXPECT_EQ(row["kind"], "pointwise");
     EXPECT_EQ(row["batch"], "pointwise");
+    EXPECT_EQ(row["cast"], "none");
     EXPECT_EQ(row["schema"], "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor");
     return;
   }

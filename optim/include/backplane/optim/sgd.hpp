@@ -19,7 +19,8 @@ class BP_API SGD : public Optimizer {
  public:
   // Throws bad_argument for negative options, and for nesterov without momentum or with dampening.
   SGD(std::vector<Tensor> parameters, const SGDOptions& options);
-  void step() override;
+  using Optimizer::step;
+  void step(const GradScaling& scaling) override;
 
   // May be written between steps.
   SGDOptions options;
@@ -27,7 +28,7 @@ class BP_API SGD : public Optimizer {
  private:
   struct Batch;
   static Batch& batch_for(std::vector<Batch>& batches, const Tensor& parameter, bool is_first_step);
-  void step_together(const Batch& batch);
+  void step_together(const Batch& batch, const GradScaling& scaling);
   Tensor direction(const Tensor& parameter, Tensor gradient, Tensor& velocity) const;
   void check_options() const;
 
