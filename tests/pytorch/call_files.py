@@ -109,7 +109,7 @@ def read_results(file):
     for line in pathlib.Path(f"{file}.json").read_text().splitlines(keepends=True):
         if line.endswith("\n"):
             outcome = json.loads(line)
-            for key in ("results", "gradients"):
+            for key in ("results", "gradients", "state"):
                 if key in outcome:
                     outcome[key] = [read_tensor(entry, elements) for entry in outcome[key]]
             yield outcome

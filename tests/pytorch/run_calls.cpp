@@ -2,13 +2,12 @@
 // in each line, CALLS.bin the elements of its tensors; RESULTS.json and .bin get what came of each call, written before
 // the next one begins, so that a call that ends the process is the first without a line. FIRST lines are skipped. `run_calls --forms`
 // tells the functions that it knows beside the rows.
-#include <cstring>
 #include <deque>
 #include <iostream>
-#include <iterator>
 
 #include <backplane/dispatcher/operator_source.hpp>
 
+#include "pytorch/call_reader.hpp"
 #include "pytorch/call_writer.hpp"
 #include "pytorch/forms.hpp"
 
@@ -17,16 +16,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::vector<char> bytes_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 // One call's arguments. What values point to lives here.
-class Arguments {
+class Arguments : public TensorReader {
  public:
-  Arguments(const std::vector<char>& elements, Device device)
-      : elements_(elements), device_(device) {}
+  using TensorReader::TensorReader;
 
   bp_value value(const ordered_json& entry) {
     if (entry.is_null()) return {};
@@ -36,7 +29,7 @@ class Arguments {
     if (kind == "tensors") return tensor_list(said);
     if (kind == "integer") return value_of(said.get<std::int64_t>());
     if (kind == "boolean") return value_of(said.get<bool>());
-    if (kind == "real") return value_of(real(said));
+    if (kind == "real") return value_of(real_of(said));
     if (kind == "complex") return complex(said);
     if (kind == "text") return value_of(std::string_view(texts_.emplace_back(said)));
     if (kind == "integers") return value_of(IntList(integers_.emplace_back(said)));
@@ -44,33 +37,11 @@ class Arguments {
     if (kind == "dtype") return value_of(dtype_from_name(said.get<std::string>()));
     throw std::runtime_error("run_calls: an argument of the unknown kind '" + kind + "'");
   }
-  // {"shape", "strides", "dtype", "offset", "count"}: the memory is `count` elements, of which the tensor shows some.
-  Tensor tensor(const ordered_json& entry) {
-    if (entry.is_null()) return {};
-    const std::vector<std::int64_t> shape = entry["shape"], strides = entry["strides"];
-    const auto count = entry["count"].get<std::int64_t>();
-    const NoGrad constant;
-    Tensor memory =
-        empty({count}, dtype_from_name(entry["dtype"].get<std::string>()), device("cpu"));
-    if (count > 0)
-      std::memcpy(memory.data_ptr(), elements_.data() + entry["offset"].get<std::size_t>(),
-                  memory.nbytes());
-    memory = to(memory, device_);
-    Tensor shown = as_strided(memory, shape, strides, 0);
-    if (!entry.value("leaf", false)) return shown;
-    shown = detach(shown);
-    leaves_.push_back(set_requires_grad(shown));
-    return shown;
-  }
-  const std::vector<Tensor>& leaves() const { return leaves_; }
 
  private:
-  static double real(const ordered_json& said) {
-    return said.is_string() ? std::stod(said.get<std::string>()) : said.get<double>();
-  }
   bp_value complex(const ordered_json& said) {
     const std::vector<double>& pair =
-        reals_.emplace_back(std::vector{real(said[0]), real(said[1])});
+        reals_.emplace_back(std::vector{real_of(said[0]), real_of(said[1])});
     bp_value value{};
     value.tag = BP_COMPLEX;
     value.u.ptr = pair.data();
@@ -78,7 +49,7 @@ class Arguments {
   }
   bp_value real_list(const ordered_json& said) {
     std::vector<double>& list = reals_.emplace_back();
-    for (const ordered_json& one : said) list.push_back(real(one));
+    for (const ordered_json& one : said) list.push_back(real_of(one));
     bp_value value{};
     value.tag = BP_DOUBLE_LIST;
     value.aux = static_cast<std::uint32_t>(list.size());
@@ -92,10 +63,7 @@ class Arguments {
     return lists_.emplace_back(std::span<const Tensor>(list)).value();
   }
 
-  const std::vector<char>& elements_;
-  Device device_;
   std::deque<Tensor> tensors_;
-  std::vector<Tensor> leaves_;
   std::deque<TensorListValue> lists_;
   std::deque<std::string> texts_;
   std::deque<std::vector<std::int64_t>> integers_;

@@ -1,0 +1,111 @@
+"""Writes docs/nn.md of what compare_modules.py found, and says whether the page is current."""
+
+import inspect
+import json
+import subprocess
+
+import torch
+
+from compare_rows import ROOT
+
+PAGE = ROOT / "docs/nn.md"
+MOST_ABSENT = 0.05
+HEAD = """# Modules of torch.nn
+
+Each public class of `torch.nn` {version}, in the order of PyTorch's files: here under the same name in `bp::nn`, here by another
+name, or absent with the reason. `tests/pytorch/compare_modules.py --write` makes this page.
+
+A case makes the module in both with the same arguments in float64, copies the state, and compares the keys, shapes and order of the
+`state_dict`, what `extra_repr` prints, the results, the gradients of inputs and parameters, and the state after the call, all to
+{relative:g} of the largest element. Modules that draw at random are held to what is certain of them in training: which values there can
+be, and what part is which.
+
+```sh
+tests/pytorch/compare_modules.py --module Conv2d --verbose    # one module, every case that differs
+```
+
+**{here} of {total} are here, {renamed} by another name or form, {absent} absent ({percent:.1f} %){lazy}; {cases} cases agree.**
+"""
+
+# What PyTorch has under a name that we do not.
+RENAMED = {
+    "Buffer": "a member that `list_parts` names with `parts.buffer`",
+    "Container": "`Module`; PyTorch keeps it for old code",
+    "NLLLoss2d": "`NLLLoss`, as in PyTorch, where it is an old name",
+    "Module": "`Module`, the base of all",
+    "Parameter": "`Parameter`",
+    "RNNBase": "the base of `RNN`, `LSTM` and `GRU`, which nobody makes",
+    "RNNCellBase": "the base of `RNNCell`, `LSTMCell` and `GRUCell`, which nobody makes",
+    "ModuleDict": "`ModuleDict`",
+    "ModuleList": "`ModuleList`",
+    "ParameterDict": "`ParameterDict`",
+    "ParameterList": "`ParameterList`",
+    "LinearCrossEntropyOptions": "nothing to choose: `LinearCrossEntropyLoss` computes in one piece",
+}
+LATER_SHAPE = "a module has its parameters from the start, and `forward` writes no member; make the module when its sizes are known"
+ABSENT = {
+    "DataParallel": "distribution is a room of its own, which is not here yet; PyTorch advises against it",
+    "SyncBatchNorm": "distribution is a room of its own, which is not here yet; in one process it is `BatchNorm1d` to `3d`",
+    "UninitializedBuffer": LATER_SHAPE,
+    "UninitializedParameter": LATER_SHAPE,
+}
+
+
+def is_lazy(name):
+    return name.startswith(("Lazy", "Uninitialized"))
+
+
+def public_classes():
+    """{name: the file that has it}, in the order of files and names."""
+    classes = {name: one for name, one in vars(torch.nn).items() if inspect.isclass(one) and not name.startswith("_")}
+    return {name: one.__module__.rpartition(".")[2] for name, one in
+            sorted(classes.items(), key=lambda item: (item[1].__module__, item[0]))}  # fmt: skip
+
+
+def reason_of(name):
+    return ABSENT.get(name) or (LATER_SHAPE if is_lazy(name) else None)
+
+
+def page(agree, relative):
+    """The text, and the names of classes that nobody accounts for."""
+    classes, lines, unknown, absent = public_classes(), [], [], []
+    for family in dict.fromkeys(classes.values()):
+        lines += [f"\n## {family}\n", "| torch.nn | here | cases |", "|---|---|--:|"]
+        for name in (name for name, where in classes.items() if where == family):
+            if agree[name]:
+                lines.append(f"| `{name}` | yes | {agree[name]} |")
+            elif name in RENAMED:
+                lines.append(f"| `{name}` | {RENAMED[name]} | |")
+            elif reason := reason_of(name):
+                absent.append(name)
+                lines.append(f"| `{name}` | absent: {reason} | |")
+            else:
+                unknown.append(name)
+    renamed = sum(name in RENAMED and not agree[name] for name in classes)
+    lazy = sum(map(is_lazy, absent))
+    head = HEAD.format(
+        version=torch.__version__.split("+")[0], relative=relative, total=len(classes), renamed=renamed, absent=len(absent),
+        here=len(classes) - renamed - len(absent) - len(unknown), cases=agree.total(), percent=100 * len(absent) / len(classes),
+        lazy=f", {lazy} of them lazy modules and their parts" if lazy else "")  # fmt: skip
+    if len(absent) - lazy > MOST_ABSENT * len(classes):
+        unknown.append(f"{len(absent) - lazy} absent of {len(classes)}, more than {MOST_ABSENT:.0%}")
+    return head + "\n".join(lines) + "\n", unknown
+
+
+def without_version(text):
+    """Another PyTorch of the same classes makes the same page."""
+    return text.replace(f"`torch.nn` {torch.__version__.split('+')[0]}", "`torch.nn`")
+
+
+def is_current(agree, relative, write, build):
+    text, unknown = page(agree, relative)
+    made = json.loads(subprocess.run([build / "tests/run_modules", "--names"], check=True, capture_output=True).stdout)
+    unknown += [f"{name} is made by run_modules and has no case" for name in made if not agree[name]]
+    for problem in unknown:
+        print(f"docs/nn.md: {problem}: neither compared nor listed in tests/pytorch/module_page.py")
+    if write and not unknown:
+        PAGE.write_text(text)
+    if not write and (not PAGE.exists() or without_version(PAGE.read_text()) != without_version(text)):
+        print("docs/nn.md is stale; make it anew by tests/pytorch/compare_modules.py --write")
+        return False
+    return not unknown
