@@ -16,7 +16,11 @@ using nlohmann::ordered_json;
 // All by name. A new file adds its table here.
 Makers all_makers() {
   Makers all;
-  for (const Makers& family : {linear_modules()}) all.insert(family.begin(), family.end());
+  for (const Makers& family :
+       {activation_modules(), convolution_modules(), dropout_modules(), embedding_modules(),
+        linear_modules(), loss_modules(), normalization_modules(), padding_modules(),
+        pooling_modules(), regrouping_modules()})
+    all.insert(family.begin(), family.end());
   return all;
 }
 

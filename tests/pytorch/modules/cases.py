@@ -66,7 +66,7 @@ def case(name, *args, of, training=(True, False), check=None, prepare=None, call
 
 
 def cases(name, variants, of, **common):
-    """The same call of several variants: [(args, kwargs)] or [kwargs]."""
+    """The same call of several variants, each (args, kwargs) or kwargs; common ones as well."""
     listed = []
     for variant in variants:
         args, kwargs = variant if isinstance(variant, tuple) else ((), variant)

@@ -5,6 +5,15 @@
 
 namespace bp::test {
 
+Makers activation_modules();
+Makers convolution_modules();
+Makers dropout_modules();
+Makers embedding_modules();
 Makers linear_modules();
+Makers loss_modules();
+Makers normalization_modules();
+Makers padding_modules();
+Makers pooling_modules();
+Makers regrouping_modules();
 
 }  // namespace bp::test

@@ -24,6 +24,7 @@ class Args {
       : given_(given), tensors_(tensors) {}
 
   bool has(const char* name) const { return given_.contains(name); }
+  bool is_list(const char* name) const { return has(name) && given_[name].is_array(); }
   // Writes what was given; else `value` stays, the default of our class, which is to be PyTorch's.
   template <class T> void read(const char* name, T& value) {
     const auto found = given_.find(name);
@@ -49,7 +50,9 @@ class Args {
   void convert(const Json& said, std::int64_t& value) { value = said.get<std::int64_t>(); }
   void convert(const Json& said, double& value) { value = real_of(said); }
   void convert(const Json& said, std::string& value) { value = said.get<std::string>(); }
-  void convert(const Json& said, Tensor& value) { value = tensors_.tensor(said["tensor"]); }
+  void convert(const Json& said, Tensor& value) {
+    value = said.is_null() ? Tensor() : tensors_.tensor(said["tensor"]);
+  }
   void convert(const Json& said, Dtype& value) { value = dtype_from_name(said.get<std::string>()); }
   void convert(const Json& said, Scalar& value) {
     if (said.is_number_integer())

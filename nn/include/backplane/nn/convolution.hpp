@@ -1,0 +1,122 @@
+// Convolutions over one to three dimensions, and transposed ones.
+#pragma once
+
+#include <backplane/loading/loader.hpp>
+#include <backplane/nn/module.hpp>
+#include <backplane/nn/sizes.hpp>
+#include <backplane/runtime/settings.hpp>
+
+namespace bp::nn {
+
+struct ConvOptions {
+  Sizes stride = 1;
+  ConvPadding padding = 0;
+  Sizes dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+  std::string padding_mode = "zeros";  // or "reflect", "replicate", "circular"
+  Dtype dtype = default_dtype();
+  Device device = default_device();
+};
+using Conv1dOptions = ConvOptions;
+using Conv2dOptions = ConvOptions;
+using Conv3dOptions = ConvOptions;
+
+struct ConvTransposeOptions {
+  Sizes stride = 1;
+  Sizes padding = 0;
+  Sizes output_padding = 0;
+  std::int64_t groups = 1;
+  bool bias = true;
+  Sizes dilation = 1;
+  std::string padding_mode = "zeros";  // there is no other
+  Dtype dtype = default_dtype();
+  Device device = default_device();
+};
+
+// What all convolutions have: sizes for each dimension, weight and bias, which begin uniform in +-1 / sqrt(how many numbers
+// of the weight one of its first indices has), from the device's generator.
+class BP_API Convolution : public Module {
+ public:
+  void list_parts(Parts& parts) override;
+  std::string extra_repr() const override;
+
+  Parameter
+      weight;  // [out_channels, in_channels / groups, kernel_size...]; transposed: [in, out / groups, ...]
+  Parameter bias;  // [out_channels], or absent
+
+ protected:
+  struct Made {
+    std::int64_t in_channels, out_channels;
+    Sizes kernel_size, stride;
+    ConvPadding padding;
+    Sizes dilation, output_padding;
+    std::int64_t groups;
+    std::string padding_mode;
+  };
+  Convolution(const char* layer, std::size_t rank, std::int64_t in_channels,
+              std::int64_t out_channels, const Sizes& kernel_size, const ConvOptions& options);
+  Convolution(const char* layer, std::size_t rank, std::int64_t in_channels,
+              std::int64_t out_channels, const Sizes& kernel_size,
+              const ConvTransposeOptions& options);
+  const Made& made() const { return made_; }
+  // The input, padded as padding_mode or an uneven "same" wants it, and what the operator is to pad besides.
+  std::pair<Tensor, std::vector<std::int64_t>> padded(const Tensor& input) const;
+  // The output_padding that makes `output_size`, with or without batch and channels; empty: the layer's own.
+  std::vector<std::int64_t> output_padding_for(const Tensor& input, IntList output_size) const;
+
+ private:
+  void begin(bool transposed, bool has_bias, Dtype dtype, Device device);
+
+  const char* layer_;
+  Made made_;
+};
+
+// [batch, in_channels, length] to [batch, out_channels, ...], or both without the batch. Throws bad_argument for groups
+// that do not divide the channels, sizes below their least, and "same" with a stride.
+class BP_API Conv1d : public Convolution {
+ public:
+  Conv1d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
+         const Conv1dOptions& options = {});
+  Tensor forward(const Tensor& input) const override;
+};
+// As Conv1d, over height and width.
+class BP_API Conv2d : public Convolution {
+ public:
+  Conv2d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
+         const Conv2dOptions& options = {});
+  Tensor forward(const Tensor& input) const override;
+};
+// As Conv1d, over depth, height and width.
+class BP_API Conv3d : public Convolution {
+ public:
+  Conv3d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
+         const Conv3dOptions& options = {});
+  Tensor forward(const Tensor& input) const override;
+};
+
+// The derivative of a convolution by its input, as a layer. `output_size`, where several sizes of output would have given this
+// input, says which one; throws bad_argument for one that none would.
+class BP_API ConvTranspose1d : public Convolution {
+ public:
+  ConvTranspose1d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
+                  const ConvTransposeOptions& options = {});
+  Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
+  Tensor forward(const Tensor& input, IntList output_size) const;
+};
+class BP_API ConvTranspose2d : public Convolution {
+ public:
+  ConvTranspose2d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
+                  const ConvTransposeOptions& options = {});
+  Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
+  Tensor forward(const Tensor& input, IntList output_size) const;
+};
+class BP_API ConvTranspose3d : public Convolution {
+ public:
+  ConvTranspose3d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
+                  const ConvTransposeOptions& options = {});
+  Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
+  Tensor forward(const Tensor& input, IntList output_size) const;
+};
+
+}  // namespace bp::nn
