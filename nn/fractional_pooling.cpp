@@ -1,4 +1,3 @@
-#include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/core_ops/operators.hpp>
 #include <backplane/nn/pooling.hpp>
@@ -58,6 +57,10 @@ FractionalMaxPool::FractionalMaxPool(const char* layer, std::size_t rank, const 
              ratio);
 }
 
+void FractionalMaxPool::list_parts(Parts& parts) {
+  parts.buffer("_random_samples", random_samples_);
+}
+
 std::vector<std::int64_t> FractionalMaxPool::output_sizes(IntList input_sizes) const {
   std::vector<std::int64_t> sizes = output_size_.list();
   for (std::size_t i = sizes.size(); i < rank_; ++i)
@@ -85,8 +88,8 @@ PooledWithIndices FractionalMaxPool::forward_with_indices(const Tensor& x) const
   const std::vector<std::int64_t> sizes = {x.shape().begin() + 2, x.shape().end()};
   const std::vector<std::int64_t> counts = output_sizes(sizes);
   const Dims wanted = {batch, channels, static_cast<std::int64_t>(rank_)};
-  const Tensor samples = random_samples_.defined() ? bp::to(random_samples_, x.device())
-                                                   : rand(wanted, x.dtype(), x.device());
+  const Tensor samples =
+      random_samples_.defined() ? random_samples_ : rand(wanted, x.dtype(), x.device());
   BP_CHECK(samples.shape() == wanted, "{}: random_samples is {} for an input of {}; give {}",
            layer_, to_string(samples.shape()), to_string(x.shape()), to_string(wanted));
   const Tensor places = window_places(samples, sizes, counts, kernel_size_.list());

@@ -15,6 +15,8 @@ constexpr std::string_view all_modes[] = {"nearest",   "nearest-exact", "linear"
 // One dimension to `size`, read in steps of 1 / `scale` as PyTorch does for a given factor.
 Tensor resampled(const Tensor& x, std::int64_t dim, std::int64_t size, double scale,
                  std::string_view mode, bool align_corners) {
+  // Linear modes copy a dimension that keeps its size, whatever the factor.
+  if (x.size(dim) == size && mode.find("linear") != mode.npos) return x;
   const bool nearest = mode == "nearest" || mode == "nearest-exact";
   const char* kind = nearest ? "nearest" : mode == "bicubic" ? "cubic" : "linear";
   const char* coordinates = align_corners       ? "align_corners"

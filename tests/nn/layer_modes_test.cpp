@@ -44,6 +44,22 @@ TEST(Norms, begin_as_the_identity_of_weight_and_bias) {
             std::vector<std::string>({"weight"}));
 }
 
+// The bound, and that numbers come near it.
+void expect_uniform(const Tensor& weight, double bound) {
+  const double largest = item<double>(max(abs(cast(detach(weight), f64))));
+  EXPECT_LE(largest, bound);
+  EXPECT_GT(largest, 0.9 * bound);
+  EXPECT_NEAR(item<double>(mean(cast(detach(weight), f64))), 0, 0.1 * bound);
+}
+
+TEST(Convolutions, begin_uniform_by_how_many_numbers_go_into_one) {
+  manual_seed(4);
+  expect_uniform(nn::Conv2d(8, 40, {3, 2}, {.groups = 2}).weight, 1 / std::sqrt(4 * 6));
+  expect_uniform(nn::Conv1d(8, 400, 3).bias, 1 / std::sqrt(8 * 3));
+  expect_uniform(nn::ConvTranspose2d(40, 8, {3, 2}, {.groups = 2}).weight, 1 / std::sqrt(4 * 6));
+  expect_uniform(nn::Bilinear(9, 20, 30).weight, 1.0 / 3);
+}
+
 TEST(Dropout, is_nothing_in_evaluation_and_zeroes_its_part_in_training) {
   manual_seed(5);
   nn::Dropout drop({.p = 0.25});

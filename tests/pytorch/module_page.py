@@ -66,14 +66,15 @@ def reason_of(name):
     return ABSENT.get(name) or (LATER_SHAPE if is_lazy(name) else None)
 
 
-def page(agree, relative):
+def page(agree, known, relative):
     """The text, and the names of classes that nobody accounts for."""
     classes, lines, unknown, absent = public_classes(), [], [], []
     for family in dict.fromkeys(classes.values()):
         lines += [f"\n## {family}\n", "| torch.nn | here | cases |", "|---|---|--:|"]
         for name in (name for name, where in classes.items() if where == family):
             if agree[name]:
-                lines.append(f"| `{name}` | yes | {agree[name]} |")
+                what, off, why = known.get(name, ("", 0, ""))
+                lines.append(f"| `{name}` | yes{f'; {what} to {off:g}: {why}' if what else ''} | {agree[name]} |")
             elif name in RENAMED:
                 lines.append(f"| `{name}` | {RENAMED[name]} | |")
             elif reason := reason_of(name):
@@ -97,8 +98,8 @@ def without_version(text):
     return text.replace(f"`torch.nn` {torch.__version__.split('+')[0]}", "`torch.nn`")
 
 
-def is_current(agree, relative, write, build):
-    text, unknown = page(agree, relative)
+def is_current(agree, known, relative, write, build):
+    text, unknown = page(agree, known, relative)
     made = json.loads(subprocess.run([build / "tests/run_modules", "--names"], check=True, capture_output=True).stdout)
     unknown += [f"{name} is made by run_modules and has no case" for name in made if not agree[name]]
     for problem in unknown:

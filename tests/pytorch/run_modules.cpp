@@ -74,6 +74,9 @@ void answer(CallWriter& writer, ordered_json& line, const ordered_json& told, Te
   module.train(told["training"].get<bool>());
   Tensors inputs;
   for (const ordered_json& input : told["inputs"]) inputs.push_back(tensors.tensor(input));
+  // A leaf would refuse a layer that writes in place.
+  for (Tensor& input : inputs)
+    if (input.defined() && requires_grad(input)) input = clone(input);
   const Tensors results = made.forward(inputs);
   line["results"] = ordered_json::array();
   for (const Tensor& result : results) line["results"].push_back(writer.tensor(result));

@@ -152,6 +152,8 @@ class BP_API FractionalMaxPool : public Module {
  public:
   Tensor forward(const Tensor& x) const override { return forward_with_indices(x).values; }
   PooledWithIndices forward_with_indices(const Tensor& x) const;
+  // random_samples are a buffer, by PyTorch's name, `_random_samples`.
+  void list_parts(Parts& parts) override;
 
  protected:
   FractionalMaxPool(const char* layer, std::size_t rank, const Sizes& kernel_size,
