@@ -176,20 +176,4 @@ std::string LocalResponseNormOptions::text() const {
   return fmt::format("{}, alpha={}, beta={}, k={}", size, repr(alpha), repr(beta), repr(k));
 }
 
-void CrossMapLRN2dOptions::check() const {
-  BP_CHECK(size > 0, "CrossMapLRN2d: size is {}; give 1 or more", size);
-}
-
-Tensor CrossMapLRN2dOptions::apply(const Tensor& x) const {
-  BP_CHECK(x.ndim() == 4, "CrossMapLRN2d: the input is {}; give [N, C, H, W]",
-           to_string(x.shape()));
-  const std::int64_t width = size - (size + 1) % 2;  // as many on both sides
-  const double part = static_cast<double>(width) / static_cast<double>(size);
-  return local_response_norm(x, width, alpha * part, beta, k.to_double());
-}
-
-std::string CrossMapLRN2dOptions::text() const {
-  return fmt::format("{}, alpha={}, beta={}, k={}", size, repr(alpha), repr(beta), repr(k));
-}
-
 }  // namespace bp::nn

@@ -15,8 +15,12 @@ constexpr std::string_view all_modes[] = {"nearest",   "nearest-exact", "linear"
 // One dimension to `size`, read in steps of 1 / `scale` as PyTorch does for a given factor.
 Tensor resampled(const Tensor& x, std::int64_t dim, std::int64_t size, double scale,
                  std::string_view mode, bool align_corners) {
-  // Linear modes copy a dimension that keeps its size, whatever the factor.
-  if (x.size(dim) == size && mode.find("linear") != mode.npos) return x;
+  // Where a size stays or doubles, PyTorch's nearest mode of two dimensions goes by the sizes, whatever the factor, as
+  // its linear ones do where it stays.
+  const bool stays = x.size(dim) == size, doubles = 2 * x.size(dim) == size;
+  const bool is_linear = mode.find("linear") != mode.npos;
+  if (is_linear && stays) return x;
+  if (mode == "nearest" && x.ndim() == 4 && (stays || doubles)) scale = doubles ? 2 : 1;
   const bool nearest = mode == "nearest" || mode == "nearest-exact";
   const char* kind = nearest ? "nearest" : mode == "bicubic" ? "cubic" : "linear";
   const char* coordinates = align_corners       ? "align_corners"

@@ -95,7 +95,6 @@ TEST(Layers, refuse_inputs_of_another_rank_by_their_name) {
       {[&] { Upsample({.size = 2})(vector); }, "Upsample: the input is [6]"},
       {[&] { Softmax2d()(vector); }, "Softmax2d: the input is [6]"},
       {[&] { Dropout2d()(vector); }, "Dropout2d: the input is [6]; give 4 dimensions, or 3"},
-      {[&] { CrossMapLRN2d(3)(vector); }, "CrossMapLRN2d: the input is [6]"},
       {[&] { Unfold(2)(vector); }, "Unfold: the input is [6]"},
       {[&] { ChannelShuffle(3)(image); }, "channels that come apart into 3 groups"},
       {[&] { FractionalMaxPool2d(3, {.output_size = 4})(image); },

@@ -31,6 +31,7 @@ tests/pytorch/compare_modules.py --module Conv2d --verbose    # one module, ever
 RENAMED = {
     "Buffer": "a member that `list_parts` names with `parts.buffer`",
     "Container": "`Module`; PyTorch keeps it for old code",
+    "CrossMapLRN2d": "`LocalResponseNorm`; PyTorch's legacy layer never takes the first channel out of its window",
     "NLLLoss2d": "`NLLLoss`, as in PyTorch, where it is an old name",
     "Module": "`Module`, the base of all",
     "Parameter": "`Parameter`",
@@ -41,6 +42,12 @@ RENAMED = {
     "ParameterDict": "`ParameterDict`",
     "ParameterList": "`ParameterList`",
     "LinearCrossEntropyOptions": "nothing to choose: `LinearCrossEntropyLoss` computes in one piece",
+}
+# What a reader of the page should know of the comparison.
+NOTES = {
+    "CTCLoss": "its gradient is compared through `log_softmax`, which takes off what PyTorch's has besides",
+    "Upsample": "where a size stays or doubles, and the factor says otherwise, PyTorch's `nearest` of one and three dimensions has the "
+    "derivative of another function; ours is its own",
 }
 LATER_SHAPE = "a module has its parameters from the start, and `forward` writes no member; make the module when its sizes are known"
 ABSENT = {
@@ -74,7 +81,8 @@ def page(agree, known, relative):
         for name in (name for name, where in classes.items() if where == family):
             if agree[name]:
                 what, off, why = known.get(name, ("", 0, ""))
-                lines.append(f"| `{name}` | yes{f'; {what} to {off:g}: {why}' if what else ''} | {agree[name]} |")
+                remarks = [f"{what} to {off:g}: {why}"] * bool(what) + [NOTES[name]] * (name in NOTES)
+                lines.append(f"| `{name}` | {'; '.join(['yes', *remarks])} | {agree[name]} |")
             elif name in RENAMED:
                 lines.append(f"| `{name}` | {RENAMED[name]} | |")
             elif reason := reason_of(name):

@@ -54,7 +54,6 @@ Makers normalization_modules() {
       {"BatchNorm1d", running_norm<nn::BatchNorm1d, nn::BatchNormOptions>},
       {"BatchNorm2d", running_norm<nn::BatchNorm2d, nn::BatchNormOptions>},
       {"BatchNorm3d", running_norm<nn::BatchNorm3d, nn::BatchNormOptions>},
-      {"CrossMapLRN2d", response_norm<nn::CrossMapLRN2d, nn::CrossMapLRN2dOptions>},
       {"GroupNorm", group_norm_module},
       {"InstanceNorm1d", running_norm<nn::InstanceNorm1d, nn::InstanceNormOptions>},
       {"InstanceNorm2d", running_norm<nn::InstanceNorm2d, nn::InstanceNormOptions>},

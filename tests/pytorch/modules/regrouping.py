@@ -8,9 +8,10 @@ SIZES = (5, 6, 3)
 
 
 def by_index(module, inputs):
-    """Upsample's function of three dimensions, whose derivative in PyTorch is not that of its result."""
+    """Upsample's function, whose derivative in PyTorch is that of another one where a size stays or doubles in one or three
+    dimensions and the factor says otherwise."""
     x = inputs[0]
-    for dim in (2, 3, 4):
+    for dim in range(2, x.dim()):
         places = torch.arange(int(x.shape[dim] * module.scale_factor), dtype=torch.float64) / module.scale_factor
         x = x.index_select(dim, places.long())
     return x
@@ -45,6 +46,11 @@ CASES = [
     *(one for rank in (1, 2, 3) for one in upsampled(rank)),
     *case("Upsample", scale_factor=(2.0, 1.5), of=IMAGE),
     *cases("Upsample", [{"mode": mode} for mode in ("nearest", "nearest-exact", "bilinear", "bicubic")], scale_factor=1.3, of=[(2, 3, 3, 5)]),
+    *cases("Upsample", [{"mode": mode} for mode in ("nearest", "nearest-exact", "bilinear", "bicubic")], scale_factor=2.3, of=[(2, 3, 3, 4)]),
+    *cases("Upsample", [{"mode": mode, "scale_factor": factor} for mode in ("nearest-exact", "linear") for factor in (1.3, 2.3)],
+           of=[(2, 4, 3)]),
+    *cases("Upsample", [{"scale_factor": factor} for factor in (1.3, 2.3)], of=[(2, 4, 3)], called=by_index),
+    *case("Upsample", scale_factor=2.3, of=[(2, 3, 3, 4, 2)], called=by_index),
     *case("Upsample", size=(4, 9), mode="bilinear", of=IMAGE),
     *cases("UpsamplingNearest2d", [{"scale_factor": 2}, {"size": 7}, {"size": (3, 8)}], of=IMAGE),
     *cases("UpsamplingBilinear2d", [{"scale_factor": 2}, {"size": 7}, {"scale_factor": (1.5, 2.5)}], of=IMAGE),

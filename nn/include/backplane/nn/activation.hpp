@@ -30,11 +30,16 @@ class SiLU : public InplaceFunction<bp::silu, bp::silu_> {
 class Mish : public InplaceFunction<bp::mish, bp::mish_> {
   using InplaceFunction::InplaceFunction;
 };
+// The two print nothing, as PyTorch's.
 class Hardswish : public InplaceFunction<bp::hardswish, bp::hardswish_> {
+ public:
   using InplaceFunction::InplaceFunction;
+  std::string extra_repr() const override { return {}; }
 };
 class Hardsigmoid : public InplaceFunction<bp::hardsigmoid, bp::hardsigmoid_> {
+ public:
   using InplaceFunction::InplaceFunction;
+  std::string extra_repr() const override { return {}; }
 };
 
 struct BP_API ELUOptions {

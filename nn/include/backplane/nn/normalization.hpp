@@ -174,19 +174,4 @@ class LocalResponseNorm : public Stateless<LocalResponseNormOptions> {
       : Stateless((options.size = size, options)) {}
 };
 
-struct BP_API CrossMapLRN2dOptions {
-  std::int64_t size = 1;
-  double alpha = 1e-4, beta = 0.75;
-  Scalar k = 1;
-  void check() const;
-  Tensor apply(const Tensor& x) const;
-  std::string text() const;
-};
-// The same of [N, C, H, W] as PyTorch's legacy layer has it: of an even size, one channel is left out.
-class CrossMapLRN2d : public Stateless<CrossMapLRN2dOptions> {
- public:
-  explicit CrossMapLRN2d(std::int64_t size, CrossMapLRN2dOptions options = {})
-      : Stateless((options.size = size, options)) {}
-};
-
 }  // namespace bp::nn
