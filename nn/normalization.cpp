@@ -169,7 +169,7 @@ void LocalResponseNormOptions::check() const {
 }
 
 Tensor LocalResponseNormOptions::apply(const Tensor& x) const {
-  return local_response_norm(x, size, alpha, beta, k.to_double());
+  return local_response_norm(x, size, alpha, beta, k);
 }
 
 std::string LocalResponseNormOptions::text() const {

@@ -160,8 +160,7 @@ class BP_API GroupNorm : public Module {
 
 struct BP_API LocalResponseNormOptions {
   std::int64_t size = 1;  // how many neighbouring channels
-  double alpha = 1e-4, beta = 0.75;
-  Scalar k = 1.0;
+  double alpha = 1e-4, beta = 0.75, k = 1;
   void check() const;
   Tensor apply(const Tensor& x) const;
   std::string text() const;
