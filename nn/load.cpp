@@ -17,7 +17,7 @@ std::string misfit(const std::string& name, const Tensor& own, const Tensor& giv
   if (!given.defined()) return fmt::format("'{}' is undefined in the dict", name);
   if (given.shape() != own.shape())
     return fmt::format("'{}' has shape {} in the module and {} in the dict", name,
-                       to_string(own.shape()), to_string(given.shape()));
+                       bp::to_string(own.shape()), bp::to_string(given.shape()));
   if (!can_cast(given.dtype(), own.dtype()))
     return fmt::format("'{}' is {} in the module and {} in the dict", name, bp::name(own.dtype()),
                        bp::name(given.dtype()));
@@ -36,13 +36,27 @@ void list(std::string& text, const char* title, const std::vector<std::string>& 
 
 StateDict Module::state_dict() const {
   StateDict dict;
-  Walk(*this).tensors([&](const std::string& name, const Parts::Held& held) {
-    if (held.persistent) dict.set(name, detach(*held.tensor));
-  });
+  Walk(*this).modules(
+      [&](const std::string& prefix, const Module& module, const Walk::Tensors& all) {
+        for (const auto& [id, hook] : detail::Extras::hooks_of(module).state_dict_pre)
+          hook(module, prefix);
+        for (const Parts::Held& held : all)
+          if (held.tensor->defined() && held.persistent)
+            dict.set(prefix + held.name, detach(*held.tensor));
+      },
+      [&](const std::string& prefix, const Module& module) {
+        for (const auto& [id, hook] : detail::Extras::hooks_of(module).state_dict_post)
+          hook(module, dict, prefix);
+      });
   return dict;
 }
 
-IncompatibleKeys Module::load_state_dict(const StateDict& dict, bool strict) {
+IncompatibleKeys Module::load_state_dict(const StateDict& given_dict, bool strict) {
+  StateDict dict = given_dict;
+  Walk(*this).modules([&](const std::string& prefix, const Module& module, const Walk::Tensors&) {
+    for (const auto& [id, hook] : detail::Extras::hooks_of(module).load_state_dict_pre)
+      hook(module, dict, prefix);
+  });
   IncompatibleKeys keys;
   std::vector<std::string> misfits;
   std::vector<std::pair<Tensor, Tensor>> writes;

@@ -9,6 +9,7 @@
 #include <backplane/nn/module.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "type_names.hpp"
 #include "walk.hpp"
 
 namespace bp::nn {
@@ -21,6 +22,15 @@ std::vector<Tensor> without_names(const std::vector<std::pair<std::string, Tenso
 }
 
 }  // namespace
+
+std::string readable_type_name(const std::type_info& type) {
+  const char* name = type.name();
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
+  const std::string whole = readable ? readable.get() : name;
+  // Without namespaces, also where a parameter of a template has some.
+  return whole.substr(whole.substr(0, whole.find('<')).rfind(':') + 1);
+}
 
 Parameter::Parameter(const Tensor& data, bool requires_grad) : Tensor(detach(data)) {
   if (requires_grad) set_requires_grad(*this);
@@ -54,12 +64,7 @@ void Parts::module(std::string name, Module& member) {
 void Module::list_parts(Parts&) {}
 
 std::string Module::type_name() const {
-  const char* name = typeid(*this).name();
-  const std::unique_ptr<char, void (*)(void*)> readable(
-      abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
-  const std::string whole = readable ? readable.get() : name;
-  // Without namespaces, also where a parameter of a template has some.
-  return whole.substr(whole.substr(0, whole.find('<')).rfind(':') + 1);
+  return readable_type_name(typeid(*this));
 }
 
 Tensor Module::forward(const Tensor&) const {

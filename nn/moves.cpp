@@ -20,13 +20,13 @@ Dtype moved_dtype(const std::string& name, Dtype own, Dtype wanted) {
   return is_floating(own) || is_complex(own) ? wanted : own;
 }
 
-// The tensor stays the one that it is.
-void move_tensor(const Tensor& tensor, Device device, Dtype dtype) {
-  if (tensor.device() == device && tensor.dtype() == dtype) return;
-  const Tensor moved = bp::to(tensor, device, dtype);
+// The tensor stays the one that it is. `move` returns its argument if that is well as it is.
+template <class Move> void move_tensor(const Tensor& tensor, const Move& move) {
+  const Tensor moved = move(tensor);
   const Tensor gradient = grad(tensor);
+  const Tensor moved_gradient = gradient.defined() ? detach(move(gradient)) : Tensor();
+  if (moved.is_same(tensor)) return;
   if (!gradient.defined()) return set_data(tensor, moved);
-  const Tensor moved_gradient = detach(bp::to(gradient, device, dtype));
   set_grad(tensor, {});  // it does not fit for a moment
   set_data(tensor, moved);
   set_grad(tensor, moved_gradient);
@@ -72,7 +72,19 @@ void Module::move_to(const Device* device, const Dtype* dtype) {
                      dtype ? moved_dtype(name, tensor.dtype(), *dtype) : tensor.dtype()});
   });
   const NoGrad no_grad;
-  for (const Move& move : moves) move_tensor(move.tensor, move.device, move.dtype);
+  for (const Move& move : moves)
+    move_tensor(move.tensor,
+                [&](const Tensor& one) { return bp::to(one, move.device, move.dtype); });
+}
+
+void Module::to(MemoryFormat format) {
+  std::vector<Tensor> images;
+  Walk(*this).tensors([&](const std::string&, const Parts::Held& held) {
+    if (held.tensor->ndim() == 4) images.push_back(*held.tensor);
+  });
+  const NoGrad no_grad;
+  for (const Tensor& each : images)
+    move_tensor(each, [&](const Tensor& one) { return contiguous(one, format); });
 }
 
 void Module::stop_sharing_with(const Module& original) {

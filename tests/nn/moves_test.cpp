@@ -74,6 +74,28 @@ TEST(Moves, are_the_same_in_inference_mode) {
   EXPECT_EQ(grad(net.hidden.weight).dtype(), f64);
 }
 
+TEST(Moves, lay_images_out_anew_and_keep_their_values) {
+  struct Image : nn::Module {
+    nn::Parameter kernel{rand({2, 3, 4, 5})}, vector{ones({3})};
+    void list_parts(nn::Parts& parts) override {
+      parts.parameter("kernel", kernel);
+      parts.parameter("vector", vector);
+    }
+  } net;
+  backward(sum(net.kernel * net.kernel));
+  const Tensor kernel = net.kernel;
+  const Values values = numbers_of(kernel), gradient = numbers_of(grad(kernel));
+  net.to(MemoryFormat::channels_last);
+  EXPECT_TRUE(net.kernel.is_same(kernel) && requires_grad(kernel) && is_leaf(kernel));
+  EXPECT_TRUE(kernel.is_contiguous(MemoryFormat::channels_last) && !kernel.is_contiguous());
+  EXPECT_TRUE(grad(kernel).is_contiguous(MemoryFormat::channels_last));
+  EXPECT_EQ(numbers_of(kernel), values);
+  EXPECT_EQ(numbers_of(grad(kernel)), gradient);
+  net.to(MemoryFormat::contiguous);
+  EXPECT_TRUE(kernel.is_contiguous());
+  EXPECT_EQ(numbers_of(kernel), values);
+}
+
 TEST(Copies, share_their_tensors) {
   Net net;
   const Net copy = net;

@@ -14,6 +14,10 @@ inline Values numbers_of(const Tensor& a) {
   return values_of(cast(detach(a), f64));
 }
 
+inline bool is_close(const Tensor& a, const Tensor& b) {
+  return allclose(detach(a), detach(b), 0, 1e-12);
+}
+
 struct Net : nn::Module {
   nn::Linear hidden{4, 3}, output{3, 2, {.bias = false}};
   void list_parts(nn::Parts& parts) override {

@@ -43,7 +43,7 @@ class BP_API Bilinear : public Module {
   Tensor forward(const Tensor& input1, const Tensor& input2) const;
   using Module::operator();
   Tensor operator()(const Tensor& input1, const Tensor& input2) const {
-    return forward(input1, input2);
+    return called(*this, input1, input2);
   }
   std::string extra_repr() const override;
 

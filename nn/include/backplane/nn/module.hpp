@@ -3,10 +3,15 @@
 
 #include <concepts>
 #include <functional>
+#include <iosfwd>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <backplane/core_ops/arguments.hpp>
+#include <backplane/nn/hooks.hpp>
 #include <backplane/nn/parameter.hpp>
 #include <backplane/nn/state_dict.hpp>
 
@@ -28,6 +33,7 @@ class BP_API Parts {
 
  private:
   friend class Module;
+  friend struct detail::Parametrizing;
   struct Held {
     std::string name;
     Tensor* tensor;
@@ -54,6 +60,10 @@ class BP_API Parts {
 // A module is a value. Its copies share their tensors, as copies of a tensor do; clone() makes one that shares nothing.
 // What it computes with is found through list_parts, so that a part that is not listed is not trained, moved or saved.
 //
+// A module is called, model(x), and forward only overridden: the call runs hooks, computes parametrized members, and puts the
+// path of the innermost module into an error: "encoder.layer.3.attention.query: linear: ...". Such an error keeps its class; one
+// of a class derived from Error passes as it is.
+//
 // Tensors that are absent (undefined) are left out of everything below. One that the module holds twice (tied weights) is
 // one parameter, under the first of its names, and has both names in the state_dict.
 // Threads: any number may call forward at once; the rest belongs to one thread, with nobody in forward.
@@ -68,12 +78,18 @@ class BP_API Module {
   // `using Module::forward` beside it; this one then throws unsupported. Writes no member: what changes from call to call,
   // as running statistics, is written in place into buffers, where copies and recordings see it.
   virtual Tensor forward(const Tensor& x) const;
-  Tensor operator()(const Tensor& x) const { return forward(x); }
+  Tensor operator()(const Tensor& x) const;
+
+  // The same for any number of tensors, for who does not know the module's type. The order is that of the arguments of the
+  // module's own forward, and of its results; optional ones at the end may be left out, or be undefined.
+  virtual std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const;
+  std::vector<Tensor> call_all(TensorList inputs) const;
 
   // How the module prints: the name of its type, as "Linear", and what it was made with, as "in_features=64,
-  // out_features=10, bias=True"; a layer says the latter in PyTorch's words.
+  // out_features=10, bias=True"; a layer says the latter in PyTorch's words. `printed` is both, and the modules that it holds.
   virtual std::string type_name() const;
   virtual std::string extra_repr() const { return {}; }
+  virtual std::string printed() const;
 
   // Its own in the order in which they are listed, then those of its modules. Names are like "hidden.weight".
   std::vector<Tensor> parameters() const;
@@ -119,8 +135,36 @@ class BP_API Module {
   void to(Device device);
   void to(Dtype dtype);
   void to(Device device, Dtype dtype);
+  // Lays parameters and buffers of rank 4 out anew, with their gradients; the values stay.
+  void to(MemoryFormat format);
+
+  // Threads: with nobody in forward.
+  HookHandle register_forward_pre_hook(ForwardPreHook hook);
+  HookHandle register_forward_hook(ForwardHook hook);
+  HookHandle register_full_backward_pre_hook(FullBackwardPreHook hook);
+  HookHandle register_full_backward_hook(FullBackwardHook hook);
+  HookHandle register_state_dict_pre_hook(StateDictPreHook hook);
+  HookHandle register_state_dict_post_hook(StateDictHook hook);
+  HookHandle register_load_state_dict_pre_hook(LoadStateDictPreHook hook);
 
  protected:
+  using Forward =
+      std::function<std::vector<Tensor>(const Module& self, std::span<const Tensor> inputs)>;
+  // For the operator() of a layer whose forward has other arguments: what operator() above does, around `forward`. `self` has
+  // the layer's type, and takes the place of *this where members are parametrized.
+  std::vector<Tensor> call(TensorList inputs, const Forward& forward) const;
+  // The same for one whose forward takes tensors alone and gives one: `return called(*this, x, y);`
+  template <class Self, std::same_as<Tensor>... T>
+  static Tensor called(const Self& self, const T&... inputs) {
+    const auto forward = [](const Module& module, std::span<const Tensor> all) {
+      return [&]<std::size_t... place>(std::index_sequence<place...>) {
+        return std::vector<Tensor>{static_cast<const Self&>(module).forward(all[place]...)};
+      }
+      (std::index_sequence_for<T...>{});
+    };
+    return static_cast<const Module&>(self).call({inputs...}, forward)[0];
+  }
+
   Module() = default;
   Module(const Module&) = default;
   Module(Module&&) noexcept = default;
@@ -129,11 +173,17 @@ class BP_API Module {
 
  private:
   template <std::derived_from<Module> M> friend M clone(const M& module);
+  friend struct detail::Extras;
+  friend struct detail::Parametrizing;
   struct Walk;
 
+  std::vector<Tensor> call_with_extras(std::span<const Tensor> inputs,
+                                       const Forward& forward) const;
+  std::vector<Tensor> run_substituted(std::span<const Tensor> inputs, const Forward& forward) const;
   void move_to(const Device* device, const Dtype* dtype);
   void stop_sharing_with(const Module& original);
 
+  detail::ExtrasHolder extras_;
   bool training_ = true;
 };
 
@@ -145,5 +195,9 @@ template <std::derived_from<Module> M> M clone(const M& module) {
   copy.stop_sharing_with(module);
   return copy;
 }
+
+// The module and all that it holds, as PyTorch prints them.
+BP_API std::string to_string(const Module& module);
+BP_API std::ostream& operator<<(std::ostream& stream, const Module& module);
 
 }  // namespace bp::nn

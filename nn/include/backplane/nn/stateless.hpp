@@ -54,7 +54,7 @@ template <class Options> class StatelessOfMany : public Module {
   using Module::operator();
   template <std::same_as<Tensor>... More>
   Tensor operator()(const Tensor& x, const Tensor& y, const More&... more) const {
-    return forward(x, y, more...);
+    return called(*this, x, y, more...);
   }
 
  private:
