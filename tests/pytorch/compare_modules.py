@@ -5,7 +5,7 @@
 
 Python makes the module in float64, gives its parameters and buffers random numbers, and run_modules makes ours of the same
 arguments, loads the state and calls it. Compared are the keys, shapes, dtypes and order of the state_dict, what
-extra_repr says, the results, the gradients by inputs and parameters, and the state after the call. Prints a line for each
+it prints, the results, the gradients by inputs and parameters, and the state after the call. Prints a line for each
 module that differs and a verdict; --write makes docs/nn.md of it. Exits 0, 1 if something differs or the page is stale,
 77 without PyTorch.
 """
@@ -80,7 +80,8 @@ class Peer:
     def __init__(self, case, seed):
         torch.manual_seed(seed)
         self.case, self.is_known = case, False
-        self.module = with_random_state(getattr(torch.nn, case.name)(**case.args)).train(case.training)
+        make = case.make or getattr(torch.nn, case.name)
+        self.module = with_random_state(make(**case.args)).train(case.training)
         self.inputs = case.inputs()
         self.before = {name: tensor.clone() for name, tensor in self.module.state_dict().items()}
         # Where the input is written in place, a leaf would refuse.
@@ -133,8 +134,8 @@ def compare(peer, outcome):
     text = peer.module.extra_repr()
     if outcome["text"] != text:
         return f"prints '{outcome['text']}' instead of '{text}'"
-    if outcome["type"] != type(peer.module).__name__:
-        return f"prints as {outcome['type']}"
+    if outcome["printed"] != str(peer.module):
+        return f"prints as {outcome['printed']}"
     if case.check:
         return case.check(peer.module, peer.inputs, outcome)
     for (name, theirs), ours in zip(peer.after.items(), outcome["state"]):

@@ -17,9 +17,10 @@ using nlohmann::ordered_json;
 Makers all_makers() {
   Makers all;
   for (const Makers& family :
-       {activation_modules(), convolution_modules(), dropout_modules(), embedding_modules(),
-        linear_modules(), loss_modules(), normalization_modules(), padding_modules(),
-        pooling_modules(), regrouping_modules()})
+       {activation_modules(), attention_modules(), convolution_modules(), dropout_modules(),
+        embedding_modules(), linear_modules(), loss_modules(), normalization_modules(),
+        padding_modules(), parametrized_modules(), pooling_modules(), recurrent_modules(),
+        regrouping_modules(), transformer_modules()})
     all.insert(family.begin(), family.end());
   return all;
 }
@@ -68,6 +69,7 @@ void answer(CallWriter& writer, ordered_json& line, const ordered_json& told, Te
   nn::Module& module = *made.module;
   line["type"] = module.type_name();
   line["text"] = module.extra_repr();
+  line["printed"] = nn::to_string(module);
   line["keys"] = described(module.state_dict());
   module.to(on);
   module.load_state_dict(state_of(told["state"], tensors));

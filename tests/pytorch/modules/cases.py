@@ -21,6 +21,8 @@ class Case:
     prepare: Callable | None = None
     # called(module, inputs) in place of module(*inputs): the results of PyTorch's side
     called: Callable | None = None
+    # make(**args) in place of torch.nn.NAME(**args)
+    make: Callable | None = None
 
     @property
     def where(self):

@@ -6,6 +6,7 @@
 namespace bp::test {
 
 Makers activation_modules();
+Makers attention_modules();
 Makers convolution_modules();
 Makers dropout_modules();
 Makers embedding_modules();
@@ -13,7 +14,10 @@ Makers linear_modules();
 Makers loss_modules();
 Makers normalization_modules();
 Makers padding_modules();
+Makers parametrized_modules();
 Makers pooling_modules();
+Makers recurrent_modules();
 Makers regrouping_modules();
+Makers transformer_modules();
 
 }  // namespace bp::test
