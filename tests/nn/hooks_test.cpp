@@ -92,6 +92,18 @@ TEST(Hooks, are_called_around_losses_and_layers_of_two_tensors) {
   EXPECT_EQ(numbers_of(bilinear(x, y)), numbers_of(bilinear.forward(x, y)));
   EXPECT_EQ(numbers_of(loss(x, x * 2)), numbers_of(loss.forward(x, x * 2)));
   EXPECT_EQ(calls, 2);
+  nn::ConvTranspose1d convolution(2, 3, 3, {.stride = 2});
+  convolution.register_forward_hook([&](const nn::Module&, Span, Span outputs) {
+    EXPECT_EQ(outputs[0].size(2), 10);
+    return Tensors{outputs[0] * 0};
+  });
+  EXPECT_EQ(numbers_of(sum(convolution(rand({1, 2, 4}), {10}))), Values{0});
+  nn::EmbeddingBag bag(4, 2);
+  bag.register_forward_pre_hook([](const nn::Module&, Span inputs) {
+    return Tensors{inputs[0] * 0, inputs[1], inputs[2]};
+  });
+  EXPECT_EQ(numbers_of(bag(tensor({3, 2}), tensor({0}))),
+            numbers_of(bag.forward(tensor({0, 0}), tensor({0}))));
 }
 
 TEST(Hooks, leave_when_their_handle_says_so_even_while_they_run) {

@@ -103,6 +103,13 @@ class BP_API ConvTranspose1d : public Convolution {
                   const ConvTransposeOptions& options = {});
   Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
   Tensor forward(const Tensor& input, IntList output_size) const;
+  using Module::operator();
+  Tensor operator()(const Tensor& input, IntList output_size) const {
+    return call({input}, [&](const Module& self, std::span<const Tensor> in) {
+      const auto& layer = static_cast<const ConvTranspose1d&>(self);
+      return std::vector<Tensor>{layer.forward(in[0], output_size)};
+    })[0];
+  }
 };
 class BP_API ConvTranspose2d : public Convolution {
  public:
@@ -110,6 +117,13 @@ class BP_API ConvTranspose2d : public Convolution {
                   const ConvTransposeOptions& options = {});
   Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
   Tensor forward(const Tensor& input, IntList output_size) const;
+  using Module::operator();
+  Tensor operator()(const Tensor& input, IntList output_size) const {
+    return call({input}, [&](const Module& self, std::span<const Tensor> in) {
+      const auto& layer = static_cast<const ConvTranspose2d&>(self);
+      return std::vector<Tensor>{layer.forward(in[0], output_size)};
+    })[0];
+  }
 };
 class BP_API ConvTranspose3d : public Convolution {
  public:
@@ -117,6 +131,13 @@ class BP_API ConvTranspose3d : public Convolution {
                   const ConvTransposeOptions& options = {});
   Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
   Tensor forward(const Tensor& input, IntList output_size) const;
+  using Module::operator();
+  Tensor operator()(const Tensor& input, IntList output_size) const {
+    return call({input}, [&](const Module& self, std::span<const Tensor> in) {
+      const auto& layer = static_cast<const ConvTranspose3d&>(self);
+      return std::vector<Tensor>{layer.forward(in[0], output_size)};
+    })[0];
+  }
 };
 
 }  // namespace bp::nn

@@ -63,6 +63,11 @@ class BP_API EmbeddingBag : public Module {
   Tensor forward(const Tensor& input) const override { return forward(input, {}); }
   Tensor forward(const Tensor& input, const Tensor& offsets,
                  const Tensor& per_sample_weights = {}) const;
+  using Module::operator();
+  Tensor operator()(const Tensor& input, const Tensor& offsets,
+                    const Tensor& per_sample_weights = {}) const {
+    return called(*this, input, offsets, per_sample_weights);
+  }
   std::string extra_repr() const override;
 
   Parameter weight;  // [num_embeddings, embedding_dim]

@@ -29,6 +29,15 @@ class BP_API AdaptiveLogSoftmaxWithLoss : public Module {
   // [N, in_features] and classes [N] to the logarithm of each target's probability, [N], and the mean loss. Or without N. Waits
   // for the device, to find who is in which cluster.
   std::pair<Tensor, Tensor> forward(const Tensor& input, const Tensor& target) const;
+  std::pair<Tensor, Tensor> operator()(const Tensor& input, const Tensor& target) const {
+    const std::vector<Tensor> results =
+        call({input, target}, [](const Module& self, std::span<const Tensor> in) {
+          const auto& layer = static_cast<const AdaptiveLogSoftmaxWithLoss&>(self);
+          const auto [output, loss] = layer.forward(in[0], in[1]);
+          return std::vector<Tensor>{output, loss};
+        });
+    return {results[0], results[1]};
+  }
   // [N, n_classes], the logarithms of all probabilities.
   Tensor log_prob(const Tensor& input) const;
   // [N], the most likely class.
@@ -60,6 +69,9 @@ class BP_API LinearCrossEntropyLoss : public Module {
   void list_parts(Parts& parts) override;
   using Module::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const;
+  Tensor operator()(const Tensor& input, const Tensor& target) const {
+    return called(*this, input, target);
+  }
   std::string extra_repr() const override;
 
   Linear linear;

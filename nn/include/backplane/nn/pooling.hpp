@@ -95,6 +95,12 @@ class BP_API MaxUnpool : public Module {
  public:
   using Module::forward;
   Tensor forward(const Tensor& x, const Tensor& indices, IntList output_size = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& indices, IntList output_size = {}) const {
+    return call({x, indices}, [&](const Module& self, std::span<const Tensor> in) {
+      const auto& layer = static_cast<const MaxUnpool&>(self);
+      return std::vector<Tensor>{layer.forward(in[0], in[1], output_size)};
+    })[0];
+  }
   std::string extra_repr() const override;
 
  protected:
