@@ -190,6 +190,16 @@ TEST(WeightNorm, separates_length_from_direction) {
     EXPECT_NEAR(length, 2, 1e-12);
 }
 
+TEST(WeightNorm, of_a_vector_takes_each_element_apart) {
+  nn::Linear layer(4, 3, {.dtype = f64});
+  const Values bias = numbers_of(layer.bias);
+  parametrizations::weight_norm(layer, "bias");
+  const Values now = numbers_of(parametrize::value(layer, "bias"));
+  for (std::size_t i = 0; i < now.size(); ++i) EXPECT_NEAR(now[i], bias[i], 1e-15);
+  parametrizations::weight_norm(layer, "weight", -1);
+  EXPECT_EQ(layer.state_dict().at("parametrizations.weight.original0").numel(), 1);
+}
+
 TEST(SpectralNorm, finds_the_largest_singular_value) {
   manual_seed(2);
   nn::Linear layer(6, 5, {.dtype = f64});

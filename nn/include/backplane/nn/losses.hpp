@@ -253,7 +253,14 @@ struct BP_API TripletMarginWithDistanceLossOptions {
   Tensor apply(const Tensor& anchor, const Tensor& positive, const Tensor& negative) const;
 };
 class TripletMarginWithDistanceLoss : public StatelessOfMany<TripletMarginWithDistanceLossOptions> {
+ public:
   using StatelessOfMany::StatelessOfMany;
+  // PyTorch's default distance is a module, and printed as one.
+  std::string printed() const override {
+    return options().distance_function
+               ? Module::printed()
+               : type_name() + "(\n  (distance_function): PairwiseDistance()\n)";
+  }
 };
 
 }  // namespace bp::nn

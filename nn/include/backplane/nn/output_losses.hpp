@@ -44,7 +44,7 @@ class BP_API AdaptiveLogSoftmaxWithLoss : public Module {
   Tensor predict(const Tensor& input) const;
 
   Linear head;
-  Sequential tail;  // for each cluster, two Linear without bias
+  ModuleList tail;  // for each cluster, two Linear without bias
 
  private:
   std::vector<std::int64_t> cutoffs_;  // the last is n_classes
