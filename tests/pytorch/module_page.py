@@ -41,6 +41,7 @@ RENAMED = {
     "ModuleList": "`ModuleList`",
     "ParameterDict": "`ParameterDict`",
     "ParameterList": "`ParameterList`",
+    "Sequential": "`Sequential`",
     "LinearCrossEntropyOptions": "nothing to choose: `LinearCrossEntropyLoss` computes in one piece",
 }
 # What a reader of the page should know of the comparison.
@@ -81,7 +82,7 @@ def page(agree, known, relative):
         for name in (name for name, where in classes.items() if where == family):
             if agree[name]:
                 what, off, why = known.get(name, ("", 0, ""))
-                remarks = [f"{what} to {off:g}: {why}"] * bool(what) + [NOTES[name]] * (name in NOTES)
+                remarks = [f"{what} to {off:g}: {why}"] * bool(what) + ([NOTES[name]] if name in NOTES else [])
                 lines.append(f"| `{name}` | {'; '.join(['yes', *remarks])} | {agree[name]} |")
             elif name in RENAMED:
                 lines.append(f"| `{name}` | {RENAMED[name]} | |")
