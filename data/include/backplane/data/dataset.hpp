@@ -1,0 +1,131 @@
+// Where samples come from: by index (Dataset), or one after the other (IterableDataset).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <backplane/data/sample.hpp>
+
+namespace bp::data {
+
+// Samples by index. Threads: a loader with worker threads calls the const functions from all of them at once.
+class BP_API Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::int64_t size() const = 0;
+  // `index` is in [0, size()); throws bad_argument otherwise. Random numbers come from sample_generator().
+  virtual Sample get(std::int64_t index) const = 0;
+  // What default_collate would make of these samples, by a faster way. Without one: nothing. Such a dataset draws no random
+  // numbers.
+  virtual std::optional<Batch> get_batch(std::span<const std::int64_t> indices) const;
+};
+using DatasetPtr = std::shared_ptr<const Dataset>;
+
+// One pass over an IterableDataset.
+class BP_API SampleStream {
+ public:
+  virtual ~SampleStream() = default;
+  // Nothing: it is at its end, and stays there.
+  virtual std::optional<Sample> next() = 0;
+  // Leaves out as many samples; by default by making them. With several workers each makes its own batches and skips the
+  // others', so that a cheap skip is what makes workers worth their while.
+  virtual void skip(std::int64_t count);
+};
+
+// Samples in one order, which a stream of each epoch gives. Two streams of the same epoch give the same samples.
+class BP_API IterableDataset {
+ public:
+  virtual ~IterableDataset() = default;
+  virtual std::unique_ptr<SampleStream> stream(std::int64_t epoch) const = 0;
+};
+using IterablePtr = std::shared_ptr<const IterableDataset>;
+
+// The slices of tensors along their first dimension, as a list: sample i is {tensors[0][i], tensors[1][i] ...}. Throws
+// bad_argument for none, and where first dimensions differ.
+class BP_API TensorDataset : public Dataset {
+ public:
+  explicit TensorDataset(std::vector<Tensor> tensors);
+  std::int64_t size() const override { return size_; }
+  Sample get(std::int64_t index) const override;
+  std::optional<Batch> get_batch(std::span<const std::int64_t> indices) const override;
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::int64_t size_ = 0;
+};
+
+// Some samples of a dataset, in the order of `indices`, which may repeat. Throws bad_argument for one outside.
+class BP_API Subset : public Dataset {
+ public:
+  Subset(DatasetPtr dataset, std::vector<std::int64_t> indices);
+  std::int64_t size() const override { return static_cast<std::int64_t>(indices_.size()); }
+  Sample get(std::int64_t index) const override;
+  std::optional<Batch> get_batch(std::span<const std::int64_t> indices) const override;
+  const std::vector<std::int64_t>& indices() const { return indices_; }
+
+ private:
+  DatasetPtr dataset_;
+  std::vector<std::int64_t> indices_;
+};
+
+// Datasets one after the other; throws bad_argument for none.
+class BP_API ConcatDataset : public Dataset {
+ public:
+  explicit ConcatDataset(std::vector<DatasetPtr> datasets);
+  std::int64_t size() const override { return ends_.back(); }
+  Sample get(std::int64_t index) const override;
+
+ private:
+  std::vector<DatasetPtr> datasets_;
+  std::vector<std::int64_t> ends_;
+};
+
+// The same for streams; skipping passes from one stream into the next.
+class BP_API ChainDataset : public IterableDataset {
+ public:
+  explicit ChainDataset(std::vector<IterablePtr> datasets) : datasets_(std::move(datasets)) {}
+  std::unique_ptr<SampleStream> stream(std::int64_t epoch) const override;
+
+ private:
+  std::vector<IterablePtr> datasets_;
+};
+
+// A dataset of a function of the index.
+class BP_API FunctionDataset : public Dataset {
+ public:
+  FunctionDataset(std::int64_t size, std::function<Sample(std::int64_t index)> get);
+  std::int64_t size() const override { return size_; }
+  Sample get(std::int64_t index) const override;
+
+ private:
+  std::int64_t size_;
+  std::function<Sample(std::int64_t)> get_;
+};
+
+// Each sample of a dataset through a function, as transforms.
+class BP_API MapDataset : public Dataset {
+ public:
+  MapDataset(DatasetPtr dataset, std::function<Sample(Sample)> map);
+  std::int64_t size() const override { return dataset_->size(); }
+  Sample get(std::int64_t index) const override { return map_(dataset_->get(index)); }
+
+ private:
+  DatasetPtr dataset_;
+  std::function<Sample(Sample)> map_;
+};
+
+// Parts of these sizes, which add up to the dataset's, of samples in an order that `seed` decides. Throws bad_argument
+// otherwise.
+BP_API std::vector<std::shared_ptr<Subset>> random_split(const DatasetPtr& dataset,
+                                                         const std::vector<std::int64_t>& lengths,
+                                                         std::uint64_t seed = 0);
+// Parts of these shares, which add up to 1: each of floor(share * size) samples, and one more for the first parts until all
+// samples are given away, as PyTorch's.
+BP_API std::vector<std::shared_ptr<Subset>> random_split_by_fractions(
+    const DatasetPtr& dataset, const std::vector<double>& fractions, std::uint64_t seed = 0);
+
+}  // namespace bp::data
