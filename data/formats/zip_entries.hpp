@@ -1,0 +1,16 @@
+// The files in a zip file, unpacked one after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace bp::data {
+
+// Throws bad_argument, which names the file, for one that is no zip file, whose entries are encrypted or damaged (checksums
+// are compared), or that unpacks to more than `most_bytes`; unsupported without libzip.
+void for_each_zip_entry(const std::string& path, std::uint64_t most_bytes,
+                        const std::function<void(std::string name, std::string_view bytes)>& visit);
+
+}  // namespace bp::data

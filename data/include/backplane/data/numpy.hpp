@@ -1,0 +1,29 @@
+// NumPy's files: .npy with one array, .npz with several by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <backplane/tensor/tensor.hpp>
+
+namespace bp::data {
+
+// Arrays of all dtypes that tensors have and NumPy too, of either byte order and either order of dimensions; versions 1 to 3.
+// Throws bad_argument, which names the file, for one that is cut short, not of this format, or of another dtype (objects
+// among them: nothing is ever executed).
+BP_API Tensor load_npy(const std::string& path);
+
+// Row-major, from any device. bf16 and fp8, which NumPy does not have, throw bad_argument.
+BP_API void save_npy(const std::string& path, const Tensor& tensor);
+
+struct NpzOptions {
+  std::uint64_t most_bytes = std::uint64_t{1} << 34;  // all arrays together, unpacked
+};
+// The arrays of a zip file, stored or deflated, by their names without ".npy", in the file's order. Throws as load_npy does, for
+// a bad checksum, and for arrays that unpack to more than `most_bytes`; unsupported if this was built without libzip.
+BP_API std::vector<std::pair<std::string, Tensor>> load_npz(const std::string& path,
+                                                            const NpzOptions& options = {});
+
+}  // namespace bp::data
