@@ -89,6 +89,25 @@ void transform(const std::string& images) {
   }
 }
 
+// Draws that the peer does not know: it finds what was drawn, and judges by that.
+void draw() {
+  std::vector<Tensor> augmented;
+  const RandAugment augment({.num_ops = 1, .magnitude = 20});
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Generator generator(seed);
+    augmented.push_back(augment.apply(given("augment"), generator));
+  }
+  leave("augmented", stack(augmented));
+  const std::pair<const char*, ColorJitterOptions> jitters[] = {{"brightness", {.brightness = 0.4}},
+                                                                {"contrast", {.contrast = 0.4}},
+                                                                {"saturation", {.saturation = 0.4}},
+                                                                {"hue", {.hue = 0.4}}};
+  for (const auto& [name, options] : jitters) {
+    Generator generator(3);
+    leave(std::string("jitter_") + name, ColorJitter(options).apply(given("floats"), generator));
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -100,6 +119,7 @@ int main(int count, char** words) {
     collate();
     transform("floats");
     transform("bytes");
+    draw();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "run_data: %s\n", error.what());
     return 1;
