@@ -1,5 +1,8 @@
 // needs: cpu
 // Pictures: written, read, and refused when damaged.
+#include <csignal>
+#include <sys/resource.h>
+
 #include "data/datasets.hpp"
 #include "data/picture_files.hpp"
 
@@ -75,6 +78,23 @@ TEST(Pngs, are_written_whole_or_not_at_all) {
               }),
               HasSubstr("uint8"));
   EXPECT_FALSE(std::filesystem::exists(folder.file("a.png")));
+}
+
+TEST(Pngs, on_a_full_disk_leave_the_old_file) {
+  const Folder folder;
+  const std::string path = folder.file("a.png");
+  write_png(path, noise({1, 2, 2}));
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{1000, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string sentence = sentence_of([&] { write_png(path, noise({3, 100, 100})); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(sentence, HasSubstr("can't write it: File too large"));
+  EXPECT_TRUE(equal(read_image(path), noise({1, 2, 2})));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.file("")), {}), 1);
 }
 
 // Each of 4 by 3 pixels: its left half is (200, 40, 90), its right one (10, 180, 60).

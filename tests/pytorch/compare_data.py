@@ -182,11 +182,12 @@ def judge_augmented(results, image):
     found, problems = set(), []
     candidates = list(augmentations(image))
     for number, result in enumerate(results):
-        # A nearest place may be the other one of two; a level may be off by a rounding.
+        # A shear by 0.2 puts every fifth row halfway between two places, of which either may be the nearest: 3 % of all numbers.
+        # A level may be off by a rounding. What is taken for another change has 90 % off.
         far = [((result.int() - other.int()).abs() > 1).float().mean().item() for _, other in candidates]
         best = min(range(len(far)), key=far.__getitem__)
         found.add(candidates[best][0])
-        if far[best] > 0.01:
+        if far[best] > 0.05:
             problems.append(f"augmented {number}: nearest is {candidates[best][0]}, with {far[best]:.0%} of its numbers off")
     if missing := {name for name, _ in candidates} - found:
         problems.append(f"augmented: never found {', '.join(sorted(missing))}")
