@@ -1,5 +1,5 @@
 // Our side of the pairs that bench/peers/run.py measures: the same calls as the peer's programs, under the
-// same names. Usage: backplane_bench_pairs calls|large|attention|memory|convolutions
+// same names. Usage: backplane_bench_pairs calls|large|attention|memory|convolutions|libraries|optimizers
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +17,7 @@
 #include "convolutions.hpp"
 #include "libraries.hpp"
 #include "memory.hpp"
+#include "optimizers.hpp"
 
 namespace {
 
@@ -154,13 +155,15 @@ int main(int argc, char** argv) {
       measure_convolutions();
     } else if (group == "libraries") {
       measure_libraries();
+    } else if (group == "optimizers") {
+      measure_optimizers();
     } else if (group == "repeat" && argc == 4) {
       repeat(argv[2], std::atoi(argv[3]));
     } else {
       std::fprintf(
           stderr,
           "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|libraries|"
-          "repeat NAME COUNT\n");
+          "optimizers|repeat NAME COUNT\n");
       return 2;
     }
   } catch (const std::exception& error) {

@@ -49,6 +49,10 @@ def libraries():
     return measure.program([str(PAIRS), "libraries"], ENVIRONMENT)
 
 
+def optimizers():
+    return measure.program([str(PAIRS), "optimizers"], ENVIRONMENT)
+
+
 def compile():
     return measure.compilation(HELLO, [INSTALLED / "include"])
 

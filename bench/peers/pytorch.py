@@ -96,6 +96,10 @@ def libraries():
     return run("pytorch_libraries")
 
 
+def optimizers():
+    return measure.program([str(PYTHON), str(PEERS / "pytorch_optimizers.py")])
+
+
 def compile():
     return measure.compilation(PEERS / "pytorch_hello.cpp", INCLUDES)
 

@@ -11,28 +11,31 @@ struct SGDOptions {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
+  bool maximize = false;
 };
 
 // As PyTorch's: with g the gradient plus weight_decay times the parameter, and v the velocity, g itself at first,
 // v = momentum * v + (1 - dampening) * g and parameter -= lr * v (nesterov: lr * (g + momentum * v)).
-class BP_API SGD : public Optimizer {
+// `maximize` turns the gradient around. (Sutskever et al., 2013, for the momentum.)
+class BP_API SGD : public OptimizerOf<SGDOptions> {
  public:
   // Throws bad_argument for negative options, and for nesterov without momentum or with dampening.
-  SGD(std::vector<Tensor> parameters, const SGDOptions& options);
-  using Optimizer::step;
-  void step(const GradScaling& scaling) override;
+  explicit SGD(std::vector<Tensor> parameters, const SGDOptions& options = {});
+  explicit SGD(Groups groups);
+  std::string type_name() const override { return "SGD"; }
 
-  // May be written between steps.
-  SGDOptions options;
-
- private:
-  struct Batch;
-  static Batch& batch_for(std::vector<Batch>& batches, const Tensor& parameter, bool is_first_step);
-  void step_together(const Batch& batch, const GradScaling& scaling);
-  Tensor direction(const Tensor& parameter, Tensor gradient, Tensor& velocity) const;
-  void check_options() const;
-
-  std::vector<Tensor> velocities_;  // one for each parameter, undefined before its first step
+ protected:
+  void check_options(const SGDOptions& options) const override;
+  std::vector<const char*> switches() const override {
+    return {"foreach", "differentiable", "fused"};
+  }
+  Fields fields(std::size_t group) const override;
+  const Layout& layout() const override;
+  bool needs(std::size_t group, std::size_t place) const override;
+  Tensor initial_tensor(std::size_t group, std::size_t place,
+                        const Tensor& parameter) const override;
+  void update(std::size_t group, Batch& batch, const GradScaling& scaling) override;
+  bool takes_scaling() const override { return true; }
 };
 
 }  // namespace bp::optim
