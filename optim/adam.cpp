@@ -56,8 +56,8 @@ void Adam::check_options(const AdamOptions& options) const {
   check_adam("Adam", options);
 }
 
-std::vector<const char*> Adam::switches() const {
-  return {"foreach", "capturable", "differentiable", "fused"};
+std::vector<State::Entry> Adam::switches() const {
+  return {{"foreach", {}}, {"capturable", false}, {"differentiable", false}, {"fused", {}}};
 }
 
 Fields Adam::fields(std::size_t group) const {
@@ -99,8 +99,12 @@ void AdamW::check_options(const AdamWOptions& options) const {
 }
 
 // PyTorch's AdamW is its Adam with the last of these on.
-std::vector<const char*> AdamW::switches() const {
-  return {"foreach", "capturable", "differentiable", "fused"};
+std::vector<State::Entry> AdamW::switches() const {
+  return {{"foreach", {}},
+          {"capturable", false},
+          {"differentiable", false},
+          {"fused", {}},
+          {"decoupled_weight_decay", true}};
 }
 
 Fields AdamW::fields(std::size_t group) const {

@@ -206,6 +206,7 @@ struct LBFGS::Run {
 LBFGS::LBFGS(std::vector<Tensor> parameters, const LBFGSOptions& options)
     : history_(std::make_unique<History>()) {
   add_param_group(std::move(parameters), options);
+  if (!options.max_eval) this->options().max_eval = options.max_iter * 5 / 4;
 }
 
 LBFGS::~LBFGS() = default;

@@ -13,11 +13,6 @@
 namespace bp::optim {
 namespace {
 
-// Switches that are None unless somebody chooses.
-bool is_one_of_kernels(std::string_view name) {
-  return name == "foreach" || name == "fused";
-}
-
 // For rows that know nothing of scaling.
 void divide_gradients(Batch& batch, const Tensor& grad_scale) {
   if (!grad_scale.defined() || batch.grads.empty()) return;
@@ -41,7 +36,7 @@ Optimizer::Group& Optimizer::at(std::size_t group) {
   return const_cast<Group&>(std::as_const(*this).at(group));
 }
 
-void Optimizer::add_group(std::vector<Tensor> params, std::vector<const char*> switches) {
+void Optimizer::add_group(std::vector<Tensor> params, std::vector<State::Entry> switches) {
   BP_CHECK(!params.empty(), "{} got no parameters; pass model.parameters()", type_name());
   std::unordered_set<const TensorImpl*> taken;
   for (const Group& group : groups_)
@@ -60,8 +55,7 @@ void Optimizer::add_group(std::vector<Tensor> params, std::vector<const char*> s
   Group& made = groups_.emplace_back();
   made.states.resize(params.size());
   made.params = std::move(params);
-  for (const char* name : switches)
-    made.extras.set(name, is_one_of_kernels(name) ? State() : State(false));
+  for (auto& [name, value] : switches) made.extras.set(std::move(name), std::move(value));
 }
 
 void Optimizer::check_parameter(std::size_t, const Tensor&) const {}

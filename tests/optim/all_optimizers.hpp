@@ -14,6 +14,7 @@ struct OptimizerCase {
   const char* name;
   std::function<std::unique_ptr<optim::Optimizer>(const std::vector<Tensor>&)> make;
   bool takes_complex = true;
+  bool has_row = false;  // one call is a step
 };
 
 inline void PrintTo(const OptimizerCase& each, std::ostream* out) {
@@ -27,17 +28,23 @@ OptimizerCase optimizer_case(const char* name, const typename T::Options& option
           }};
 }
 
+inline OptimizerCase with_row(OptimizerCase made) {
+  made.has_row = true;
+  return made;
+}
+
 // But LBFGS, whose step needs a closure, and Muon, which takes matrices alone.
 inline std::vector<OptimizerCase> all_optimizers() {
   using namespace optim;
   return {
-      optimizer_case<SGD>("SGD", {.lr = 0.05, .momentum = 0.9, .weight_decay = 0.1}),
-      optimizer_case<Adam>("Adam", {.lr = 0.05, .weight_decay = 0.1, .amsgrad = true}),
-      optimizer_case<AdamW>("AdamW", {.lr = 0.05, .amsgrad = true}),
+      with_row(optimizer_case<SGD>("SGD", {.lr = 0.05, .momentum = 0.9, .weight_decay = 0.1})),
+      with_row(optimizer_case<Adam>("Adam", {.lr = 0.05, .weight_decay = 0.1, .amsgrad = true})),
+      with_row(optimizer_case<AdamW>("AdamW", {.lr = 0.05, .amsgrad = true})),
       optimizer_case<NAdam>("NAdam", {.lr = 0.05, .weight_decay = 0.1}),
       optimizer_case<RAdam>("RAdam", {.lr = 0.05, .weight_decay = 0.1}),
       optimizer_case<Adamax>("Adamax", {.lr = 0.05, .weight_decay = 0.1}),
-      optimizer_case<Adagrad>("Adagrad", {.lr = 0.05, .lr_decay = 0.1, .weight_decay = 0.1}),
+      with_row(
+          optimizer_case<Adagrad>("Adagrad", {.lr = 0.05, .lr_decay = 0.1, .weight_decay = 0.1})),
       optimizer_case<Adadelta>("Adadelta", {.lr = 0.5, .weight_decay = 0.1}),
       optimizer_case<RMSprop>("RMSprop",
                               {.lr = 0.01, .weight_decay = 0.1, .momentum = 0.5, .centered = true}),

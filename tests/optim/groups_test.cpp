@@ -104,7 +104,7 @@ TEST(Groups, refuse_options_by_name_and_value) {
 }
 
 TEST(Optimizers, take_frozen_parameters_and_leave_them) {
-  const Tensor frozen = tensor({1.0}), used = leaf({1.0});
+  const Tensor frozen = tensor(Values{1}), used = leaf({1.0});
   optim::AdamW optimizer({frozen, used}, {.lr = 0.1});
   backward(sum(used * frozen));
   optimizer.step();

@@ -98,7 +98,7 @@ TEST(Lamb, follows_its_paper) {
 TEST(Lamb, moves_a_parameter_of_zeros_by_the_rate_alone) {
   const Tensor x = leaf({0.0, 0.0});
   optim::LAMB optimizer({x}, {.lr = 0.1, .eps = 0});
-  set_grad(x, tensor({3.0, -3.0}));
+  set_grad(x, tensor(Values{3, -3}));
   optimizer.step();
   EXPECT_NEAR(values_of(x)[0], -0.1, 1e-12);
   EXPECT_NEAR(values_of(x)[1], 0.1, 1e-12);

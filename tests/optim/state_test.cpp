@@ -57,7 +57,7 @@ TEST_P(EachState, is_not_shared_with_the_optimizer_that_loads_it) {
   second->load_state_dict(first->state_dict());
   const State before = copied(first->state_dict());
   take_steps(*second, others, 1);
-  const State& now = first->state_dict().at("state").at("0");
+  const State now = first->state_dict().at("state").at("0");
   for (const auto& [key, value] : before.at("state").at("0").entries())
     EXPECT_EQ(values_of(to(now.at(key).as_tensor(), f64)), values_of(to(value.as_tensor(), f64)))
         << key;

@@ -89,7 +89,8 @@ def make_optimizer(case, problem):
     if case["optimizer"] == "LBFGS":
         options = {key: value for key, value in groups[0].items() if key != "params"}
         return torch.optim.LBFGS(groups[0]["params"], **options)
-    return getattr(torch.optim, case["optimizer"])(groups)
+    options = case["groups"][0] if len(groups) == 1 else {}
+    return getattr(torch.optim, case["optimizer"])(groups, **options)
 
 
 def make_scheduler(given, optimizer):

@@ -34,7 +34,7 @@ class BP_API Adam : public OptimizerOf<AdamOptions> {
 
  protected:
   void check_options(const AdamOptions& options) const override;
-  std::vector<const char*> switches() const override;
+  std::vector<State::Entry> switches() const override;
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;
   bool needs(std::size_t group, std::size_t place) const override;
@@ -51,7 +51,7 @@ class BP_API AdamW : public OptimizerOf<AdamWOptions> {
 
  protected:
   void check_options(const AdamWOptions& options) const override;
-  std::vector<const char*> switches() const override;
+  std::vector<State::Entry> switches() const override;
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;
   bool needs(std::size_t group, std::size_t place) const override;

@@ -26,8 +26,8 @@ class BP_API Adagrad : public OptimizerOf<AdagradOptions> {
 
  protected:
   void check_options(const AdagradOptions& options) const override;
-  std::vector<const char*> switches() const override {
-    return {"foreach", "differentiable", "fused"};
+  std::vector<State::Entry> switches() const override {
+    return {{"foreach", {}}, {"differentiable", false}, {"fused", {}}};
   }
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;

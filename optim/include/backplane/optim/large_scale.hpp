@@ -78,7 +78,7 @@ class BP_API Muon : public OptimizerOf<MuonOptions> {
 
  protected:
   void check_options(const MuonOptions& options) const override;
-  std::vector<const char*> switches() const override { return {}; }
+  std::vector<State::Entry> switches() const override { return {}; }
   void check_parameter(std::size_t index, const Tensor& parameter) const override;
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;
@@ -105,7 +105,9 @@ class BP_API Adafactor : public OptimizerOf<AdafactorOptions> {
 
  protected:
   void check_options(const AdafactorOptions& options) const override;
-  std::vector<const char*> switches() const override { return {"foreach"}; }
+  std::vector<State::Entry> switches() const override {
+    return {State::Entry("foreach", State())};
+  }
   void check_parameter(std::size_t index, const Tensor& parameter) const override;
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;

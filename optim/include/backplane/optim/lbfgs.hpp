@@ -33,7 +33,7 @@ class BP_API LBFGS : public OptimizerOf<LBFGSOptions> {
 
  protected:
   void check_options(const LBFGSOptions& options) const override;
-  std::vector<const char*> switches() const override { return {}; }
+  std::vector<State::Entry> switches() const override { return {}; }
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;
   void update(std::size_t group, Batch& batch, const GradScaling& scaling) override;

@@ -126,7 +126,7 @@ class BP_API Optimizer {
 
   // Throws bad_argument for no parameters, for one that is not a leaf of floating-point or complex numbers, and for one that
   // a group has already. PyTorch's internal switches become extras, so that it can load what we save.
-  void add_group(std::vector<Tensor> params, std::vector<const char*> switches);
+  void add_group(std::vector<Tensor> params, std::vector<State::Entry> switches);
   const Group& at(std::size_t group) const;
   Group& at(std::size_t group);
   // Each parameter's count, one higher than before: as the rows' `state_steps`.
@@ -183,8 +183,8 @@ template <class OptionsOfGroup> class BP_API OptimizerOf : public Optimizer {
  protected:
   virtual void check_options(const Options& options) const = 0;
   // Names of PyTorch's own options that only say how it computes.
-  virtual std::vector<const char*> switches() const {
-    return {"foreach", "capturable", "differentiable"};
+  virtual std::vector<State::Entry> switches() const {
+    return {{"foreach", {}}, {"capturable", false}, {"differentiable", false}};
   }
   void add_groups(Groups groups);
 
