@@ -1,9 +1,13 @@
-"""Writes what the fuzzers begin with: make_seeds.py FOLDER [PLUGIN...] fills FOLDER/manifest and FOLDER/elf_lint."""
+"""Writes what the fuzzers begin with: make_seeds.py FOLDER [PLUGIN...] fills a folder in FOLDER for each."""
 
+import collections
+import io
 import json
 import pathlib
+import pickle
 import struct
 import sys
+import zipfile
 
 folder = pathlib.Path(sys.argv[1])
 good = {"name": "acme", "vendor": "Acme Inc.", "description": "d", "library": "libacme.so", "abi_min": 1, "abi_max": 1,
@@ -30,6 +34,76 @@ def libraries():
         yield data[:0x12] + struct.pack("<H", 183) + data[0x14:]  # aarch64
 
 
+def safetensors():
+    def file(header, size=0):
+        text = header if isinstance(header, bytes) else json.dumps(header).encode()
+        return struct.pack("<Q", len(text)) + text + bytes(size)
+
+    for dtype, size in (("F32", 4), ("BOOL", 1), ("F8_E4M3", 1), ("C64", 8), ("F4", 1)):
+        yield file({"a": {"dtype": dtype, "shape": [2, 3], "data_offsets": [0, 6 * size]}}, 6 * size)
+    two = {"a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}, "b": {"dtype": "I16", "shape": [2], "data_offsets": [1, 5]}}
+    yield file(two, 5)
+    yield file({"__metadata__": {"format": "pt"}, **two}, 5)
+    yield file({**two, "none": {"dtype": "F64", "shape": [0, 7], "data_offsets": [5, 5]}}, 5)
+    yield file({"a": {"dtype": "F32", "shape": [2**62, 2**62], "data_offsets": [0, 0]}})
+    yield file(b'{"a":{},"a":{}}')
+    yield file(b"{" + b'"x":[' * 50)
+
+
+class Called:
+    """Pickles as a call of a function of PyTorch's, of which no module is here."""
+
+    def __init__(self, *arguments):
+        self.arguments = arguments
+
+    def __reduce__(self):
+        return type(self), self.arguments
+
+
+def called(name):
+    module, _, function = name.rpartition(".")
+    sys.modules.setdefault(module, type(sys)(module))
+    made = type(function, (Called,), {"__module__": module})
+    setattr(sys.modules[module], function, made)
+    return made
+
+
+class Storage:
+    def __init__(self, key, numel):
+        self.id = ("storage", called("torch.FloatStorage"), key, "cpu", numel)
+
+
+def pickles():
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value):
+            return value.id if isinstance(value, Storage) else None
+
+    def dumped(value, protocol=2):
+        out = io.BytesIO()
+        Pickler(out, protocol=protocol).dump(value)
+        return out.getvalue()
+
+    tensor = called("torch._utils._rebuild_tensor_v2")(Storage("0", 6), 0, (2, 3), (3, 1), False, collections.OrderedDict())
+    parameter = called("torch._utils._rebuild_parameter")(tensor, True, collections.OrderedDict())
+    plain = {"a": [1, 2.5, None, True, "text", -(2**40)], 3: (1, (2, 3)), "b": b"bytes"}
+    for protocol in (2, 3, 4, 5):
+        yield dumped(plain, protocol)
+        yield dumped({"w": tensor, "again": tensor, "p": parameter}, protocol)
+    yield dumped(collections.OrderedDict(w=tensor, size=called("torch.Size")((2, 3)), device=called("torch.device")("cuda", 1)))
+    yield dumped(collections.Counter([1, 1, 2]))
+    yield dumped(called("os.system_")("true"))
+
+
+def archives():
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        for names in (["a/data.pkl", "a/data/0", "a/byteorder"], ["x"], []):
+            out = io.BytesIO()
+            with zipfile.ZipFile(out, "w", method) as archive:
+                for name in names:
+                    archive.writestr(name, bytes(range(100)) * 3)
+            yield out.getvalue()
+
+
 def write(name, seeds):
     (folder / name).mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds):
@@ -38,3 +112,6 @@ def write(name, seeds):
 
 write("manifest", manifests())
 write("elf_lint", libraries())
+write("safetensors", safetensors())
+write("pickle", pickles())
+write("zip", archives())

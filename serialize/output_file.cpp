@@ -1,0 +1,131 @@
+#include "output_file.hpp"
+
+#include <fcntl.h>
+#include <random>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "file_errors.hpp"
+
+namespace bp::serialize {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view ending = ".unfinished";
+
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+fs::path unused_name(const fs::path& target) {
+  std::random_device random;
+  return folder_of(target) /
+         fmt::format(".{}.{:08x}{:08x}{}", target.filename().string(), random(), random(), ending);
+}
+
+// A link stays a link: what it points to is replaced.
+fs::path followed(const fs::path& target) {
+  std::error_code ignored;
+  if (!fs::is_symlink(target, ignored)) return target;
+  const fs::path real = fs::canonical(target, ignored);
+  return ignored ? target : real;
+}
+
+// The new name of a file is on the disk when its folder is.
+int sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  const int problem = fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(descriptor);
+  return problem;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(fs::path target) : target_(followed(target)) {
+  std::error_code ignored;
+  const fs::file_status there = fs::status(target_, ignored);
+  BP_CHECK(!fs::exists(there) || fs::is_regular_file(there),
+           "{}: is there and is not a regular file; choose another name", target_.string());
+  BP_CHECK(target_.has_filename(), "{}: is not a file's name; add one", target_.string());
+  remove_abandoned(folder_of(target_), "." + target_.filename().string() + ".");
+  for (int tries = 0; !open_once(); ++tries)
+    BP_CHECK(tries < 100,
+             "{}: no name for a new file beside it can be locked; is the folder shared?",
+             target_.string());
+}
+
+// False where another process took the new file for an abandoned one before it was locked.
+bool OutputFile::open_once() {
+  beside_ = unused_name(target_);
+  descriptor_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0 && errno == EEXIST) return false;
+  if (descriptor_ < 0) {
+    const int number = errno;
+    beside_.clear();
+    fail("can't be written", number);
+  }
+  struct stat facts {};
+  const bool is_locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  if (is_locked && fstat(descriptor_, &facts) == 0 && facts.st_nlink > 0) return true;
+  ::close(descriptor_);
+  descriptor_ = -1;
+  return false;
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+}
+
+void OutputFile::fail(std::string_view what, int number) const {
+  std::error_code ignored;
+  const bool was_there = fs::exists(target_, ignored);
+  throw_file_error(target_.string(), fmt::format("{} after {} bytes", what, written_), number,
+                   was_there
+                       ? "the earlier file is as it was; make room and save again"
+                       : "nothing was left there; make room or check the folder, and save again");
+}
+
+void OutputFile::write(const void* data, std::uint64_t bytes) {
+  const auto* from = static_cast<const std::byte*>(data);
+  while (bytes > 0) {
+    const ssize_t put = ::write(descriptor_, from, bytes);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail("can't be written", errno);
+    from += put;
+    bytes -= static_cast<std::uint64_t>(put);
+    written_ += static_cast<std::uint64_t>(put);
+  }
+}
+
+void OutputFile::commit() {
+  if (fsync(descriptor_) != 0) fail("can't be brought onto the disk", errno);
+  if (::rename(beside_.c_str(), target_.c_str()) != 0) fail("can't take its name", errno);
+  beside_.clear();
+  const int problem = sync_folder(folder_of(target_));
+  if (problem != 0)
+    throw_file_error(target_.string(), "is written, but its folder can't be brought onto the disk",
+                     problem);
+}
+
+int remove_abandoned(const fs::path& folder, std::string_view name_begins) {
+  int num_removed = 0;
+  std::error_code problem;
+  for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end;
+       entry.increment(problem)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(name_begins) || !name.ends_with(ending)) continue;
+    const int descriptor =
+        ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0) continue;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && ::unlink(entry->path().c_str()) == 0)
+      ++num_removed;
+    ::close(descriptor);
+  }
+  return num_removed;
+}
+
+}  // namespace bp::serialize
