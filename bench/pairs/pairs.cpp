@@ -15,6 +15,7 @@
 #include "../peers/measure.hpp"
 #include "attention.hpp"
 #include "convolutions.hpp"
+#include "files.hpp"
 #include "libraries.hpp"
 #include "memory.hpp"
 #include "optimizers.hpp"
@@ -153,6 +154,8 @@ int main(int argc, char** argv) {
       measure_memory();
     } else if (group == "convolutions") {
       measure_convolutions();
+    } else if (group == "files") {
+      measure_files();
     } else if (group == "libraries") {
       measure_libraries();
     } else if (group == "optimizers") {
@@ -164,6 +167,8 @@ int main(int argc, char** argv) {
           stderr,
           "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|libraries|"
           "optimizers|repeat NAME COUNT\n");
+          "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|files|libraries|"
+          "repeat NAME COUNT\n");
       return 2;
     }
   } catch (const std::exception& error) {

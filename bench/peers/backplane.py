@@ -51,6 +51,8 @@ def libraries():
 
 def optimizers():
     return measure.program([str(PAIRS), "optimizers"], ENVIRONMENT)
+def files():
+    return measure.program([str(PAIRS), "files"], ENVIRONMENT)
 
 
 def compile():

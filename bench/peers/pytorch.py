@@ -98,6 +98,8 @@ def libraries():
 
 def optimizers():
     return measure.program([str(PYTHON), str(PEERS / "pytorch_optimizers.py")])
+def files():
+    return measure.program([str(PYTHON), str(PEERS / "pytorch_files.py")])
 
 
 def compile():

@@ -50,6 +50,15 @@ def safetensors():
     yield file(b"{" + b'"x":[' * 50)
 
 
+def indexes():
+    shards = {"a": "m-1.safetensors", "b": "m-2.safetensors"}
+    yield json.dumps({"metadata": {"total_size": 8, "more": [{}, [1.5, None]]}, "weight_map": shards})
+    for other in ("../x", "..", "/x", "", 1, [], {}, None):
+        yield json.dumps({"weight_map": {**shards, "c": other}})
+    yield '{"weight_map": {"a": "x", "a": "y"}}'
+    yield '{"weight_map": "x", "weight_map": {}}'
+
+
 class Called:
     """Pickles as a call of a function of PyTorch's, of which no module is here."""
 
@@ -113,5 +122,6 @@ def write(name, seeds):
 write("manifest", manifests())
 write("elf_lint", libraries())
 write("safetensors", safetensors())
+write("index", indexes())
 write("pickle", pickles())
 write("zip", archives())

@@ -253,6 +253,16 @@ TEST_F(PyTorchFile, takes_deflated_members_and_refuses_bombs) {
   EXPECT_THAT(sentence(members), HasSubstr("archive/data/0"));
 }
 
+TEST_F(PyTorchFile, takes_members_with_sizes_of_eight_bytes) {
+  std::vector<Member> members = members_of(rebuilt(storage("0", 4), 0, {4}, {1}));
+  for (Member& member : members) member.is_zip64 = true;
+  EXPECT_EQ(numbers_of(load(members).as_tensor()), (Values{1, 2, 3, 4}));
+  members[2].claimed_bytes = INT64_MAX;
+  EXPECT_THAT(sentence(members), HasSubstr("claims to be 9223372036854775807 unpacked"));
+  members[2].claimed_bytes = UINT64_MAX;
+  EXPECT_THAT(sentence(members), HasSubstr("archive"));
+}
+
 TEST_F(PyTorchFile, refuses_archives_that_are_not_its_own) {
   std::vector<Member> members = members_of("N");
   members[1].bytes = members[1].unpacked = "big";
