@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <backplane/backplane.hpp>
-#include <backplane/serialize/checkpoint.hpp>
 #include <backplane/serialize/safetensors.hpp>
 
 #include "../peers/measure.hpp"
