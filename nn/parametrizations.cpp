@@ -23,9 +23,6 @@ Tensor norm_except(const Tensor& tensor, std::int64_t dim) {
 std::vector<Tensor> WeightNorm::forward_all(std::span<const Tensor> originals) const {
   BP_CHECK(originals.size() == 2, "weight_norm: got {} originals; give length and direction",
            originals.size());
-  // The row takes the norm of all of a vector, where each element is a dimension's.
-  if (originals[1].ndim() == 1 && dim_ == 0)
-    return {originals[1] * (originals[0] / abs(originals[1]))};
   return {bp::weight_norm(originals[1], originals[0], dim_)};
 }
 

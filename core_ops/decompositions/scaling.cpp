@@ -70,7 +70,9 @@ Tensor direction_times_length(const Tensor& v, const Tensor& g, std::int64_t dim
            "weight_norm: g has shape {} for v of {}; it needs {}", to_string(g.shape()),
            to_string(v.shape()), to_string(shape));
   const Tensor wide = widened(v);
-  const Tensor length = dim < 0 ? norm(wide) : norm(wide, 2, all_dims_but(dim, v.ndim()), true);
+  const Tensor length = dim < 0         ? norm(wide)
+                        : v.ndim() == 1 ? abs(wide)  // no dimension is left to take a norm over
+                                        : norm(wide, 2, all_dims_but(dim, v.ndim()), true);
   const Tensor factor = div(widened(dim < 0 ? reshape(g, {}) : g), length);
   return in_dtype(mul(wide, factor), v.dtype());
 }

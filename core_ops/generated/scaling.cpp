@@ -48,7 +48,7 @@ Tensor weight_norm_by_parts(const Tensor& v, const Tensor& g, std::int64_t dim) 
 void decompose_weight_norm(const Call& call) {
   finish(call, weight_norm_by_parts(tensor_arg(call, 0), tensor_arg(call, 1), int_arg(call, 2)));
 }
-constexpr const char* weight_norm_uses[] = {"cast", "norm", "div", "mul", nullptr};
+constexpr const char* weight_norm_uses[] = {"abs", "cast", "norm", "div", "mul", nullptr};
 
 }  // namespace
 

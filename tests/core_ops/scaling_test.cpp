@@ -63,6 +63,9 @@ TEST(Scaling, weights_have_the_length_that_they_are_given) {
   const Tensor made = weight_norm(v, reshape(lengths, {1, 3, 1}), 1);
   test::expect_values(norm(made, 2, {0, 2}), {0.5, 1.5, 2.5});
   test::expect_values(reshape(norm(weight_norm(v, full({}, 3, f64), -1)), {1}), {3});
+  // Of a vector each element has a length of its own.
+  const Tensor line = test::computed({3}, [](int i) { return i - 4.0; });
+  test::expect_values(weight_norm(line, lengths, 0), {-0.5, -1.5, -2.5});
 }
 
 TEST(Unpooling, sums_of_powers_are_those_of_each_window) {
