@@ -59,5 +59,5 @@ def write(name, seeds):
 write("csv", tables())
 write("numpy", arrays())
 write("idx", grids())
-write("zip", archives())
+write("npz", archives())
 write("image", pictures())

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from compare_rows import ROOT, torch  # first: it finds PyTorch
 from call_files import read_tensor
-from compare_rows import ROOT, torch
 from torch.nn import functional as F
 
 SLACK = 2e-3  # of an error, besides twice PyTorch's own: half a step of bfloat16

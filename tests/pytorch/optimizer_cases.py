@@ -53,7 +53,8 @@ for name, variants in VARIANTS.items():
     # PyTorch's Adagrad begins its sums by the constructor's option, whatever the group's. Adafactor divides by roots
     # of means that come near 0 here, where rounding grows: PyTorch is as far from itself after loading our state.
     last = variants[0] if name in ("Adagrad", "Adafactor") else variants[-1]
-    case(f"{name}, steps without a gradient", name, [variants[1], last], skips=True, close=1e-9 if name == "Adafactor" else None)
+    shorter = {"steps": 60, "half": 30, "close": 1e-9} if name == "Adafactor" else {}
+    case(f"{name}, steps without a gradient", name, [variants[1], last], skips=True, **shorter)
     if name != "Adafactor":
         for i, options in enumerate(variants):
             case(f"{name} {i}, complex", name, [options], shapes=[[[3, "complex"], [4]]], steps=40, half=20)
@@ -104,7 +105,9 @@ SCHEDULERS = [
 for i, scheduler in enumerate(SCHEDULERS):
     name = scheduler["name"]
     case(f"{name} ({i})", "SGD", [{"lr": 0.04, "momentum": 0.5}, {"lr": 0.02, "momentum": 0.7}], scheduler=scheduler)
-    case(f"{name} ({i}) over AdamW", "AdamW", [{"lr": 0.04}, {"lr": 0.02, "betas": [0.7, 0.9]}], scheduler=scheduler)
+    # SWALR finds the rate that it began with by dividing by what is left of the annealing: by almost 0 at its end.
+    case(f"{name} ({i}) over AdamW", "AdamW", [{"lr": 0.04}, {"lr": 0.02, "betas": [0.7, 0.9]}], scheduler=scheduler,
+         close=1e-9 if name == "SWALR" else None)
 FALLING = [1 / (1 + step % 40) for step in range(100)]
 for i, options in enumerate([{"patience": 3}, {"patience": 1, "cooldown": 5, "factor": 0.5, "min_lr": [0.01, 0.001]},
                              {"mode": "max", "threshold_mode": "abs", "threshold": 0.02, "patience": 4}]):

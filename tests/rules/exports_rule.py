@@ -1,5 +1,5 @@
 """An application links all that the public headers declare: each function, method and variable without a body there is
-exported from libbackplane. Clang reads the declarations, and knows their names for the linker."""
+exported from libbackplane, or a library beside it. Clang reads the declarations, and knows their names for the linker."""
 
 import json
 import shutil
@@ -7,7 +7,8 @@ import subprocess
 
 import rule
 
-ROOMS = ("tensor", "runtime", "dispatcher", "loading", "capture", "core_ops", "tracing", "autograd", "nn", "optim")
+ROOMS = ("tensor", "state", "runtime", "dispatcher", "loading", "capture", "core_ops", "tracing", "autograd", "nn", "optim", "amp", "functional",
+         "serialize", "data")  # the last two are libraries of their own
 KINDS = ("FunctionDecl", "CXXMethodDecl", "CXXConstructorDecl", "CXXDestructorDecl", "CXXConversionDecl")
 
 
@@ -50,10 +51,11 @@ compiler = shutil.which("clang++-14") or shutil.which("clang++")
 declared, defined = set(), set()
 for tree in trees(compiler) if compiler else ():
     walk(tree, declared, defined)
-symbols = subprocess.run(["nm", "-D", "--defined-only", rule.build / "lib/libbackplane.so"], check=True, capture_output=True, text=True).stdout
-exported = {line.split()[-1].split("@")[0] for line in symbols.splitlines()}
+libraries = [rule.build / f"lib/libbackplane{end}.so" for end in ("", "_serialize", "_data")]
+symbols = subprocess.run(["nm", "-D", "--defined-only", *libraries], check=True, capture_output=True, text=True).stdout
+exported = {line.split()[-1].split("@")[0] for line in symbols.splitlines() if line and not line.endswith(":")}
 missing = sorted(declared - defined - exported)
 readable = subprocess.run(["c++filt", *missing], capture_output=True, text=True).stdout.splitlines() if missing else []
-broken = [f"a public header declares {name}, and libbackplane does not export it; mark it BP_API" for name in readable]
+broken = [f"a public header declares {name}, and no library exports it; mark it BP_API" for name in readable]
 broken += [] if len(declared) > 500 else [f"only {len(declared)} declarations found; is there a clang++ (apt install clang-14)?"]
 rule.report(broken, f"{len(declared)} declarations")

@@ -17,18 +17,21 @@ TEST(State, reads_as_what_it_is) {
   EXPECT_EQ(State(7).as_double(), 7.0);
   EXPECT_EQ(State(0.5).as_double(), 0.5);
   EXPECT_EQ(State("plain").as_text(), "plain");
-  const Tensor a = ones({2});
+  const Tensor a = empty({2}, f32, meta_device);
   EXPECT_TRUE(State(a).as_tensor().is_same(a));
   EXPECT_EQ(State(State::List{1, "two"}).as_list()[1].as_text(), "two");
 }
 
 TEST(State, says_what_it_is_when_read_as_something_else) {
   const auto sentence = [](const auto& read) { return sentence_of(read); };
-  EXPECT_THAT(sentence([] { State(0.5).as_int(); }), HasSubstr("expected an int and found a float"));
+  EXPECT_THAT(sentence([] { State(0.5).as_int(); }),
+              HasSubstr("expected an int and found a float"));
   EXPECT_THAT(sentence([] { State(1).as_bool(); }), HasSubstr("expected a bool and found an int"));
   EXPECT_THAT(sentence([] { State().as_tensor(); }), HasSubstr("a tensor and found None"));
   EXPECT_THAT(sentence([] { State("a").at("b"); }), HasSubstr("a dict and found a text"));
-  EXPECT_THAT(sentence([] { State::dict({{"a", 1}}).at("b"); }),
+  EXPECT_THAT(sentence([] {
+                State::dict({{"a", 1}}).at("b");
+              }),
               HasSubstr("no 'b' among 1 entries"));
 }
 

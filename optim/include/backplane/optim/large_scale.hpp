@@ -105,9 +105,7 @@ class BP_API Adafactor : public OptimizerOf<AdafactorOptions> {
 
  protected:
   void check_options(const AdafactorOptions& options) const override;
-  std::vector<State::Entry> switches() const override {
-    return {State::Entry("foreach", State())};
-  }
+  std::vector<State::Entry> switches() const override { return {State::Entry("foreach", State())}; }
   void check_parameter(std::size_t index, const Tensor& parameter) const override;
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;
