@@ -8,16 +8,23 @@
 #include <backplane/backplane.hpp>
 
 #include "data_set.hpp"
+#include "picture.hpp"
 #include "progress.hpp"
 #include "training.hpp"
 
 namespace {
+
+constexpr std::size_t num_first_losses = 20;  // of the report, for comparing devices
 
 struct Options {
   std::string device = "cpu";
   std::uint64_t seed = 1;
   int epochs = digits::Settings().epochs;
   std::string data = BP_EXAMPLE_DIR "/digits.csv";
+  int workers = 0;
+  std::string amp;
+  std::string resume;
+  std::string picture;
   std::string json;
 };
 
@@ -54,6 +61,9 @@ void run(const Options& options) {
   settings.device = record.device;
   settings.seed = options.seed;
   settings.epochs = options.epochs;
+  settings.num_workers = options.workers;
+  if (!options.amp.empty()) settings.autocast = options.amp == "bf16" ? bp::bf16 : bp::f16;
+  settings.checkpoints = options.resume;
   digits::Progress progress(record.name, options.epochs);
   const digits::Outcome outcome =
       digits::train(data, settings, [&](int epoch, double loss) { progress.show(epoch, loss); });
@@ -62,13 +72,18 @@ void run(const Options& options) {
               record.name.c_str(), 100 * outcome.test_accuracy,
               static_cast<long long>(data.held_out.size()), outcome.final_loss,
               outcome.ms_per_step);
+  if (!options.picture.empty())
+    digits::write_picture(options.picture, outcome.losses, data.held_out, outcome.predictions);
   if (!report.is_open()) return;
+  const auto num_first = std::min(outcome.losses.size(), num_first_losses);
+  const std::vector<double> first_losses(
+      outcome.losses.begin(), outcome.losses.begin() + static_cast<std::ptrdiff_t>(num_first));
   const nlohmann::ordered_json values{{"device", record.name},
                                       {"maker", record.backend->vendor},
                                       {"test_accuracy", outcome.test_accuracy},
                                       {"final_loss", outcome.final_loss},
                                       {"ms_per_step", outcome.ms_per_step},
-                                      {"first_losses", outcome.first_losses},
+                                      {"first_losses", first_losses},
                                       {"served", served_on(*record.backend)}};
   if (!(report << values.dump(2) << std::endl))
     throw std::runtime_error(options.json + ": cannot be written");
@@ -90,6 +105,19 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("--data", options.data, "The images")->type_name("FILE")->capture_default_str();
+  app.add_option("--workers", options.workers, "Threads that make batches ahead")
+      ->type_name("N")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+  app.add_option("--amp", options.amp, "Compute in bf16 or f16 where that is safe")
+      ->type_name("DTYPE")
+      ->check(CLI::IsMember({"bf16", "f16"}));
+  app.add_option("--resume", options.resume,
+                 "Keep each epoch in this folder, and go on from the last that is there")
+      ->type_name("FOLDER");
+  app.add_option("--picture", options.picture,
+                 "Draw the losses, what was taken for what, and the misread images, as PNG")
+      ->type_name("FILE");
   app.add_option("--json", options.json, "Write the result there")->type_name("FILE");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -5,7 +5,7 @@
 
 namespace digits {
 
-// Two convolutions that keep the size, a pooling that halves it, and a score for each digit.
+// Two convolutions that keep the size, each normed, a pooling that halves it, dropout, and a score for each digit.
 struct Network : bp::nn::Module {
   explicit Network(bp::Device device);
 
@@ -14,7 +14,11 @@ struct Network : bp::nn::Module {
   bp::Tensor forward(const bp::Tensor& images) const override;
 
  private:
-  bp::nn::Conv2d edges_, shapes_;
+  bp::nn::Conv2d edges_;
+  bp::nn::BatchNorm2d edge_norm_;
+  bp::nn::Conv2d shapes_;
+  bp::nn::BatchNorm2d shape_norm_;
+  bp::nn::Dropout dropout_;
   bp::nn::Linear scores_;
 };
 

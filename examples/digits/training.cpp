@@ -1,63 +1,115 @@
 #include "training.hpp"
 
-#include <algorithm>
 #include <chrono>
 
+#include <backplane/amp/autocast.hpp>
+#include <backplane/amp/grad_scaler.hpp>
 #include <backplane/backplane.hpp>
-#include <backplane/optim/sgd.hpp>
+#include <backplane/data/loader.hpp>
+#include <backplane/data/transforms.hpp>
+#include <backplane/optim/adam.hpp>
+#include <backplane/optim/schedulers/cycles.hpp>
+#include <backplane/serialize/checkpoint.hpp>
 
 #include "network.hpp"
 
 namespace digits {
 namespace {
 
+using bp::State;
 using bp::Tensor;
 
-constexpr std::size_t num_first_losses = 20;
-
-struct Batch {
-  Tensor images;  // [size, 1, image_size, image_size]
-  Tensor labels;  // [size], int64
-};
-
-Batch upload(const Images& images, bp::Device device) {
-  return {bp::tensor(images.pixels, {images.size(), 1, image_size, image_size},
-                     {.dtype = bp::f32, .device = device}),
-          bp::tensor(images.labels, {.dtype = bp::i64, .device = device})};
+// Each image shifted by a pixel at most, otherwise in each epoch.
+bp::data::DatasetPtr shifted(const Images& images) {
+  auto all = std::make_shared<bp::data::TensorDataset>(std::vector{images.pixels, images.labels});
+  const bp::data::RandomCrop crop({image_size}, {.padding = {1}});
+  return std::make_shared<bp::data::MapDataset>(std::move(all), [crop](State sample) {
+    const State::List& parts = sample.as_list();
+    return State(State::List{crop(parts[0].as_tensor()), parts[1]});
+  });
 }
 
-Batch pick(const Batch& all, const Tensor& places) {
-  return {bp::index_select(all.images, 0, places), bp::index_select(all.labels, 0, places)};
-}
+class Trainer {
+ public:
+  Trainer(const Images& images, const Settings& settings)
+      : settings_(settings), network_(settings.device),
+        optimizer_(network_.parameters(), {.weight_decay = settings.weight_decay}),
+        loader_(shifted(images), {.batch_size = settings.batch_size,
+                                  .shuffle = true,
+                                  .num_workers = settings.num_workers,
+                                  .seed = settings.seed}),
+        schedule_(optimizer_, {.max_lr = settings.learning_rate,
+                               .total_steps = loader_.size() * settings.epochs}),
+        scaler_({.enabled = settings.autocast == bp::f16}) {}
 
-Tensor step(const Network& network, bp::optim::Optimizer& optimizer, const Batch& batch) {
-  optimizer.zero_grad();
-  const Tensor loss = bp::cross_entropy(network(batch.images), batch.labels);
-  bp::backward(loss);
-  optimizer.step();
-  return bp::detach(loss);
-}
-
-// One pass in random order; the sum of the losses over the images.
-Tensor run_epoch(const Network& network, bp::optim::Optimizer& optimizer, const Batch& training,
-                 const Settings& settings, std::vector<Tensor>& first_losses) {
-  const std::int64_t size = training.labels.numel();
-  const Tensor order = bp::randperm(size, bp::i64, settings.device);
-  Tensor total = bp::zeros({}, bp::f32, settings.device);
-  for (std::int64_t first = 0; first < size; first += settings.batch_size) {
-    const std::int64_t count = std::min(settings.batch_size, size - first);
-    const Batch batch = pick(training, bp::narrow(order, 0, first, count));
-    const Tensor loss = step(network, optimizer, batch);
-    if (first_losses.size() < num_first_losses) first_losses.push_back(loss);
-    total = bp::add(total, loss, count);
+  // The losses of the epoch's steps.
+  std::vector<double> run_epoch() {
+    std::vector<Tensor> losses;
+    for (const bp::data::Batch& batch : loader_) {
+      const State::List& parts = batch.as_list();
+      losses.push_back(step(bp::to(parts[0].as_tensor(), settings_.device),
+                            bp::to(parts[1].as_tensor(), settings_.device)));
+    }
+    return bp::to_vector<double>(bp::cpu(bp::cast(bp::stack(losses), bp::f64)));  // waits
   }
-  return total;
-}
 
-double accuracy(const Network& network, const Batch& images) {
-  const Tensor right = bp::eq(bp::argmax(network(images.images), 1), images.labels);
-  return bp::item<double>(bp::mean(bp::cast(right, bp::f32)));
-}
+  Network& network() { return network_; }
+  std::int64_t steps_of_epoch() const { return loader_.size(); }
+
+  bp::serialize::Checkpoint checkpoint(int epoch, const std::vector<double>& losses) const {
+    State::List kept(losses.begin(), losses.end());
+    return {.step = epoch,
+            .model = network_.state_dict(),
+            .optimizer = optimizer_.state_dict(),
+            .scheduler = schedule_.state_dict(),
+            .scaler = scaler_.state_dict(),
+            .loader = loader_.state_dict(),
+            .generators = bp::serialize::states_of(generators()),
+            .extra = State::dict({{"losses", std::move(kept)}})};
+  }
+
+  // Returns the losses of the steps before.
+  std::vector<double> resume(const bp::serialize::Checkpoint& last) {
+    network_.load_state_dict(last.model);
+    optimizer_.load_state_dict(last.optimizer);
+    schedule_.load_state_dict(last.scheduler);
+    scaler_.load_state_dict(last.scaler);
+    loader_.load_state_dict(last.loader);
+    bp::serialize::set_states(generators(), last.generators);
+    std::vector<double> losses;
+    for (const State& loss : last.extra.at("losses").as_list()) losses.push_back(loss.as_double());
+    return losses;
+  }
+
+ private:
+  Tensor step(const Tensor& images, const Tensor& labels) {
+    optimizer_.zero_grad();
+    Tensor loss;
+    {
+      std::optional<bp::amp::Autocast> autocast;
+      if (settings_.autocast)
+        autocast.emplace(settings_.device, bp::amp::AutocastOptions{.dtype = settings_.autocast});
+      loss = bp::cross_entropy(network_(images), labels);
+    }
+    bp::backward(scaler_.scale(loss));
+    scaler_.step(optimizer_);
+    scaler_.update();
+    schedule_.step();
+    return bp::detach(loss);
+  }
+
+  // Dropout draws from the device's.
+  bp::serialize::NamedGenerators generators() const {
+    return {{"device", &bp::default_generator(settings_.device)}};
+  }
+
+  const Settings settings_;
+  Network network_;
+  bp::optim::AdamW optimizer_;
+  bp::data::DataLoader loader_;
+  bp::optim::OneCycleLR schedule_;
+  bp::amp::GradScaler scaler_;
+};
 
 }  // namespace
 
@@ -65,32 +117,45 @@ Outcome train(const DataSet& data, const Settings& settings,
               const std::function<void(int epoch, double loss)>& after_epoch) {
   using Clock = std::chrono::steady_clock;
   bp::manual_seed(settings.seed);
-  const Batch training = upload(data.training, settings.device);
-  const Batch held_out = upload(data.held_out, settings.device);
-  const Network network(settings.device);
-  bp::optim::SGD optimizer(network.parameters(),
-                           {.lr = settings.learning_rate, .momentum = settings.momentum});
-
+  Trainer trainer(data.training, settings);
   Outcome outcome;
-  std::vector<Tensor> first_losses;
-  std::chrono::duration<double, std::milli> time{0};
-  for (int epoch = 1; epoch <= settings.epochs; ++epoch) {
-    const Clock::time_point start = Clock::now();
-    const Tensor total = run_epoch(network, optimizer, training, settings, first_losses);
-    const double loss =
-        bp::item<double>(total) / static_cast<double>(data.training.size());  // waits
-    time += Clock::now() - start;
-    after_epoch(epoch, loss);
+  std::optional<bp::serialize::CheckpointFolder> folder;
+  int done = 0;
+  if (!settings.checkpoints.empty()) {
+    folder.emplace(settings.checkpoints);
+    if (const auto last = folder->load_newest()) {
+      outcome.losses = trainer.resume(*last);
+      done = static_cast<int>(last->step);
+    }
   }
 
+  const std::size_t losses_before = outcome.losses.size();
+  std::chrono::duration<double, std::milli> time{0};
+  for (int epoch = done + 1; epoch <= settings.epochs; ++epoch) {
+    const Clock::time_point start = Clock::now();
+    const std::vector<double> losses = trainer.run_epoch();
+    time += Clock::now() - start;
+    outcome.losses.insert(outcome.losses.end(), losses.begin(), losses.end());
+    double sum = 0;
+    for (const double loss : losses) sum += loss;
+    if (folder) folder->save(trainer.checkpoint(epoch, outcome.losses));
+    after_epoch(epoch, sum / static_cast<double>(losses.size()));
+  }
+  const std::size_t steps = outcome.losses.size() - losses_before;
+  if (steps > 0) outcome.ms_per_step = time.count() / static_cast<double>(steps);
+
   const bp::NoGrad no_grad;
-  for (const Tensor& loss : first_losses) outcome.first_losses.push_back(bp::item<double>(loss));
-  outcome.test_accuracy = accuracy(network, held_out);
+  Network& network = trainer.network();
+  network.eval();
+  const auto scores = [&](const Images& images) {
+    return bp::cpu(network(bp::to(images.pixels, settings.device)));
+  };
+  const Tensor read = bp::argmax(scores(data.held_out), 1);
+  outcome.predictions = bp::to_vector<std::int64_t>(read);
+  outcome.test_accuracy =
+      bp::item<double>(bp::mean(bp::cast(bp::eq(read, data.held_out.labels), bp::f32)));
   outcome.final_loss =
-      bp::item<double>(bp::cross_entropy(network(training.images), training.labels));
-  const std::int64_t steps_of_epoch =
-      (data.training.size() + settings.batch_size - 1) / settings.batch_size;
-  outcome.ms_per_step = time.count() / static_cast<double>(steps_of_epoch * settings.epochs);
+      bp::item<double>(bp::cross_entropy(scores(data.training), data.training.labels));
   return outcome;
 }
 
