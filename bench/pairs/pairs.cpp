@@ -19,6 +19,7 @@
 #include "libraries.hpp"
 #include "memory.hpp"
 #include "optimizers.hpp"
+#include "training.hpp"
 
 namespace {
 
@@ -160,15 +161,15 @@ int main(int argc, char** argv) {
       measure_libraries();
     } else if (group == "optimizers") {
       measure_optimizers();
+    } else if (group == "training" && argc == 3) {
+      measure_training(argv[2]);
     } else if (group == "repeat" && argc == 4) {
       repeat(argv[2], std::atoi(argv[3]));
     } else {
       std::fprintf(
           stderr,
-          "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|libraries|"
-          "optimizers|repeat NAME COUNT\n");
           "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|files|libraries|"
-          "repeat NAME COUNT\n");
+          "optimizers|training NETWORK|repeat NAME COUNT\n");
       return 2;
     }
   } catch (const std::exception& error) {

@@ -49,8 +49,14 @@ def libraries():
     return measure.program([str(PAIRS), "libraries"], ENVIRONMENT)
 
 
+def training():
+    return measure.networks([str(PAIRS), "training"], ENVIRONMENT)
+
+
 def optimizers():
     return measure.program([str(PAIRS), "optimizers"], ENVIRONMENT)
+
+
 def files():
     return measure.program([str(PAIRS), "files"], ENVIRONMENT)
 

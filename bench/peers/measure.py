@@ -50,6 +50,14 @@ def program(command, env=None):
     return {figure["name"]: (figure["value"], figure["unit"]) for figure in figures}
 
 
+def networks(command, env=None):
+    """Runs a program once for each network that it trains, so that the memory of one is not another's."""
+    figures = {}
+    for network in ("digits", "resnet18", "transformer"):
+        figures |= program([*command, network], env)
+    return figures
+
+
 def compilation(source, includes):
     """Compiles an application's source file, past ccache, as its author would."""
     flags = ["-O2", "-std=c++20", *(f"-I{folder}" for folder in includes)]

@@ -29,6 +29,7 @@ PROGRAMS = {
     "pytorch_memory": PYTORCH_FLAGS,
     "pytorch_convolutions": PYTORCH_FLAGS,
     "pytorch_libraries": PYTORCH_FLAGS,
+    "pytorch_training": PYTORCH_FLAGS,
     "copy_bandwidth": ["-fopenmp"],
 }
 
@@ -96,8 +97,14 @@ def libraries():
     return run("pytorch_libraries")
 
 
+def training():
+    return measure.networks([str(BUILD / "pytorch_training")])
+
+
 def optimizers():
     return measure.program([str(PYTHON), str(PEERS / "pytorch_optimizers.py")])
+
+
 def files():
     return measure.program([str(PYTHON), str(PEERS / "pytorch_files.py")])
 

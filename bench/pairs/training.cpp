@@ -1,0 +1,173 @@
+#include "training.hpp"
+
+#include <backplane/backplane.hpp>
+#include <backplane/nn/layers.hpp>
+#include <backplane/optim/adam.hpp>
+#include <backplane/optim/sgd.hpp>
+
+#include "../peers/measure.hpp"
+#include "../peers/resident.hpp"
+
+namespace {
+
+using bp::Tensor;
+namespace nn = bp::nn;
+
+// Two rows: the time of a step, and how much memory the steps took beyond what the network itself has.
+template <class Step> void report_step(const std::string& network, Step step) {
+  const double before = bench::resident_mb();
+  const double ns = bench::median_ns(step);
+  bench::report((network + "_step").c_str(), ns / 1e3, "us");
+  bench::report((network + "_peak_memory").c_str(), bench::largest_resident_mb() - before, "MB");
+}
+
+void step_down(bp::optim::Optimizer& optimizer, const Tensor& loss) {
+  optimizer.zero_grad();
+  bp::backward(loss);
+  optimizer.step();
+}
+
+// The network of examples/digits.
+struct Digits : nn::Module {
+  nn::Conv2d edges{1, 16, 3, {.padding = 1}}, shapes{16, 32, 3, {.padding = 1}};
+  nn::Linear scores{32 * 4 * 4, 10};
+
+  void list_parts(nn::Parts& parts) override {
+    parts.module("edges", edges);
+    parts.module("shapes", shapes);
+    parts.module("scores", scores);
+  }
+  Tensor forward(const Tensor& x) const override {
+    const Tensor seen = bp::max_pool2d(bp::relu(shapes(bp::relu(edges(x)))), {2});
+    return scores(bp::flatten(seen, 1));
+  }
+};
+
+void measure_digits() {
+  Digits net;
+  bp::optim::SGD optimizer(net.parameters(), {.lr = 0.05, .momentum = 0.9});
+  const Tensor x = bp::rand({32, 1, 8, 8}), y = bp::randint(0, 10, {32});
+  report_step("digits", [&] { step_down(optimizer, bp::cross_entropy(net(x), y)); });
+}
+
+struct Block : nn::Module {
+  nn::Conv2d conv1, conv2;
+  nn::BatchNorm2d bn1, bn2;
+  nn::Sequential downsample;
+
+  Block(std::int64_t from, std::int64_t to, std::int64_t stride)
+      : conv1(from, to, 3, {.stride = stride, .padding = 1, .bias = false}),
+        conv2(to, to, 3, {.padding = 1, .bias = false}), bn1(to), bn2(to) {
+    if (stride == 1 && from == to) return;
+    downsample.append(nn::Conv2d(from, to, 1, {.stride = stride, .bias = false}));
+    downsample.append(nn::BatchNorm2d(to));
+  }
+  void list_parts(nn::Parts& parts) override {
+    parts.module("conv1", conv1);
+    parts.module("bn1", bn1);
+    parts.module("conv2", conv2);
+    parts.module("bn2", bn2);
+    parts.module("downsample", downsample);
+  }
+  Tensor forward(const Tensor& x) const override {
+    const Tensor inner = bn2(conv2(bp::relu(bn1(conv1(x)))));
+    return bp::relu(inner + downsample(x));
+  }
+};
+
+struct ResNet18 : nn::Module {
+  nn::Conv2d conv1{3, 64, 7, {.stride = 2, .padding = 3, .bias = false}};
+  nn::BatchNorm2d bn1{64};
+  nn::Sequential layers;
+  nn::Linear fc{512, 1000};
+
+  ResNet18() {
+    std::int64_t from = 64;
+    for (const std::int64_t to : {64, 128, 256, 512})
+      for (const std::int64_t stride : {to == 64 ? 1 : 2, 1}) {
+        layers.append(Block(from, to, stride));
+        from = to;
+      }
+  }
+  void list_parts(nn::Parts& parts) override {
+    parts.module("conv1", conv1);
+    parts.module("bn1", bn1);
+    parts.module("layers", layers);
+    parts.module("fc", fc);
+  }
+  Tensor forward(const Tensor& x) const override {
+    const Tensor stem = bp::max_pool2d(bp::relu(bn1(conv1(x))), {3}, {2}, {1});
+    return fc(bp::flatten(bp::adaptive_avg_pool2d(layers(stem), {1, 1}), 1));
+  }
+};
+
+void measure_resnet18() {
+  ResNet18 net;
+  bp::optim::SGD optimizer(net.parameters(), {.lr = 0.01, .momentum = 0.9});
+  const Tensor x = bp::randn({16, 3, 64, 64}), y = bp::randint(0, 1000, {16});
+  report_step("resnet18", [&] { step_down(optimizer, bp::cross_entropy(net(x), y)); });
+}
+
+constexpr std::int64_t width = 384, heads = 6, vocabulary = 1000;
+
+struct TransformerBlock : nn::Module {
+  nn::LayerNorm norm1{{width}}, norm2{{width}};
+  nn::Linear mix{width, 3 * width}, out{width, width}, up{width, 4 * width}, down{4 * width, width};
+
+  void list_parts(nn::Parts& parts) override {
+    parts.module("norm1", norm1);
+    parts.module("mix", mix);
+    parts.module("out", out);
+    parts.module("norm2", norm2);
+    parts.module("up", up);
+    parts.module("down", down);
+  }
+  Tensor forward(const Tensor& x) const override {
+    std::vector<Tensor> parts = bp::chunk(mix(norm1(x)), 3, -1);
+    for (Tensor& part : parts)
+      part = bp::transpose(bp::unflatten(part, -1, {heads, width / heads}), 1, 2);
+    const Tensor seen =
+        bp::scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0.0, true);
+    const Tensor attended = x + out(bp::flatten(bp::transpose(seen, 1, 2), -2));
+    return attended + down(bp::gelu(up(norm2(attended))));
+  }
+};
+
+struct Transformer : nn::Module {
+  nn::Embedding words{vocabulary, width}, places{128, width};
+  nn::Sequential blocks;
+  nn::LayerNorm norm{{width}};
+  nn::Linear scores{width, vocabulary};
+
+  Transformer() {
+    for (int i = 0; i < 6; ++i) blocks.append(TransformerBlock());
+  }
+  void list_parts(nn::Parts& parts) override {
+    parts.module("words", words);
+    parts.module("places", places);
+    parts.module("blocks", blocks);
+    parts.module("norm", norm);
+    parts.module("scores", scores);
+  }
+  Tensor forward(const Tensor& x) const override {
+    return scores(norm(blocks(words(x) + places.weight)));
+  }
+};
+
+void measure_transformer() {
+  Transformer net;
+  bp::optim::AdamW optimizer(net.parameters(), {.lr = 1e-3});
+  const Tensor x = bp::randint(0, vocabulary, {8, 128});
+  const Tensor y = bp::flatten(bp::roll(x, {1}, {1}));
+  report_step("transformer",
+              [&] { step_down(optimizer, bp::cross_entropy(bp::flatten(net(x), 0, 1), y)); });
+}
+
+}  // namespace
+
+void measure_training(const std::string& network) {
+  bp::manual_seed(1);
+  if (network == "digits") measure_digits();
+  if (network == "resnet18") measure_resnet18();
+  if (network == "transformer") measure_transformer();
+}

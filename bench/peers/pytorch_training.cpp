@@ -1,0 +1,183 @@
+// Steps of training of whole networks in PyTorch. Usage: pytorch_training digits|resnet18|transformer
+#include <cstring>
+#include <torch/torch.h>
+
+#include "measure.hpp"
+#include "resident.hpp"
+
+namespace {
+
+using torch::Tensor;
+namespace nn = torch::nn;
+namespace F = torch::nn::functional;
+
+// Two rows: the time of a step, and how much memory the steps took beyond what the network itself has.
+template <class Step> void report_step(const char* time_name, const char* memory_name, Step step) {
+  const double before = bench::resident_mb();
+  const double ns = bench::median_ns(step);
+  bench::report(time_name, ns / 1e3, "us");
+  bench::report(memory_name, bench::largest_resident_mb() - before, "MB");
+}
+
+// The network of examples/digits.
+void digits() {
+  nn::Conv2d edges(nn::Conv2dOptions(1, 16, 3).padding(1)),
+      shapes(nn::Conv2dOptions(16, 32, 3).padding(1));
+  nn::Linear scores(32 * 4 * 4, 10);
+  std::vector<Tensor> parameters;
+  for (const std::vector<Tensor>& each :
+       {edges->parameters(), shapes->parameters(), scores->parameters()})
+    parameters.insert(parameters.end(), each.begin(), each.end());
+  torch::optim::SGD optimizer(parameters, torch::optim::SGDOptions(0.05).momentum(0.9));
+  const Tensor x = torch::rand({32, 1, 8, 8}), y = torch::randint(0, 10, {32}, torch::kLong);
+  report_step("digits_step", "digits_peak_memory", [&] {
+    optimizer.zero_grad();
+    const Tensor seen = torch::max_pool2d(torch::relu(shapes(torch::relu(edges(x)))), 2);
+    const Tensor loss = F::cross_entropy(scores(seen.flatten(1)), y);
+    loss.backward();
+    optimizer.step();
+  });
+}
+
+struct BlockImpl : nn::Module {
+  nn::Conv2d conv1, conv2;
+  nn::BatchNorm2d bn1, bn2;
+  nn::Sequential downsample{nullptr};
+
+  BlockImpl(int64_t from, int64_t to, int64_t stride)
+      : conv1(nn::Conv2dOptions(from, to, 3).stride(stride).padding(1).bias(false)),
+        conv2(nn::Conv2dOptions(to, to, 3).padding(1).bias(false)), bn1(to), bn2(to) {
+    register_module("conv1", conv1);
+    register_module("bn1", bn1);
+    register_module("conv2", conv2);
+    register_module("bn2", bn2);
+    if (stride == 1 && from == to) return;
+    downsample = nn::Sequential(
+        nn::Conv2d(nn::Conv2dOptions(from, to, 1).stride(stride).bias(false)), nn::BatchNorm2d(to));
+    register_module("downsample", downsample);
+  }
+
+  Tensor forward(const Tensor& x) {
+    const Tensor inner = bn2(conv2(torch::relu(bn1(conv1(x)))));
+    return torch::relu(inner + (downsample.is_empty() ? x : downsample->forward(x)));
+  }
+};
+TORCH_MODULE(Block);
+
+struct ResNet18 : nn::Module {
+  nn::Conv2d conv1{nn::Conv2dOptions(3, 64, 7).stride(2).padding(3).bias(false)};
+  nn::BatchNorm2d bn1{64};
+  nn::Sequential layers;
+  nn::Linear fc{512, 1000};
+
+  ResNet18() {
+    int64_t from = 64;
+    for (const int64_t to : {64, 128, 256, 512})
+      for (const int64_t stride : {to == 64 ? 1 : 2, 1}) {
+        layers->push_back(Block(from, to, stride));
+        from = to;
+      }
+    register_module("conv1", conv1);
+    register_module("bn1", bn1);
+    register_module("layers", layers);
+    register_module("fc", fc);
+  }
+
+  Tensor forward(const Tensor& x) {
+    const Tensor stem = torch::max_pool2d(torch::relu(bn1(conv1(x))), 3, 2, 1);
+    return fc(torch::adaptive_avg_pool2d(layers->forward(stem), {1, 1}).flatten(1));
+  }
+};
+
+void resnet18() {
+  ResNet18 net;
+  torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
+  const Tensor x = torch::randn({16, 3, 64, 64}), y = torch::randint(0, 1000, {16}, torch::kLong);
+  report_step("resnet18_step", "resnet18_peak_memory", [&] {
+    optimizer.zero_grad();
+    const Tensor loss = F::cross_entropy(net.forward(x), y);
+    loss.backward();
+    optimizer.step();
+  });
+}
+
+constexpr int64_t width = 384, heads = 6, vocabulary = 1000;
+
+struct TransformerBlockImpl : nn::Module {
+  nn::LayerNorm norm1{nn::LayerNormOptions({width})}, norm2{nn::LayerNormOptions({width})};
+  nn::Linear mix{width, 3 * width}, out{width, width}, up{width, 4 * width}, down{4 * width, width};
+
+  TransformerBlockImpl() {
+    register_module("norm1", norm1);
+    register_module("mix", mix);
+    register_module("out", out);
+    register_module("norm2", norm2);
+    register_module("up", up);
+    register_module("down", down);
+  }
+
+  Tensor forward(const Tensor& x) {
+    std::vector<Tensor> parts = mix(norm1(x)).chunk(3, -1);
+    for (Tensor& part : parts) part = part.unflatten(-1, {heads, width / heads}).transpose(1, 2);
+    const Tensor seen =
+        at::scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0.0, true);
+    const Tensor attended = x + out(seen.transpose(1, 2).flatten(-2));
+    return attended + down(torch::gelu(up(norm2(attended))));
+  }
+};
+TORCH_MODULE(TransformerBlock);
+
+// AdamW's fused row, which PyTorch's Python has as fused=True and its C++ class does not use.
+struct FusedAdamW {
+  std::vector<Tensor> parameters, first, second, steps;
+
+  explicit FusedAdamW(std::vector<Tensor> all) : parameters(std::move(all)) {
+    for (const Tensor& each : parameters) {
+      first.push_back(torch::zeros_like(each));
+      second.push_back(torch::zeros_like(each));
+      steps.push_back(torch::zeros({}));
+    }
+  }
+
+  void step() {
+    const torch::NoGradGuard no_grad;
+    std::vector<Tensor> gradients;
+    for (const Tensor& each : parameters) gradients.push_back(each.grad());
+    at::_foreach_add_(steps, 1);
+    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, 1e-3, 0.9, 0.999, 0.01, 1e-8,
+                      false, false);
+  }
+};
+
+void transformer() {
+  nn::Embedding words(vocabulary, width), places(128, width);
+  nn::Sequential blocks;
+  for (int i = 0; i < 6; ++i) blocks->push_back(TransformerBlock());
+  nn::LayerNorm norm(nn::LayerNormOptions({width}));
+  nn::Linear scores(width, vocabulary);
+  std::vector<Tensor> parameters;
+  for (const std::vector<Tensor>& each :
+       {words->parameters(), places->parameters(), blocks->parameters(), norm->parameters(),
+        scores->parameters()})
+    parameters.insert(parameters.end(), each.begin(), each.end());
+  FusedAdamW optimizer(parameters);
+  const Tensor x = torch::randint(0, vocabulary, {8, 128}, torch::kLong),
+               y = x.roll(1, 1).flatten();
+  report_step("transformer_step", "transformer_peak_memory", [&] {
+    for (Tensor& each : parameters) each.mutable_grad().reset();
+    const Tensor seen = norm(blocks->forward(words(x) + places->weight));
+    const Tensor loss = F::cross_entropy(scores(seen).flatten(0, 1), y);
+    loss.backward();
+    optimizer.step();
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  torch::manual_seed(1);
+  const char* name = argc == 2 ? argv[1] : "";
+  if (!std::strcmp(name, "digits")) digits();
+  if (!std::strcmp(name, "resnet18")) resnet18();
+  if (!std::strcmp(name, "transformer")) transformer();
+}
