@@ -27,7 +27,7 @@ void step_down(bp::optim::Optimizer& optimizer, const Tensor& loss) {
   optimizer.step();
 }
 
-// The network of examples/digits.
+// Two convolutions, a pooling, and a score for each digit.
 struct Digits : nn::Module {
   nn::Conv2d edges{1, 16, 3, {.padding = 1}}, shapes{16, 32, 3, {.padding = 1}};
   nn::Linear scores{32 * 4 * 4, 10};

@@ -19,7 +19,7 @@ template <class Step> void report_step(const char* time_name, const char* memory
   bench::report(memory_name, bench::largest_resident_mb() - before, "MB");
 }
 
-// The network of examples/digits.
+// Two convolutions, a pooling, and a score for each digit.
 void digits() {
   nn::Conv2d edges(nn::Conv2dOptions(1, 16, 3).padding(1)),
       shapes(nn::Conv2dOptions(16, 32, 3).padding(1));

@@ -33,9 +33,9 @@ void Network::list_parts(bp::nn::Parts& parts) {
 }
 
 bp::Tensor Network::forward(const bp::Tensor& images) const {
-  const bp::Tensor edges = bp::relu(edge_norm_(edges_(images)));
+  const bp::Tensor edges = bp::max_pool2d(bp::relu(edge_norm_(edges_(images))), {2});
   const bp::Tensor shapes = bp::relu(shape_norm_(shapes_(edges)));
-  return scores_(dropout_(bp::flatten(bp::max_pool2d(shapes, {2}), 1)));
+  return scores_(dropout_(bp::flatten(shapes, 1)));
 }
 
 }  // namespace digits

@@ -5,7 +5,7 @@
 
 namespace digits {
 
-// Two convolutions that keep the size, each normed, a pooling that halves it, dropout, and a score for each digit.
+// A convolution, normed, a pooling that halves the size, another convolution, dropout, and a score for each digit.
 struct Network : bp::nn::Module {
   explicit Network(bp::Device device);
 
