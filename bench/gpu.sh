@@ -28,7 +28,7 @@ pack() {
   mkdir -p "$folder"/{bin,tests,libraries,lib/backplane}
   cp "$build"/bin/{backplane,backplane-conform,backplane-probe,digits} "$folder/bin"
   cp "$build"/bin/backplane_bench_cuda "$folder/bin" 2>/dev/null || echo "without bin/backplane_bench_cuda: not built"
-  cp -P "$build"/lib/libbackplane{,_codegen}.so* "$folder/lib"
+  cp -P "$build"/lib/libbackplane{,_codegen,_data,_serialize}.so* "$folder/lib"
   cp "$build"/lib/backplane/{,libbackplane_}{cpu,cuda,reference,reference_primitives}.* "$folder/lib/backplane" 2>/dev/null || true
   mkdir -p "$folder/lib/backplane/conformance"
   cp "$build"/lib/backplane/conformance/* "$folder/lib/backplane/conformance"
@@ -127,16 +127,16 @@ step_tests() {
 
 # All its tests that name the card, in as many processes as help: most of the time goes to the compiler. Suites of
 # test_cuda get a process each: some reach the plugin past the host, others lose the card. What takes all of the card's
-# memory goes last and alone.
+# memory, or looks how much is free, goes last and alone.
 run_test() {
   local name limit=${TEST_SECONDS:-180} begin=$SECONDS suite shard
   name=$(basename "$1")
   if [ "$name" = test_cuda ]; then
     for suite in $(within 20 "$1" --gtest_list_tests | grep -E '^[^ ].*\.$'); do
-      start_test "$1" "$suite" --gtest_filter="$suite*:-*exhausted*:*trimmed"
+      start_test "$1" "$suite" --gtest_filter="$suite*:-*exhausted*:*trimmed:*free_memory*"
     done
     wait
-    start_test "$1" alone --gtest_filter='*exhausted*:*trimmed'
+    start_test "$1" alone --gtest_filter='*exhausted*:*trimmed:*free_memory*'
   else
     for shard in 0 1 2 3 4 5 6 7 8 9 10 11; do
       GTEST_TOTAL_SHARDS=12 GTEST_SHARD_INDEX=$shard start_test "$1" $shard --gtest_filter='*cuda*:*Cuda*'
@@ -192,11 +192,13 @@ step_interop() {
 }
 
 step_digits() {
-  local device failed=0
-  for device in cpu cuda; do
-    within 90 "$work/bin/digits" --device $device --data examples/digits/digits.csv --json "$work/$device.json" >"$work/$device.txt" 2>&1 ||
-      { failed=1; tail -3 "$work/$device.txt"; continue; }
-    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(sys.argv[2], "accuracy", r["test_accuracy"], "loss", r["final_loss"], "ms/step", r["ms_per_step"], r["served"])' "$work/$device.json" $device
+  local run words name failed=0
+  for run in "cpu" "cuda" "cuda --amp bf16" "cuda --amp f16 --workers 2"; do
+    name=${run//[ -]/}
+    read -ra words <<<"$run"
+    within 90 "$work/bin/digits" --device "${words[@]}" --data examples/digits/digits.csv --json "$work/$name.json" >"$work/$name.txt" 2>&1 ||
+      { failed=1; tail -3 "$work/$name.txt"; continue; }
+    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(sys.argv[2], "accuracy", r["test_accuracy"], "loss", r["final_loss"], "ms/step", r["ms_per_step"], r["served"])' "$work/$name.json" "$run"
   done
   return $failed
 }
