@@ -5,6 +5,7 @@
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
 #include "convolution_primitive.hpp"
+#include "convolution_products.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
 
@@ -33,10 +34,6 @@ Order order_of(const bp_tensor& tensor) {
   if (is_contiguous(tensor)) return row_major;
   return tensor.flags & BP_LAYOUT_CHANNELS_LAST ? channels_last : other_order;
 }
-
-struct Addresses {
-  char *large, *small, *weight, *bias;
-};
 
 void run_primitive(const ConvolutionKey& key, const ConvolutionPrimitive& p,
                    const dnnl::stream& stream) {
@@ -186,7 +183,9 @@ bp_code convolve(const bp_call* call, const Convolution& c) {
   if (code == BP_OK) code = in_order(call, *c.weight, key.weight_order, at.weight);
   int64_t any_order = row_major;
   if (code == BP_OK && c.bias) code = in_order(call, *c.bias, any_order, at.bias);
-  return code == BP_OK ? run_by_onednn(call, key, at) : code;
+  if (code != BP_OK) return code;
+  if (pays_by_products(key) && convolve_by_products(call, key, at, code)) return code;
+  return run_by_onednn(call, key, at);
 }
 
 // ---- The rows

@@ -19,6 +19,11 @@ struct ConvolutionKey {
   int64_t stride[most_dims], padding[most_dims], padding_behind[most_dims], dilation[most_dims];
 };
 
+// Where a convolution's tensors lie; `bias` may be NULL.
+struct Addresses {
+  char *large, *small, *weight, *bias;
+};
+
 struct ConvolutionPrimitive {
   dnnl::primitive run;  // empty: oneDNN has no fast way
   Operand large, small, weight;

@@ -12,10 +12,11 @@ namespace {
 using namespace bp_test;
 
 struct Layer {
-  int64_t batch, from, to, size, kernel, stride;
+  int64_t batch, from, to, size, kernel, stride, dilation = 1;
 
-  int64_t padding() const { return kernel / 2; }
-  int64_t result_size() const { return (size + 2 * padding() - kernel) / stride + 1; }
+  int64_t padding() const { return kernel / 2 * dilation; }
+  int64_t reach() const { return dilation * (kernel - 1) + 1; }
+  int64_t result_size() const { return (size + 2 * padding() - reach()) / stride + 1; }
   Sizes input() const { return {batch, from, size, size}; }
   Sizes result() const { return {batch, to, result_size(), result_size()}; }
   Sizes weight() const { return {to, from, kernel, kernel}; }
@@ -23,7 +24,8 @@ struct Layer {
 
 std::ostream& operator<<(std::ostream& out, const Layer& layer) {
   return out << layer.from << " to " << layer.to << " channels, " << layer.size << "x" << layer.size
-             << ", kernel " << layer.kernel << ", stride " << layer.stride;
+             << ", kernel " << layer.kernel << ", stride " << layer.stride << ", dilation "
+             << layer.dilation;
 }
 
 // Row-major, or the channels of a point together.
@@ -61,8 +63,10 @@ template <class Visit> void each_product(const Layer& layer, const Visit& visit)
       for (int64_t i = 0; i < layer.from; ++i)
         for (int64_t tap = 0; tap < k * k; ++tap)
           for (int64_t point = 0; point < out * out; ++point) {
-            const int64_t row = point / out * layer.stride + tap / k - layer.padding();
-            const int64_t column = point % out * layer.stride + tap % k - layer.padding();
+            const int64_t row =
+                point / out * layer.stride + tap / k * layer.dilation - layer.padding();
+            const int64_t column =
+                point % out * layer.stride + tap % k * layer.dilation - layer.padding();
             if (row < 0 || column < 0 || row >= layer.size || column >= layer.size) continue;
             visit(((n * layer.from + i) * layer.size + row) * layer.size + column,
                   (o * layer.from + i) * k * k + tap, (n * layer.to + o) * out * out + point);
@@ -82,7 +86,7 @@ struct Tensors {
 
 void run_weight_gradient(const Layer& layer, Tensors& t, Data& out) {
   const Sizes shape = layer.weight(), stride = {layer.stride}, padding = {layer.padding()},
-              dilation = {1};
+              dilation = {layer.dilation};
   run("convolution_backward_weight",
       {value(t.result), value(t.input), value(shape), value(stride), value(padding),
        value(dilation), value(1)},
@@ -90,14 +94,15 @@ void run_weight_gradient(const Layer& layer, Tensors& t, Data& out) {
 }
 
 // transposed: the gradient to the input, from that of the result.
-void run_convolution(const Layer& layer, Data& from, Data& weight, bool transposed, Data& out) {
+void run_convolution(const Layer& layer, Data& from, Data& weight, bool transposed, Data& out,
+                     Data* bias = nullptr) {
   const int64_t beyond =
-      (layer.size + 2 * layer.padding() - layer.kernel) % layer.stride * (transposed ? 1 : 0);
-  const Sizes stride = {layer.stride}, padding = {layer.padding()}, dilation = {1},
+      (layer.size + 2 * layer.padding() - layer.reach()) % layer.stride * (transposed ? 1 : 0);
+  const Sizes stride = {layer.stride}, padding = {layer.padding()}, dilation = {layer.dilation},
               output_padding = {beyond};
   run("convolution",
-      {value(from), value(weight), none(), value(stride), value(padding), value(dilation),
-       value(transposed), value(output_padding), value(1)},
+      {value(from), value(weight), bias ? value(*bias) : none(), value(stride), value(padding),
+       value(dilation), value(transposed), value(output_padding), value(1)},
       {&out});
 }
 
@@ -130,6 +135,14 @@ const std::vector<Layer>& layers() {
       {1, 128, 16, 12, 3, 1},   // a window on many channels
       {1, 128, 32, 14, 3, 2},   // and with a stride
       {1, 512, 512, 2, 3, 1},   // a small plane of many
+      // Products of windows, where there is AMX.
+      {16, 64, 96, 4, 3, 1},
+      {3, 128, 128, 9, 3, 2},    // of 75 columns
+      {5, 72, 128, 7, 3, 1},     // of 245
+      {1, 64, 64, 15, 5, 1, 2},  // of one picture, with holes
+      {2, 256, 256, 8, 1, 1},    // of points
+      {1, 256, 256, 12, 1, 1},   // which are the picture
+      {16, 64, 128, 2, 7, 1},    // that see more beside the picture than of it
   };
   return all;
 }
@@ -159,6 +172,50 @@ TEST(CpuConvolution, agrees_with_float64_in_every_order_and_by_every_algorithm) 
       run_weight_gradient(layer, t, made);
       expect_near(made, to_weight, "the gradient to the weight", layer, channels_last);
     }
+}
+
+TEST(CpuConvolution, adds_the_bias_of_each_channel) {
+  for (const Layer& layer : layers()) {
+    Tensors t(layer, false);
+    Data bias(BP_F32, {layer.to}), plain(BP_F32, layer.result()), made(BP_F32, layer.result());
+    fill_with_noise(bias, 4);
+    run_convolution(layer, t.input, t.weight, false, plain);
+    run_convolution(layer, t.input, t.weight, false, made, &bias);
+    const int64_t plane = layer.result_size() * layer.result_size();
+    double worst = 0;
+    for (int64_t i = 0; i < made.numel(); ++i) {
+      const double added = bias.at<float>(i / plane % layer.to), before = plain.at<float>(i);
+      const double size = std::fabs(before) + std::fabs(added) + std::sqrt(layer.from);
+      worst = std::max(worst, std::fabs(made.at<float>(i) - before - added) / size);
+    }
+    EXPECT_LE(worst, 16 * 0x1p-24) << layer;
+  }
+}
+
+// A line is a picture of one row, and has the same bits.
+TEST(CpuConvolution, takes_pictures_of_one_dimension) {
+  const Sizes input = {8, 128, 30}, weight = {128, 128, 5}, result = {8, 128, 15};
+  const auto with_a_row = [](Sizes shape) {
+    shape.insert(shape.begin() + 2, 1);
+    return shape;
+  };
+  Data line(BP_F32, input), kernel(BP_F32, weight), made(BP_F32, result);
+  fill_with_noise(line, 1);
+  fill_with_noise(kernel, 2);
+  Data picture = Data::of(BP_F32, with_a_row(input), line.values<float>());
+  Data flat = Data::of(BP_F32, with_a_row(weight), kernel.values<float>());
+  Data wanted(BP_F32, with_a_row(result));
+  const Sizes two = {2}, one_two = {1, 2}, none_two = {0, 2}, ones = {1, 1}, one = {1},
+              none_of = {0};
+  run("convolution",
+      {value(line), value(kernel), none(), value(two), value(two), value(one), value(false),
+       value(none_of), value(1)},
+      {&made});
+  run("convolution",
+      {value(picture), value(flat), none(), value(one_two), value(none_two), value(ones),
+       value(false), value(none_of), value(1)},
+      {&wanted});
+  EXPECT_EQ(made.values<float>(), wanted.values<float>());
 }
 
 TEST(CpuConvolution, gives_the_same_bits_every_time) {
