@@ -21,9 +21,9 @@ template <class Step> void report_step(const std::string& network, Step step) {
   bench::report((network + "_peak_memory").c_str(), bench::largest_resident_mb() - before, "MB");
 }
 
-void step_down(bp::optim::Optimizer& optimizer, const Tensor& loss) {
+template <class Loss> void step_down(bp::optim::Optimizer& optimizer, Loss loss) {
   optimizer.zero_grad();
-  bp::backward(loss);
+  bp::backward(loss());
   optimizer.step();
 }
 
@@ -47,7 +47,8 @@ void measure_digits() {
   Digits net;
   bp::optim::SGD optimizer(net.parameters(), {.lr = 0.05, .momentum = 0.9});
   const Tensor x = bp::rand({32, 1, 8, 8}), y = bp::randint(0, 10, {32});
-  report_step("digits", [&] { step_down(optimizer, bp::cross_entropy(net(x), y)); });
+  report_step("digits",
+              [&] { step_down(optimizer, [&] { return bp::cross_entropy(net(x), y); }); });
 }
 
 struct Block : nn::Module {
@@ -105,7 +106,8 @@ void measure_resnet18() {
   ResNet18 net;
   bp::optim::SGD optimizer(net.parameters(), {.lr = 0.01, .momentum = 0.9});
   const Tensor x = bp::randn({16, 3, 64, 64}), y = bp::randint(0, 1000, {16});
-  report_step("resnet18", [&] { step_down(optimizer, bp::cross_entropy(net(x), y)); });
+  report_step("resnet18",
+              [&] { step_down(optimizer, [&] { return bp::cross_entropy(net(x), y); }); });
 }
 
 constexpr std::int64_t width = 384, heads = 6, vocabulary = 1000;
@@ -159,8 +161,9 @@ void measure_transformer() {
   bp::optim::AdamW optimizer(net.parameters(), {.lr = 1e-3});
   const Tensor x = bp::randint(0, vocabulary, {8, 128});
   const Tensor y = bp::flatten(bp::roll(x, {1}, {1}));
-  report_step("transformer",
-              [&] { step_down(optimizer, bp::cross_entropy(bp::flatten(net(x), 0, 1), y)); });
+  report_step("transformer", [&] {
+    step_down(optimizer, [&] { return bp::cross_entropy(bp::flatten(net(x), 0, 1), y); });
+  });
 }
 
 }  // namespace
