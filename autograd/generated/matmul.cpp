@@ -7,22 +7,22 @@
 namespace bp::autograd {
 namespace {
 
-// sum_to(matmul(grad, transpose(conj(other), -2, -1)), input)
+// product_like(input, grad, transpose(conj(other), -2, -1))
 Tensor matmul_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor other = call.tensor(1);
   const Tensor input = call.tensor(0);
-  return sum_to(matmul(grad, transpose(conj(other), -2, -1)), input);
+  const Tensor other = call.tensor(1);
+  return product_like(input, grad, transpose(conj(other), -2, -1));
 }
 
-// sum_to(matmul(transpose(conj(input), -2, -1), grad), other)
+// product_like(other, transpose(conj(input), -2, -1), grad)
 Tensor matmul_by_other(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
-  const Tensor input = call.tensor(0);
   const Tensor other = call.tensor(1);
-  return sum_to(matmul(transpose(conj(input), -2, -1), grad), other);
+  const Tensor input = call.tensor(0);
+  return product_like(other, transpose(conj(input), -2, -1), grad);
 }
 
 constexpr Derivative::Input matmul_inputs[] = {{0, matmul_by_input, nullptr, 0b10, 0b1, 0b0},

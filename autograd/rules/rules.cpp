@@ -46,6 +46,17 @@ Tensor sum_to(const Tensor& input, IntList shape) {
   return num_new ? reshape(summed, shape) : summed;
 }
 
+Tensor product_like(const Tensor& like, const Tensor& left, const Tensor& right) {
+  const auto step_of = [&](std::size_t from_end) {
+    return like.strides()[like.strides().size() - from_end];
+  };
+  const bool is_transposed = step_of(2) == 1 && step_of(1) > 1;
+  const Tensor product =
+      is_transposed ? transpose(matmul(transpose(right, -2, -1), transpose(left, -2, -1)), -2, -1)
+                    : matmul(left, right);
+  return sum_to(product, like);
+}
+
 std::int64_t num_reduced(const Tensor& input, const DimList& dim) {
   std::int64_t count = 1, kept = 1;
   for (std::int64_t size : input.shape()) count *= size;

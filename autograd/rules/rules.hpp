@@ -47,6 +47,10 @@ inline Tensor sum_to(const Tensor& input, const Tensor& like) {
   return sum_to(input, like.shape());
 }
 
+// left by right, summed over the dimensions along which `like` was stretched for it. Where the matrices of `like` are
+// transposed in memory, so are the product's: the gradient of the matrix that `like` is a view of lies as that one does.
+Tensor product_like(const Tensor& like, const Tensor& left, const Tensor& right);
+
 // How many elements went into one result.
 std::int64_t num_reduced(const Tensor& input, const DimList& dim);
 // What a reduction of `input` gave, seen with `input`'s shape.

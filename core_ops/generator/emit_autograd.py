@@ -27,7 +27,7 @@ READERS = {
 }  # fmt: skip
 # Functions that look at the shape, dtype and device of this argument alone.
 SHAPE_ALONE = {"zeros_like": 0, "expand_reduced": 1, "sum_to": 1, "num_reduced": 0, "embed": 1, "split_like": 1,
-               "layer_norm_gradients": 0}
+               "layer_norm_gradients": 0, "product_like": 0}
 
 
 def emit_autograd(table, rows):
