@@ -27,6 +27,11 @@ class ChainedStream : public SampleStream {
     return std::nullopt;
   }
 
+  // As far as the present stream goes: only its next sample tells whether it is at its end.
+  std::int64_t jump(std::int64_t count) override {
+    return at_ < streams_.size() ? streams_[at_]->jump(count) : 0;
+  }
+
  private:
   std::vector<std::unique_ptr<SampleStream>> streams_;
   std::size_t at_ = 0;
@@ -38,8 +43,19 @@ std::optional<Batch> Dataset::get_batch(std::span<const std::int64_t>) const {
   return std::nullopt;
 }
 
+std::int64_t SampleStream::jump(std::int64_t) {
+  return 0;
+}
+
 void SampleStream::skip(std::int64_t count) {
-  while (count-- > 0 && next()) {
+  while (count > 0) {
+    const std::int64_t jumped = jump(count);
+    BP_CHECK(jumped >= 0 && jumped <= count,
+             "SampleStream: jump passed over {} samples when it was asked for {}", jumped, count);
+    count -= jumped;
+    if (jumped > 0) continue;
+    if (!next()) return;
+    --count;
   }
 }
 
@@ -117,6 +133,7 @@ std::unique_ptr<SampleStream> ChainDataset::stream(std::int64_t epoch) const {
   for (const IterablePtr& each : datasets_) {
     BP_CHECK(each, "ChainDataset: dataset {} is null", streams.size());
     streams.push_back(each->stream(epoch));
+    BP_CHECK(streams.back(), "ChainDataset: the stream of dataset {} is null", streams.size() - 1);
   }
   return std::make_unique<ChainedStream>(std::move(streams));
 }

@@ -186,17 +186,26 @@ std::int64_t BatchSampler::size() const {
 
 std::vector<std::int64_t> BatchSampler::batch(std::int64_t number) const {
   BP_CHECK(number >= 0 && number < size(), "BatchSampler: batch {} of {}", number, size());
-  if (order_epoch_ != sampler_->epoch()) {
-    order_ = sampler_->indices();
-    order_epoch_ = sampler_->epoch();
-  }
-  const auto begin = order_.begin() + number * batch_size_;
-  return {begin, begin + std::min<std::int64_t>(batch_size_, order_.end() - begin)};
+  const std::vector<std::int64_t>& order = order_of(sampler_->epoch());
+  const auto begin = order.begin() + number * batch_size_;
+  return {begin, begin + std::min<std::int64_t>(batch_size_, order.end() - begin)};
+}
+
+const std::vector<std::int64_t>& BatchSampler::order_of(std::int64_t epoch) const {
+  for (Order& each : orders_)
+    if (each.epoch == epoch) return each.indices;
+  std::vector<std::int64_t> indices = sampler_->indices();
+  BP_CHECK(static_cast<std::int64_t>(indices.size()) == sampler_->size(),
+           "BatchSampler: the sampler's size is {}, and it gave {} indices; they must be equal",
+           sampler_->size(), indices.size());
+  std::swap(orders_[0], orders_[1]);
+  orders_[0] = {epoch, std::move(indices)};
+  return orders_[0].indices;
 }
 
 void BatchSampler::load_state_dict(const State& state) {
   sampler_->load_state_dict(state);
-  order_epoch_ = -1;
+  for (Order& each : orders_) each = {};
 }
 
 }  // namespace bp::data

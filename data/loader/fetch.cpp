@@ -21,6 +21,12 @@ std::string readable(const std::type_info* type) {
   return result;
 }
 
+// What stands for an index where no single sample is made.
+constexpr std::int64_t index_of_stream = -1;
+constexpr std::int64_t index_of_joining(std::int64_t batch) {
+  return -2 - batch;
+}
+
 // Of the exception that is being handled.
 Failure described_failure() {
   Failure failure;
@@ -62,7 +68,6 @@ Fetched Fetcher::run(const Task& task) {
     result.failure = described_failure();
     result.failure->index = at_index_;
     result.failure->in_init = in_init_;
-    stream_.reset();  // where it stands is not known
   }
   return result;
 }
@@ -85,8 +90,10 @@ SampleContext Fetcher::context(const Task& task, std::int64_t index) const {
 
 Batch Fetcher::fetch_by_index(const Task& task) {
   const DataLoaderOptions& options = plan_->options;
-  if (options.batch_size && !options.collate_fn)
+  if (options.batch_size && !options.collate_fn) {
+    const SampleScope scope(context(task, index_of_joining(task.batch)));
     if (std::optional<Batch> batch = plan_->dataset->get_batch(task.indices)) return *batch;
+  }
   std::vector<Sample> samples;
   samples.reserve(task.indices.size());
   for (const std::int64_t index : task.indices) {
@@ -95,41 +102,67 @@ Batch Fetcher::fetch_by_index(const Task& task) {
     samples.push_back(plan_->dataset->get(index));
   }
   at_index_ = -1;
-  return joined(std::move(samples), task.indices);
+  return joined(task, std::move(samples), task.indices);
 }
 
 Batch Fetcher::fetch_from_stream(const Task& task, Fetched& result) {
   const std::int64_t size = plan_->options.batch_size.value_or(1);
-  const std::int64_t first = task.batch * size;
-  if (!stream_ || stream_generation_ != task.generation || stream_position_ > first) {
-    stream_ = plan_->iterable->stream(task.epoch);
-    BP_CHECK(stream_, "DataLoader: the dataset's stream is null");
-    stream_generation_ = task.generation;
-    stream_position_ = 0;
-  }
-  if (first > stream_position_) {
-    const SampleScope scope(context(task, stream_position_));
-    stream_->skip(first - stream_position_);
-    stream_position_ = first;
+  open_stream(task);
+  std::int64_t first = 0;
+  if (__builtin_mul_overflow(task.batch, size, &first) || !pass_over(task, first)) {
+    result.at_end = true;
+    return {};
   }
   std::vector<Sample> samples;
   std::vector<std::int64_t> indices;
   while (static_cast<std::int64_t>(samples.size()) < size) {
     const SampleScope scope(context(task, stream_position_));
-    at_index_ = stream_position_;
+    at_index_ = stream_position_++;
     std::optional<Sample> sample = stream_->next();
     if (!sample) break;
     samples.push_back(std::move(*sample));
-    indices.push_back(stream_position_++);
+    indices.push_back(at_index_);
   }
   at_index_ = -1;
   const bool is_short = static_cast<std::int64_t>(samples.size()) < size;
   result.at_end = samples.empty() || (is_short && plan_->options.drop_last);
-  return result.at_end ? Batch() : joined(std::move(samples), indices);
+  return result.at_end ? Batch() : joined(task, std::move(samples), indices);
 }
 
-Batch Fetcher::joined(std::vector<Sample> samples, const std::vector<std::int64_t>& indices) {
+void Fetcher::open_stream(const Task& task) {
+  if (stream_ && stream_generation_ == task.generation) return;
+  stream_.reset();
+  const SampleScope scope(context(task, index_of_stream));
+  stream_ = plan_->iterable->stream(task.epoch);
+  BP_CHECK(stream_, "DataLoader: the dataset's stream is null");
+  stream_generation_ = task.generation;
+  stream_position_ = 0;
+}
+
+// Leaves out the samples before `first`, which others make or have made. Those that can't be jumped over are made with their
+// own random numbers, so that what the stream remembers is the same. False: it ends before.
+bool Fetcher::pass_over(const Task& task, std::int64_t first) {
+  while (stream_position_ < first) {
+    const std::int64_t wanted = first - stream_position_;
+    const std::int64_t jumped = stream_->jump(wanted);
+    BP_CHECK(jumped >= 0 && jumped <= wanted,
+             "DataLoader: the dataset's stream jumped over {} samples when it was asked for {}",
+             jumped, wanted);
+    stream_position_ += jumped;
+    if (jumped > 0) continue;
+    const SampleScope scope(context(task, stream_position_++));
+    try {
+      if (!stream_->next()) return false;
+    } catch (...) {  // whoever asks for its batch is told
+    }
+  }
+  return true;
+}
+
+Batch Fetcher::joined(const Task& task, std::vector<Sample> samples,
+                      const std::vector<std::int64_t>& indices) {
   const DataLoaderOptions& options = plan_->options;
+  const SampleScope scope(context(task, index_of_joining(task.batch)));
   if (!options.batch_size && !options.batch_sampler) {
     Sample only = std::move(samples.at(0));
     return options.collate_fn ? options.collate_fn({std::move(only)}) : only;

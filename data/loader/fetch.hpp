@@ -54,7 +54,10 @@ class Fetcher {
   Batch fetch(const Task& task, Fetched& result);
   Batch fetch_by_index(const Task& task);
   Batch fetch_from_stream(const Task& task, Fetched& result);
-  Batch joined(std::vector<Sample> samples, const std::vector<std::int64_t>& indices);
+  void open_stream(const Task& task);
+  bool pass_over(const Task& task, std::int64_t first);
+  Batch joined(const Task& task, std::vector<Sample> samples,
+               const std::vector<std::int64_t>& indices);
   SampleContext context(const Task& task, std::int64_t index) const;
   void initialize();
 
@@ -66,7 +69,7 @@ class Fetcher {
 
   std::unique_ptr<SampleStream> stream_;
   std::uint64_t stream_generation_ = 0;
-  std::int64_t stream_position_ = 0;
+  std::int64_t stream_position_ = 0;  // samples that were made, jumped over or lost to an error
 };
 
 }  // namespace bp::data

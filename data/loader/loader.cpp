@@ -50,14 +50,25 @@ struct DataLoader::Shared {
   std::shared_ptr<BatchSource> batches;  // null: the dataset is iterable
   std::int64_t iterable_epoch = 0;
 
-  std::int64_t position = 0;     // how many batches of the epoch were given to the caller
-  std::int64_t last_epoch = -1;  // that was begun; -1: none
-  bool is_resumed = false;       // the next epoch to begin is the rest of one
-  bool is_finished = false;      // the caller has seen the epoch's end
-  std::uint64_t generation = 0;  // of the epoch that was begun last
+  // Of the latest epoch, which was begun or whose state was loaded.
+  std::int64_t latest = -1;      // -1: none
+  std::int64_t position = 0;     // how many of its batches were given to the caller
+  bool is_resumed = false;       // its rest is what begins next
+  bool is_finished = false;      // the caller has seen its end
+  bool is_left = false;          // the sampler was moved on from it
+  std::uint64_t generation = 0;  // tells live iterators which of them is the latest
   std::shared_ptr<Pool> persistent;
 
   std::int64_t epoch() const { return batches ? batches->epoch() : iterable_epoch; }
+  // Has nobody called the sampler's set_epoch since?
+  bool is_at_latest() const { return latest >= 0 && epoch() == latest + (is_left ? 1 : 0); }
+  // Moves on to the epoch after the latest one: when it ends, so that a set_epoch after that holds.
+  void leave_latest() {
+    const bool was_set = !is_at_latest();
+    if (is_left) return;
+    is_left = true;
+    if (!was_set) set_epoch(latest + 1);
+  }
   void set_epoch(std::int64_t epoch) {
     if (batches)
       batches->set_epoch(epoch);
@@ -81,7 +92,41 @@ struct DataLoader::Shared {
   }
 };
 
+namespace {
+
+// A stream that throws at every call would make an epoch without an end.
+constexpr int most_failures_in_a_row = 100;
+
+// The sampler stands at another epoch than the one that is asked about, as when a newer one has begun.
+class AtEpoch {
+ public:
+  AtEpoch(BatchSource& batches, std::int64_t epoch) : batches_(batches), before_(batches.epoch()) {
+    if (before_ != epoch) batches_.set_epoch(epoch);
+  }
+  ~AtEpoch() {
+    try {
+      if (batches_.epoch() != before_) batches_.set_epoch(before_);
+    } catch (...) {  // of a sampler's own, which took the way here without
+    }
+  }
+  AtEpoch(const AtEpoch&) = delete;
+  AtEpoch& operator=(const AtEpoch&) = delete;
+
+ private:
+  BatchSource& batches_;
+  const std::int64_t before_;
+};
+
+}  // namespace
+
 struct LoaderIterator::Epoch {
+  ~Epoch() {
+    try {
+      leave();
+    } catch (...) {  // of a sampler's own set_epoch
+    }
+  }
+
   std::shared_ptr<DataLoader::Shared> shared;
   std::shared_ptr<Pool> pool;
   std::uint64_t generation = 0;
@@ -89,6 +134,7 @@ struct LoaderIterator::Epoch {
   std::int64_t num_batches = -1;  // -1: not known
   std::int64_t submitted = 0;     // the first batch that no worker was asked for
   std::int64_t given = 0;         // the batch to give next
+  int failures_in_a_row = 0;
   bool at_end = false;
 
   const DataLoaderOptions& options() const { return shared->plan->options; }
@@ -101,7 +147,10 @@ struct LoaderIterator::Epoch {
                                    : std::int64_t{1} * num_workers() * options().prefetch_factor;
     while (submitted < given + ahead && (num_batches < 0 || submitted < num_batches)) {
       Task task{generation, epoch, submitted, {}};
-      if (shared->batches) task.indices = shared->batches->batch(submitted);
+      if (shared->batches) {
+        const AtEpoch mine(*shared->batches, epoch);
+        task.indices = shared->batches->batch(submitted);
+      }
       pool->submit(worker_of(submitted), std::move(task));
       ++submitted;
     }
@@ -110,16 +159,21 @@ struct LoaderIterator::Epoch {
   std::optional<Batch> next();
   Fetched wait_for(std::int64_t batch);
   [[noreturn]] void throw_failure(const Failure& failure, std::int64_t batch) const;
+  bool is_latest() const { return shared && shared->generation == generation; }
+  void leave() {
+    if (is_latest()) shared->leave_latest();
+  }
   void finish() {
     at_end = true;
-    if (shared->generation == generation) shared->is_finished = true;
+    if (is_latest()) shared->is_finished = true;
     pool.reset();
+    leave();
   }
 };
 
 std::optional<Batch> LoaderIterator::Epoch::next() {
   if (at_end) return std::nullopt;
-  BP_CHECK(!shared->persistent || shared->generation == generation,
+  BP_CHECK(!shared->persistent || is_latest(),
            "DataLoader: this epoch ended when a newer one of the same loader took its persistent "
            "workers");
   if (num_batches >= 0 && given >= num_batches) {
@@ -133,7 +187,14 @@ std::optional<Batch> LoaderIterator::Epoch::next() {
     return std::nullopt;
   }
   const std::int64_t batch = given++;
-  if (shared->generation == generation) shared->position = given;
+  if (is_latest()) shared->position = given;
+  failures_in_a_row = result.failure ? failures_in_a_row + 1 : 0;
+  if (failures_in_a_row == most_failures_in_a_row && !shared->batches) {
+    result.failure->text +=
+        fmt::format("; the dataset has thrown for {} batches in a row, and the epoch ends here",
+                    most_failures_in_a_row);
+    finish();
+  }
   if (result.failure) throw_failure(*result.failure, batch);
   submit_ahead();
   return std::move(result.value);
@@ -176,6 +237,7 @@ std::optional<Batch> LoaderIterator::next() {
 }
 
 LoaderIterator& LoaderIterator::operator++() {
+  current_.reset();  // after an error there is no batch at hand, least of all the one before
   current_ = next();
   return *this;
 }
@@ -209,17 +271,17 @@ std::int64_t DataLoader::size() const {
 
 LoaderIterator DataLoader::iterate() {
   Shared& shared = *shared_;
-  if (!shared.is_resumed) {
-    if (shared.epoch() == shared.last_epoch) shared.set_epoch(shared.epoch() + 1);
+  if (!shared.is_resumed || !shared.is_at_latest()) {
+    if (shared.latest >= 0) shared.leave_latest();
     shared.position = 0;
   }
   auto epoch = std::make_unique<LoaderIterator::Epoch>();
-  epoch->shared = shared_;
   epoch->pool = shared.pool();
-  shared.is_resumed = shared.is_finished = false;
-  shared.last_epoch = shared.epoch();
+  shared.is_resumed = shared.is_finished = shared.is_left = false;
+  shared.latest = shared.epoch();
+  epoch->shared = shared_;
   epoch->generation = ++shared.generation;
-  epoch->epoch = shared.epoch();
+  epoch->epoch = shared.latest;
   epoch->num_batches = shared.batches ? shared.batches->size() : -1;
   epoch->submitted = epoch->given = shared.position;
   epoch->pool->begin(epoch->generation);
@@ -236,21 +298,33 @@ LoaderIterator DataLoader::begin() {
 
 State DataLoader::state_dict() const {
   const Shared& shared = *shared_;
-  const bool was_begun = shared.last_epoch == shared.epoch();
-  const bool is_finished = was_begun && shared.is_finished;
-  return State::dict({{"epoch", shared.epoch()},
-                      {"position", was_begun || shared.is_resumed ? shared.position : 0},
-                      {"is_finished", is_finished},
+  const bool is_latest = shared.is_at_latest();
+  const std::int64_t epoch = is_latest ? shared.latest : shared.epoch();
+  State batches;
+  if (shared.batches) {
+    const AtEpoch mine(*shared.batches, epoch);
+    batches = shared.batches->state_dict();
+  }
+  return State::dict({{"epoch", epoch},
+                      {"position", is_latest ? shared.position : 0},
+                      {"is_finished", is_latest && shared.is_finished},
                       {"seed", static_cast<std::int64_t>(shared.plan->options.seed)},
-                      {"batches", shared.batches ? shared.batches->state_dict() : State()}});
+                      {"batch_size", shared.plan->options.batch_size.value_or(0)},
+                      {"batches", std::move(batches)}});
 }
 
 void DataLoader::load_state_dict(const State& state) {
   Shared& shared = *shared_;
+  const DataLoaderOptions& options = shared.plan->options;
   const auto seed = static_cast<std::uint64_t>(state.at("seed").as_int());
-  BP_CHECK(seed == shared.plan->options.seed,
+  BP_CHECK(seed == options.seed,
            "DataLoader: the state is of the seed {}, and this has {}; make it with the same seed",
-           seed, shared.plan->options.seed);
+           seed, options.seed);
+  const std::int64_t batch_size = state.at("batch_size").as_int();
+  BP_CHECK(batch_size == options.batch_size.value_or(0),
+           "DataLoader: the state is of batch_size {}, and this has {} (0: none); make it with the "
+           "same, since the state counts batches",
+           batch_size, options.batch_size.value_or(0));
   const std::int64_t epoch = state.at("epoch").as_int(), position = state.at("position").as_int();
   BP_CHECK(epoch >= 0 && position >= 0, "DataLoader: the state is at batch {} of epoch {}",
            position, epoch);
@@ -260,11 +334,12 @@ void DataLoader::load_state_dict(const State& state) {
            "DataLoader: the state is of {} dataset, and this loader has the other kind",
            batches.is_none() ? "an iterable" : "an indexed");
   if (shared.batches) shared.batches->load_state_dict(batches);
-  shared.set_epoch(epoch);
+  shared.set_epoch(is_finished ? epoch + 1 : epoch);
+  ++shared.generation;  // an epoch that is still on its way is the latest no more
+  shared.latest = epoch;
   shared.position = position;
   shared.is_resumed = !is_finished;
-  shared.is_finished = is_finished;
-  shared.last_epoch = is_finished ? epoch : -1;
+  shared.is_finished = shared.is_left = is_finished;
 }
 
 }  // namespace bp::data

@@ -73,6 +73,8 @@ inline std::string told(const State& value) {
     text = value.as_text();
   else if (value.is_int())
     text = std::to_string(value.as_int());
+  else if (value.is_double())
+    text = fmt::format("{:a}", value.as_double());
   return text;
 }
 

@@ -23,4 +23,12 @@ inline DataLoaderOptions with(DataLoaderOptions options, const Workers& workers)
   return options;
 }
 
+inline std::vector<Workers> all_workers() {
+  return {{0, WorkerKind::thread},
+          {1, WorkerKind::thread},
+          {3, WorkerKind::thread},
+          {1, WorkerKind::process},
+          {3, WorkerKind::process}};
+}
+
 }  // namespace bp::test

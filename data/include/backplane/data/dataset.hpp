@@ -29,11 +29,15 @@ using DatasetPtr = std::shared_ptr<const Dataset>;
 class BP_API SampleStream {
  public:
   virtual ~SampleStream() = default;
-  // Nothing: it is at its end, and stays there.
+  // Nothing: it is at its end, and stays there. A call that throws counts as a sample: the next one gives the one behind.
   virtual std::optional<Sample> next() = 0;
-  // Leaves out as many samples; by default by making them. With several workers each makes its own batches and skips the
-  // others', so that a cheap skip is what makes workers worth their while.
-  virtual void skip(std::int64_t count);
+  // Passes over up to `count` samples without making them, and returns over how many: never past its end, and 0 where the next
+  // one has to be made, as by default. With several workers each makes its own batches and passes over the others', so that this
+  // is what makes workers worth their while, and going on in the middle of an epoch cheap. Only for a stream whose samples do
+  // not depend on those before.
+  virtual std::int64_t jump(std::int64_t count);
+  // Leaves out as many samples, by jumping or by making them.
+  void skip(std::int64_t count);
 };
 
 // Samples in one order, which a stream of each epoch gives. Two streams of the same epoch give the same samples.
@@ -84,7 +88,7 @@ class BP_API ConcatDataset : public Dataset {
   std::vector<std::int64_t> ends_;
 };
 
-// The same for streams; skipping passes from one stream into the next.
+// The same for streams; a jump passes from one stream into the next.
 class BP_API ChainDataset : public IterableDataset {
  public:
   explicit ChainDataset(std::vector<IterablePtr> datasets) : datasets_(std::move(datasets)) {}

@@ -73,7 +73,8 @@ class BP_API SampleError : public Error {
   std::string type_, text_;
 };
 
-// An epoch on its way. It goes on after an error of a sample with the batch behind. Its end, or its destruction, ends its
+// An epoch on its way. It goes on after an error of a sample with the batch behind, but for a stream that has thrown for 100
+// batches in a row: there it ends. Its end, or its destruction, ends its
 // workers, unless they are persistent: threads finish the sample that they are at, processes are given a moment and killed.
 class BP_API LoaderIterator {
  public:
@@ -114,9 +115,11 @@ class BP_API DataLoader {
   // How many batches an epoch has; throws bad_argument for an IterableDataset, which does not know.
   std::int64_t size() const;
 
-  // A new epoch; or the rest of one, after load_state_dict. The sampler moves on to the next epoch by itself, unless
-  // somebody has called its set_epoch since. With persistent workers, an epoch that is still on its way ends here.
-  // It may outlive the loader.
+  // A new epoch; or the rest of one, after load_state_dict. When an epoch ends or is left, the sampler moves on to the next
+  // by itself, so that the last set_epoch before an epoch begins decides which it is; after load_state_dict, that of another
+  // epoch begins this one from its start. Several epochs of one loader go on beside each other, each with its own order and
+  // random numbers; but with persistent workers, which have one at a time, an older one throws bad_argument from here on.
+  // An epoch may outlive the loader.
   LoaderIterator iterate();
   LoaderIterator begin();
   std::default_sentinel_t end() const { return {}; }
@@ -124,7 +127,7 @@ class BP_API DataLoader {
   // Where the latest epoch stands: its number, how many of its batches were given to the caller, and the sampler's state.
   State state_dict() const;
   // The next epoch to begin is the rest of that one, or the one after it if its end was seen. Throws bad_argument for a state
-  // of another seed or sampler.
+  // of another seed, batch_size or sampler.
   void load_state_dict(const State& state);
 
  private:

@@ -18,7 +18,7 @@ using Batch = State;
 struct SampleContext {
   std::uint64_t seed = 0;  // the loader's
   std::int64_t epoch = 0;
-  std::int64_t index = 0;
+  std::int64_t index = 0;  // -1: a stream is being begun; -2 - n: batch n is being joined
   int worker = -1;
   int num_workers = 0;
 };

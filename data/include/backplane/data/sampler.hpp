@@ -17,7 +17,7 @@ class BP_API Sampler {
   virtual ~Sampler() = default;
   // How many indices an epoch has.
   virtual std::int64_t size() const = 0;
-  // The indices of the present epoch, in their order.
+  // The indices of the present epoch, in their order: as many as `size`.
   virtual std::vector<std::int64_t> indices() const = 0;
 
   std::int64_t epoch() const { return epoch_; }
@@ -169,9 +169,13 @@ class BP_API BatchSampler : public BatchSource {
   SamplerPtr sampler_;
   std::int64_t batch_size_;
   bool drop_last_;
-  // The order that batch() reads from, made once an epoch.
-  mutable std::vector<std::int64_t> order_;
-  mutable std::int64_t order_epoch_ = -1;
+  // The orders that batch() reads from, each made once: of two epochs, since two may be on their way beside each other.
+  struct Order {
+    std::int64_t epoch = -1;
+    std::vector<std::int64_t> indices;
+  };
+  const std::vector<std::int64_t>& order_of(std::int64_t epoch) const;
+  mutable Order orders_[2];
 };
 
 }  // namespace bp::data
