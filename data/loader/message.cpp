@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -200,28 +201,83 @@ State get_tree(ByteReader& in, const MemoryPtr& memory) {
 }
 
 [[noreturn]] void throw_no_shared_memory(std::uint64_t bytes) {
+  const int code = errno;
   throw_error(ErrorClass::out_of_memory,
-              fmt::format("DataLoader: no shared memory for the {} bytes of a batch: {}", bytes,
-                          std::strerror(errno)));
+              fmt::format("DataLoader: no shared memory for the {} bytes of a batch: {}{}", bytes,
+                          std::strerror(code),
+                          code == EMFILE ? "; raise the limit of open files (ulimit -n)" : ""));
 }
 
 // Written rather than mapped here: the kernel then need not clear the pages first.
-Descriptor shared_copy(const Payload& payload) {
+void write_at(const Descriptor& file, std::uint64_t at, std::string_view bytes,
+              std::uint64_t all_bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw_no_shared_memory(all_bytes);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    at += static_cast<std::uint64_t>(written);
+  }
+}
+
+// The tensors, and the tree behind them.
+Descriptor shared_copy(const Payload& payload, std::string_view tree) {
+  const std::uint64_t bytes = payload.bytes + tree.size();
   Descriptor file(memfd_create("backplane-batch", MFD_CLOEXEC));
-  if (!file || ftruncate(file.get(), static_cast<off_t>(payload.bytes)) != 0)
-    throw_no_shared_memory(payload.bytes);
+  if (!file || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) throw_no_shared_memory(bytes);
   for (std::size_t i = 0; i < payload.tensors.size(); ++i) {
     const Tensor& tensor = payload.tensors[i];
-    const char* from = tensor.numel() ? static_cast<const char*>(tensor.data_ptr()) : nullptr;
-    for (std::uint64_t done = 0; done < tensor.nbytes();) {
-      const ssize_t written = pwrite(file.get(), from + done, tensor.nbytes() - done,
-                                     static_cast<off_t>(payload.offsets[i] + done));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) throw_no_shared_memory(payload.bytes);
-      done += static_cast<std::uint64_t>(written);
-    }
+    if (tensor.numel() == 0) continue;
+    write_at(file, payload.offsets[i],
+             {static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()}, bytes);
   }
+  write_at(file, payload.bytes, tree, bytes);
   return file;
+}
+
+// Of an error's text, which goes into the frame.
+std::string_view beginning_of(std::string_view text) {
+  return text.substr(0, 64 * 1024);
+}
+
+struct stat facts_of(const Descriptor& file) {
+  struct stat facts {};
+  if (fstat(file.get(), &facts) != 0)
+    throw_error(ErrorClass::internal,
+                fmt::format("DataLoader: a batch's shared memory: {}", std::strerror(errno)));
+  return facts;
+}
+
+// How a result's frame begins, and what it says of its batch.
+struct ResultHeader {
+  std::optional<std::uint64_t> memory;
+  std::uint64_t payload_bytes = 0, tree_bytes = 0;
+};
+
+ResultHeader get_result_header(ByteReader& in) {
+  ResultHeader header;
+  if (in.get<bool>()) header.memory = in.get<std::uint64_t>();
+  header.payload_bytes = in.get<std::uint64_t>();
+  header.tree_bytes = in.get<std::uint64_t>();
+  return header;
+}
+
+State batch_of(const ResultHeader& header, std::string_view in_frame, const Descriptor& file) {
+  if (!header.memory) {
+    ByteReader in(in_frame);
+    ByteReader tree(in.take(header.tree_bytes));
+    return get_tree(tree, std::make_shared<const Memory>(in.take(header.payload_bytes)));
+  }
+  if (!file)  // the kernel drops a descriptor for which there is no room
+    throw_error(ErrorClass::out_of_memory,
+                "DataLoader: the shared memory of a batch did not arrive, since this process has "
+                "no free file descriptor; raise the limit of open files (ulimit -n)");
+  const std::uint64_t bytes = header.payload_bytes + header.tree_bytes;
+  if (static_cast<std::uint64_t>(facts_of(file).st_size) != bytes)
+    throw_error(ErrorClass::internal, "DataLoader: a batch's shared memory has another size");
+  const auto memory = std::make_shared<const Memory>(file, bytes);
+  ByteReader tree({memory->data() + header.payload_bytes, header.tree_bytes});
+  return get_tree(tree, memory);
 }
 
 }  // namespace
@@ -256,10 +312,18 @@ Frame framed_result(const Fetched& result) {
   ByteWriter tree;
   Payload payload;
   put_tree(tree, result.value, payload);
-  const bool is_shared = payload.bytes >= least_shared_bytes;
+  const std::uint64_t tree_bytes = tree.bytes.size();
+  const bool is_shared = payload.bytes + tree_bytes >= least_shared_bytes;
 
+  Frame frame;
   ByteWriter out;
   out.put(is_shared);
+  if (is_shared) {
+    frame.memory = shared_copy(payload, tree.bytes);
+    out.put(number_of(frame.memory));
+  }
+  out.put(payload.bytes);
+  out.put(tree_bytes);
   out.put(result.generation);
   out.put(result.batch);
   out.put(result.at_end);
@@ -268,28 +332,34 @@ Frame framed_result(const Fetched& result) {
     out.put(static_cast<bp_code>(result.failure->error_class));
     out.put(result.failure->index);
     out.put(result.failure->in_init);
-    out.put_text(result.failure->type);
-    out.put_text(result.failure->text);
+    out.put_text(beginning_of(result.failure->type));
+    out.put_text(beginning_of(result.failure->text));
   }
-  out.put(payload.bytes);
-  out.put_text(tree.bytes);
-  if (is_shared) return {with_header(std::move(out.bytes)), shared_copy(payload)};
-  const std::size_t begin = out.bytes.size();
-  out.bytes.resize(begin + payload.bytes);
-  for (std::size_t i = 0; i < payload.tensors.size(); ++i)
-    if (payload.tensors[i].numel() > 0)
-      std::memcpy(out.bytes.data() + begin + payload.offsets[i], payload.tensors[i].data_ptr(),
-                  payload.tensors[i].nbytes());
-  return {with_header(std::move(out.bytes)), {}};
+  if (!is_shared) {
+    out.bytes += tree.bytes;
+    const std::size_t begin = out.bytes.size();
+    out.bytes.resize(begin + payload.bytes);
+    for (std::size_t i = 0; i < payload.tensors.size(); ++i)
+      if (payload.tensors[i].numel() > 0)
+        std::memcpy(out.bytes.data() + begin + payload.offsets[i], payload.tensors[i].data_ptr(),
+                    payload.tensors[i].nbytes());
+  }
+  frame.bytes = with_header(std::move(out.bytes));
+  return frame;
 }
 
-bool takes_descriptor(std::string_view body) {
-  return ByteReader(body).get<bool>();
-}
-
-Fetched result_of(std::string_view body, Descriptor file) {
+std::optional<std::uint64_t> memory_of(std::string_view body) {
   ByteReader in(body);
-  const bool is_shared = in.get<bool>();
+  return get_result_header(in).memory;
+}
+
+std::uint64_t number_of(const Descriptor& memory) {
+  return facts_of(memory).st_ino;
+}
+
+Fetched result_of(std::string_view body, const Descriptor& file) {
+  ByteReader in(body);
+  const ResultHeader header = get_result_header(in);
   Fetched result;
   result.generation = in.get<std::uint64_t>();
   result.batch = in.get<std::int64_t>();
@@ -303,11 +373,11 @@ Fetched result_of(std::string_view body, Descriptor file) {
     failure.text = in.get_text();
     result.failure = std::move(failure);
   }
-  const auto bytes = in.get<std::uint64_t>();
-  ByteReader tree(in.get_text());
-  const MemoryPtr memory = is_shared ? std::make_shared<const Memory>(file, bytes)
-                                     : std::make_shared<const Memory>(in.rest());
-  result.value = get_tree(tree, memory);
+  try {
+    result.value = batch_of(header, in.rest(), file);
+  } catch (const Error& error) {
+    result.failure = Failure{error.error_class(), -1, false, "bp::Error", error.what()};
+  }
   return result;
 }
 

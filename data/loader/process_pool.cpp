@@ -12,6 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include <backplane/dispatcher/host_device.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "loader/pinned.hpp"
@@ -32,6 +33,7 @@ constexpr auto look_interval = 100ms;
 struct Peer {
   WorkerProcess process;
   std::string to_send;
+  std::size_t sent = 0;  // of to_send
   std::string received;
   std::deque<Descriptor> descriptors;
   std::map<std::int64_t, Task> outstanding;
@@ -49,9 +51,10 @@ class Keeper {
     pthread_sigmask(SIG_SETMASK, &all, &before);  // signals stay with the application's threads
     try {
       thread_ = std::thread([this, &plan, before] { run(plan, before); });
-    } catch (...) {
+    } catch (const std::system_error& error) {
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
+      throw_error(ErrorClass::out_of_memory,
+                  fmt::format("DataLoader: no thread to start workers from: {}", error.what()));
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     std::unique_lock lock(mutex_);
@@ -76,8 +79,9 @@ class Keeper {
  private:
   void run(const std::shared_ptr<const FetchPlan>& plan, const sigset_t& signals) {
     try {
+      host_device();  // so that not each worker opens its plugin
       for (int worker = 0; worker < plan->options.num_workers; ++worker)
-        workers_.push_back(start_worker(plan, worker, workers_, signals));
+        workers_.push_back(start_worker(plan, worker, signals));
     } catch (...) {
       error_ = std::current_exception();
     }
@@ -112,8 +116,8 @@ class ProcessPool : public Pool {
   ~ProcessPool() override { stop(); }
 
   bool is_whole() const override {
-    return std::none_of(peers_.begin(), peers_.end(),
-                        [](const Peer& peer) { return peer.is_gone; });
+    return getpid() == owner_ && std::none_of(peers_.begin(), peers_.end(),
+                                              [](const Peer& peer) { return peer.is_gone; });
   }
 
   void begin(std::uint64_t generation) override {
@@ -123,6 +127,7 @@ class ProcessPool : public Pool {
   }
 
   void submit(int worker, Task task) override {
+    check_process(owner_);
     Peer& peer = peers_[static_cast<std::size_t>(worker)];
     peer.to_send += framed_task(task);
     peer.outstanding[task.batch] = std::move(task);
@@ -131,6 +136,7 @@ class ProcessPool : public Pool {
 
   std::optional<Fetched> wait(int worker, std::int64_t batch,
                               std::optional<Clock::time_point> until) override {
+    check_process(owner_);
     Peer& peer = peers_[static_cast<std::size_t>(worker)];
     for (;;) {
       if (const auto found = results_.find(batch); found != results_.end()) {
@@ -167,13 +173,15 @@ class ProcessPool : public Pool {
   }
 
   void flush(Peer& peer) {
-    while (!peer.to_send.empty()) {
-      const ssize_t sent = send(peer.process.connection.get(), peer.to_send.data(),
-                                peer.to_send.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (peer.sent < peer.to_send.size()) {
+      const ssize_t sent = send(peer.process.connection.get(), peer.to_send.data() + peer.sent,
+                                peer.to_send.size() - peer.sent, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent <= 0) return;  // full; or gone, which receive will see
-      peer.to_send.erase(0, static_cast<std::size_t>(sent));
+      peer.sent += static_cast<std::size_t>(sent);
     }
+    peer.to_send.clear();
+    peer.sent = 0;
   }
 
   // A worker that died may have sent batches before; they count.
@@ -187,6 +195,15 @@ class ProcessPool : public Pool {
   }
 
   void receive(Peer& peer) {
+    try {
+      receive_frames(peer);
+    } catch (...) {
+      peer.is_gone = true;  // what it says from here on can't be understood
+      throw;
+    }
+  }
+
+  void receive_frames(Peer& peer) {
     char buffer[64 * 1024];
     for (;;) {
       iovec part{buffer, sizeof buffer};
@@ -239,18 +256,19 @@ class ProcessPool : public Pool {
     peer.received.erase(0, peer.received.size() - rest.size());
   }
 
+  // A frame's memory is the one that it names, since one before may have been lost on its way.
   void take_result(Peer& peer, std::string_view body) {
     Descriptor memory;
-    if (takes_descriptor(body)) {
-      // Without one, the limit of open files has been reached.
-      if (peer.descriptors.empty())
-        throw_error(ErrorClass::out_of_memory,
-                    "DataLoader: the shared memory of a batch did not arrive; raise the limit of "
-                    "open files (ulimit -n)");
-      memory = std::move(peer.descriptors.front());
-      peer.descriptors.pop_front();
+    if (const auto number = memory_of(body)) {
+      const auto found =
+          std::find_if(peer.descriptors.begin(), peer.descriptors.end(),
+                       [&](const Descriptor& each) { return number_of(each) == *number; });
+      if (found != peer.descriptors.end()) {
+        memory = std::move(*found);
+        peer.descriptors.erase(found);
+      }
     }
-    Fetched result = result_of(body, std::move(memory));
+    Fetched result = result_of(body, memory);
     if (result.generation != generation_) return;
     peer.outstanding.erase(result.batch);
     results_.insert_or_assign(result.batch, std::move(result));
@@ -293,8 +311,12 @@ class ProcessPool : public Pool {
   }
 
   void stop() {
-    for (Peer& peer : peers_) peer.process.connection.reset();
-    if (getpid() != owner_) {
+    const bool is_ours = getpid() == owner_;
+    for (Peer& peer : peers_) {
+      if (is_ours) peer.process.connection.shut_down();
+      peer.process.connection.close();
+    }
+    if (!is_ours) {
       // This is a process forked from the workers' parent: they are not its children, and the thread is not in it.
       static_cast<void>(keeper_.release());
       return;

@@ -2,10 +2,13 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <unistd.h>
 
 #include <backplane/dispatcher/host_device.hpp>
 #include <backplane/runtime/settings.hpp>
+#include <backplane/tensor/check.hpp>
 
 #include "loader/pinned.hpp"
 #include "loader/pool.hpp"
@@ -34,28 +37,34 @@ class InlinePool : public Pool {
   std::map<std::int64_t, Task> tasks_;
 };
 
-class ThreadPool : public Pool {
+class WorkerThreads {
  public:
-  explicit ThreadPool(std::shared_ptr<const FetchPlan> plan) : plan_(std::move(plan)) {
+  explicit WorkerThreads(std::shared_ptr<const FetchPlan> plan) : plan_(std::move(plan)) {
+    host_device();  // an error of it is the caller's
     tasks_.resize(static_cast<std::size_t>(plan_->options.num_workers));
     try {
       for (int worker = 0; worker < plan_->options.num_workers; ++worker)
         threads_.emplace_back([this, worker] { work(worker); });
-    } catch (...) {
+    } catch (const std::system_error& error) {
+      const std::size_t worker = threads_.size();
       stop();
-      throw;
+      throw_error(ErrorClass::out_of_memory,
+                  fmt::format("DataLoader: no thread for worker {}: {}; use fewer workers", worker,
+                              error.what()));
     }
   }
-  ~ThreadPool() override { stop(); }
+  ~WorkerThreads() { stop(); }
+  WorkerThreads(const WorkerThreads&) = delete;
+  WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  void begin(std::uint64_t generation) override {
+  void begin(std::uint64_t generation) {
     const std::lock_guard lock(mutex_);
     generation_ = generation;
     for (auto& each : tasks_) each.clear();
     results_.clear();
   }
 
-  void submit(int worker, Task task) override {
+  void submit(int worker, Task task) {
     {
       const std::lock_guard lock(mutex_);
       tasks_[static_cast<std::size_t>(worker)].push_back(std::move(task));
@@ -63,8 +72,7 @@ class ThreadPool : public Pool {
     has_task_.notify_all();
   }
 
-  std::optional<Fetched> wait(int, std::int64_t batch,
-                              std::optional<Clock::time_point> until) override {
+  std::optional<Fetched> wait(std::int64_t batch, std::optional<Clock::time_point> until) {
     std::unique_lock lock(mutex_);
     const auto is_there = [&] { return results_.contains(batch); };
     if (!until)
@@ -119,7 +127,40 @@ class ThreadPool : public Pool {
   std::vector<std::thread> threads_;
 };
 
+class ThreadPool : public Pool {
+ public:
+  explicit ThreadPool(std::shared_ptr<const FetchPlan> plan)
+      : threads_(std::make_unique<WorkerThreads>(std::move(plan))) {}
+  ~ThreadPool() override {
+    // A process that was forked from the threads' own has them not, and its locks may be taken for ever.
+    if (getpid() != owner_) static_cast<void>(threads_.release());
+  }
+
+  bool is_whole() const override { return getpid() == owner_; }
+  void begin(std::uint64_t generation) override { threads_->begin(generation); }
+  void submit(int worker, Task task) override {
+    check_process(owner_);
+    threads_->submit(worker, std::move(task));
+  }
+  std::optional<Fetched> wait(int, std::int64_t batch,
+                              std::optional<Clock::time_point> until) override {
+    check_process(owner_);
+    return threads_->wait(batch, until);
+  }
+
+ private:
+  const pid_t owner_ = getpid();
+  std::unique_ptr<WorkerThreads> threads_;
+};
+
 }  // namespace
+
+void check_process(pid_t owner) {
+  BP_CHECK(getpid() == owner,
+           "DataLoader: the workers of this epoch are those of process {}, and this is process {}, "
+           "forked from it; begin another epoch here",
+           owner, getpid());
+}
 
 std::unique_ptr<Pool> make_inline_pool(std::shared_ptr<const FetchPlan> plan) {
   return std::make_unique<InlinePool>(std::move(plan));
