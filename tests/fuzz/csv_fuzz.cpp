@@ -18,9 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
     const CsvCells cells = csv_cells(text, "fuzz.csv", options);
     for (const auto& row : cells.text.rows)
       if (row.size() != cells.text.columns.size()) std::abort();
-    if (csv_numbers(cells, "fuzz.csv", options).size() !=
-        cells.text.rows.size() * cells.text.columns.size())
-      std::abort();
+    const std::size_t num_cells = cells.text.rows.size() * cells.text.columns.size();
+    if (csv_numbers<double>(cells, "fuzz.csv", options).size() != num_cells) std::abort();
+    options.dtype = data[0] & 8 ? bp::i16 : bp::i64;
+    if (csv_numbers<std::int64_t>(cells, "fuzz.csv", options).size() != num_cells) std::abort();
   } catch (const bp::Error& error) {
     if (!std::string_view(error.what()).starts_with("fuzz.csv:")) std::abort();
   }

@@ -1,4 +1,5 @@
-// Comma-separated values (RFC 4180): quoted fields with doubled quotes and line breaks in them, LF or CRLF.
+// Comma-separated values (RFC 4180): quoted fields with doubled quotes and line breaks in them; lines end with LF,
+// CRLF or CR.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,9 @@ struct Csv {
   Tensor values;
 };
 
-// Throw bad_argument, which names the file, the line and the column, for a cell that is no number (read_csv), a row with
-// another number of cells, a quote that does not end, a column that is not there.
+// Throw bad_argument, which names the file, the line and the column (its number in the file from 1 on, and its name), for a
+// cell that is no number (read_csv), a row with another number of cells, a quote that does not end, a column that is not there.
+// Integers keep all of their digits; a number that is not whole, or outside of the dtype's range, throws.
 BP_API CsvText read_csv_text(const std::string& path, const CsvOptions& options = {});
 BP_API Csv read_csv(const std::string& path, const CsvOptions& options = {});
 
