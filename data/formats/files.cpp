@@ -53,16 +53,17 @@ std::string read_whole_file(const std::string& path, std::uint64_t most_bytes) {
   return bytes;
 }
 
-void write_whole_file(const std::string& path, std::string_view bytes) {
+void write_whole_file(const std::string& path, std::string_view bytes, std::string_view more) {
   const std::string beside = fmt::format("{}.part{}", path, getpid());
   try {
     const OpenFile file(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-    while (!bytes.empty()) {
-      const ssize_t count = write(file.fd(), bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      file.check(count > 0, "write");
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
+    for (std::string_view* rest : {&bytes, &more})
+      while (!rest->empty()) {
+        const ssize_t count = write(file.fd(), rest->data(), rest->size());
+        if (count < 0 && errno == EINTR) continue;
+        file.check(count > 0, "write");
+        rest->remove_prefix(static_cast<std::size_t>(count));
+      }
     file.check(rename(beside.c_str(), path.c_str()) == 0, "rename");
   } catch (...) {
     unlink(beside.c_str());

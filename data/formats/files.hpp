@@ -12,6 +12,6 @@ namespace bp::data {
 std::string read_whole_file(const std::string& path, std::uint64_t most_bytes = ~std::uint64_t{0});
 
 // Writes beside the file and renames, so that there is the old file or the new one and never half of it. Throws bad_argument.
-void write_whole_file(const std::string& path, std::string_view bytes);
+void write_whole_file(const std::string& path, std::string_view bytes, std::string_view more = {});
 
 }  // namespace bp::data

@@ -39,18 +39,11 @@ Tensor parse_npy(std::string_view bytes, const std::string& name) {
   return contiguous(permute(made, dims));
 }
 
-}  // namespace
-
-Tensor load_npy(const std::string& path) {
-  return parse_npy(read_whole_file(path), path);
-}
-
-void save_npy(const std::string& path, const Tensor& tensor) {
-  BP_CHECK(tensor.defined(), "save_npy: the tensor is undefined");
-  const std::string descr = numpy_descr(tensor.dtype());
-  BP_CHECK(!descr.empty(), "save_npy: NumPy has no {}; cast the tensor first",
-           name(tensor.dtype()));
-  const Tensor host = contiguous(cpu(detach(tensor)));
+// What is before the numbers of `host`, which is contiguous.
+std::string npy_head(const char* function, const Tensor& host) {
+  const std::string descr = numpy_descr(host.dtype());
+  BP_CHECK(!descr.empty(), "{}: NumPy has no {}; cast the tensor first", function,
+           name(host.dtype()));
   std::string sizes = fmt::format("{}", fmt::join(host.shape(), ", "));
   if (host.ndim() == 1) sizes += ',';
   std::string header =
@@ -61,9 +54,24 @@ void save_npy(const std::string& path, const Tensor& tensor) {
   std::string bytes("\x93NUMPY\x01\x00", 8);
   bytes += static_cast<char>(header.size() & 0xff);
   bytes += static_cast<char>(header.size() >> 8);
-  bytes += header;
-  if (host.numel() > 0) bytes.append(static_cast<const char*>(host.data_ptr()), host.nbytes());
-  write_whole_file(path, bytes);
+  return bytes + header;
+}
+
+std::string_view npy_body(const Tensor& host) {
+  if (host.numel() == 0) return {};
+  return {static_cast<const char*>(host.data_ptr()), host.nbytes()};
+}
+
+}  // namespace
+
+Tensor load_npy(const std::string& path) {
+  return parse_npy(read_whole_file(path), path);
+}
+
+void save_npy(const std::string& path, const Tensor& tensor) {
+  BP_CHECK(tensor.defined(), "save_npy: the tensor is undefined");
+  const Tensor host = contiguous(cpu(detach(tensor)));
+  write_whole_file(path, npy_head("save_npy", host), npy_body(host));
 }
 
 std::vector<std::pair<std::string, Tensor>> load_npz(const std::string& path,
@@ -75,6 +83,30 @@ std::vector<std::pair<std::string, Tensor>> load_npz(const std::string& path,
     arrays.emplace_back(name, parse_npy(bytes, place));
   });
   return arrays;
+}
+
+void save_npz(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& arrays,
+              const SaveNpzOptions& options) {
+  std::vector<Tensor> hosts;
+  std::vector<std::string> heads;
+  for (const auto& [name, tensor] : arrays) {
+    BP_CHECK(tensor.defined(), "save_npz: the array \"{}\" is an undefined tensor", name);
+    BP_CHECK(!name.empty() && name.find('\0') == std::string::npos,
+             "save_npz: array {} is called \"{}\"; a name has at least one character, and no NUL",
+             hosts.size(), name);
+    hosts.push_back(contiguous(cpu(detach(tensor))));
+    heads.push_back(npy_head("save_npz", hosts.back()));
+  }
+  std::vector<ZipEntry> entries;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const std::string& name = arrays[i].first;
+    const auto same = [&](const auto& other) { return other.first == name; };
+    BP_CHECK(std::find_if(arrays.begin(), arrays.begin() + static_cast<std::ptrdiff_t>(i), same) ==
+                 arrays.begin() + static_cast<std::ptrdiff_t>(i),
+             "save_npz: two arrays are called \"{}\"", name);
+    entries.push_back({name + ".npy", heads[i], npy_body(hosts[i])});
+  }
+  write_zip_entries(path, entries, options.compressed);
 }
 
 }  // namespace bp::data

@@ -47,8 +47,77 @@ TEST(CsvFiles, name_line_and_column_of_a_bad_cell) {
   EXPECT_THAT(sentence_of([] { csv("a,b\n1,2\n3"); }),
               HasSubstr("table.csv:3: has 1 cells, and there are 2"));
   EXPECT_THAT(sentence_of([] { csv("a\n\"1"); }),
-              HasSubstr("table.csv:2: column 1: the quote does not end"));
+              HasSubstr("table.csv:2: column 1 (a): the quote does not end"));
   EXPECT_THAT(sentence_of([] { csv("a\n\"1\"2"); }), HasSubstr("text behind the closing quote"));
+}
+
+TEST(CsvFiles, number_columns_as_the_file_does) {
+  EXPECT_THAT(sentence_of([] {
+                csv("a,b,c\n1,2,x", {.columns = {"c", "a"}});
+              }),
+              HasSubstr("table.csv:2: column 3 (c): \"x\" is no number"));
+  EXPECT_THAT(sentence_of([] { csv("1,x", {.header = false}); }),
+              HasSubstr("table.csv:1: column 2: \"x\" is no number"));
+  EXPECT_THAT(sentence_of([] { csv("a,b,c\n1,2"); }),
+              HasSubstr("table.csv:2: has 2 cells, and there are 3 columns; column 3 (c) is"));
+  EXPECT_THAT(sentence_of([] { csv("a,b\n1,\"2"); }),
+              HasSubstr("table.csv:2: column 2 (b): the quote does not end"));
+}
+
+TEST(CsvFiles, may_have_any_line_end) {
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    const CsvText table =
+        csv_text("a,b" + end + "1,2" + end + end + "\"x" + end + "y\",\"4\"" + end);
+    EXPECT_EQ(table.columns, (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(table.rows,
+              (std::vector<std::vector<std::string>>{{"1", "2"}, {"x" + end + "y", "4"}}));
+    EXPECT_THAT(sentence_of([&] { csv("a" + end + "\"" + end + "\"" + end + "1" + end + "z"); }),
+                HasSubstr("table.csv:2: column 1 (a)"));
+    EXPECT_THAT(sentence_of([&] { csv("a" + end + "1" + end + "2" + end + "z" + end); }),
+                HasSubstr("table.csv:4: column 1 (a): \"z\""));
+  }
+}
+
+// Each integral dtype: its ends, and what is just beyond them.
+TEST(CsvFiles, keep_every_digit_of_integers_and_refuse_what_does_not_fit) {
+  const std::map<Dtype, std::pair<std::string, std::string>> ends = {
+      {i8, {"-128", "127"}},
+      {u8, {"0", "255"}},
+      {i16, {"-32768", "32767"}},
+      {u16, {"0", "65535"}},
+      {i32, {"-2147483648", "2147483647"}},
+      {u32, {"0", "4294967295"}},
+      {i64, {"-9223372036854775808", "9223372036854775807"}},
+      {u64, {"0", "18446744073709551615"}}};
+  for (const auto& [dtype, range] : ends) {
+    const auto& [least, most] = range;
+    const Tensor found = csv("x\n" + least + "\n+" + most + "\n1e1\n", {.dtype = dtype}).values;
+    EXPECT_EQ(found.dtype(), dtype);
+    if (dtype == u64)
+      EXPECT_EQ(to_vector<std::uint64_t>(found)[1], ~std::uint64_t{0});
+    else
+      EXPECT_EQ(whole_of(found),
+                (std::vector<std::int64_t>{std::stoll(least), std::stoll(most), 10}));
+    std::string above = most, below = least == "0" ? "-1" : least;
+    ++above.back();
+    if (below != "-1") ++below.back();
+    for (const std::string& each : {above, below, std::string("2.5"), std::string("1e30"),
+                                    std::string("nan"), std::string("99999999999999999999")})
+      EXPECT_THAT(
+          sentence_of([&] { csv("x\n" + each, {.dtype = dtype}); }),
+          HasSubstr(fmt::format("table.csv:2: column 1 (x): {} is no {}", each, name(dtype))));
+    EXPECT_THAT(sentence_of([&] { csv("x\nb", {.dtype = dtype}); }), HasSubstr("is no number"));
+    EXPECT_THAT(sentence_of([&] { csv("x\n1", {.missing = 0.5, .dtype = dtype}); }),
+                HasSubstr("`missing` is 0.5"));
+  }
+  EXPECT_EQ(whole_of(csv("x\n9007199254740993", {.dtype = i64}).values)[0], 9007199254740993);
+}
+
+TEST(CsvFiles, take_numbers_of_any_size) {
+  EXPECT_EQ(values_of(csv("x\n1e-400\n-1e-400\n4.9e-324", {.dtype = f64}).values),
+            (Values{0, 0, 4.9e-324}));
+  EXPECT_THAT(sentence_of([] { csv("x\n1e400", {.dtype = f64}); }),
+              HasSubstr("column 1 (x): 1e400 is no float64: it is too large"));
 }
 
 TEST(CsvFiles, may_be_empty) {
@@ -129,6 +198,48 @@ TEST(NpzFiles, have_stored_and_deflated_arrays) {
   EXPECT_EQ(whole_of(arrays[0].second), (std::vector<std::int64_t>{'x', 'y', 'z'}));
   EXPECT_EQ(arrays[1].first, "b");
   EXPECT_TRUE(equal(arrays[1].second, ones({64}, i16)));
+}
+
+TEST(NpzFiles, come_back_as_they_were_saved) {
+  const Folder folder;
+  const std::string path = folder.file("a.npz");
+  const std::string sentence = sentence_of([&] { save_npz(path, {}); });
+  if (!has_library(sentence)) GTEST_SKIP() << sentence;
+  EXPECT_EQ(load_npz(path).size(), 0u);
+  std::vector<std::pair<std::string, Tensor>> arrays = {
+      {"scalar", tensor(2.5)},
+      {"none", ones({0, 3})},
+      {"in/a folder", transpose(rand({3, 5}), 0, 1)},
+      {"\xc3\xa4.npy", ones({2, 2}, f16)},
+      {"large", zeros({300, 300}, i64)}};
+  for (const Dtype dtype : {boolean, u8, i8, i16, i32, i64, u16, u32, u64, f32, f64, complex64})
+    arrays.emplace_back(name(dtype), to(tensor({0.0, 1.0, 2.0}), dtype));
+  for (const bool compressed : {false, true}) {
+    save_npz(path, arrays, {.compressed = compressed});
+    const auto found = load_npz(path);
+    ASSERT_EQ(found.size(), arrays.size());
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      EXPECT_EQ(found[i].first, arrays[i].first);
+      EXPECT_EQ(found[i].second.dtype(), arrays[i].second.dtype());
+      EXPECT_TRUE(equal(found[i].second, arrays[i].second)) << arrays[i].first;
+    }
+    const std::string bytes = bytes_of(path);
+    EXPECT_EQ(bytes.size() < 300 * 300, compressed);
+    save_npz(path, arrays, {.compressed = compressed});
+    EXPECT_EQ(bytes_of(path), bytes);
+  }
+  const auto refused = [&](const std::vector<std::pair<std::string, Tensor>>& bad) {
+    return sentence_of([&] { save_npz(path, bad); });
+  };
+  const std::string before = bytes_of(path);
+  EXPECT_THAT(refused({{"a", ones({1})}, {"a", ones({1})}}), HasSubstr("two arrays are called"));
+  EXPECT_THAT(refused({{"", ones({1})}}), HasSubstr("array 0 is called \"\""));
+  EXPECT_THAT(refused({{"a", Tensor()}}), HasSubstr("\"a\" is an undefined tensor"));
+  EXPECT_THAT(refused({{"a", ones({1}, bf16)}}), HasSubstr("NumPy has no bfloat16"));
+  EXPECT_THAT(refused({{"\xff", ones({1})}}), HasSubstr("can't hold"));
+  EXPECT_EQ(bytes_of(path), before);
+  EXPECT_THAT(sentence_of([&] { save_npz("/nowhere/a.npz", arrays); }),
+              HasSubstr("/nowhere/a.npz: can't be written: "));
 }
 
 TEST(NpzFiles, that_are_damaged_or_too_large_are_refused) {
