@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <backplane/tensor/check.hpp>
 
 #include "loader/pool.hpp"
@@ -204,7 +206,7 @@ Fetched LoaderIterator::Epoch::wait_for(std::int64_t batch) {
   std::optional<Clock::time_point> until;
   if (options().timeout > 0)
     until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>(options().timeout));
+                               std::chrono::duration<double>(std::min(options().timeout, 1e9)));
   std::optional<Fetched> result = pool->wait(worker_of(batch), batch, until);
   if (!result)
     throw_error(ErrorClass::timed_out,

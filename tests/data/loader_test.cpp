@@ -285,6 +285,13 @@ TEST(Loaders, work_beside_each_other_in_two_threads) {
   EXPECT_EQ(third, first);
 }
 
+TEST(Loaders, wait_for_as_long_as_they_are_told) {
+  for (const double timeout : {1e12, 1e300, std::numeric_limits<double>::infinity()}) {
+    DataLoader loader(noisy_dataset(3), {.num_workers = 1, .timeout = timeout});
+    EXPECT_EQ(told_epoch(loader).size(), 3u);
+  }
+}
+
 TEST(Loaders, say_when_a_worker_takes_too_long) {
   for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process}) {
     const auto slow = std::make_shared<FunctionDataset>(2, [](std::int64_t index) -> Sample {
