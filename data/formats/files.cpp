@@ -1,5 +1,6 @@
 #include "formats/files.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -54,7 +55,8 @@ std::string read_whole_file(const std::string& path, std::uint64_t most_bytes) {
 }
 
 void write_whole_file(const std::string& path, std::string_view bytes, std::string_view more) {
-  const std::string beside = fmt::format("{}.part{}", path, getpid());
+  static std::atomic<unsigned> count{0};  // other threads may write the same file
+  const std::string beside = fmt::format("{}.part{}-{}", path, getpid(), ++count);
   try {
     const OpenFile file(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
     for (std::string_view* rest : {&bytes, &more})

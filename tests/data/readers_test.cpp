@@ -144,6 +144,20 @@ TEST(NumpyFiles, come_back_as_they_were_saved) {
               HasSubstr("NumPy has no bfloat16"));
 }
 
+TEST(NumpyFiles, written_by_several_threads_are_one_of_theirs) {
+  const Folder folder;
+  const std::string path = folder.file("a.npy");
+  const auto write = [&](double value) {
+    for (int i = 0; i < 30; ++i) save_npy(path, full({1 + static_cast<int>(value), 50000}, value));
+  };
+  std::thread one([&] { write(1); }), two([&] { write(2); });
+  one.join();
+  two.join();
+  const Tensor found = load_npy(path);
+  EXPECT_TRUE(equal(found, full(found.shape(), static_cast<double>(found.size(0) - 1))));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.file("")), {}), 1);
+}
+
 std::string npy(const std::string& header, const std::string& data) {
   std::string bytes("\x93NUMPY\x01\x00", 8);
   bytes += static_cast<char>(header.size());
