@@ -135,6 +135,9 @@ std::pair<Tensor, std::vector<std::int64_t>> Convolution::padded(const Tensor& i
 
 std::vector<std::int64_t> Convolution::output_padding_for(const Tensor& input,
                                                           IntList output_size) const {
+  BP_CHECK(weight.defined(),
+           "{}: it has no weight; call nn::materialize(model, x) first if the layer is lazy",
+           layer_);
   if (output_size.empty()) return made_.output_padding.list();
   const std::size_t rank = made_.kernel_size.list().size();
   const auto input_rank = static_cast<std::size_t>(input.ndim());

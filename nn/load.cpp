@@ -3,6 +3,7 @@
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
+#include <backplane/nn/lazy.hpp>
 #include <backplane/runtime/device_registry.hpp>
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/promotion.hpp>
@@ -61,14 +62,19 @@ IncompatibleKeys Module::load_state_dict(const StateDict& given_dict, bool stric
   std::vector<std::string> misfits;
   std::vector<std::pair<Tensor, Tensor>> writes;
   std::set<std::string> known;
-  Walk(*this).tensors([&](const std::string& name, const Parts::Held& held) {
-    if (!held.persistent) return;
+  detail::Materializing::Candidates lazy;
+  const auto match = [&](const std::string& name, const Parts::Held& held) {
+    if (!held.persistent || !held.tensor->defined()) return;
     known.insert(name);
     if (!dict.contains(name)) return keys.missing.push_back(name);
     const Tensor& given = dict.at(name);
     if (std::string why = misfit(name, *held.tensor, given); !why.empty())
       return misfits.push_back(std::move(why));
     writes.emplace_back(*held.tensor, given);
+  };
+  Walk(*this).modules([&](const std::string& prefix, Module& module, const Walk::Tensors&) {
+    Module& loaded = detail::Materializing::loaded(module, prefix, dict, lazy);
+    for (const Parts::Held& held : Walk::parts_of(loaded).tensors_) match(prefix + held.name, held);
   });
   for (const auto& [name, tensor] : dict)
     if (!known.contains(name)) keys.unexpected.push_back(name);
@@ -86,6 +92,7 @@ IncompatibleKeys Module::load_state_dict(const StateDict& given_dict, bool stric
       text);
   const NoGrad no_grad;
   for (const auto& [own, given] : writes) copy_(own, given);
+  detail::Materializing::adopt(lazy);
   return keys;
 }
 

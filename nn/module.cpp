@@ -6,7 +6,7 @@
 #include <typeinfo>
 
 #include <backplane/autograd/autograd.hpp>
-#include <backplane/nn/module.hpp>
+#include <backplane/nn/lazy.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "type_names.hpp"
@@ -144,6 +144,9 @@ void Module::train(bool mode) {
 
 void Module::requires_grad_(bool wanted) {
   for (const Tensor& parameter : parameters()) set_requires_grad(parameter, wanted);
+  Walk(*this).modules([&](const std::string&, Module& module, const Walk::Tensors&) {
+    detail::Materializing::remember_grad(module, wanted);
+  });
 }
 
 void Module::zero_grad() {

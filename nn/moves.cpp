@@ -5,6 +5,7 @@
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
+#include <backplane/nn/lazy.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "walk.hpp"
@@ -75,6 +76,9 @@ void Module::move_to(const Device* device, const Dtype* dtype) {
   for (const Move& move : moves)
     move_tensor(move.tensor,
                 [&](const Tensor& one) { return bp::to(one, move.device, move.dtype); });
+  Walk(*this).modules([&](const std::string&, Module& module, const Walk::Tensors&) {
+    detail::Materializing::remember(module, device, dtype);
+  });
 }
 
 void Module::to(MemoryFormat format) {

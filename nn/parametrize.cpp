@@ -1,6 +1,7 @@
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
+#include <backplane/nn/lazy.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "printing.hpp"
@@ -95,6 +96,7 @@ void detail::Parametrizing::add(Module& module, CopyModule copy, const std::type
            "register_parametrization: called with a base of {}, which copies a part of it; pass "
            "the module as what it is (nn::module_as)",
            module.type_name());
+  detail::Materializing::check_materialized(module);
   if (ParametrizationList* list = find(module, name)) {
     const Tensor before = list->value();
     check_same("register_parametrization", name, before, (*parametrization)(before));
@@ -150,6 +152,7 @@ Tensor value(const Module& module, const std::string& name) {
   for (const auto& named : {module.named_parameters(), module.named_buffers()})
     for (const auto& [each, tensor] : named)
       if (each == name) return tensor;
+  detail::Materializing::check_materialized(module);
   throw_error(ErrorClass::bad_argument,
               fmt::format("parametrize::value: {} has no '{}'", module.type_name(), name));
 }

@@ -18,13 +18,27 @@ name, or absent with the reason. `tests/pytorch/compare_modules.py --write` make
 A case makes the module in both with the same arguments in float64, copies the state, and compares the keys, shapes and order of the
 `state_dict`, what `extra_repr` prints, the results, the gradients of inputs and parameters, and the state after the call, all to
 {relative:g} of the largest element. Modules that draw at random are held to what is certain of them in training: which values there can
-be, and what part is which.
+be, and what part is which. Lazy modules are compared after a first call, which is `materialize` here.
 
 ```sh
 tests/pytorch/compare_modules.py --module Conv2d --verbose    # one module, every case that differs
 ```
 
-**{here} of {total} are here, {renamed} by another name or form, {absent} absent ({percent:.1f} %){lazy}; {cases} cases agree.**
+**{here} of {total} are here, {renamed} by another name or form, {absent} absent ({percent:.1f} %); {cases} cases agree.**
+
+## Layers that find out the size of their input
+
+`LazyLinear`, `LazyConv2d` and the others of that kind take no `in_features` or `in_channels`. Give them an input once, before
+the optimizer is made:
+
+```cpp
+nn::Sequential net(nn::LazyConv2d(8, 3), nn::ReLU(), nn::Flatten(), nn::LazyLinear(10));
+nn::materialize(net, images);                     // one call in evaluation, without recording
+optim::SGD optimizer(net.parameters(), {{.lr = 0.1}});
+```
+
+From then on each is a `Linear`, a `Conv2d` and so on, and prints and saves as one. `load_state_dict` gives them their sizes too.
+Before, they have no parameters: an optimizer made then would not train them, and a call throws an error that names the layer.
 """
 
 # What PyTorch has under a name that we do not.
@@ -50,17 +64,13 @@ NOTES = {
     "Upsample": "where a size stays or doubles, and the factor says otherwise, PyTorch's `nearest` of one and three dimensions has the "
     "derivative of another function; ours is its own",
 }
-LATER_SHAPE = "a module has its parameters from the start, and `forward` writes no member; make the module when its sizes are known"
+NO_SIZE = "a tensor without a size yet is an undefined one, which a module does not list; `materialize` replaces it"
 ABSENT = {
     "DataParallel": "distribution is a room of its own, which is not here yet; PyTorch advises against it",
     "SyncBatchNorm": "distribution is a room of its own, which is not here yet; in one process it is `BatchNorm1d` to `3d`",
-    "UninitializedBuffer": LATER_SHAPE,
-    "UninitializedParameter": LATER_SHAPE,
+    "UninitializedBuffer": NO_SIZE,
+    "UninitializedParameter": NO_SIZE,
 }
-
-
-def is_lazy(name):
-    return name.startswith(("Lazy", "Uninitialized"))
 
 
 def public_classes():
@@ -68,10 +78,6 @@ def public_classes():
     classes = {name: one for name, one in vars(torch.nn).items() if inspect.isclass(one) and not name.startswith("_")}
     return {name: one.__module__.rpartition(".")[2] for name, one in
             sorted(classes.items(), key=lambda item: (item[1].__module__, item[0]))}  # fmt: skip
-
-
-def reason_of(name):
-    return ABSENT.get(name) or (LATER_SHAPE if is_lazy(name) else None)
 
 
 def page(agree, known, relative):
@@ -86,19 +92,17 @@ def page(agree, known, relative):
                 lines.append(f"| `{name}` | {'; '.join(['yes', *remarks])} | {agree[name]} |")
             elif name in RENAMED:
                 lines.append(f"| `{name}` | {RENAMED[name]} | |")
-            elif reason := reason_of(name):
+            elif reason := ABSENT.get(name):
                 absent.append(name)
                 lines.append(f"| `{name}` | absent: {reason} | |")
             else:
                 unknown.append(name)
     renamed = sum(name in RENAMED and not agree[name] for name in classes)
-    lazy = sum(map(is_lazy, absent))
     head = HEAD.format(
         version=torch.__version__.split("+")[0], relative=relative, total=len(classes), renamed=renamed, absent=len(absent),
-        here=len(classes) - renamed - len(absent) - len(unknown), cases=agree.total(), percent=100 * len(absent) / len(classes),
-        lazy=f", {lazy} of them lazy modules and their parts" if lazy else "")  # fmt: skip
-    if len(absent) - lazy > MOST_ABSENT * len(classes):
-        unknown.append(f"{len(absent) - lazy} absent of {len(classes)}, more than {MOST_ABSENT:.0%}")
+        here=len(classes) - renamed - len(absent) - len(unknown), cases=agree.total(), percent=100 * len(absent) / len(classes))  # fmt: skip
+    if len(absent) > MOST_ABSENT * len(classes):
+        unknown.append(f"{len(absent)} absent of {len(classes)}, more than {MOST_ABSENT:.0%}")
     return head + "\n".join(lines) + "\n", unknown
 
 

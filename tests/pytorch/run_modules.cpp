@@ -18,9 +18,9 @@ Makers all_makers() {
   Makers all;
   for (const Makers& family :
        {activation_modules(), attention_modules(), convolution_modules(), dropout_modules(),
-        embedding_modules(), linear_modules(), loss_modules(), normalization_modules(),
-        padding_modules(), parametrized_modules(), pooling_modules(), recurrent_modules(),
-        regrouping_modules(), transformer_modules()})
+        embedding_modules(), lazy_modules(), linear_modules(), loss_modules(),
+        normalization_modules(), padding_modules(), parametrized_modules(), pooling_modules(),
+        recurrent_modules(), regrouping_modules(), transformer_modules()})
     all.insert(family.begin(), family.end());
   return all;
 }

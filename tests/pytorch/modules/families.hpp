@@ -10,6 +10,7 @@ Makers attention_modules();
 Makers convolution_modules();
 Makers dropout_modules();
 Makers embedding_modules();
+Makers lazy_modules();
 Makers linear_modules();
 Makers loss_modules();
 Makers normalization_modules();

@@ -47,6 +47,7 @@ using LoadStateDictPreHook = StateDictHook;
 
 namespace detail {
 struct Extras;
+struct Materializing;
 struct Parametrizing;
 
 // A module's hooks and parametrizations, made by the first of them. A copy has its own.

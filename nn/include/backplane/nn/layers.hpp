@@ -6,6 +6,7 @@
 #include <backplane/nn/distance.hpp>
 #include <backplane/nn/dropout.hpp>
 #include <backplane/nn/embedding.hpp>
+#include <backplane/nn/lazy.hpp>
 #include <backplane/nn/linear.hpp>
 #include <backplane/nn/losses.hpp>
 #include <backplane/nn/normalization.hpp>

@@ -33,6 +33,7 @@ class BP_API Parts {
 
  private:
   friend class Module;
+  friend struct detail::Materializing;
   friend struct detail::Parametrizing;
   struct Held {
     std::string name;
@@ -174,6 +175,7 @@ class BP_API Module {
  private:
   template <std::derived_from<Module> M> friend M clone(const M& module);
   friend struct detail::Extras;
+  friend struct detail::Materializing;
   friend struct detail::Parametrizing;
   struct Walk;
 
