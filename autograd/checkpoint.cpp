@@ -57,7 +57,11 @@ class Frame {
       : function_(std::move(function)), inputs_(inputs.begin(), inputs.end()), random_(inputs) {}
 
   std::vector<Tensor> run() { return function_(inputs_); }
-  std::size_t count_one() { return num_saved_++; }
+  // What is not kept of a tensor: its place among those that are saved.
+  std::size_t count_one(const Tensor& tensor) {
+    saved_.emplace_back(tensor.dtype(), tensor.shape());
+    return saved_.size() - 1;
+  }
   // The tensor that was counted as this; computes all of them if it is not there. Each is given once.
   Tensor take(std::size_t index);
 
@@ -67,7 +71,7 @@ class Frame {
   const Region function_;
   const std::vector<Tensor> inputs_;
   const RandomStates random_;
-  std::size_t num_saved_ = 0;
+  std::vector<std::pair<Dtype, Dims>> saved_;
   std::mutex mutex_;  // guards what follows; nothing is computed under it
   std::vector<Tensor> computed_;
 };
@@ -96,11 +100,20 @@ std::vector<Tensor> Frame::compute_again() {
       },
       [](const std::any&) { return Tensor(); });
   static_cast<void>(function_(inputs_));
-  BP_CHECK(saved.size() == num_saved_,
-           "checkpoint: the region saved {} tensors when it was computed again, and {} at first; "
-           "it must "
-           "do the same both times",
-           saved.size(), num_saved_);
+  BP_CHECK(
+      saved.size() == saved_.size(),
+      "checkpoint: the region saved {} tensors when it was computed again, and {} at first; "
+      "it must do the same both times (under Autocast: checkpoint(amp::carried(region), inputs))",
+      saved.size(), saved_.size());
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const auto& [dtype, shape] = saved_[i];
+    BP_CHECK(saved[i].dtype() == dtype && saved[i].shape() == IntList(shape),
+             "checkpoint: the region saved {} of shape {} when it was computed again, and {} of "
+             "shape {} at first; it must do the same both times (under Autocast: "
+             "checkpoint(amp::carried(region), inputs))",
+             name(saved[i].dtype()), to_string(saved[i].shape()), name(dtype),
+             to_string(IntList(shape)));
+  }
   return saved;
 }
 
@@ -111,7 +124,7 @@ std::vector<Tensor> checkpoint(Region function, TensorList inputs) {
   const auto frame = std::make_shared<Frame>(std::move(function), inputs.span());
   if (!is_grad_enabled()) return frame->run();
   const SavedTensorHooks forgetting(
-      [frame](const Tensor&) -> std::any { return frame->count_one(); },
+      [frame](const Tensor& tensor) -> std::any { return frame->count_one(tensor); },
       [frame](const std::any& index) { return frame->take(std::any_cast<std::size_t>(index)); });
   return frame->run();
 }

@@ -214,8 +214,8 @@ TEST(Checkpoints, must_do_the_same_both_times) {
   const Tensor y = autograd::checkpoint(region, {x})[0];
   EXPECT_EQ(sentence_of([&] { backward(y); }),
             "checkpoint: the region saved 2 tensors when it was computed again, and 1 at first; it "
-            "must do "
-            "the same both times");
+            "must do the same both times (under Autocast: checkpoint(amp::carried(region), "
+            "inputs))");
 }
 
 }  // namespace
