@@ -19,6 +19,13 @@ Tensor full_of(const Tensor& parameter, double value) {
   return made;
 }
 
+double largest_number(Dtype dtype) {
+  return dtype == f64   ? 0x1.fffffffffffffp1023
+         : dtype == f32 ? 0x1.fffffep127
+         : dtype == f16 ? 65504
+                        : 0x1.fep127;
+}
+
 }  // namespace
 
 Adagrad::Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options) {
@@ -182,6 +189,8 @@ Rprop::Rprop(Groups groups) {
 
 void Rprop::check_options(const RpropOptions& options) const {
   check_not_negative("Rprop", "lr", options.lr);
+  check_not_negative("Rprop", "step_sizes[0]", options.step_sizes[0]);
+  check_not_negative("Rprop", "step_sizes[1]", options.step_sizes[1]);
   BP_CHECK(0 < options.etas[0] && options.etas[0] < 1 && 1 < options.etas[1],
            "Rprop: etas are {} and {}; the first must be between 0 and 1, the second above 1",
            options.etas[0], options.etas[1]);
@@ -209,7 +218,10 @@ void Rprop::update(std::size_t group, Batch& batch, const GradScaling&) {
   const RpropOptions& o = options(group);
   batch.numbers[0] += 1;
   const Tensors &before = batch.states[0], &sizes = batch.states[1];
-  Tensors grads = directed(batch, o.maximize);
+  // An infinite gradient has a sign too; times 0 it would be NaN.
+  const double largest = largest_number(batch.params[0].dtype());
+  Tensors grads =
+      _foreach_maximum(_foreach_minimum(directed(batch, o.maximize), largest), -largest);
   const Tensors signs = _foreach_sign(_foreach_mul(grads, before));
   const Tensors stays = _foreach_maximum(signs, 0), turns = _foreach_minimum(signs, 0);  // 1; -1
   Tensors factors = _foreach_mul(stays, o.etas[1] - 1);
@@ -236,6 +248,7 @@ void ASGD::check_options(const ASGDOptions& options) const {
   check_not_negative("ASGD", "lambd", options.lambd);
   check_not_negative("ASGD", "alpha", options.alpha);
   check_not_negative("ASGD", "weight_decay", options.weight_decay);
+  check_not_negative("ASGD", "t0", options.t0);
 }
 
 Fields ASGD::fields(std::size_t group) const {

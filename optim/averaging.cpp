@@ -1,9 +1,10 @@
-#include <algorithm>
+#include <cmath>
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/optim/averaging.hpp>
+#include <backplane/optim/fields.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "lists.hpp"
@@ -26,10 +27,6 @@ bool is_averaged(const Tensor& tensor) {
   return is_floating(tensor.dtype()) || is_complex(tensor.dtype());
 }
 
-Tensor real_view(const Tensor& tensor) {
-  return is_complex(tensor.dtype()) ? view_as_real(detach(tensor)) : detach(tensor);
-}
-
 }  // namespace
 
 AveragedModel::AveragedModel(std::vector<Tensor> parameters, std::vector<Tensor> buffers,
@@ -42,33 +39,25 @@ AveragedModel::AveragedModel(std::vector<Tensor> parameters, std::vector<Tensor>
 }
 
 void AveragedModel::update_parameters(TensorList parameters, TensorList buffers) {
-  const NoGrad no_grad;
+  const Apart apart;
   check_alike("parameters", parameters_, parameters.span());
   check_alike("buffers", buffers_, buffers.span());
-  std::vector<Tensors> averages, current;  // by device and dtype
+  Tensors averages, current;
   for (const bool of_buffers : {false, true}) {
     const Tensors& own = of_buffers ? buffers_ : parameters_;
     const std::span<const Tensor> theirs = (of_buffers ? buffers : parameters).span();
     for (std::size_t i = 0; i < own.size(); ++i) {
       // Counters and the like have no mean.
       if (n_averaged_ == 0 || !is_averaged(own[i]) || (of_buffers && !options_.use_buffers)) {
-        copy_(detach(own[i]), detach(theirs[i]));
+        copy_(own[i], theirs[i]);
         continue;
       }
-      const Tensor average = real_view(own[i]);
-      const auto alike = std::find_if(averages.begin(), averages.end(), [&](const Tensors& each) {
-        return each[0].device() == average.device() && each[0].dtype() == average.dtype();
-      });
-      const std::size_t at = static_cast<std::size_t>(alike - averages.begin());
-      if (alike == averages.end()) {
-        averages.emplace_back();
-        current.emplace_back();
-      }
-      averages[at].push_back(average);
-      current[at].push_back(real_view(to(detach(theirs[i]), own[i].device(), own[i].dtype())));
+      averages.push_back(real_parts(own[i]));
+      current.push_back(real_parts(to(theirs[i], own[i].device(), own[i].dtype())));
     }
   }
-  for (std::size_t i = 0; i < averages.size(); ++i) average(averages[i], current[i]);
+  for (const Places& each : places_by_device_and_dtype(averages))
+    average(at_places(averages, each), at_places(current, each));
   ++n_averaged_;
 }
 
@@ -83,9 +72,9 @@ State AveragedModel::state_dict() const {
 }
 
 void AveragedModel::load_state_dict(const State& dict) {
-  const State& saved = dict.at("n_averaged");
-  const double count = saved.is_tensor() ? item<double>(saved.as_tensor()) : saved.as_double();
-  BP_CHECK(count >= 0, "AveragedModel: n_averaged is {}; it must not be negative", count);
+  const double count = number_of(dict.at("n_averaged"), "AveragedModel: 'n_averaged'");
+  BP_CHECK(count >= 0 && count <= 0x1p53 && std::trunc(count) == count,
+           "AveragedModel: n_averaged is {}; it must be a whole number from 0 to 2^53", count);
   n_averaged_ = static_cast<std::int64_t>(count);
 }
 

@@ -1,11 +1,14 @@
 // Parameters into batches, and counts of steps on the device.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/optim/optimizer.hpp>
+#include <backplane/runtime/device_registry.hpp>
+#include <backplane/tensor/check.hpp>
 
 #include "lists.hpp"
 #include "step_count.hpp"
@@ -19,10 +22,6 @@ struct Stepping {
   Tensor gradient;
   bool is_alone;  // it shares memory with another, so that one call must not write both
 };
-
-Tensor as_real(const Tensor& tensor) {
-  return is_complex(tensor.dtype()) ? view_as_real(detach(tensor)) : tensor;
-}
 
 // Neighbours by storage and by bytes, since few storages hold several parameters.
 void find_shared_memory(std::vector<Stepping>& all, const std::vector<Tensor>& params) {
@@ -63,27 +62,32 @@ bool fits(const Batch& batch, const Tensor& parameter, const ParamState& kept,
   return true;
 }
 
-// A count of its own for parameters that part from others, which have not come this far, or that moved.
-std::shared_ptr<StepCount> count_for(const std::shared_ptr<StepCount>& old, std::size_t present,
-                                     Device device) {
-  if (old && old->users == present) {
-    if (old->value.device() != device) old->value = to(old->value, device);
-    return old;
-  }
+// The value of a count of its own, for parameters that part from others or have not come this far.
+std::shared_ptr<StepCount> new_count(const StepCount* old, std::size_t users, Device device) {
   auto made = std::make_shared<StepCount>();
-  made->users = present;
-  if (!old) {
-    made->value = full({}, 0, f32, device);
-    return made;
-  }
-  old->users -= present;
-  made->value = to(clone(old->value), device);
+  made->users = users;
+  made->value = old ? to(clone(old->value), device) : full({}, 0, f32, device);
   return made;
+}
+
+void check_fits(const std::string& optimizer, std::size_t index, const Tensor& parameter,
+                const Tensor& gradient) {
+  BP_CHECK(gradient.shape() == parameter.shape() && gradient.dtype() == parameter.dtype() &&
+               gradient.device() == parameter.device(),
+           "{}: parameter {} is {} of shape {} on {}, and its gradient {} of shape {} on {}; call "
+           "zero_grad() and go back once more",
+           optimizer, index, name(parameter.dtype()), to_string(parameter.shape()),
+           device_name(parameter.device()), name(gradient.dtype()), to_string(gradient.shape()),
+           device_name(gradient.device()));
 }
 
 }  // namespace
 
 bool Optimizer::needs(std::size_t, std::size_t) const {
+  return true;
+}
+
+bool Optimizer::is_kept(std::size_t, const Tensor&) const {
   return true;
 }
 
@@ -99,21 +103,29 @@ Dims Optimizer::kept_shape(std::size_t, const Tensor& parameter) const {
   return parameter.shape();
 }
 
-void Optimizer::prepare_state(std::size_t group, std::size_t index) {
+ParamState Optimizer::prepared_state(std::size_t group, std::size_t index) const {
   const Tensor& parameter = groups_[group].params[index];
-  ParamState& kept = groups_[group].states[index];
-  kept.tensors.resize(layout().tensors.size());
-  for (std::size_t place = 0; place < kept.tensors.size(); ++place) {
-    if (!needs(group, place)) continue;
-    Tensor& each = kept.tensors[place];
-    if (each.defined())
-      follow(each, parameter);
-    else
+  ParamState next = groups_[group].states[index];
+  next.tensors.resize(layout().tensors.size());
+  for (std::size_t place = 0; place < next.tensors.size(); ++place) {
+    if (!needs(group, place) || !is_kept(place, parameter)) continue;
+    Tensor& each = next.tensors[place];
+    if (!each.defined()) {
       each = initial_tensor(group, place, parameter);
+      continue;
+    }
+    const Dims shape = kept_shape(place, parameter);
+    BP_CHECK(each.shape() == IntList(shape),
+             "{}: '{}' of parameter {} has shape {} and belongs to one of {}; make a new optimizer "
+             "for parameters whose shape has changed",
+             type_name(), layout().tensors[place], index, to_string(each.shape()),
+             to_string(IntList(shape)));
+    follow(each, parameter);
   }
-  if (kept.numbers.empty())
+  if (next.numbers.empty())
     for (std::size_t place = 0; place < layout().numbers.size(); ++place)
-      kept.numbers.push_back(initial_number(group, place));
+      next.numbers.push_back(initial_number(group, place));
+  return next;
 }
 
 std::vector<Batch> Optimizer::batches_of(std::size_t group) {
@@ -121,8 +133,10 @@ std::vector<Batch> Optimizer::batches_of(std::size_t group) {
   std::vector<Stepping> all;
   all.reserve(params.size());
   for (std::size_t i = 0; i < params.size(); ++i)
-    if (Tensor gradient = grad(params[i]); gradient.defined())
+    if (Tensor gradient = grad(params[i]); gradient.defined()) {
+      check_fits(type_name(), i, params[i], gradient);
       all.push_back({i, std::move(gradient), false});
+    }
   find_shared_memory(all, params);
 
   std::vector<Batch> batches, lone;
@@ -132,24 +146,25 @@ std::vector<Batch> Optimizer::batches_of(std::size_t group) {
     ParamState& kept = groups_[group].states[each.index];
     for (std::size_t place = 0; place < num_tensors; ++place)
       was_kept[place] = place < kept.tensors.size() && kept.tensors[place].defined();
-    prepare_state(group, each.index);
+    ParamState next = prepared_state(group, each.index);
     for (std::size_t place = 0; place < num_tensors; ++place)
-      is_used[place] = kept.tensors[place].defined() && needs(group, place);
-    const Tensor parameter = as_real(params[each.index]);
+      is_used[place] = next.tensors[place].defined() && needs(group, place);
+    const Tensor parameter = real_parts(params[each.index]);
     Batch* batch = nullptr;
     for (Batch& made : batches)
-      if (!each.is_alone && fits(made, parameter, kept, was_kept, is_used)) batch = &made;
+      if (!each.is_alone && fits(made, parameter, next, was_kept, is_used)) batch = &made;
     if (!batch) {
       batch = &(each.is_alone ? lone : batches).emplace_back();
-      batch->numbers = kept.numbers;
+      batch->numbers = next.numbers;
       batch->was_kept = was_kept;
       batch->states.resize(num_tensors);
     }
     batch->params.push_back(parameter);
-    batch->grads.push_back(as_real(each.gradient));
+    batch->grads.push_back(real_parts(each.gradient));
     batch->kept.push_back(&kept);
     for (std::size_t place = 0; place < num_tensors; ++place)
-      if (is_used[place]) batch->states[place].push_back(as_real(kept.tensors[place]));
+      if (is_used[place]) batch->states[place].push_back(real_parts(next.tensors[place]));
+    batch->next.push_back(std::move(next));
   }
   std::move(lone.begin(), lone.end(), std::back_inserter(batches));
   return batches;
@@ -158,31 +173,35 @@ std::vector<Batch> Optimizer::batches_of(std::size_t group) {
 std::vector<Tensor> Optimizer::advance_counts(Batch& batch, const GradScaling& scaling) {
   const Device device = batch.params[0].device();
   std::unordered_map<StepCount*, std::size_t> present;
-  const StepCount* last = nullptr;
-  std::size_t* last_present = nullptr;
-  for (const ParamState* kept : batch.kept) {
-    if (!last_present || kept->count.get() != last) {
-      last = kept->count.get();
-      last_present = &present[kept->count.get()];
-    }
-    ++*last_present;
-  }
-  std::unordered_map<StepCount*, std::shared_ptr<StepCount>> now;
+  for (const ParamState& next : batch.next) ++present[next.count.get()];
+  std::unordered_map<StepCount*, std::shared_ptr<StepCount>> parted;
+  for (const auto& [old, users] : present)
+    if (!old || old->users != users || old->value.device() != device)
+      parted[old] = new_count(old, users, device);
   Tensors counts, values;
-  for (ParamState* kept : batch.kept) {
-    std::shared_ptr<StepCount>& count = now[kept->count.get()];
-    if (!count) {
-      count = count_for(kept->count, present[kept->count.get()], device);
-      values.push_back(count->value);
+  std::unordered_set<const StepCount*> seen;
+  for (ParamState& next : batch.next) {
+    if (const auto found = parted.find(next.count.get()); found != parted.end()) {
+      if (next.count) --next.count->users;
+      next.count = found->second;
     }
-    counts.push_back(count->value);
-    kept->count = count;
+    if (seen.insert(next.count.get()).second) values.push_back(next.count->value);
+    counts.push_back(next.count->value);
   }
+  for (std::size_t i = 0; i < batch.kept.size(); ++i)
+    if (batch.kept[i]->count) batch.kept[i]->count = batch.next[i].count;
   _foreach_add_(values, 1);
   if (scaling.found_inf.defined())
-    _foreach_sub_(values,
-                  Tensors(values.size(), reshape(to(scaling.found_inf, device, f32), IntList{})));
+    _foreach_sub_(values, Tensors(values.size(), to(scaling.found_inf, f32)));
+  batch.counts = std::move(values);
   return counts;
+}
+
+void take_back_counts(const Batch& batch, const GradScaling& scaling) {
+  if (batch.counts.empty()) return;
+  _foreach_sub_(batch.counts, 1);
+  if (scaling.found_inf.defined())
+    _foreach_add_(batch.counts, Tensors(batch.counts.size(), to(scaling.found_inf, f32)));
 }
 
 }  // namespace bp::optim

@@ -14,22 +14,6 @@
 namespace bp::optim {
 namespace {
 
-Tensor real_parts(const Tensor& tensor) {
-  return is_complex(tensor.dtype()) ? view_as_real(detach(tensor)) : detach(tensor);
-}
-
-// Lists of one device and dtype each.
-std::vector<Tensors> by_device_and_dtype(TensorList tensors) {
-  std::vector<Tensors> lists;
-  for (const Tensor& each : tensors.span()) {
-    const auto alike = std::find_if(lists.begin(), lists.end(), [&](const Tensors& list) {
-      return list[0].device() == each.device() && list[0].dtype() == each.dtype();
-    });
-    (alike == lists.end() ? lists.emplace_back() : *alike).push_back(each);
-  }
-  return lists;
-}
-
 Tensors gradients_of(TensorList parameters) {
   Tensors gradients;
   for (const Tensor& each : parameters.span())
@@ -40,20 +24,22 @@ Tensors gradients_of(TensorList parameters) {
 
 // The norm of a complex number is that of its parts only for 2; others want its absolute value.
 Tensor in_real_numbers(const Tensor& tensor, double norm_type) {
-  return is_complex(tensor.dtype()) && norm_type != 2 ? abs(detach(tensor)) : real_parts(tensor);
+  return is_complex(tensor.dtype()) && norm_type != 2 ? abs(tensor) : real_parts(tensor);
 }
 
 }  // namespace
 
 Tensor get_total_norm(TensorList tensors, double norm_type, bool error_if_nonfinite) {
-  const NoGrad no_grad;
+  const Apart apart;
   if (tensors.span().empty()) return full({}, 0, f32, host_device());
   Tensors real;
-  for (const Tensor& each : tensors.span()) real.push_back(in_real_numbers(each, norm_type));
-  const Device device = real[0].device();
+  for (const Tensor& each : tensors.span())
+    if (each.numel() > 0) real.push_back(in_real_numbers(each, norm_type));
+  const Tensor& first = tensors.span()[0];
+  if (real.empty()) return full({}, 0, to_real(first.dtype()), first.device());
   Tensors parts;
   for (const Tensors& list : by_device_and_dtype(real))
-    parts.push_back(to(norm(stack(_foreach_norm(list, norm_type)), norm_type), device));
+    parts.push_back(to(norm(stack(_foreach_norm(list, norm_type)), norm_type), first.device()));
   Tensor total = parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const Dtype widest = promote(total.dtype(), parts[i].dtype());
@@ -70,7 +56,7 @@ Tensor get_total_norm(TensorList tensors, double norm_type, bool error_if_nonfin
 }
 
 void clip_grads_with_norm_(TensorList parameters, double max_norm, const Tensor& total_norm) {
-  const NoGrad no_grad;
+  const Apart apart;
   const Tensor factor = clamp_max(div(max_norm, add(total_norm, 1e-6)), 1.0);
   for (const Tensors& list : by_device_and_dtype(gradients_of(parameters)))
     _foreach_mul_(list, Tensors(list.size(), to(factor, list[0].device(), list[0].dtype())));
@@ -89,7 +75,7 @@ Tensor clip_grad_norm_(TensorList parameters, double max_norm, double norm_type,
 void clip_grad_value_(TensorList parameters, double clip_value) {
   BP_CHECK(clip_value >= 0, "clip_grad_value_: clip_value is {}; it must not be negative",
            clip_value);
-  const NoGrad no_grad;
+  const Apart apart;
   for (const Tensors& list : by_device_and_dtype(gradients_of(parameters)))
     assign(list, _foreach_minimum(_foreach_maximum(list, -clip_value), clip_value));
 }

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/optim/fields.hpp>
 #include <backplane/tensor/check.hpp>
@@ -14,10 +16,9 @@ template <class T> State state_of_list(const T& numbers) {
 std::int64_t whole_number_of(const State& value, std::string_view what) {
   if (value.is_int()) return value.as_int();
   const double number = number_of(value, what);
-  const auto whole = static_cast<std::int64_t>(number);
-  BP_CHECK(static_cast<double>(whole) == number, "{} is {}; it must be a whole number", what,
-           number);
-  return whole;
+  BP_CHECK(std::abs(number) <= 0x1p53 && std::trunc(number) == number,
+           "{} is {}; it must be a whole number of at most 2^53", what, number);
+  return static_cast<std::int64_t>(number);
 }
 
 const State::List& list_of(const State& value, std::string_view what) {
@@ -145,11 +146,19 @@ State Fields::state() const {
   return made;
 }
 
-void Fields::load(const State& dict) const {
+void Fields::load(const State& dict, const std::function<void()>& check) const {
   for (const Field& each : all_)
-    if (const State* value = dict.find(each.name)) check(each.name, *value);
+    if (const State* value = dict.find(each.name)) this->check(each.name, *value);
+  const State before = state();
   for (const Field& each : all_)
     if (const State* value = dict.find(each.name)) write(each.name, *value);
+  if (!check) return;
+  try {
+    check();
+  } catch (...) {
+    for (const Field& each : all_) write(each.name, before.at(each.name));
+    throw;
+  }
 }
 
 }  // namespace bp::optim

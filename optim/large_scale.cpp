@@ -154,6 +154,7 @@ Muon::Muon(Groups groups) {
 void Muon::check_options(const MuonOptions& options) const {
   check_not_negative("Muon", "lr", options.lr);
   check_not_negative("Muon", "momentum", options.momentum);
+  check_not_negative("Muon", "eps", options.eps);
   check_not_negative("Muon", "weight_decay", options.weight_decay);
   BP_CHECK(options.ns_steps >= 0 && options.ns_steps < 100,
            "Muon: ns_steps is {}; it must be from 0 to 99", options.ns_steps);
@@ -253,8 +254,11 @@ Dims Adafactor::kept_shape(std::size_t place, const Tensor& parameter) const {
   return shape;
 }
 
+bool Adafactor::is_kept(std::size_t place, const Tensor& parameter) const {
+  return (place == 2) != (parameter.ndim() > 1);
+}
+
 Tensor Adafactor::initial_tensor(std::size_t, std::size_t place, const Tensor& parameter) const {
-  if ((place == 2) == (parameter.ndim() > 1)) return {};
   return full(kept_shape(place, parameter), 0, parameter.dtype(), parameter.device());
 }
 

@@ -16,6 +16,8 @@
 namespace bp::optim {
 namespace {
 
+constexpr std::int64_t most_iterations = std::int64_t{1} << 53;
+
 double largest(const Tensor& vector) {
   return vector.numel() == 0 ? 0 : item<double>(max(abs(vector)));
 }
@@ -101,6 +103,7 @@ struct LBFGS::Run {
   History& kept;
   Flat flat;
   const Closure& closure;
+  std::uint64_t callers_layers;  // excluded ones, while the closure runs
   Tensor gradient = {};
   double loss = 0;
   std::int64_t evaluations = 0;
@@ -108,7 +111,8 @@ struct LBFGS::Run {
   Tensor evaluate() {
     Tensor value;
     {
-      const EnableGrad recorded;
+      const EnableGrad restores;
+      thread_state().excluded_layers = callers_layers & ~key_of(Layer::autograd);
       value = closure();
     }
     BP_CHECK(value.defined() && value.numel() == 1,
@@ -156,9 +160,15 @@ struct LBFGS::Run {
       flat.set(start);
       return {t, loss, product(gradient, kept.direction), gradient};
     };
-    const LineResult found =
-        search_line({at, largest(kept.direction), o.tolerance_change, max_eval - evaluations},
-                    {0, loss, slope, gradient}, kept.t);
+    LineResult found;
+    try {
+      found = search_line({at, largest(kept.direction), o.tolerance_change, max_eval - evaluations},
+                          {0, loss, slope, gradient}, kept.t);
+    } catch (...) {  // the closure's: nothing has moved
+      flat.set(start);
+      kept.t = 0;
+      throw;
+    }
     loss = found.point.loss;
     gradient = found.point.gradient;
     kept.t = found.point.t;
@@ -212,14 +222,20 @@ LBFGS::LBFGS(std::vector<Tensor> parameters, const LBFGSOptions& options)
 LBFGS::~LBFGS() = default;
 
 void LBFGS::check_options(const LBFGSOptions& options) const {
-  BP_CHECK(num_groups() == 0, "LBFGS: its parameters are one vector; pass them in one group");
   check_not_negative("LBFGS", "lr", options.lr);
   BP_CHECK(options.max_iter > 0 && options.history_size > 0,
            "LBFGS: max_iter is {} and history_size {}; both must be at least 1", options.max_iter,
            options.history_size);
+  BP_CHECK(options.max_iter <= most_iterations && options.max_eval.value_or(0) <= most_iterations,
+           "LBFGS: max_iter is {} and max_eval {}; both must be at most 2^53", options.max_iter,
+           options.max_eval.value_or(0));
   BP_CHECK(options.line_search_fn.empty() || options.line_search_fn == "strong_wolfe",
            "LBFGS: line_search_fn is '{}'; it must be 'strong_wolfe' or empty",
            options.line_search_fn);
+}
+
+void LBFGS::check_parameter(std::size_t, const Tensor&) const {
+  BP_CHECK(num_groups() == 0, "LBFGS: its parameters are one vector; pass them in one group");
 }
 
 Fields LBFGS::fields(std::size_t group) const {
@@ -257,10 +273,12 @@ Tensor LBFGS::step(const Closure& closure) {
 }
 
 Tensor LBFGS::take_step(const Closure& closure) {
-  const NoGrad no_grad;
+  const std::uint64_t callers_layers = thread_state().excluded_layers;
+  const Apart apart;
+  check_group(0);
   const LBFGSOptions& o = options();
   History& kept = *history_;
-  Run run{o, kept, Flat(parameters(0), o.maximize), closure};
+  Run run{o, kept, Flat(parameters(0), o.maximize), closure, callers_layers};
   if (kept.direction.defined()) {
     follow(kept.direction, run.flat.sample());
     follow(kept.gradient, kept.direction);
@@ -306,11 +324,18 @@ void LBFGS::load_more(const State& state) {
              "LBFGS: the state has vectors of shape {} and the parameters have {} numbers; is it "
              "the state of another model?",
              saved.defined() ? to_string(saved.shape()) : "none", flat.numel());
+    BP_CHECK(is_floating(saved.dtype()),
+             "LBFGS: the state has vectors of {}; they must be floating-point",
+             name(saved.dtype()));
     return clone(to(saved, flat.sample().device(), flat.sample().dtype()));
   };
   if (const State* own = state.find("0")) {
     made.func_evals = own->at("func_evals").as_int();
     made.n_iter = own->at("n_iter").as_int();
+    for (const std::int64_t count : {made.func_evals, made.n_iter})
+      BP_CHECK(count >= 0 && count <= most_iterations,
+               "LBFGS: the state has made {} steps and {} evaluations; both must be from 0 to 2^53",
+               made.n_iter, made.func_evals);
     if (const State* direction = own->find("d"); direction && !direction->is_none()) {
       made.direction = vector_of(*direction);
       made.gradient = vector_of(own->at("prev_flat_grad"));
@@ -328,6 +353,11 @@ void LBFGS::load_more(const State& state) {
           "many",
           made.changes.size(), made.moves.size(), made.ratios.size());
     }
+    BP_CHECK(
+        (made.n_iter > 0) == made.direction.defined(),
+        "LBFGS: the state has {} iterations and {} direction 'd'; it needs one after the first "
+        "iteration",
+        made.n_iter, made.direction.defined() ? "a" : "no");
   }
   *history_ = std::move(made);
 }

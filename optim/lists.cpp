@@ -1,7 +1,8 @@
 #include "lists.hpp"
 
-#include <algorithm>
+#include <cmath>
 
+#include <backplane/core_ops/generated/all.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace bp::optim {
@@ -25,28 +26,37 @@ void add_squares(const Tensors& means, const Tensors& values, double beta) {
   _foreach_addcmul_(means, values, values, 1 - beta);
 }
 
-std::vector<std::vector<std::size_t>> places_by_shape(const Tensors& tensors) {
-  std::vector<std::vector<std::size_t>> places;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto alike = std::find_if(places.begin(), places.end(), [&](const auto& each) {
-      return tensors[each.front()].shape() == tensors[i].shape();
-    });
-    if (alike == places.end())
-      places.push_back({i});
-    else
-      alike->push_back(i);
-  }
-  return places;
+std::vector<Places> places_by_shape(const Tensors& tensors) {
+  return places_by(tensors,
+                   [](const Tensor& a, const Tensor& b) { return a.shape() == b.shape(); });
 }
 
-Tensors at_places(const Tensors& tensors, const std::vector<std::size_t>& places) {
+std::vector<Places> places_by_device_and_dtype(const Tensors& tensors) {
+  return places_by(tensors, [](const Tensor& a, const Tensor& b) {
+    return a.device() == b.device() && a.dtype() == b.dtype();
+  });
+}
+
+Tensors at_places(const Tensors& tensors, const Places& places) {
   Tensors found;
   for (const std::size_t place : places) found.push_back(tensors[place]);
   return found;
 }
 
+std::vector<Tensors> by_device_and_dtype(const Tensors& tensors) {
+  std::vector<Tensors> lists;
+  for (const Places& each : places_by_device_and_dtype(tensors))
+    lists.push_back(at_places(tensors, each));
+  return lists;
+}
+
+Tensor real_parts(const Tensor& tensor) {
+  return is_complex(tensor.dtype()) ? view_as_real(detach(tensor)) : tensor;
+}
+
 void check_not_negative(const char* optimizer, const char* name, double value) {
   BP_CHECK(value >= 0, "{}: {} is {}; it must not be negative", optimizer, name, value);
+  BP_CHECK(std::isfinite(value), "{}: {} is {}; it must be finite", optimizer, name, value);
 }
 
 void check_betas(const char* optimizer, const std::array<double, 2>& betas) {

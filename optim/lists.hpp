@@ -3,12 +3,18 @@
 
 #include <vector>
 
+#include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/generated/foreach.hpp>
+#include <backplane/optim/alike.hpp>
 #include <backplane/optim/optimizer.hpp>
 
 namespace bp::optim {
 
-using Tensors = std::vector<Tensor>;
+// While one lives, this thread's calls are neither recorded nor cast.
+class Apart {
+  NoGrad unrecorded_;
+  ExcludeLayers uncast_{key_of(Layer::autocast)};
+};
 
 // Writes `values` over `targets`, which have their shapes.
 void assign(const Tensors& targets, const Tensors& values);
@@ -19,11 +25,10 @@ void decay(const Tensors& params, double lr, double weight_decay);
 // means = beta * means + (1 - beta) * values * values.
 void add_squares(const Tensors& means, const Tensors& values, double beta);
 
-// Places in a list of tensors of one shape, so that they can be stacked.
-std::vector<std::vector<std::size_t>> places_by_shape(const Tensors& tensors);
-Tensors at_places(const Tensors& tensors, const std::vector<std::size_t>& places);
+// Of one shape, so that they can be stacked.
+std::vector<Places> places_by_shape(const Tensors& tensors);
 
-// Throws bad_argument unless `value` is not negative, and for NaN.
+// Throws bad_argument if `value` is negative, infinite or NaN.
 void check_not_negative(const char* optimizer, const char* name, double value);
 // As Adam's: each in [0, 1).
 void check_betas(const char* optimizer, const std::array<double, 2>& betas);

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <atomic>
 #include <unordered_set>
 
 #include <backplane/autograd/autograd.hpp>
@@ -13,17 +13,28 @@
 namespace bp::optim {
 namespace {
 
-// For rows that know nothing of scaling.
+std::atomic<std::uint64_t> next_id{0};
+
+// For rows that know nothing of scaling. 16 bits hold neither most scales nor what is divided by them on the way.
 void divide_gradients(Batch& batch, const Tensor& grad_scale) {
-  if (!grad_scale.defined() || batch.grads.empty()) return;
-  const Tensor scale =
-      reshape(to(grad_scale, batch.grads[0].device(), batch.grads[0].dtype()), IntList{});
+  if (!grad_scale.defined()) return;
+  const Dtype dtype = batch.grads[0].dtype(), wide = dtype == f64 ? f64 : f32;
+  const Tensor scale = to(grad_scale, wide);
+  if (wide != dtype)
+    for (Tensor& each : batch.grads) each = to(each, wide);
   batch.grads = _foreach_div(batch.grads, Tensors(batch.grads.size(), scale));
+  if (wide != dtype)
+    for (Tensor& each : batch.grads) each = to(each, dtype);
+}
+
+// On the device of what it is of.
+Tensor number_on(const Tensor& number, Device device) {
+  return number.defined() ? reshape(to(number, device), IntList{}) : number;
 }
 
 }  // namespace
 
-Optimizer::Optimizer() = default;
+Optimizer::Optimizer() : id_(next_id++) {}
 Optimizer::~Optimizer() = default;
 
 const Optimizer::Group& Optimizer::at(std::size_t group) const {
@@ -77,12 +88,20 @@ void Optimizer::step() {
 }
 
 void Optimizer::step(const GradScaling& scaling) {
+  if (is_left_out(scaling)) return;
   call_hooks(true);
   {
-    const NoGrad no_grad;
+    const Apart apart;
     step_groups(scaling);
   }
   call_hooks(false);
+}
+
+// Is it known, or worth waiting for?
+bool Optimizer::is_left_out(const GradScaling& scaling) const {
+  if (!scaling.found_inf.defined() || (takes_scaling() && hooks_.empty())) return false;
+  const Apart apart;
+  return item<double>(scaling.found_inf) == 1;
 }
 
 Tensor Optimizer::step(const Closure& closure) {
@@ -96,35 +115,46 @@ Tensor Optimizer::step(const Closure& closure) {
   return loss;
 }
 
+// All that can be refused, and the memory of what is kept, comes before the first write.
 void Optimizer::step_groups(const GradScaling& scaling) {
-  if (!takes_scaling() && scaling.found_inf.defined() && item<double>(scaling.found_inf) == 1)
-    return;
+  for (std::size_t group = 0; group < groups_.size(); ++group) check_group(group);
+  std::vector<std::vector<Batch>> batches;
+  for (std::size_t group = 0; group < groups_.size(); ++group) batches.push_back(batches_of(group));
   for (std::size_t group = 0; group < groups_.size(); ++group)
-    for (Batch& batch : batches_of(group)) {
-      if (!takes_scaling()) divide_gradients(batch, scaling.grad_scale);
-      update(group, batch, takes_scaling() ? scaling : GradScaling{});
-      for (ParamState* kept : batch.kept) kept->numbers = batch.numbers;
-    }
+    for (Batch& batch : batches[group]) take_step(group, batch, scaling);
+}
+
+void Optimizer::take_step(std::size_t group, Batch& batch, const GradScaling& scaling) {
+  const Device device = batch.params[0].device();
+  const GradScaling here{number_on(scaling.grad_scale, device),
+                         number_on(scaling.found_inf, device)};
+  try {
+    if (!takes_scaling()) divide_gradients(batch, here.grad_scale);
+    update(group, batch, takes_scaling() ? here : GradScaling{});
+  } catch (...) {
+    take_back_counts(batch, here);
+    throw;
+  }
+  for (std::size_t i = 0; i < batch.kept.size(); ++i) {
+    *batch.kept[i] = std::move(batch.next[i]);
+    batch.kept[i]->numbers = batch.numbers;
+  }
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
-  const NoGrad no_grad;
-  std::vector<std::vector<Tensor>> kept;  // by device and dtype
+  const Apart apart;
+  Tensors kept;
   for (const Group& group : groups_)
     for (const Tensor& parameter : group.params) {
       if (!requires_grad(parameter)) continue;  // it may be frozen by now
-      const Tensor gradient = set_to_none ? Tensor() : grad(parameter);
-      if (!gradient.defined()) {
-        set_grad(parameter, {});
-        continue;
-      }
-      const Tensor real = is_complex(gradient.dtype()) ? view_as_real(gradient) : gradient;
-      const auto alike = std::find_if(kept.begin(), kept.end(), [&](const auto& each) {
-        return each[0].device() == real.device() && each[0].dtype() == real.dtype();
-      });
-      (alike == kept.end() ? kept.emplace_back() : *alike).push_back(real);
+      Tensor gradient = set_to_none ? Tensor() : grad(parameter);
+      // What create_graph has recorded goes on in the tensor that has its record.
+      const bool is_recorded = gradient.defined() && requires_grad(gradient);
+      if (is_recorded) gradient = detach(gradient);
+      if (!gradient.defined() || is_recorded) set_grad(parameter, gradient);
+      if (gradient.defined()) kept.push_back(real_parts(gradient));
     }
-  for (const std::vector<Tensor>& each : kept) _foreach_zero_(each);
+  for (const Tensors& each : by_device_and_dtype(kept)) _foreach_zero_(each);
 }
 
 bool Optimizer::has_option(std::size_t group, std::string_view name) const {
@@ -143,8 +173,8 @@ State Optimizer::option(std::size_t group, std::string_view name) const {
 void Optimizer::set_option(std::size_t group, std::string_view name, const State& value) {
   at(group);
   const Fields own = fields(group);
-  if (own.contains(name)) return own.write(name, value);
-  at(group).extras.set(std::string(name), value);
+  if (!own.contains(name)) return at(group).extras.set(std::string(name), value);
+  own.load(State::dict({{std::string(name), value}}), [&] { check_group(group); });
 }
 
 int Optimizer::register_step_pre_hook(Hook hook) {

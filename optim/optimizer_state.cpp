@@ -1,5 +1,7 @@
 // States of optimizers, in PyTorch's layout.
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include <backplane/autograd/autograd.hpp>
@@ -9,6 +11,7 @@
 #include <backplane/optim/optimizer.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "lists.hpp"
 #include "step_count.hpp"
 
 namespace bp::optim {
@@ -32,6 +35,19 @@ std::int64_t number_of_key(const std::string& key) {
   const char* end = key.data() + key.size();
   const auto [rest, code] = std::from_chars(key.data(), end, number);
   return code == std::errc() && rest == end ? number : -1;
+}
+
+// A number that a step can go on from.
+double kept_number(const State& value, std::string_view name, const std::string& what) {
+  const double number = number_of(value, what);
+  BP_CHECK(std::isfinite(number), "{} is {}; it must be finite", what, number);
+  BP_CHECK(name != step_key || (number >= 0 && number <= 0x1p53),
+           "{} is {}; it must be from 0 to 2^53", what, number);
+  return number;
+}
+
+bool names_any(const std::vector<const char*>& names, std::string_view key) {
+  return std::any_of(names.begin(), names.end(), [&](const char* each) { return key == each; });
 }
 
 }  // namespace
@@ -72,109 +88,132 @@ State Optimizer::state_dict() const {
   return State::dict({{"state", state}, {"param_groups", groups}});
 }
 
-ParamState Optimizer::loaded_state(const State& saved, std::size_t index,
-                                   const Tensor& parameter) const {
+Tensor Optimizer::loaded_tensor(const State& value, std::size_t place, const Tensor& parameter,
+                                const std::string& what) const {
+  BP_CHECK(value.is_tensor() && value.as_tensor().defined(), "{} is {}; pass a tensor", what,
+           value.kind());
+  const Tensor& kept = value.as_tensor();
+  const Dims shape = kept_shape(place, parameter);
+  BP_CHECK(kept.shape() == IntList(shape),
+           "{} has shape {} and belongs to one of {}; is it the state of another model?", what,
+           to_string(kept.shape()), to_string(IntList(shape)));
+  BP_CHECK(is_complex(kept.dtype()) == is_complex(parameter.dtype()) &&
+               is_floating(kept.dtype()) == is_floating(parameter.dtype()),
+           "{} is {} and belongs to a parameter of {}; is it the state of another model?", what,
+           name(kept.dtype()), name(parameter.dtype()));
+  return clone(to(kept, parameter.device(), parameter.dtype()));
+}
+
+ParamState Optimizer::loaded_state(const State& saved, std::size_t group, std::size_t index) const {
+  const Tensor& parameter = groups_[group].params[index];
   const Layout& names = layout();
   ParamState made;
+  if (saved.entries().empty()) return made;
   made.tensors.resize(names.tensors.size());
-  std::vector<bool> has_number(names.numbers.size());
   made.numbers.resize(names.numbers.size());
-  for (const auto& [key, value] : saved.entries()) {
-    const std::string what = fmt::format("{}: '{}' of parameter {}", type_name(), key, index);
-    if (value.is_none()) continue;
-    if (names.counts_on_device && key == step_key) {
-      made.count = std::make_shared<StepCount>();
-      made.count->value = full({}, number_of(value, what), f32, parameter.device());
-      made.count->users = 1;
-      continue;
-    }
-    bool is_known = false;
-    for (std::size_t place = 0; place < names.numbers.size(); ++place)
-      if (key == names.numbers[place]) {
-        made.numbers[place] = number_of(value, what);
-        is_known = has_number[place] = true;
-      }
-    for (std::size_t place = 0; place < names.tensors.size(); ++place) {
-      if (key != names.tensors[place]) continue;
-      is_known = true;
-      const Tensor& kept = value.as_tensor();
-      const Dims shape = kept_shape(place, parameter);
-      BP_CHECK(kept.defined() && kept.shape() == IntList(shape),
-               "{} has shape {} and belongs to one of {}; is it the state of another model?", what,
-               kept.defined() ? to_string(kept.shape()) : "none", to_string(IntList(shape)));
-      made.tensors[place] = clone(to(kept, parameter.device(), parameter.dtype()));
-    }
-    BP_CHECK(is_known, "{} is nothing that {} keeps; is it the state of another optimizer?", what,
-             type_name());
-  }
-  for (std::size_t place = 0; place < has_number.size(); ++place)
-    BP_CHECK(has_number[place] || saved.size() == 0,
+  std::size_t num_known = 0;
+  const auto read = [&](std::string_view name, bool is_needed, const auto& take) {
+    const State* value = saved.find(name);
+    BP_CHECK(value || !is_needed,
              "{}: the state of parameter {} has no '{}', only: {}; is it the state of another "
              "optimizer?",
-             type_name(), index, names.numbers[place], keys_of(saved));
-  BP_CHECK(made.count || !names.counts_on_device || saved.size() == 0,
-           "{}: the state of parameter {} has no 'step', only: {}; is it the state of another "
-           "optimizer?",
-           type_name(), index, keys_of(saved));
+             type_name(), index, name, keys_of(saved));
+    if (!value) return;
+    ++num_known;
+    const std::string what = fmt::format("{}: '{}' of parameter {}", type_name(), name, index);
+    take(*value, what);
+  };
+  if (names.counts_on_device)
+    read(step_key, true, [&](const State& value, const std::string& what) {
+      made.count = std::make_shared<StepCount>();
+      made.count->value = full({}, kept_number(value, step_key, what), f32, parameter.device());
+      made.count->users = 1;
+    });
+  for (std::size_t place = 0; place < names.numbers.size(); ++place)
+    read(names.numbers[place], true, [&](const State& value, const std::string& what) {
+      made.numbers[place] = kept_number(value, names.numbers[place], what);
+    });
+  for (std::size_t place = 0; place < names.tensors.size(); ++place)
+    read(names.tensors[place], needs(group, place) && is_kept(place, parameter),
+         [&](const State& value, const std::string& what) {
+           if (!value.is_none()) made.tensors[place] = loaded_tensor(value, place, parameter, what);
+         });
+  if (num_known == saved.size()) return made;
+  for (const auto& [key, value] : saved.entries())
+    BP_CHECK(value.is_none() || (names.counts_on_device && key == step_key) ||
+                 names_any(names.numbers, key) || names_any(names.tensors, key),
+             "{}: '{}' of parameter {} is nothing that {} keeps; is it the state of another "
+             "optimizer?",
+             type_name(), key, index, type_name());
   return made;
 }
 
-void Optimizer::load_state_dict(const State& dict) {
-  const NoGrad no_grad;
-  const State::List& saved_groups = dict.at("param_groups").as_list();
-  BP_CHECK(saved_groups.size() == groups_.size(),
-           "{}: the state has {} parameter groups and the optimizer {}; make the same groups first",
-           type_name(), saved_groups.size(), groups_.size());
+// By group and place. Each number of a saved parameter is one of ours.
+std::vector<std::vector<ParamState>> Optimizer::loaded_states(const State& dict) const {
   std::map<std::int64_t, Position> positions;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    const State& saved = saved_groups[group];
-    const State::List& params = saved.at(params_key).as_list();
+    const State::List& params = dict.at("param_groups").as_list()[group].at(params_key).as_list();
     BP_CHECK(params.size() == groups_[group].params.size(),
              "{}: parameter group {} has {} parameters in the state and {} in the optimizer; is it "
              "the state of another model?",
              type_name(), group, params.size(), groups_[group].params.size());
-    for (std::size_t i = 0; i < params.size(); ++i) positions[params[i].as_int()] = {group, i};
-    const Fields own = fields(group);
-    for (const auto& [key, value] : saved.entries())
-      if (own.contains(key)) own.check(key, value);
+    for (std::size_t i = 0; i < params.size(); ++i)
+      BP_CHECK(positions.emplace(params[i].as_int(), Position{group, i}).second,
+               "{}: the state has parameter {} twice; save it anew", type_name(),
+               params[i].as_int());
   }
-
-  // All that can be refused comes before anything is changed.
   std::vector<std::vector<ParamState>> made;
   for (const Group& group : groups_) made.emplace_back(group.states.size());
+  if (layout().tensors.empty()) return made;
   std::map<std::pair<std::uint32_t, double>, std::shared_ptr<StepCount>> counts;
-  const bool keeps_any = !layout().tensors.empty();
   for (const auto& [key, value] : dict.at("state").entries()) {
-    if (!keeps_any) break;
     const auto found = positions.find(number_of_key(key));
     BP_CHECK(found != positions.end(),
-             "{}: the state of parameter '{}' belongs to none of the groups' parameters",
+             "{}: the state of parameter '{}' belongs to none of the groups' parameters, or to one "
+             "that has a state already",
              type_name(), key);
     const auto [group, index] = found->second;
-    const Tensor& parameter = groups_[group].params[index];
-    ParamState kept = loaded_state(value, index, parameter);
-    if (kept.count) {  // parameters at the same step count together from here on
-      const double step = number_of(value.at(step_key), step_key);
-      std::shared_ptr<StepCount>& shared = counts[{parameter.device().number, step}];
-      if (shared)
-        ++shared->users;
-      else
-        shared = kept.count;
-      kept.count = shared;
-    }
-    made[group][index] = std::move(kept);
+    positions.erase(found);
+    ParamState& kept = made[group][index] = loaded_state(value, group, index);
+    if (!kept.count) continue;
+    // Parameters at the same step count together from here on.
+    const Device device = groups_[group].params[index].device();
+    std::shared_ptr<StepCount>& shared =
+        counts[{device.number, number_of(value.at(step_key), step_key)}];
+    if (shared)
+      ++shared->users;
+    else
+      shared = kept.count;
+    kept.count = shared;
   }
+  return made;
+}
 
-  if (!keeps_any) load_more(dict.at("state"));
+void Optimizer::load_state_dict(const State& dict) {
+  const Apart apart;
+  const State::List& saved_groups = dict.at("param_groups").as_list();
+  BP_CHECK(saved_groups.size() == groups_.size(),
+           "{}: the state has {} parameter groups and the optimizer {}; make the same groups first",
+           type_name(), saved_groups.size(), groups_.size());
+  dict.at("state").entries();
+  State::List before;
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    before.push_back(fields(group).state());
+  std::vector<std::vector<ParamState>> made;
+  try {
+    for (std::size_t group = 0; group < groups_.size(); ++group)
+      fields(group).load(saved_groups[group], [&] { check_group(group); });
+    made = loaded_states(dict);  // by the options, which say what is kept
+    if (layout().tensors.empty()) load_more(dict.at("state"));
+  } catch (...) {
+    for (std::size_t group = 0; group < groups_.size(); ++group) fields(group).load(before[group]);
+    throw;
+  }
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     groups_[group].states = std::move(made[group]);
     const Fields own = fields(group);
-    for (const auto& [key, value] : saved_groups[group].entries()) {
-      if (own.contains(key))
-        own.write(key, value);
-      else if (key != params_key)
-        groups_[group].extras.set(key, value);
-    }
+    for (const auto& [key, value] : saved_groups[group].entries())
+      if (!own.contains(key) && key != params_key) groups_[group].extras.set(key, value);
   }
 }
 

@@ -1,3 +1,4 @@
+#include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/optim/sgd.hpp>
 #include <backplane/tensor/check.hpp>
@@ -50,8 +51,14 @@ Tensor SGD::initial_tensor(std::size_t, std::size_t, const Tensor& parameter) co
 void SGD::update(std::size_t group, Batch& batch, const GradScaling& scaling) {
   const SGDOptions& o = options(group);
   const bool is_first_step = o.momentum != 0 && !batch.was_kept[0];
-  // A step that is skipped leaves what it would have filled.
-  if (is_first_step && scaling.found_inf.defined()) _foreach_zero_(batch.states[0]);
+  if (is_first_step && scaling.found_inf.defined()) {
+    // With dampening, the first velocity is not what one of 0 would become.
+    if (o.dampening != 0 && item<double>(scaling.found_inf) == 1) {
+      for (ParamState& next : batch.next) next.tensors[0] = {};
+      return;
+    }
+    _foreach_zero_(batch.states[0]);  // a step that is skipped leaves what it would have filled
+  }
   _fused_sgd_(batch.params, batch.grads, batch.states[0], o.weight_decay, o.momentum, o.lr,
               o.dampening, o.nesterov, o.maximize, is_first_step, scaling.grad_scale,
               scaling.found_inf);

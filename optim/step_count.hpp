@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <backplane/tensor/tensor.hpp>
+#include <backplane/optim/optimizer.hpp>
 
 namespace bp::optim {
 
@@ -12,5 +12,8 @@ struct StepCount {
   Tensor value;           // f32, of one element
   std::size_t users = 0;  // parameters with this count
 };
+
+// As before advance_counts, for an update that has failed.
+void take_back_counts(const Batch& batch, const GradScaling& scaling);
 
 }  // namespace bp::optim

@@ -30,6 +30,20 @@ const State::List& parts_of(const std::string& name, const State& dict, const Sc
   return saved;
 }
 
+// Loads all of them, or none.
+void load_parts(const Schedulers& parts, const State::List& saved,
+                const std::function<void()>& load_own) {
+  State::List before;
+  for (const auto& each : parts) before.push_back(each->state_dict());
+  try {
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i]->load_state_dict(saved[i]);
+    load_own();
+  } catch (...) {
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i]->load_state_dict(before[i]);
+    throw;
+  }
+}
+
 }  // namespace
 
 SequentialLR::SequentialLR(Optimizer& optimizer, Schedulers schedulers,
@@ -37,12 +51,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, Schedulers schedulers,
     : LRScheduler(optimizer, Later{}), schedulers_(std::move(schedulers)),
       milestones_(std::move(milestones)) {
   check_parts("SequentialLR", &optimizer, schedulers_);
-  BP_CHECK(milestones_.size() + 1 == schedulers_.size(),
-           "SequentialLR: {} schedulers and {} milestones; pass one milestone between two "
-           "schedulers",
-           schedulers_.size(), milestones_.size());
-  BP_CHECK(std::is_sorted(milestones_.begin(), milestones_.end()),
-           "SequentialLR: milestones do not rise; sort them");
+  check();
   last_epoch_ = 0;
   for (std::size_t group = 0; group < optimizer.num_groups(); ++group)
     optimizer.set_option(group, "lr", optimizer.option(group, "initial_lr"));
@@ -95,11 +104,17 @@ State SequentialLR::state_dict() const {
 
 void SequentialLR::load_state_dict(const State& dict) {
   const State::List& saved = parts_of(type_name(), dict, schedulers_);
-  BP_CHECK(dict.at("_milestones").size() == milestones_.size(),
-           "SequentialLR: the state has {} milestones, and this {}; make the same one first",
-           dict.at("_milestones").size(), milestones_.size());
-  LRScheduler::load_state_dict(dict);
-  for (std::size_t i = 0; i < saved.size(); ++i) schedulers_[i]->load_state_dict(saved[i]);
+  load_parts(schedulers_, saved, [&] { LRScheduler::load_state_dict(dict); });
+}
+
+void SequentialLR::check() const {
+  LRScheduler::check();
+  BP_CHECK(milestones_.size() + 1 == schedulers_.size(),
+           "SequentialLR: {} schedulers and {} milestones; pass one milestone between two "
+           "schedulers",
+           schedulers_.size(), milestones_.size());
+  BP_CHECK(std::is_sorted(milestones_.begin(), milestones_.end()),
+           "SequentialLR: milestones do not rise; sort them");
 }
 
 ChainedScheduler::ChainedScheduler(Schedulers schedulers)
@@ -140,8 +155,14 @@ State ChainedScheduler::state_dict() const {
 
 void ChainedScheduler::load_state_dict(const State& dict) {
   const State::List& saved = parts_of(type_name(), dict, schedulers_);
-  fields().load(dict);
-  for (std::size_t i = 0; i < saved.size(); ++i) schedulers_[i]->load_state_dict(saved[i]);
+  load_parts(schedulers_, saved, [&] {
+    fields().load(dict, [&] {
+      BP_CHECK(last_lr_.size() == optimizer().num_groups(),
+               "ChainedScheduler: the state has {} numbers as _last_lr, and the optimizer {} "
+               "parameter groups; is it the state of another run?",
+               last_lr_.size(), optimizer().num_groups());
+    });
+  });
 }
 
 }  // namespace bp::optim

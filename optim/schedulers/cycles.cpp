@@ -5,26 +5,24 @@
 #include <backplane/optim/schedulers/cycles.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "checks.hpp"
+
 namespace bp::optim {
 namespace {
 
 constexpr double pi = std::numbers::pi;
-
-void check_at_least_1(const char* scheduler, const char* name, std::int64_t value) {
-  BP_CHECK(value > 0, "{}: {} is {}; it must be at least 1", scheduler, name, value);
-}
-
-void check_strategy(const char* scheduler, const std::string& strategy) {
-  BP_CHECK(strategy == "cos" || strategy == "linear",
-           "{}: anneal_strategy is '{}'; it must be 'cos' or 'linear'", scheduler, strategy);
-}
+constexpr std::int64_t longest = std::int64_t{1} << 53;
 
 }  // namespace
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingLROptions& options)
     : LRScheduler(optimizer, options.last_epoch), options_(options) {
-  check_at_least_1("CosineAnnealingLR", "T_max", options.T_max);
   begin();
+}
+
+void CosineAnnealingLR::check() const {
+  LRScheduler::check();
+  check_count("CosineAnnealingLR", "T_max", options_.T_max, 1);
 }
 
 std::vector<double> CosineAnnealingLR::get_lr() {
@@ -59,19 +57,35 @@ CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(
     Optimizer& optimizer, const CosineAnnealingWarmRestartsOptions& options)
     : LRScheduler(optimizer, options.last_epoch), options_(options), length_(options.T_0),
       place_(options.last_epoch) {
-  check_at_least_1("CosineAnnealingWarmRestarts", "T_0", options.T_0);
-  check_at_least_1("CosineAnnealingWarmRestarts", "T_mult", options.T_mult);
   begin();
+}
+
+void CosineAnnealingWarmRestarts::check() const {
+  LRScheduler::check();
+  check_count("CosineAnnealingWarmRestarts", "T_0", options_.T_0, 1);
+  check_count("CosineAnnealingWarmRestarts", "T_mult", options_.T_mult, 1);
+  check_count("CosineAnnealingWarmRestarts", "T_i", length_, 1);
+  check_count("CosineAnnealingWarmRestarts", "T_cur", place_, -1);
 }
 
 void CosineAnnealingWarmRestarts::step() {
   if (last_epoch_ < 0) return restart();
+  const std::int64_t place = place_, length = length_;
   ++last_epoch_;
   if (++place_ >= length_) {
     place_ %= length_;
-    length_ *= options_.T_mult;
+    // A length that no run comes to the end of.
+    if (__builtin_mul_overflow(length_, options_.T_mult, &length_) || length_ > longest)
+      length_ = longest;
   }
-  set_rates(get_lr());
+  try {
+    set_rates(get_lr());
+  } catch (...) {
+    --last_epoch_;
+    place_ = place;
+    length_ = length;
+    throw;
+  }
 }
 
 void CosineAnnealingWarmRestarts::restart() {
@@ -106,22 +120,18 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleLROptions& options)
   const std::int64_t epochs = options.epochs.value_or(1);
   const std::int64_t per_epoch = options.steps_per_epoch.value_or(1);
   if (!options.total_steps) {
-    check_at_least_1("OneCycleLR", "epochs", epochs);
-    check_at_least_1("OneCycleLR", "steps_per_epoch", per_epoch);
+    check_count("OneCycleLR", "epochs", epochs, 1);
+    check_count("OneCycleLR", "steps_per_epoch", per_epoch, 1);
     BP_CHECK(!__builtin_mul_overflow(epochs, per_epoch, &total_steps_),
              "OneCycleLR: {} epochs of {} steps are too many", epochs, per_epoch);
   } else {
     total_steps_ = *options.total_steps;
   }
-  check_at_least_1("OneCycleLR", "total_steps", total_steps_);
-  BP_CHECK(pct_start_ >= 0 && pct_start_ <= 1,
-           "OneCycleLR: pct_start is {}; it must be from 0 to 1", pct_start_);
-  check_strategy("OneCycleLR", anneal_strategy_);
-  if (cycle_momentum_) check_has_momentum();
+  last_epoch_ = options.last_epoch;
+  check();
   const auto highest = per_group("max_lr", options.max_lr);
   const auto low = per_group("base_momentum", options.base_momentum);
   const auto high = per_group("max_momentum", options.max_momentum);
-  last_epoch_ = options.last_epoch;
   for (std::size_t group = 0; group < optimizer.num_groups(); ++group) {
     if (last_epoch_ == -1) {
       const double first = highest[group] / options.div_factor;
@@ -137,6 +147,15 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleLROptions& options)
     base_lrs_.push_back(number_of(optimizer.option(group, "initial_lr"), "'initial_lr'"));
   }
   begin();
+}
+
+void OneCycleLR::check() const {
+  LRScheduler::check();
+  check_count("OneCycleLR", "total_steps", total_steps_, 1);
+  BP_CHECK(pct_start_ >= 0 && pct_start_ <= 1,
+           "OneCycleLR: pct_start is {}; it must be from 0 to 1", pct_start_);
+  check_strategy("OneCycleLR", anneal_strategy_);
+  if (cycle_momentum_) check_has_momentum();
 }
 
 std::vector<OneCycleLR::Phase> OneCycleLR::phases() const {
@@ -169,7 +188,8 @@ std::vector<double> OneCycleLR::get_lr() {
     const auto value = [&](const char* name) {
       return number_of(optimizer().option(group, name), name);
     };
-    rates.push_back(between(value(all[at].start_lr), value(all[at].end_lr), part));
+    // Along a line, the step after the last would go below 0.
+    rates.push_back(std::max(0.0, between(value(all[at].start_lr), value(all[at].end_lr), part)));
     if (cycle_momentum_)
       set_momentum(group,
                    between(value(all[at].start_momentum), value(all[at].end_momentum), part));
@@ -192,17 +212,10 @@ CyclicLR::CyclicLR(Optimizer& optimizer, const CyclicLROptions& options)
       mode_(options.mode), scale_mode_(options.scale_mode),
       cycle_momentum_(options.cycle_momentum) {
   const std::int64_t down = options.step_size_down.value_or(options.step_size_up);
-  check_at_least_1("CyclicLR", "step_size_up", options.step_size_up);
-  check_at_least_1("CyclicLR", "step_size_down", down);
-  const bool is_known = mode_ == "triangular" || mode_ == "triangular2" || mode_ == "exp_range";
-  BP_CHECK(scale_fn_ || is_known,
-           "CyclicLR: mode is '{}'; it must be 'triangular', 'triangular2' or 'exp_range', or "
-           "there is a scale_fn",
-           mode_);
-  BP_CHECK(scale_mode_ == "cycle" || scale_mode_ == "iterations",
-           "CyclicLR: scale_mode is '{}'; it must be 'cycle' or 'iterations'", scale_mode_);
+  check_count("CyclicLR", "step_size_up", options.step_size_up, 1);
+  check_count("CyclicLR", "step_size_down", down, 1);
+  check_modes();
   if (!scale_fn_) scale_mode_ = mode_ == "exp_range" ? "iterations" : "cycle";
-  if (cycle_momentum_) check_has_momentum();
   const auto lowest = per_group("base_lr", options.base_lr);
   max_lrs_ = per_group("max_lr", options.max_lr);
   total_size_ = static_cast<double>(options.step_size_up) + static_cast<double>(down);
@@ -226,6 +239,33 @@ CyclicLR::CyclicLR(Optimizer& optimizer, const CyclicLROptions& options)
   begin();
 }
 
+void CyclicLR::check_modes() const {
+  const bool is_known = mode_ == "triangular" || mode_ == "triangular2" || mode_ == "exp_range";
+  BP_CHECK(scale_fn_ || is_known,
+           "CyclicLR: mode is '{}'; it must be 'triangular', 'triangular2' or 'exp_range', or "
+           "there is a scale_fn",
+           mode_);
+  BP_CHECK(scale_mode_ == "cycle" || scale_mode_ == "iterations",
+           "CyclicLR: scale_mode is '{}'; it must be 'cycle' or 'iterations'", scale_mode_);
+  if (cycle_momentum_) check_has_momentum();
+}
+
+void CyclicLR::check() const {
+  LRScheduler::check();
+  check_modes();
+  BP_CHECK(total_size_ >= 1 && total_size_ <= 0x1p54 && step_ratio_ > 0 && step_ratio_ <= 1,
+           "CyclicLR: total_size is {} and step_ratio {}; the first must be at least 1, the second "
+           "from 0 to 1",
+           total_size_, step_ratio_);
+  const std::size_t count = optimizer().num_groups();
+  const std::size_t momentums = cycle_momentum_ ? count : base_momentums_.size();
+  BP_CHECK(max_lrs_.size() == count && base_lrs_.size() == count &&
+               base_momentums_.size() == momentums && max_momentums_.size() == momentums,
+           "CyclicLR: {} base_lrs, {} max_lrs, {} base_momentums and {} max_momentums for {} "
+           "parameter groups; there must be one for each group",
+           base_lrs_.size(), max_lrs_.size(), base_momentums_.size(), max_momentums_.size(), count);
+}
+
 double CyclicLR::scale(double cycle) const {
   const double x = scale_mode_ == "cycle" ? cycle : static_cast<double>(last_epoch_);
   if (scale_fn_) return scale_fn_(x);
@@ -238,7 +278,7 @@ std::vector<double> CyclicLR::get_lr() {
   const double cycle = std::floor(1 + passed), x = 1 + passed - cycle;
   const double height =
       (x <= step_ratio_ ? x / step_ratio_ : (x - 1) / (step_ratio_ - 1)) * scale(cycle);
-  for (std::size_t group = 0; group < max_momentums_.size(); ++group)
+  for (std::size_t group = 0; cycle_momentum_ && group < max_momentums_.size(); ++group)
     set_momentum(group,
                  max_momentums_[group] - (max_momentums_[group] - base_momentums_[group]) * height);
   std::vector<double> rates = base_lrs_;
@@ -265,13 +305,16 @@ Fields CyclicLR::fields() const {
 SWALR::SWALR(Optimizer& optimizer, const SWALROptions& options)
     : LRScheduler(optimizer, options.last_epoch), anneal_epochs_(options.anneal_epochs),
       anneal_strategy_(options.anneal_strategy) {
-  check_strategy("SWALR", anneal_strategy_);
-  BP_CHECK(anneal_epochs_ >= 0, "SWALR: anneal_epochs is {}; it must not be negative",
-           anneal_epochs_);
   const auto rates = per_group("swa_lr", options.swa_lr);
   for (std::size_t group = 0; group < rates.size(); ++group)
     optimizer.set_option(group, "swa_lr", rates[group]);
   begin();
+}
+
+void SWALR::check() const {
+  LRScheduler::check();
+  check_strategy("SWALR", anneal_strategy_);
+  check_count("SWALR", "anneal_epochs", anneal_epochs_, 0);
 }
 
 double SWALR::annealed(double part) const {

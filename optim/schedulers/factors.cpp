@@ -1,18 +1,19 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include <backplane/optim/schedulers/factors.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "checks.hpp"
+
 namespace bp::optim {
 namespace {
 
+constexpr std::int64_t most_milestones = 1 << 20;
+
 double power_of(double base, std::int64_t exponent) {
   return std::pow(base, static_cast<double>(exponent));
-}
-
-void check_positive(const char* scheduler, const char* name, std::int64_t value) {
-  BP_CHECK(value > 0, "{}: {} is {}; it must be at least 1", scheduler, name, value);
 }
 
 std::vector<RateFunction> for_all_groups(const char* scheduler, const Optimizer& optimizer,
@@ -29,8 +30,12 @@ std::vector<RateFunction> for_all_groups(const char* scheduler, const Optimizer&
 
 StepLR::StepLR(Optimizer& optimizer, const StepLROptions& options)
     : LRScheduler(optimizer, options.last_epoch), options_(options) {
-  check_positive("StepLR", "step_size", options.step_size);
   begin();
+}
+
+void StepLR::check() const {
+  LRScheduler::check();
+  check_count("StepLR", "step_size", options_.step_size, 1);
 }
 
 std::vector<double> StepLR::get_lr() {
@@ -89,11 +94,17 @@ void MultiStepLR::load_state_dict(const State& dict) {
   const State* saved = dict.find("milestones");
   if (saved)
     for (const auto& [key, times] : saved->entries()) {
-      char* end = nullptr;
-      const std::int64_t milestone = std::strtoll(key.c_str(), &end, 10);
-      BP_CHECK(!key.empty() && *end == 0 && times.as_int() >= 0 && times.as_int() < (1 << 20),
+      std::int64_t milestone = 0;
+      const char* end = key.data() + key.size();
+      const auto [rest, code] = std::from_chars(key.data(), end, milestone);
+      BP_CHECK(code == std::errc() && rest == end,
                "MultiStepLR: '{}' is no milestone; it must be a whole number", key);
-      milestones.insert(milestones.end(), static_cast<std::size_t>(times.as_int()), milestone);
+      const std::int64_t count = times.as_int();
+      BP_CHECK(
+          count >= 0 && count <= most_milestones - static_cast<std::int64_t>(milestones.size()),
+          "MultiStepLR: milestone {} counts {} times; all together may count {} times", key, count,
+          most_milestones);
+      milestones.insert(milestones.end(), static_cast<std::size_t>(count), milestone);
     }
   std::sort(milestones.begin(), milestones.end());
   LRScheduler::load_state_dict(dict);
@@ -121,9 +132,13 @@ Fields ExponentialLR::fields() const {
 
 ConstantLR::ConstantLR(Optimizer& optimizer, const ConstantLROptions& options)
     : LRScheduler(optimizer, options.last_epoch), options_(options) {
-  BP_CHECK(options.factor > 0 && options.factor <= 1,
-           "ConstantLR: factor is {}; it must be above 0 and at most 1", options.factor);
   begin();
+}
+
+void ConstantLR::check() const {
+  LRScheduler::check();
+  BP_CHECK(options_.factor > 0 && options_.factor <= 1,
+           "ConstantLR: factor is {}; it must be above 0 and at most 1", options_.factor);
 }
 
 std::vector<double> ConstantLR::get_lr() {
@@ -144,12 +159,16 @@ Fields ConstantLR::fields() const {
 
 LinearLR::LinearLR(Optimizer& optimizer, const LinearLROptions& options)
     : LRScheduler(optimizer, options.last_epoch), options_(options) {
-  BP_CHECK(options.start_factor > 0 && options.start_factor <= 1,
-           "LinearLR: start_factor is {}; it must be above 0 and at most 1", options.start_factor);
-  BP_CHECK(options.end_factor >= 0 && options.end_factor <= 1,
-           "LinearLR: end_factor is {}; it must be from 0 to 1", options.end_factor);
-  check_positive("LinearLR", "total_iters", options.total_iters);
   begin();
+}
+
+void LinearLR::check() const {
+  LRScheduler::check();
+  BP_CHECK(options_.start_factor > 0 && options_.start_factor <= 1,
+           "LinearLR: start_factor is {}; it must be above 0 and at most 1", options_.start_factor);
+  BP_CHECK(options_.end_factor >= 0 && options_.end_factor <= 1,
+           "LinearLR: end_factor is {}; it must be from 0 to 1", options_.end_factor);
+  check_count("LinearLR", "total_iters", options_.total_iters, 1);
 }
 
 std::vector<double> LinearLR::get_lr() {
@@ -179,8 +198,12 @@ Fields LinearLR::fields() const {
 
 PolynomialLR::PolynomialLR(Optimizer& optimizer, const PolynomialLROptions& options)
     : LRScheduler(optimizer, options.last_epoch), options_(options) {
-  check_positive("PolynomialLR", "total_iters", options.total_iters);
   begin();
+}
+
+void PolynomialLR::check() const {
+  LRScheduler::check();
+  check_count("PolynomialLR", "total_iters", options_.total_iters, 1);
 }
 
 std::vector<double> PolynomialLR::get_lr() {

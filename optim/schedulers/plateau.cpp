@@ -1,28 +1,46 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <backplane/optim/schedulers/plateau.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "checks.hpp"
+
 namespace bp::optim {
 
 ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options)
     : optimizer_(&optimizer), options_(options) {
-  BP_CHECK(options.factor < 1, "ReduceLROnPlateau: factor is {}; it must be below 1",
-           options.factor);
-  BP_CHECK(options.mode == "min" || options.mode == "max",
-           "ReduceLROnPlateau: mode is '{}'; it must be 'min' or 'max'", options.mode);
-  BP_CHECK(options.threshold_mode == "rel" || options.threshold_mode == "abs",
-           "ReduceLROnPlateau: threshold_mode is '{}'; it must be 'rel' or 'abs'",
-           options.threshold_mode);
   auto& lowest = options_.min_lr.values;
   if (lowest.size() == 1) lowest.resize(optimizer.num_groups(), lowest[0]);
-  BP_CHECK(lowest.size() == optimizer.num_groups(),
-           "ReduceLROnPlateau: {} numbers for min_lr and {} parameter groups; pass one, or one for "
-           "each",
-           lowest.size(), optimizer.num_groups());
   best_ = (options.mode == "min" ? 1 : -1) * std::numeric_limits<double>::infinity();
   last_lr_ = current_rates();
+  check();
+}
+
+void ReduceLROnPlateau::check() const {
+  BP_CHECK(options_.factor < 1, "ReduceLROnPlateau: factor is {}; it must be below 1",
+           options_.factor);
+  BP_CHECK(options_.mode == "min" || options_.mode == "max",
+           "ReduceLROnPlateau: mode is '{}'; it must be 'min' or 'max'", options_.mode);
+  BP_CHECK(options_.threshold_mode == "rel" || options_.threshold_mode == "abs",
+           "ReduceLROnPlateau: threshold_mode is '{}'; it must be 'rel' or 'abs'",
+           options_.threshold_mode);
+  BP_CHECK(options_.min_lr.values.size() == optimizer_->num_groups(),
+           "ReduceLROnPlateau: {} numbers for min_lr and {} parameter groups; pass one, or one for "
+           "each",
+           options_.min_lr.values.size(), optimizer_->num_groups());
+  for (const auto& [name, count] : {std::pair{"cooldown", options_.cooldown},
+                                    {"cooldown_counter", cooldown_counter_},
+                                    {"num_bad_epochs", num_bad_epochs_},
+                                    {"last_epoch", last_epoch_}})
+    check_count("ReduceLROnPlateau", name, count, 0);
+  BP_CHECK(
+      last_lr_.size() == optimizer_->num_groups(),
+      "ReduceLROnPlateau: {} numbers as _last_lr and {} parameter groups; there must be one for "
+      "each",
+      last_lr_.size(), optimizer_->num_groups());
+  BP_CHECK(!std::isnan(best_), "ReduceLROnPlateau: best is nan, which no metric is better than");
 }
 
 void ReduceLROnPlateau::step(double metric) {
@@ -95,7 +113,7 @@ State ReduceLROnPlateau::state_dict() const {
 
 void ReduceLROnPlateau::load_state_dict(const State& dict) {
   dict.at("num_bad_epochs");
-  fields().load(dict);
+  fields().load(dict, [&] { check(); });
 }
 
 }  // namespace bp::optim

@@ -1,7 +1,23 @@
+#include <cmath>
+
 #include <backplane/optim/schedulers/scheduler.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "checks.hpp"
+
 namespace bp::optim {
+
+void check_count(const std::string& scheduler, const char* name, std::int64_t value,
+                 std::int64_t least) {
+  BP_CHECK(value >= least, "{}: {} is {}; it must be at least {}", scheduler, name, value, least);
+  BP_CHECK(value <= std::int64_t{1} << 53, "{}: {} is {}; it must be at most 2^53", scheduler, name,
+           value);
+}
+
+void check_strategy(const std::string& scheduler, const std::string& strategy) {
+  BP_CHECK(strategy == "cos" || strategy == "linear",
+           "{}: anneal_strategy is '{}'; it must be 'cos' or 'linear'", scheduler, strategy);
+}
 
 LRScheduler::LRScheduler(Optimizer& optimizer, std::int64_t last_epoch)
     : last_epoch_(last_epoch), optimizer_(&optimizer) {
@@ -19,15 +35,30 @@ LRScheduler::LRScheduler(Optimizer& optimizer, std::int64_t last_epoch)
 
 void LRScheduler::begin() {
   step_count_ = 0;
+  check();
   is_initial_ = true;
   step();
   is_initial_ = false;
 }
 
+void LRScheduler::check() const {
+  check_count(type_name(), "last_epoch", last_epoch_, -1);
+  check_count(type_name(), "_step_count", step_count_, 0);
+  for (const auto* rates : {&base_lrs_, &last_lr_})
+    for (const double rate : *rates)
+      BP_CHECK(std::isfinite(rate), "{}: a rate is {}; it must be finite", type_name(), rate);
+}
+
 void LRScheduler::step() {
   ++step_count_;
   ++last_epoch_;
-  set_rates(get_lr());
+  try {
+    set_rates(get_lr());
+  } catch (...) {
+    --step_count_;
+    --last_epoch_;
+    throw;
+  }
 }
 
 void LRScheduler::restart() {
@@ -40,8 +71,13 @@ void LRScheduler::set_rates(const std::vector<double>& rates) {
            "{}: the optimizer has {} parameter groups and had {} when the scheduler was made; add "
            "groups before",
            type_name(), optimizer_->num_groups(), rates.size());
-  for (std::size_t group = 0; group < rates.size(); ++group)
-    optimizer_->set_option(group, "lr", rates[group]);
+  const std::vector<double> before = current_rates();
+  for (std::size_t group = 0; group < rates.size(); ++group) try {
+      optimizer_->set_option(group, "lr", rates[group]);
+    } catch (...) {
+      while (group-- > 0) optimizer_->set_option(group, "lr", before[group]);
+      throw;
+    }
   last_lr_ = rates;
 }
 
@@ -104,12 +140,12 @@ State LRScheduler::state_dict() const {
 void LRScheduler::load_state_dict(const State& dict) {
   for (const char* name : {"base_lrs", "_last_lr"})
     if (const State* rates = dict.find(name))
-      BP_CHECK(rates->size() == optimizer_->num_groups(),
+      BP_CHECK(!rates->is_list() || rates->size() == optimizer_->num_groups(),
                "{}: the state has {} numbers as {}, and the optimizer {} parameter groups; is it "
                "the state of another run?",
                type_name(), rates->size(), name, optimizer_->num_groups());
   dict.at("last_epoch");
-  fields().load(dict);
+  fields().load(dict, [&] { check(); });
 }
 
 }  // namespace bp::optim

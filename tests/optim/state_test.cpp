@@ -1,6 +1,7 @@
 // needs: cpu reference
 // States: their layout is PyTorch's, a run goes on from one, and foreign ones are refused before anything is changed.
 #include "optim/all_optimizers.hpp"
+#include "optim/mutations.hpp"
 
 namespace bp::test {
 namespace {
@@ -9,20 +10,6 @@ using testing::HasSubstr;
 
 std::vector<Tensor> fresh() {
   return {set_requires_grad(reshape(arange(0, 6, 1, f64) * 0.5, {2, 3})), leaf({1.0, -2.0})};
-}
-
-// A tree with tensors of its own.
-State copied(const State& state) {
-  if (state.is_tensor()) return clone(detach(state.as_tensor()));
-  if (state.is_list()) {
-    State::List list;
-    for (const State& each : state.as_list()) list.push_back(copied(each));
-    return list;
-  }
-  if (!state.is_dict()) return state;
-  State dict = State::dict();
-  for (const auto& [key, value] : state.entries()) dict.set(key, copied(value));
-  return dict;
 }
 
 void take_steps(optim::Optimizer& optimizer, const std::vector<Tensor>& params, int count) {

@@ -31,6 +31,7 @@ class BP_API Adam : public OptimizerOf<AdamOptions> {
   explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});
   explicit Adam(Groups groups);
   std::string type_name() const override { return "Adam"; }
+  bool takes_scaling() const override { return true; }
 
  protected:
   void check_options(const AdamOptions& options) const override;
@@ -39,7 +40,6 @@ class BP_API Adam : public OptimizerOf<AdamOptions> {
   const Layout& layout() const override;
   bool needs(std::size_t group, std::size_t place) const override;
   void update(std::size_t group, Batch& batch, const GradScaling& scaling) override;
-  bool takes_scaling() const override { return true; }
 };
 
 // Loshchilov and Hutter, 2019: the decay is no part of the gradient, but taken off the parameter.
@@ -48,6 +48,7 @@ class BP_API AdamW : public OptimizerOf<AdamWOptions> {
   explicit AdamW(std::vector<Tensor> parameters, const AdamWOptions& options = {});
   explicit AdamW(Groups groups);
   std::string type_name() const override { return "AdamW"; }
+  bool takes_scaling() const override { return true; }
 
  protected:
   void check_options(const AdamWOptions& options) const override;
@@ -56,7 +57,6 @@ class BP_API AdamW : public OptimizerOf<AdamWOptions> {
   const Layout& layout() const override;
   bool needs(std::size_t group, std::size_t place) const override;
   void update(std::size_t group, Batch& batch, const GradScaling& scaling) override;
-  bool takes_scaling() const override { return true; }
 };
 
 struct NAdamOptions {

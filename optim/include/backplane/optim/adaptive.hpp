@@ -23,6 +23,7 @@ class BP_API Adagrad : public OptimizerOf<AdagradOptions> {
   explicit Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options = {});
   explicit Adagrad(Groups groups);
   std::string type_name() const override { return "Adagrad"; }
+  bool takes_scaling() const override { return true; }
 
  protected:
   void check_options(const AdagradOptions& options) const override;
@@ -34,7 +35,6 @@ class BP_API Adagrad : public OptimizerOf<AdagradOptions> {
   Tensor initial_tensor(std::size_t group, std::size_t place,
                         const Tensor& parameter) const override;
   void update(std::size_t group, Batch& batch, const GradScaling& scaling) override;
-  bool takes_scaling() const override { return true; }
 };
 
 struct AdadeltaOptions {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,9 +43,10 @@ class BP_API Fields {
   // What `write` would refuse.
   void check(std::string_view name, const State& value) const;
 
-  // All of them, as a dict; and back: a name that `dict` lacks keeps its value. Nothing is written if one is refused.
+  // All of them, as a dict; and back: a name that `dict` lacks keeps its value. Nothing is written if one is refused, or if
+  // `check`, which sees what was written, throws.
   State state() const;
-  void load(const State& dict) const;
+  void load(const State& dict, const std::function<void()>& check = {}) const;
 
  private:
   struct Field {

@@ -109,6 +109,7 @@ class BP_API Adafactor : public OptimizerOf<AdafactorOptions> {
   void check_parameter(std::size_t index, const Tensor& parameter) const override;
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;
+  bool is_kept(std::size_t place, const Tensor& parameter) const override;
   Tensor initial_tensor(std::size_t group, std::size_t place,
                         const Tensor& parameter) const override;
   Dims kept_shape(std::size_t place, const Tensor& parameter) const override;

@@ -23,7 +23,7 @@ struct LBFGSOptions {
 // A step evaluates the closure up to max_eval times, and waits for the device each time.
 class BP_API LBFGS : public OptimizerOf<LBFGSOptions> {
  public:
-  // Throws bad_argument for a negative lr, a max_iter or history_size below 1, and another line_search_fn.
+  // Throws bad_argument for a negative lr, a max_iter or history_size below 1, another line_search_fn, and a second group.
   explicit LBFGS(std::vector<Tensor> parameters, const LBFGSOptions& options = {});
   ~LBFGS() override;
   // The closure forgets the gradients, computes the loss and goes back. Returns the first loss. step() without one throws
@@ -33,6 +33,7 @@ class BP_API LBFGS : public OptimizerOf<LBFGSOptions> {
 
  protected:
   void check_options(const LBFGSOptions& options) const override;
+  void check_parameter(std::size_t index, const Tensor& parameter) const override;
   std::vector<State::Entry> switches() const override { return {}; }
   Fields fields(std::size_t group) const override;
   const Layout& layout() const override;

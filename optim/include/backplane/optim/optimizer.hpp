@@ -37,13 +37,18 @@ struct Batch {
   std::vector<bool> was_kept;   // by Layout::tensors: was it there before this step?
   std::vector<double> numbers;  // of all its parameters; kept as the update leaves them
   std::vector<ParamState*> kept;
+  std::vector<ParamState> next;  // what takes the place of `kept` once the update has succeeded
+  std::vector<Tensor> counts;    // values of the StepCounts that the update has advanced
 };
 
 // An optimizer over groups of parameters, each with options of its own. Group 0 is there from the start.
 //
 // A step makes a few calls for each group, device and dtype, whatever the number of parameters. It writes parameters in
-// place, and nothing is recorded. A parameter without a gradient stays as it is. Parameters that share memory go one after
-// the other. What is kept of a parameter follows it to where Module::to has moved it since.
+// place, and nothing is recorded or cast (by an Autocast around it). A parameter without a gradient stays as it is.
+// Parameters that share memory go one after the other. What is kept of a parameter follows it to where Module::to has moved
+// it since. A step throws bad_argument for options that the constructor refuses, and for a gradient or a kept tensor that no
+// longer fits its parameter, before anything changes; one that fails later, as memory ends, has stepped whole groups of
+// parameters, each with all that is kept of it, or not at all.
 // Threads: one at a time.
 class BP_API Optimizer {
  public:
@@ -57,11 +62,12 @@ class BP_API Optimizer {
   void step();
   // For every optimizer. SGD, Adam, AdamW and Adagrad do not wait for the device: their rows read both numbers there. The
   // others wait for `found_inf`, and divide the gradients first. The gradients themselves stay as they are in any case.
-  // LBFGS, which needs a closure, throws bad_argument.
+  // LBFGS, which needs a closure, throws bad_argument. With hooks, all wait for `found_inf`: a step that is left out calls
+  // none. So does SGD with dampening at the first step of a parameter.
   void step(const GradScaling& scaling);
   // Calls `closure`, which computes the loss and its gradients with recording on, then steps. Returns the loss.
   virtual Tensor step(const Closure& closure);
-  // Forgets the gradients of all parameters, or fills them with 0.
+  // Forgets the gradients of all parameters, or fills them with 0, detached from what has computed them.
   void zero_grad(bool set_to_none = true);
 
   std::size_t num_groups() const { return groups_.size(); }
@@ -69,7 +75,8 @@ class BP_API Optimizer {
   std::vector<Tensor> parameters() const;
 
   // PyTorch's param_groups[group][name]: an option, or what a scheduler has put there ("initial_lr"). Throws bad_argument for
-  // a group or a name that is not there; setting a new name adds it, and a value of another kind than the option's throws.
+  // a group or a name that is not there; setting a new name adds it. A value of another kind than the option's, or one that
+  // the constructor refuses, throws and changes nothing.
   bool has_option(std::size_t group, std::string_view name) const;
   State option(std::size_t group, std::string_view name) const;
   void set_option(std::size_t group, std::string_view name, const State& value);
@@ -78,17 +85,21 @@ class BP_API Optimizer {
   // are the optimizer's own: clone what must outlive the next step.
   State state_dict() const;
   // Copies the dict's tensors to the parameters' devices and dtypes, and takes over its options. Of PyTorch's optimizer of the
-  // same name too. Throws bad_argument, and changes nothing, for other numbers of groups or parameters, other shapes, and the
-  // state of another optimizer.
+  // same name too. Throws bad_argument, and changes nothing, for other numbers of groups or parameters, other shapes, options
+  // that the constructor refuses, and the state of another optimizer.
   void load_state_dict(const State& dict);
 
-  // Called before and after each step. The number is for remove_hook.
+  // Called before and after each step that is taken, under the caller's layers. The number is for remove_hook.
   int register_step_pre_hook(Hook hook);
   int register_step_post_hook(Hook hook);
   void remove_hook(int number);
 
   // The class, as errors name it.
   virtual std::string type_name() const = 0;
+  // No other optimizer of the process has it, or had it.
+  std::uint64_t id() const { return id_; }
+  // Does a step read GradScaling on the device, in the precision of float32 at least?
+  virtual bool takes_scaling() const { return false; }
 
  protected:
   Optimizer();
@@ -107,15 +118,18 @@ class BP_API Optimizer {
   virtual const Layout& layout() const = 0;
   // Does the group's step use this tensor of the layout?
   virtual bool needs(std::size_t group, std::size_t place) const;
-  // Before the first step: zeros like the parameter, and 0. An undefined tensor: not kept of this parameter.
+  // Is it kept of this parameter?
+  virtual bool is_kept(std::size_t place, const Tensor& parameter) const;
+  // Before the first step: zeros like the parameter, and 0.
   virtual Tensor initial_tensor(std::size_t group, std::size_t place,
                                 const Tensor& parameter) const;
   virtual double initial_number(std::size_t group, std::size_t place) const;
   // The shape of a kept tensor: the parameter's.
   virtual Dims kept_shape(std::size_t place, const Tensor& parameter) const;
-  // Takes the step; `scaling` is empty unless takes_scaling.
+  // Throws bad_argument for options that the constructor refuses.
+  virtual void check_group(std::size_t group) const = 0;
+  // Takes the step; `scaling` is empty unless takes_scaling, and on the batch's device.
   virtual void update(std::size_t group, Batch& batch, const GradScaling& scaling) = 0;
-  virtual bool takes_scaling() const { return false; }
   // Why a parameter can't be this optimizer's: throws bad_argument.
   virtual void check_parameter(std::size_t index, const Tensor& parameter) const;
   // State that is not of single parameters, written into and read from the "state" dict; load_more changes nothing if it
@@ -129,17 +143,22 @@ class BP_API Optimizer {
   void add_group(std::vector<Tensor> params, std::vector<State::Entry> switches);
   const Group& at(std::size_t group) const;
   Group& at(std::size_t group);
-  // Each parameter's count, one higher than before: as the rows' `state_steps`.
+  // Each parameter's count, one higher than before: as the rows' `state_steps`. Once for each batch.
   static std::vector<Tensor> advance_counts(Batch& batch, const GradScaling& scaling);
   void call_hooks(bool before);
   // What is kept of a parameter goes to the parameter's device and dtype.
   static void follow(Tensor& kept, const Tensor& parameter);
 
  private:
+  bool is_left_out(const GradScaling& scaling) const;
   std::vector<Batch> batches_of(std::size_t group);
-  void prepare_state(std::size_t group, std::size_t index);
+  ParamState prepared_state(std::size_t group, std::size_t index) const;
+  void take_step(std::size_t group, Batch& batch, const GradScaling& scaling);
   State state_of(const ParamState& kept) const;
-  ParamState loaded_state(const State& saved, std::size_t index, const Tensor& parameter) const;
+  Tensor loaded_tensor(const State& value, std::size_t place, const Tensor& parameter,
+                       const std::string& what) const;
+  ParamState loaded_state(const State& saved, std::size_t group, std::size_t index) const;
+  std::vector<std::vector<ParamState>> loaded_states(const State& dict) const;
 
   struct Registered {
     int number;
@@ -149,6 +168,7 @@ class BP_API Optimizer {
   std::vector<Group> groups_;
   std::vector<Registered> hooks_;
   int next_hook_ = 0;
+  const std::uint64_t id_;
 };
 
 // Parameters with options of their own: {.params = head.parameters(), .options = {.lr = 1e-3}}.
@@ -163,7 +183,7 @@ template <class OptionsOfGroup> class BP_API OptimizerOf : public Optimizer {
   using Options = OptionsOfGroup;
   using Groups = std::vector<ParamGroup<Options>>;
 
-  // May be written between steps.
+  // May be written between steps; the next one checks them.
   Options& options(std::size_t group = 0) {
     at(group);
     return *options_[group];
@@ -182,6 +202,7 @@ template <class OptionsOfGroup> class BP_API OptimizerOf : public Optimizer {
 
  protected:
   virtual void check_options(const Options& options) const = 0;
+  void check_group(std::size_t group) const override { check_options(options(group)); }
   // Names of PyTorch's own options that only say how it computes.
   virtual std::vector<State::Entry> switches() const {
     return {{"foreach", {}}, {"capturable", false}, {"differentiable", false}};

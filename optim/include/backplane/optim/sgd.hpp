@@ -23,6 +23,7 @@ class BP_API SGD : public OptimizerOf<SGDOptions> {
   explicit SGD(std::vector<Tensor> parameters, const SGDOptions& options = {});
   explicit SGD(Groups groups);
   std::string type_name() const override { return "SGD"; }
+  bool takes_scaling() const override { return true; }
 
  protected:
   void check_options(const SGDOptions& options) const override;
@@ -35,7 +36,6 @@ class BP_API SGD : public OptimizerOf<SGDOptions> {
   Tensor initial_tensor(std::size_t group, std::size_t place,
                         const Tensor& parameter) const override;
   void update(std::size_t group, Batch& batch, const GradScaling& scaling) override;
-  bool takes_scaling() const override { return true; }
 };
 
 }  // namespace bp::optim

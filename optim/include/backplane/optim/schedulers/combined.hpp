@@ -24,6 +24,7 @@ class BP_API SequentialLR : public LRScheduler {
   void undo() override;
   void restart() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
   std::size_t place() const;

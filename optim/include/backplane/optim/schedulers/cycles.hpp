@@ -22,6 +22,7 @@ class BP_API CosineAnnealingLR : public LRScheduler {
   std::vector<double> get_lr() override;
   std::vector<double> get_closed_form_lr() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
   CosineAnnealingLROptions options_;
@@ -46,6 +47,7 @@ class BP_API CosineAnnealingWarmRestarts : public LRScheduler {
  protected:
   std::vector<double> get_lr() override;
   Fields fields() const override;
+  void check() const override;
   void restart() override;
 
  private:
@@ -80,6 +82,7 @@ class BP_API OneCycleLR : public LRScheduler {
  protected:
   std::vector<double> get_lr() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
   struct Phase {
@@ -121,8 +124,10 @@ class BP_API CyclicLR : public LRScheduler {
  protected:
   std::vector<double> get_lr() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
+  void check_modes() const;
   double scale(double cycle) const;
 
   std::function<double(double)> scale_fn_;
@@ -149,6 +154,7 @@ class BP_API SWALR : public LRScheduler {
  protected:
   std::vector<double> get_lr() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
   double annealed(double part) const;

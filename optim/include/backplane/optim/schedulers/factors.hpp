@@ -21,6 +21,7 @@ class BP_API StepLR : public LRScheduler {
   std::vector<double> get_lr() override;
   std::vector<double> get_closed_form_lr() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
   StepLROptions options_;
@@ -86,6 +87,7 @@ class BP_API ConstantLR : public LRScheduler {
   std::vector<double> get_lr() override;
   std::vector<double> get_closed_form_lr() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
   ConstantLROptions options_;
@@ -109,6 +111,7 @@ class BP_API LinearLR : public LRScheduler {
   std::vector<double> get_lr() override;
   std::vector<double> get_closed_form_lr() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
   LinearLROptions options_;
@@ -130,6 +133,7 @@ class BP_API PolynomialLR : public LRScheduler {
   std::vector<double> get_lr() override;
   std::vector<double> get_closed_form_lr() override;
   Fields fields() const override;
+  void check() const override;
 
  private:
   PolynomialLROptions options_;

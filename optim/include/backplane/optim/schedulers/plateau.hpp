@@ -27,11 +27,13 @@ class BP_API ReduceLROnPlateau {
   const std::vector<double>& get_last_lr() const { return last_lr_; }
   std::int64_t num_bad_epochs() const { return num_bad_epochs_; }
 
+  // Loading throws bad_argument, and changes nothing, for what LRScheduler's refuses.
   State state_dict() const;
   void load_state_dict(const State& dict);
 
  private:
   Fields fields() const;
+  void check() const;
   bool is_better(double metric) const;
   void reduce();
   std::vector<double> current_rates() const;

@@ -18,7 +18,8 @@ struct PerGroup {
 
 // Writes the rates of all groups of an optimizer, which outlives it: the first when it is made, then the next with every
 // step(), which comes after the optimizer's. A rate is mostly made of the one before, so that several schedulers may work
-// on one optimizer. Groups are as many as when it was made.
+// on one optimizer. Groups are as many as when it was made. A step throws, and changes no rate, if one would be negative,
+// infinite or NaN.
 //
 // All options have `last_epoch`: -1 begins; another number goes on after that step, with the rates and the "initial_lr" that
 // the optimizer's groups have by then.
@@ -36,7 +37,8 @@ class BP_API LRScheduler {
   virtual std::string type_name() const = 0;
 
   // By PyTorch's names, so that its scheduler of the same name can be loaded. Functions are not part of it. The optimizer's rates
-  // are in the optimizer's state. Loading throws bad_argument, and changes nothing, for values of another kind.
+  // are in the optimizer's state. Loading throws bad_argument, and changes nothing, for values of another kind, and for those
+  // that the constructor refuses.
   virtual State state_dict() const;
   virtual void load_state_dict(const State& dict);
 
@@ -49,8 +51,10 @@ class BP_API LRScheduler {
   struct Later {};  // the class fills base_lrs_ and last_epoch_ itself
   LRScheduler(Optimizer& optimizer, Later) : optimizer_(&optimizer) {}
 
-  // The first rates. Called by the constructors of classes that are no base.
+  // Checks, and sets the first rates. Called by the constructors of classes that are no base.
   void begin();
+  // Throws bad_argument for members that no step can go on from. A class that has more calls its base's first.
+  virtual void check() const;
   // The next rates, made of the ones before.
   virtual std::vector<double> get_lr() = 0;
   // The rates at last_epoch, made of the first ones.

@@ -1,0 +1,165 @@
+// needs: cpu
+// Saved states with one odd value: refused with a sentence before anything changes, or taken, and then steps end.
+#include "optim/all_optimizers.hpp"
+#include "optim/mutations.hpp"
+
+namespace bp::test {
+namespace {
+
+using namespace optim;
+
+// An optimizer over parameters of its own, some steps on.
+struct Trained {
+  Trained(const OptimizerCase& given, int count)
+      : params{set_requires_grad(reshape(arange(0, 6, 1, f64) * 0.5, {2, 3})),
+               set_requires_grad(reshape(arange(0, 4, 1, f64) - 1.5, {2, 2}))},
+        optimizer(given.make(params)) {
+    for (int i = 0; i < count; ++i) step();
+  }
+  State state() const {
+    State::List values;
+    for (const Tensor& each : params) values.push_back(each);
+    return State::dict({{"optimizer", optimizer->state_dict()}, {"params", values}});
+  }
+  void load(const State& given) { optimizer->load_state_dict(given); }
+  void step() {
+    optimizer->step([&] {
+      make_gradients(params);
+      return sum(square(params[0] - 1)) * 0.5 + sum(square(params[1] - 1)) * 0.5;
+    });
+  }
+
+  std::vector<Tensor> params;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+std::vector<OptimizerCase> even_the_others() {
+  std::vector<OptimizerCase> all = all_optimizers();
+  all.push_back(optimizer_case<Muon>("Muon", {.lr = 0.05}));
+  all.push_back(optimizer_case<LBFGS>("LBFGS", {.lr = 0.1, .max_iter = 3}));
+  all.push_back(optimizer_case<LBFGS>(
+      "SearchingLBFGS", {.max_iter = 3, .history_size = 2, .line_search_fn = "strong_wolfe"}));
+  return all;
+}
+
+class OddStates : public EachOptimizer {};
+
+TEST_P(OddStates, are_refused_or_gone_on_from) {
+  const Trained saved(GetParam(), 3);
+  expect_survives<Trained>(saved.optimizer->state_dict(),
+                           [&] { return std::make_unique<Trained>(GetParam(), 1); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, OddStates, testing::ValuesIn(even_the_others()), name_of_case);
+
+// A scheduler over an optimizer of its own.
+struct Scheduled {
+  using Make = std::function<std::shared_ptr<LRScheduler>(Optimizer&)>;
+  Scheduled(const Make& make, int count)
+      : optimizer(SGD::Groups{{{leaf({1.0})}, {.lr = 0.5, .momentum = 0.5}},
+                              {{leaf({2.0})}, {.lr = 0.1, .momentum = 0.5}}}),
+        scheduler(make(optimizer)) {
+    for (int i = 0; i < count; ++i) step();
+  }
+  State state() const { return scheduler->state_dict(); }
+  void load(const State& given) { scheduler->load_state_dict(given); }
+  void step() {
+    scheduler->step();
+    static_cast<void>(scheduler->get_last_lr().at(1));
+  }
+
+  SGD optimizer;
+  std::shared_ptr<LRScheduler> scheduler;
+};
+
+struct Plateaued {
+  Plateaued() : optimizer({leaf({1.0})}, {.lr = 0.5}), scheduler(optimizer, {.patience = 0}) {
+    step();
+    step();
+  }
+  State state() const { return scheduler.state_dict(); }
+  void load(const State& given) { scheduler.load_state_dict(given); }
+  void step() {
+    scheduler.step(1.0);
+    static_cast<void>(scheduler.get_last_lr().at(0));
+  }
+
+  SGD optimizer;
+  ReduceLROnPlateau scheduler;
+};
+
+template <class T, class Options>
+std::pair<const char*, Scheduled::Make> maker(const char* name, const Options& options) {
+  return {name, [options](Optimizer& o) { return std::make_shared<T>(o, options); }};
+}
+
+std::vector<std::pair<const char*, Scheduled::Make>> all_schedulers() {
+  const auto half = [](std::int64_t) { return 0.5; };
+  const auto linear = [](Optimizer& o) {
+    return std::make_shared<LinearLR>(o, LinearLROptions{.total_iters = 3});
+  };
+  const auto powers = [](Optimizer& o) {
+    return std::make_shared<ExponentialLR>(o, ExponentialLROptions{.gamma = 0.9});
+  };
+  const auto steps = [](Optimizer& o) {
+    return std::make_shared<StepLR>(o, StepLROptions{.step_size = 2});
+  };
+  return {
+      maker<StepLR>("StepLR", StepLROptions{.step_size = 2}),
+      maker<MultiStepLR>("MultiStepLR", MultiStepLROptions{.milestones = {1, 4, 4}}),
+      maker<ExponentialLR>("ExponentialLR", ExponentialLROptions{.gamma = 0.9}),
+      maker<ConstantLR>("ConstantLR", ConstantLROptions{}),
+      maker<LinearLR>("LinearLR", LinearLROptions{}),
+      maker<PolynomialLR>("PolynomialLR", PolynomialLROptions{}),
+      maker<LambdaLR>("LambdaLR", RateFunction(half)),
+      maker<MultiplicativeLR>("MultiplicativeLR", RateFunction(half)),
+      maker<CosineAnnealingLR>("CosineAnnealingLR", CosineAnnealingLROptions{.T_max = 4}),
+      maker<CosineAnnealingWarmRestarts>("CosineAnnealingWarmRestarts",
+                                         CosineAnnealingWarmRestartsOptions{.T_0 = 2, .T_mult = 2}),
+      maker<OneCycleLR>("OneCycleLR", OneCycleLROptions{.max_lr = 1.0, .total_steps = 10}),
+      maker<CyclicLR>("CyclicLR",
+                      CyclicLROptions{.base_lr = 0.1, .max_lr = 1.0, .step_size_up = 2}),
+      maker<SWALR>("SWALR", SWALROptions{.swa_lr = 0.1}),
+      {"SequentialLR",
+       [=](Optimizer& o) {
+         return std::make_shared<SequentialLR>(o, Schedulers{linear(o), powers(o), steps(o)},
+                                               std::vector<std::int64_t>{2, 4});
+       }},
+      {"ChainedScheduler", [=](Optimizer& o) {
+         return std::make_shared<ChainedScheduler>(Schedulers{linear(o), powers(o), steps(o)});
+       }}};
+}
+
+TEST(OddStates, of_schedulers_are_refused_or_gone_on_from) {
+  for (const auto& [name, make] : all_schedulers()) {
+    SCOPED_TRACE(name);
+    expect_survives<Scheduled>(Scheduled(make, 3).state(),
+                               [&make = make] { return std::make_unique<Scheduled>(make, 1); });
+  }
+  expect_survives<Plateaued>(Plateaued().state(), [] { return std::make_unique<Plateaued>(); });
+}
+
+TEST(OddStates, of_averages_are_refused) {
+  AveragedModel averages({tensor(Values{1})});
+  for (const State& odd : {State(-1), State(std::nan("")), State(1e300), State(0.5), State("x"),
+                           State(), State(Tensor())}) {
+    EXPECT_THROW(averages.load_state_dict(State::dict({{"n_averaged", odd}})), Error);
+    EXPECT_EQ(averages.n_averaged(), 0);
+  }
+}
+
+TEST(OddStates, with_a_parameter_twice_are_refused) {
+  const std::vector<Tensor> params{leaf({1.0}), leaf({2.0})};
+  Adam adam(params);
+  make_gradients(params);
+  adam.step();
+  State state = copied(adam.state_dict());
+  State::List groups = state.at("param_groups").as_list();
+  groups[0].set("params", State::List{0, 0});
+  state.set("param_groups", groups);
+  EXPECT_THAT(sentence_of([&] { adam.load_state_dict(state); }),
+              testing::HasSubstr("Adam: the state has parameter 0 twice"));
+}
+
+}  // namespace
+}  // namespace bp::test
