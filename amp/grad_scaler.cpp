@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include <backplane/amp/autocast.hpp>
@@ -12,8 +13,11 @@
 namespace bp::amp {
 namespace {
 
+constexpr std::int64_t most_successes = std::numeric_limits<std::int32_t>::max() - 1;
+
 void check_growth_factor(double factor) {
   BP_CHECK(factor > 1, "GradScaler: growth_factor is {}; it must be greater than 1", factor);
+  BP_CHECK(std::isfinite(factor), "GradScaler: growth_factor is {}; it must be finite", factor);
 }
 void check_backoff_factor(double factor) {
   BP_CHECK(factor > 0 && factor < 1,
@@ -21,6 +25,8 @@ void check_backoff_factor(double factor) {
 }
 void check_growth_interval(std::int64_t interval) {
   BP_CHECK(interval >= 1, "GradScaler: growth_interval is {}; it must be 1 or more", interval);
+  BP_CHECK(interval <= most_successes, "GradScaler: growth_interval is {}; it must be at most {}",
+           interval, most_successes);
 }
 void check_scale(double scale) {
   BP_CHECK(scale > 0 && scale <= std::numeric_limits<float>::max(),
@@ -39,6 +45,14 @@ void check_options(const GradScalerOptions& options) {
 Tensor times(const Tensor& scale, double factor) {
   if (static_cast<double>(static_cast<float>(factor)) == factor) return mul(scale, factor);
   return cast(mul(cast(scale, f64), factor), f32);
+}
+
+void check_not_float16(const char* function, const std::vector<Tensor>& gradients) {
+  for (const Tensor& gradient : gradients)
+    BP_CHECK(gradient.dtype() != f16,
+             "GradScaler: {}: a gradient of shape {} is float16, which loses what is unscaled; "
+             "keep parameters in float32 and let Autocast cast them",
+             function, to_string(gradient.shape()));
 }
 
 // The scaler's own calls: not recorded, and no argument cast.
@@ -82,7 +96,7 @@ void GradScaler::check_scaled(const char* function) const {
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
   if (!is_enabled()) return;
   check_scaled("unscale_");
-  PerOptimizer& state = optimizers_[&optimizer];
+  PerOptimizer& state = optimizers_[optimizer.id()];
   BP_CHECK(
       state.stage != Stage::unscaled,
       "GradScaler: unscale_ was called for this optimizer since the last update(); call it once");
@@ -92,12 +106,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
   BP_CHECK(
       !gradients.empty(),
       "GradScaler: unscale_: no parameter of the optimizer has a gradient; call backward first");
-  for (const Tensor& gradient : gradients)
-    BP_CHECK(
-        gradient.dtype() != f16,
-        "GradScaler: unscale_: a gradient of shape {} is float16, which loses what is unscaled; "
-        "keep parameters in float32 and let Autocast cast them",
-        to_string(gradient.shape()));
+  check_not_float16("unscale_", gradients);
   const Apart apart;
   state.found_inf = found_inf_in(gradients);
   multiply_all(gradients, div(ones_like(scale_), scale_));
@@ -107,15 +116,16 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
 void GradScaler::step(optim::Optimizer& optimizer) {
   if (!is_enabled()) return optimizer.step();
   check_scaled("step");
-  PerOptimizer& state = optimizers_[&optimizer];
+  PerOptimizer& state = optimizers_[optimizer.id()];
   BP_CHECK(state.stage != Stage::stepped,
            "GradScaler: step was called for this optimizer since the last update(); call update()");
-  const Apart apart;
   optim::GradScaling scaling;
   if (state.stage == Stage::ready) {
     const std::vector<Tensor> gradients = gradients_of(optimizer);
     BP_CHECK(!gradients.empty(),
              "GradScaler: step: no parameter of the optimizer has a gradient; call backward first");
+    if (!optimizer.takes_scaling()) check_not_float16("step", gradients);
+    const Apart apart;
     state.found_inf = found_inf_in(gradients);
     scaling.grad_scale = scale_;
   }
@@ -192,14 +202,16 @@ void GradScaler::load_state_dict(const State& state) {
       "GradScaler: load_state_dict: the state has no entries, as that of a scaler which is not "
       "enabled; make this one with enabled = false, or load another state");
   GradScalerOptions loaded = options_;
-  loaded.init_scale = state.at("scale").as_double();
-  loaded.growth_factor = state.at("growth_factor").as_double();
-  loaded.backoff_factor = state.at("backoff_factor").as_double();
+  loaded.init_scale = optim::number_of(state.at("scale"), "GradScaler: 'scale'");
+  loaded.growth_factor = optim::number_of(state.at("growth_factor"), "GradScaler: 'growth_factor'");
+  loaded.backoff_factor =
+      optim::number_of(state.at("backoff_factor"), "GradScaler: 'backoff_factor'");
   loaded.growth_interval = state.at("growth_interval").as_int();
   const std::int64_t tracker = state.at("_growth_tracker").as_int();
   check_options(loaded);
-  BP_CHECK(tracker >= 0, "GradScaler: load_state_dict: _growth_tracker is {}; it must be 0 or more",
-           tracker);
+  BP_CHECK(tracker >= 0 && tracker <= most_successes,
+           "GradScaler: load_state_dict: _growth_tracker is {}; it must be from 0 to {}", tracker,
+           most_successes);
   options_ = loaded;
   init_growth_tracker_ = tracker;
   if (!scale_.defined()) return;

@@ -1,29 +1,15 @@
 #include "gradients.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <unordered_set>
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
+#include <backplane/optim/alike.hpp>
 
 namespace bp::amp {
 namespace {
-
-// Tensors of one device and dtype.
-std::vector<std::vector<Tensor>> grouped(const std::vector<Tensor>& tensors) {
-  std::vector<std::vector<Tensor>> groups;
-  for (const Tensor& tensor : tensors) {
-    const auto fits = [&](const std::vector<Tensor>& group) {
-      return group[0].device() == tensor.device() && group[0].dtype() == tensor.dtype();
-    };
-    auto found = std::find_if(groups.begin(), groups.end(), fits);
-    if (found == groups.end()) found = groups.emplace(groups.end());
-    found->push_back(tensor);
-  }
-  return groups;
-}
 
 // The largest magnitude of each, which is infinite or NaN if an element is.
 std::vector<Tensor> magnitudes(const std::vector<Tensor>& group) {
@@ -48,7 +34,7 @@ std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer) {
 Tensor found_inf_in(const std::vector<Tensor>& gradients) {
   const Device device = gradients[0].device();
   Tensor found = zeros({}, f32, device);
-  for (const std::vector<Tensor>& group : grouped(gradients)) {
+  for (const optim::Tensors& group : optim::by_device_and_dtype(gradients)) {
     const std::vector<Tensor> largest = magnitudes(group);
     if (largest.empty()) continue;
     const Tensor bad = cast(any(logical_not(isfinite(stack(largest)))), f32);
@@ -58,7 +44,7 @@ Tensor found_inf_in(const std::vector<Tensor>& gradients) {
 }
 
 void multiply_all(const std::vector<Tensor>& gradients, const Tensor& factor) {
-  for (const std::vector<Tensor>& group : grouped(gradients)) {
+  for (const optim::Tensors& group : optim::by_device_and_dtype(gradients)) {
     const Tensor here = to_device(factor, group[0].device());
     const Dtype dtype = group[0].dtype();
     if (dtype == f32 || dtype == f64) {

@@ -48,6 +48,7 @@ class BP_API UseAutocast {
   UseAutocast(const UseAutocast&) = delete;
   UseAutocast& operator=(const UseAutocast&) = delete;
   static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
 
  private:
   const AutocastState before_;
@@ -72,6 +73,8 @@ class BP_API Autocast {
   explicit Autocast(Device device, const AutocastOptions& options = {});
   // By name: "cpu", "acme:0". Throws bad_argument where there is no such device.
   explicit Autocast(std::string_view device_type, const AutocastOptions& options = {});
+  static void* operator new(std::size_t) = delete;  // a scope, and no value
+  static void* operator new[](std::size_t) = delete;
 
  private:
   UseAutocast used_;

@@ -46,7 +46,9 @@ class BP_API GradScaler {
   void unscale_(optim::Optimizer& optimizer);
 
   // The optimizer's step by gradients divided by the scale (unless unscale_ has done it), or none if one of them is not
-  // finite. The gradients themselves stay. Once for each optimizer and update; throws as unscale_ does.
+  // finite. The gradients themselves stay. Once for each optimizer and update; throws as unscale_ does, but takes float16
+  // gradients for optimizers that divide in float32 on their way (Optimizer::takes_scaling). Parameters may be on several
+  // devices, and elsewhere than the loss.
   void step(optim::Optimizer& optimizer);
 
   // Lets the scale grow or back off by what the steps since the last update found, or takes the new one. A scale that would
@@ -85,7 +87,7 @@ class BP_API GradScaler {
   std::int64_t init_growth_tracker_ = 0;
   Tensor scale_,
       growth_tracker_;  // float32 and int32, 0-dim, on the first loss's device; undefined before it
-  std::unordered_map<const optim::Optimizer*, PerOptimizer> optimizers_;
+  std::unordered_map<std::uint64_t, PerOptimizer> optimizers_;  // by Optimizer::id
 };
 
 }  // namespace bp::amp
