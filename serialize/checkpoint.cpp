@@ -47,10 +47,6 @@ void save(const std::filesystem::path& path, const State& state) {
   Metadata metadata{{tree_key, std::move(tree.text)}};
   for (const auto& [name, tensor] : tree.tensors) {
     const bool is_wide = tensor.dtype() == complex128;
-    BP_CHECK(!is_wide || name.find('\n') == std::string::npos,
-             "{}: the name {} of a complex128 tensor has a line break; "
-             "rename it",
-             path.string(), shown(name));
     if (is_wide) metadata[complex_key] += name + "\n";
     tensors.set(name, is_wide ? view_as_real(detach(tensor)) : tensor);
   }

@@ -29,16 +29,18 @@ std::optional<std::int64_t> step_in(std::string_view name) {
   return step;
 }
 
+// A link counts, even where what it names is gone.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
 }  // namespace
 
 CheckpointFolder::CheckpointFolder(fs::path folder, CheckpointFolderOptions options)
     : folder_(std::move(folder)), options_(options) {
   BP_CHECK(options_.keep >= 1, "CheckpointFolder: keep is {}; keep at least 1", options_.keep);
-  std::error_code problem;
-  fs::create_directories(folder_, problem);
-  if (problem || !fs::is_directory(folder_, problem))
-    throw_file_error(folder_.string(), "can't be made a folder",
-                     problem ? problem.value() : ENOTDIR, "choose another path");
+  make_folder(folder_);
 }
 
 fs::path CheckpointFolder::path_of(std::int64_t step) const {
@@ -77,20 +79,28 @@ Checkpoint CheckpointFolder::load(std::int64_t step) const {
   return to_checkpoint(serialize::load(path_of(step)));
 }
 
+// A writer removes old steps once it has saved a newer one: where a step is gone when it is opened, the folder is listed
+// again.
 std::optional<Checkpoint> CheckpointFolder::load_newest() {
-  damaged_.clear();
-  std::vector<std::int64_t> all = steps();
-  for (std::size_t i = all.size(); i-- > 0;) {
-    try {
-      return load(all[i]);
-    } catch (const Error& error) {
-      if (error.error_class() != ErrorClass::bad_argument) throw;
-      damaged_.emplace_back(error.what());
+  constexpr int most_lists = 100;  // a network's folder may go on listing what is gone
+  for (int num_lists = 1;; ++num_lists) {
+    damaged_.clear();
+    const std::vector<std::int64_t> all = steps();
+    bool is_gone = false;
+    for (std::size_t i = all.size(); i-- > 0 && !is_gone;) {
+      try {
+        return load(all[i]);
+      } catch (const Error& error) {
+        if (error.error_class() != ErrorClass::bad_argument) throw;
+        is_gone = num_lists < most_lists && !is_there(path_of(all[i]));
+        if (!is_gone) damaged_.emplace_back(error.what());
+      }
     }
+    if (is_gone) continue;
+    BP_CHECK(all.empty(), "{}: all of its {} checkpoints are damaged; the newest: {}",
+             folder_.string(), all.size(), damaged_[0]);
+    return {};
   }
-  BP_CHECK(all.empty(), "{}: all of its {} checkpoints are damaged; the newest: {}",
-           folder_.string(), all.size(), damaged_[0]);
-  return {};
 }
 
 }  // namespace bp::serialize

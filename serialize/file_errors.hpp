@@ -20,6 +20,12 @@ inline std::string shown(std::string_view text) {
   return out + (text.size() > most ? "...'" : "'");
 }
 
+// Throws bad_argument for a path that the system would cut at a zero byte, and take for another.
+inline void check_path(const std::string& path) {
+  BP_CHECK(path.find('\0') == std::string::npos, "{}: the path has a zero byte; choose another",
+           shown(path));
+}
+
 // The system refused `what` ("can't be opened"), for the reason in `number`.
 [[noreturn]] inline void throw_file_error(const std::string& file, std::string_view what,
                                           int number, std::string_view way_out = {}) {

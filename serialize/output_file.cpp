@@ -19,18 +19,30 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
+// What names of unfinished files begin with. Cut so that what follows fits into the 255 bytes that systems allow.
+std::string beginning_of(const fs::path& target) {
+  constexpr std::size_t most = 200;
+  return "." + target.filename().string().substr(0, most) + ".";
+}
+
 fs::path unused_name(const fs::path& target) {
   std::random_device random;
   return folder_of(target) /
-         fmt::format(".{}.{:08x}{:08x}{}", target.filename().string(), random(), random(), ending);
+         fmt::format("{}{:08x}{:08x}{}", beginning_of(target), random(), random(), ending);
 }
 
-// A link stays a link: what it points to is replaced.
-fs::path followed(const fs::path& target) {
+// A link stays a link: what it points to is replaced, or made where it is not there.
+fs::path followed(fs::path target) {
+  const std::string asked = target.string();
+  check_path(asked);
   std::error_code ignored;
-  if (!fs::is_symlink(target, ignored)) return target;
-  const fs::path real = fs::canonical(target, ignored);
-  return ignored ? target : real;
+  for (int links = 0; fs::is_symlink(target, ignored); ++links) {
+    constexpr int most_links = 40;  // as Linux
+    if (links == most_links) throw_file_error(asked, "can't be written", ELOOP, "choose another");
+    target = folder_of(target) / fs::read_symlink(target, ignored);
+    if (ignored) throw_file_error(asked, "its link can't be read", ignored.value());
+  }
+  return target;
 }
 
 // The new name of a file is on the disk when its folder is.
@@ -44,17 +56,26 @@ int sync_folder(const fs::path& folder) {
 
 }  // namespace
 
-OutputFile::OutputFile(fs::path target) : target_(followed(target)) {
-  std::error_code ignored;
-  const fs::file_status there = fs::status(target_, ignored);
-  BP_CHECK(!fs::exists(there) || fs::is_regular_file(there),
+OutputFile::OutputFile(fs::path target) : target_(followed(std::move(target))) {
+  struct stat facts {};
+  const bool is_there = ::stat(target_.c_str(), &facts) == 0;
+  BP_CHECK(!is_there || S_ISREG(facts.st_mode),
            "{}: is there and is not a regular file; choose another name", target_.string());
   BP_CHECK(target_.has_filename(), "{}: is not a file's name; add one", target_.string());
-  remove_abandoned(folder_of(target_), "." + target_.filename().string() + ".");
+  // A new name would get around the protection, which is not what its owner meant.
+  if (is_there && faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
+    throw_file_error(target_.string(), "is there and may not be written", errno,
+                     "choose another name, or change its mode");
+  remove_abandoned(folder_of(target_), beginning_of(target_));
   for (int tries = 0; !open_once(); ++tries)
     BP_CHECK(tries < 100,
              "{}: no name for a new file beside it can be locked; is the folder shared?",
              target_.string());
+  // What can't be kept, since it is another's, stays as the system makes it.
+  const bool has_group =
+      is_there && ::fchown(descriptor_, static_cast<uid_t>(-1), facts.st_gid) == 0;
+  constexpr mode_t of_all = 0707;
+  if (is_there) ::fchmod(descriptor_, facts.st_mode & (has_group ? 0777 : of_all));
 }
 
 // False where another process took the new file for an abandoned one before it was locked.
@@ -109,6 +130,18 @@ void OutputFile::commit() {
   if (problem != 0)
     throw_file_error(target_.string(), "is written, but its folder can't be brought onto the disk",
                      problem);
+}
+
+void make_folder(const fs::path& folder) {
+  check_path(folder.string());
+  std::error_code problem;
+  const bool is_new = fs::create_directories(folder, problem);
+  if (problem || !fs::is_directory(folder, problem))
+    throw_file_error(folder.string(), "can't be made a folder", problem ? problem.value() : ENOTDIR,
+                     "choose another path");
+  if (!is_new) return;
+  for (fs::path each = fs::absolute(folder); each != each.parent_path(); each = each.parent_path())
+    sync_folder(each.parent_path());  // what others do not let us sync, they made
 }
 
 int remove_abandoned(const fs::path& folder, std::string_view name_begins) {

@@ -11,9 +11,13 @@ namespace bp::serialize {
 
 // Written beside the target under a name of its own, and renamed over it by commit() when all of it is on the disk. While it is
 // open it is locked, so that what a killed process left can be told from what another one is writing.
+//
+// A new file has the mode that umask leaves; one that takes an earlier one's place has its mode and, where the system allows, its
+// group. A link stays a link, and the file that it names is written, as open() would do.
 class OutputFile {
  public:
-  // Throws bad_argument if the folder can't be written, or if the target is there and is not a regular file.
+  // Throws bad_argument if the folder can't be written, or if the target is there and is write-protected or not a regular
+  // file.
   explicit OutputFile(std::filesystem::path target);
   // Without commit() the target is as it was.
   ~OutputFile();
@@ -33,6 +37,9 @@ class OutputFile {
   int descriptor_ = -1;
   std::uint64_t written_ = 0;
 };
+
+// Makes a folder, and those above it, that are on the disk when this returns. Throws bad_argument if it can't.
+void make_folder(const std::filesystem::path& folder);
 
 // Removes what killed processes left of files in `folder` whose names begin so, and returns how many there were. Of what
 // another process is writing it takes nothing.

@@ -92,13 +92,18 @@ class Writer {
     return tensors.back().name;
   }
 
-  // Keys may have dots, so that two paths can read the same; and what is not UTF-8 can't be a name.
+  // Keys may have dots, so that two paths can read the same.
   std::string unused(const std::string& path) {
-    std::string name =
-        path.empty() || path == "__metadata__" || !json_of_text(path).is_string() ? "tensor" : path;
-    for (int i = 2; !names_.insert(name).second; ++i)
-      name = fmt::format("{}#{}", path.empty() ? "tensor" : path, i);
+    const std::string base = can_be_name(path) ? path : "tensor";
+    std::string name = base;
+    for (int i = 2; !names_.insert(name).second; ++i) name = fmt::format("{}#{}", base, i);
     return name;
+  }
+
+  // The format wants UTF-8, and names of complex128 tensors are listed one a line.
+  static bool can_be_name(const std::string& path) {
+    return !path.empty() && path != "__metadata__" && path.find('\n') == std::string::npos &&
+           json_of_text(path).is_string();
   }
 
   const std::string& file_;

@@ -1,7 +1,10 @@
 // needs: cpu
 // A program's state in a file, and folders of those.
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "serialize/files.hpp"
 
@@ -125,6 +128,36 @@ TEST(SavedState, names_tensors_by_their_place_for_other_readers) {
   EXPECT_THAT(names_of(tensors), testing::UnorderedElementsAre("model.w.0", "model.w.0#2"));
 }
 
+// Text that is not UTF-8, and what JSON or the format gives a meaning.
+TEST(SavedState, comes_back_under_any_key_with_tensors_below) {
+  std::vector<std::string> keys{"",
+                                "__metadata__",
+                                "tensor",
+                                "a\nb",
+                                "\r\n",
+                                "\xed\xa0\x80",
+                                "\xc0\x80",
+                                "\xf4\x90\x80\x80",
+                                "\xe2\x82",
+                                "ü\xff",
+                                "\"",
+                                "\\u0000",
+                                "\xef\xbf\xbf",
+                                "#2",
+                                "a.b#2"};
+  for (int byte = 0; byte < 256; ++byte) keys.emplace_back(1, static_cast<char>(byte));
+  State all = State::dict();
+  for (const std::string& key : keys) {
+    const State below = State::dict({{key, State(counted(complex128, {2}))},
+                                     {"w", State(ones({2}))},
+                                     {"\xff", State(zeros({1}))},
+                                     {"text", State(key)}});
+    all.set(key, State(State::List{State(full({1}, 3)), below}));
+    expect_equal(round_trip(State::dict({{key, below}})), State::dict({{key, below}}), key);
+  }
+  expect_equal(round_trip(all), all);
+}
+
 TEST(SavedState, refuses_what_has_no_values_and_what_is_too_deep_or_wide) {
   const Folder folder;
   const auto sentence = [&](const State& state) {
@@ -245,6 +278,42 @@ TEST(CheckpointFolder, keeps_the_newest_and_loads_the_newest_whole_one) {
   EXPECT_THAT(sentence_of([&] { runs.load(7); }),
               HasSubstr("step-000000000007.safetensors: can't be opened"));
   EXPECT_THAT(sentence_of([&] { runs.save({.step = -1}); }), HasSubstr("step -1"));
+}
+
+TEST(CheckpointFolder, is_read_while_a_writer_removes_old_steps) {
+  const Folder folder("/dev/shm");
+  CheckpointFolder writer(folder.path(), {.keep = 1}), reader(folder.path());
+  const Tensor weights = ones({10'000});
+  writer.save({.step = 0, .model = {{"w", weights}}});
+  std::atomic<bool> is_over{false};
+  std::thread writing([&] {
+    for (std::int64_t step = 1; !is_over; ++step)
+      writer.save({.step = step, .model = {{"w", weights}}});
+  });
+  std::int64_t last = 0;
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+       std::chrono::steady_clock::now() < end && !testing::Test::HasFailure();) {
+    EXPECT_EQ(sentence_of([&] {
+                const auto newest = reader.load_newest();
+                ASSERT_TRUE(newest);
+                EXPECT_GE(newest->step, last);
+                last = newest->step;
+              }),
+              "no error");
+    EXPECT_TRUE(reader.damaged().empty()) << reader.damaged()[0];
+  }
+  is_over = true;
+  writing.join();
+  EXPECT_GT(last, 10);
+}
+
+TEST(CheckpointFolder, takes_a_link_to_nothing_for_damaged) {
+  const Folder folder;
+  CheckpointFolder runs(folder.path());
+  runs.save({.step = 1});
+  fs::create_symlink("gone", runs.path_of(2));
+  EXPECT_EQ(runs.load_newest()->step, 1);
+  EXPECT_EQ(runs.damaged().size(), 1u);
 }
 
 TEST(CheckpointFolder, takes_no_other_file_for_its_own) {

@@ -60,7 +60,7 @@ struct CheckpointFolderOptions {
   std::int64_t keep = 3;  // how many of the newest to keep, at least 1
 };
 
-// A run's checkpoints, "step-000000001200.safetensors" each. One process writes at a time; any number may read.
+// A run's checkpoints, "step-000000001200.safetensors" each. One process writes at a time; any number may read meanwhile.
 class BP_API CheckpointFolder {
  public:
   // Makes the folder. Throws bad_argument if it can't.
@@ -70,7 +70,8 @@ class BP_API CheckpointFolder {
   // serialize::save does; then nothing was removed.
   std::filesystem::path save(const Checkpoint& checkpoint);
   // The newest that is whole; damaged ones are passed over, and damaged() tells of them. Nothing if the folder has none;
-  // throws bad_argument if it has some and all are damaged.
+  // throws bad_argument if it has some and all are damaged. One that a writer removes meanwhile is not damaged: the newer ones
+  // are looked for again.
   std::optional<Checkpoint> load_newest();
   // A sentence for each file that the last load_newest passed over.
   const std::vector<std::string>& damaged() const { return damaged_; }
