@@ -45,8 +45,9 @@ Mapping::~Mapping() {
 }
 
 // O_NONBLOCK: opening a pipe without a writer would wait for one.
-InputFile::InputFile(const std::filesystem::path& path)
-    : name_(path.string()), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+InputFile::InputFile(const std::filesystem::path& path) : name_(path.string()) {
+  check_path(name_);
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) throw_file_error(name_, "can't be opened", errno, "check the path");
   struct stat facts {};
   const bool is_known = fstat(descriptor_, &facts) == 0;
@@ -56,6 +57,7 @@ InputFile::InputFile(const std::filesystem::path& path)
     BP_CHECK(false, "{}: is not a regular file; pass the path of a file", name_);
   }
   bytes_ = static_cast<std::uint64_t>(facts.st_size);
+  written_ = facts.st_mtim;
 }
 
 InputFile::~InputFile() {
@@ -74,6 +76,18 @@ void InputFile::read(std::uint64_t offset, void* target, std::uint64_t bytes) co
     offset += static_cast<std::uint64_t>(got);
     bytes -= static_cast<std::uint64_t>(got);
   }
+}
+
+void InputFile::check_unchanged() const {
+  struct stat facts {};
+  if (fstat(descriptor_, &facts) != 0) throw_file_error(name_, "can't be examined", errno);
+  const bool is_same = static_cast<std::uint64_t>(facts.st_size) == bytes_ &&
+                       facts.st_mtim.tv_sec == written_.tv_sec &&
+                       facts.st_mtim.tv_nsec == written_.tv_nsec;
+  BP_CHECK(is_same,
+           "{}: was written since it was opened: it had {} bytes and has {}; open it again, and "
+           "replace it by renaming a new one",
+           name_, bytes_, facts.st_size);
 }
 
 std::shared_ptr<Mapping> InputFile::map() const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -40,11 +41,15 @@ class InputFile {
   // Throws bad_argument if the file ends earlier, since somebody cut it meanwhile.
   void read(std::uint64_t offset, void* target, std::uint64_t bytes) const;
   std::shared_ptr<Mapping> map() const;
+  // Throws bad_argument if somebody wrote the file since it was opened, so that what was read may be of two files. Asked after
+  // reading, and before a mapping is touched.
+  void check_unchanged() const;
 
  private:
   std::string name_;
-  int descriptor_;
+  int descriptor_ = -1;
   std::uint64_t bytes_ = 0;
+  timespec written_{};  // the last time before it was opened
 };
 
 // Pieces of a file and where they go.

@@ -109,11 +109,13 @@ Tensor SafetensorsFile::get_tensor(std::string_view name) const {
   const std::uint64_t offset = opened_->data_begin + entry.begin;
   Tensor made;
   if (can_map(opened_->mapping, offset, entry.info)) {
+    opened_->file.check_unchanged();
     made = mapped_tensor(opened_->mapping, offset, entry.info);
   } else {
     std::vector<Piece> pieces;
     made = tensor_to_read(entry, opened_->data_begin, pieces);
     read_pieces(opened_->file, pieces);
+    opened_->file.check_unchanged();
   }
   check_bools(made, entry.name, opened_->file.name());
   return made;
@@ -129,6 +131,7 @@ nn::StateDict SafetensorsFile::get_tensors() const {
                                 : tensor_to_read(entry, opened_->data_begin, pieces));
   }
   read_pieces(opened_->file, pieces);
+  opened_->file.check_unchanged();
   for (const auto& [name, tensor] : tensors) check_bools(tensor, name, opened_->file.name());
   return tensors;
 }

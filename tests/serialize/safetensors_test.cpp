@@ -72,7 +72,7 @@ TEST(Safetensors, a_write_to_a_mapped_tensor_stays_in_the_process) {
   const Folder folder;
   save_file({{"a", ones({1000})}}, folder / "a.safetensors");
   const std::string before = bytes_in(folder / "a.safetensors");
-  const SafetensorsFile file(folder / "a.safetensors");
+  const SafetensorsFile file(folder / "a.safetensors", {.mapped = true});
   const Tensor a = file.get_tensor("a"), again = file.get_tensor("a");
   fill_(a, 7);
   EXPECT_EQ(numbers_of(again)[999], 7);
@@ -83,10 +83,42 @@ TEST(Safetensors, a_write_to_a_mapped_tensor_stays_in_the_process) {
 TEST(Safetensors, mapped_tensors_outlive_the_file_and_its_name) {
   const Folder folder;
   save_file({{"a", ones({1000})}}, folder / "a.safetensors");
-  const Tensor a = SafetensorsFile(folder / "a.safetensors").get_tensor("a");
+  const Tensor a = SafetensorsFile(folder / "a.safetensors", {.mapped = true}).get_tensor("a");
   save_file({{"a", zeros({1000})}}, folder / "a.safetensors");
   fs::remove(folder / "a.safetensors");
   EXPECT_EQ(numbers_of(sum(a)), Values{1000});
+}
+
+// By default, so that a file that somebody cuts or writes over can neither end the process nor change what was loaded.
+TEST(Safetensors, tensors_do_not_need_the_file_any_more) {
+  const Folder folder;
+  save_file({{"a", ones({100'000})}}, folder / "a.safetensors");
+  const nn::StateDict loaded = load_file(folder / "a.safetensors");
+  const Tensor one = SafetensorsFile(folder / "a.safetensors").get_tensor("a");
+  const std::uintmax_t bytes = fs::file_size(folder / "a.safetensors");
+  fs::resize_file(folder / "a.safetensors", 0);
+  fs::resize_file(folder / "a.safetensors", bytes);
+  EXPECT_EQ(numbers_of(sum(loaded.at("a"))), Values{100'000});
+  EXPECT_EQ(numbers_of(sum(one)), Values{100'000});
+}
+
+TEST(Safetensors, of_a_file_that_was_written_since_it_was_opened_are_refused) {
+  const Folder folder;
+  const fs::path path = folder / "a.safetensors";
+  save_file({{"flags", counted(boolean, {9000})}, {"a", ones({1000})}}, path);
+  const std::string whole = bytes_in(path);
+  for (const bool mapped : {true, false})
+    for (const std::size_t size : {std::size_t{0}, whole.size() / 2, whole.size()}) {
+      const SafetensorsFile file(written(path, whole), {.mapped = mapped});
+      file.get_tensor("a");
+      usleep(20'000);  // a system's clock of files ticks slowly
+      written(path, whole.substr(0, size));
+      for (const auto& said : {sentence_of([&] { file.get_tensor("flags"); }),
+                               sentence_of([&] { file.get_tensors(); })})
+        EXPECT_THAT(said, testing::AnyOf(HasSubstr("a.safetensors: was written since"),
+                                         HasSubstr("is somebody writing it?")))
+            << mapped << size;
+    }
 }
 
 TEST(Safetensors, copies_what_is_not_aligned_in_the_file) {
@@ -95,7 +127,7 @@ TEST(Safetensors, copies_what_is_not_aligned_in_the_file) {
       R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})";
   const std::string one("\x07\x00\x00\x80\x3f", 5);
   const nn::StateDict loaded =
-      load_file(written(folder / "a.safetensors", safetensors_of(header, one)));
+      load_file(written(folder / "a.safetensors", safetensors_of(header, one)), {.mapped = true});
   EXPECT_EQ(to_vector<float>(loaded.at("b")), std::vector<float>{1});
   EXPECT_EQ(to_vector<std::uint8_t>(loaded.at("a")), std::vector<std::uint8_t>{7});
 }

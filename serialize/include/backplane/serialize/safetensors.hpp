@@ -23,11 +23,12 @@ namespace bp::serialize {
 using Metadata = std::map<std::string, std::string>;
 
 struct ReadOptions {
-  // Tensors lie in the mapped file itself, and the system reads a page when it is first touched. Writing to such a tensor
-  // changes this process's copy of the page and never the file. The file must not shrink or be written in place while
-  // one of its tensors lives: a page that is gone ends the process (SIGBUS). Files that are replaced by renaming, as
-  // save_file does, are safe. False: everything is read into memory at once.
-  bool mapped = true;
+  // False: tensors are read into memory, and what happens to the file afterwards does not matter.
+  // True: tensors lie in the mapped file itself, and the system reads a page when it is first touched. Writing to such a tensor
+  // changes this process's copy of the page and never the file. For files that nobody writes in place: where one shrinks while
+  // one of its tensors lives, touching the page that is gone ends the process (SIGBUS), and other values that are written there
+  // show up in the tensor. Files that are replaced by renaming, as save_file does, are safe.
+  bool mapped = false;
 };
 
 struct TensorInfo {
@@ -51,7 +52,7 @@ class BP_API SafetensorsFile {
   // Throw bad_argument if there is no such tensor.
   TensorInfo info(std::string_view name) const;
   // On the host's device. Mapped tensors of one name share their memory. One that is not aligned to its elements in the
-  // file is a copy. Throws bad_argument for a bool that is neither 0 nor 1.
+  // file is a copy. Throws bad_argument for a bool that is neither 0 nor 1, and for a file that was written since it was opened.
   Tensor get_tensor(std::string_view name) const;
   // All of them.
   nn::StateDict get_tensors() const;
@@ -65,9 +66,10 @@ class BP_API SafetensorsFile {
 BP_API nn::StateDict load_file(const std::filesystem::path& path, const ReadOptions& options = {});
 
 // Writes all at once or not at all: into a file beside it, which is on the disk before it takes the name. A crash at any
-// moment leaves the earlier file or the new one. Tensors of other devices and strided ones are copied one by one.
+// moment leaves the earlier file or the new one. The new file has the earlier one's mode, or what umask leaves; where `path` is a
+// link, what it names is written. Tensors of other devices and strided ones are copied one by one.
 // Throws bad_argument for names and metadata that are not UTF-8, for complex128, which the format lacks, and for meta
-// tensors; for a full disk, out_of_memory, and the earlier file is as it was.
+// tensors, and if there is a write-protected file or something that is not a file; for a full disk, out_of_memory, and the earlier file is as it was.
 BP_API void save_file(const nn::StateDict& tensors, const std::filesystem::path& path,
                       const Metadata& metadata = {});
 
