@@ -1,6 +1,7 @@
 // Sentences about files: what they hold is a stranger's text, and is shown short and printable.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -10,14 +11,37 @@
 
 namespace bp::serialize {
 
+// Bytes of the character that `text` begins with; 0 for control characters, and for what is not UTF-8.
+inline std::size_t printable_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const std::size_t size = first < 0xc2   ? 0
+                           : first < 0xe0 ? 2
+                           : first < 0xf0 ? 3
+                           : first < 0xf5 ? 4
+                                          : 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  const bool is_control = first == 0xc2 && second < 0xa0;
+  const bool is_overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool is_surrogate = first == 0xed && second >= 0xa0;
+  const bool is_beyond = first == 0xf4 && second >= 0x90;
+  return is_control || is_overlong || is_surrogate || is_beyond ? 0 : size;
+}
+
 inline std::string shown(std::string_view text) {
   constexpr std::size_t most = 80;
   std::string out = "'";
-  for (const char c : text.substr(0, most)) {
-    const bool is_printable = static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-    out += is_printable ? c : '?';
+  std::size_t at = 0;
+  while (at < text.size() && at < most) {
+    const std::size_t size = printable_bytes(text.substr(at, 4));
+    out += size > 0 ? text.substr(at, size) : "?";
+    at += std::max<std::size_t>(size, 1);
   }
-  return out + (text.size() > most ? "...'" : "'");
+  return out + (at < text.size() ? "...'" : "'");
 }
 
 // Throws bad_argument for a path that the system would cut at a zero byte, and take for another.

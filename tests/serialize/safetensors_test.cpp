@@ -310,12 +310,29 @@ TEST(Safetensors, refuses_to_write_what_the_format_lacks) {
   };
   EXPECT_THAT(sentence({{"a", counted(complex128, {1})}}), HasSubstr("tensor 'a' is complex128"));
   EXPECT_THAT(sentence({{"__metadata__", ones({1})}}), HasSubstr("can't be called __metadata__"));
-  EXPECT_THAT(sentence({{"a\xff", ones({1})}}), HasSubstr("the name 'a\xff' is not UTF-8"));
+  EXPECT_THAT(sentence({{"a\xff", ones({1})}}), HasSubstr("the name 'a?' is not UTF-8"));
   EXPECT_THAT(sentence({}, {{"a", "\xff"}}), HasSubstr("is not UTF-8"));
   EXPECT_THAT(sentence({{"a", Tensor()}}), HasSubstr("'a' is undefined"));
   EXPECT_THAT(sentence({{"a", empty({1}, f32, meta_device)}}), HasSubstr("is on meta"));
   EXPECT_EQ(bytes_in(path), "earlier");
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.safetensors"}));
+}
+
+// So that a report in JSON can hold the sentence, and a terminal does not obey it.
+TEST(Safetensors, sentences_show_a_files_text_as_printable_utf_8) {
+  const Folder folder;
+  save_file({{"a", ones({1})}}, folder / "a.safetensors");
+  const SafetensorsFile file(folder / "a.safetensors");
+  const std::pair<std::string, std::string> names[] = {
+      {"\x1b[2J\n\x7f", "?[2J??"},
+      {"\xc2\x9b", "??"},
+      {"ü€😀\xc2\xa0", "ü€😀\xc2\xa0"},
+      {"\xff\xc0\x80\xe0\x80\x80", "??????"},
+      {"\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82", "???|????|??"},
+      {std::string(79, 'x') + "ü!", std::string(79, 'x') + "ü..."},
+      {std::string(80, 'x'), std::string(80, 'x')}};
+  for (const auto& [name, said] : names)
+    EXPECT_THAT(sentence_of([&] { file.get_tensor(name); }), HasSubstr("'" + said + "'"));
 }
 
 TEST(Safetensors, replaces_what_a_link_points_to) {
