@@ -95,7 +95,8 @@ std::shared_ptr<Mapping> InputFile::map() const {
   void* data =
       mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, descriptor_, 0);
   if (data == MAP_FAILED)
-    throw_file_error(name_, "can't be mapped", errno, "read it with {.mapped = false}");
+    throw_file_error(name_, "can't be mapped", errno,
+                     "read a part of it with SafetensorsFile and {.mapped = false}");
   return std::make_shared<Mapping>(static_cast<std::byte*>(data), bytes_);
 }
 

@@ -1,12 +1,11 @@
 #include <map>
 #include <unordered_map>
 
-#include <backplane/loading/loader.hpp>
-#include <backplane/runtime/allocator.hpp>
 #include <backplane/serialize/pytorch.hpp>
 
 #include "bool_values.hpp"
 #include "dict_budget.hpp"
+#include "file_tensor.hpp"
 #include "pickle.hpp"
 #include "zip_archive.hpp"
 
@@ -134,9 +133,10 @@ class Converter {
     const auto known = tensors_.find(number);
     if (known != tensors_.end()) return known->second;
     const PickledTensor& wanted = pickle_.tensors[number];
-    const Tensor& storage = storage_of(pickle_.storages[wanted.storage], wanted.dtype);
+    const PickledStorage& wanted_storage = pickle_.storages[wanted.storage];
+    const Tensor& storage = storage_of(wanted_storage, wanted.dtype);
     const bool is_empty = storage.numel() == 0;
-    Tensor made = is_empty ? empty_tensor(wanted.sizes, wanted.dtype, host_device())
+    Tensor made = is_empty ? tensor_for_file(wanted.sizes, wanted.dtype, wanted_storage.key, file_)
                            : make_view(storage, wanted.sizes, wanted.strides, wanted.offset);
     made_.push_back(made);
     tensors_.emplace(number, made);
@@ -160,7 +160,7 @@ class Converter {
     }
     const auto numel = static_cast<std::int64_t>(bytes / itemsize(dtype));
     const Tensor made =
-        empty_tensor({numel + (bytes % itemsize(dtype) != 0)}, dtype, host_device());
+        tensor_for_file({numel + (bytes % itemsize(dtype) != 0)}, dtype, wanted.key, file_);
     if (bytes > 0) archive_.read(member, made.data_ptr());
     check_bools(made, wanted.key, file_);
     return storages_.emplace(member, made).first->second;

@@ -4,12 +4,11 @@
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
-#include <backplane/loading/loader.hpp>
-#include <backplane/runtime/allocator.hpp>
 #include <backplane/serialize/safetensors.hpp>
 
 #include "bool_values.hpp"
 #include "file_errors.hpp"
+#include "file_tensor.hpp"
 #include "input_file.hpp"
 #include "output_file.hpp"
 #include "safetensors_header.hpp"
@@ -56,9 +55,9 @@ Tensor mapped_tensor(const std::shared_ptr<Mapping>& mapping, std::uint64_t offs
 }
 
 // What is still to be read into it goes to `pieces`.
-Tensor tensor_to_read(const HeaderEntry& entry, std::uint64_t data_begin,
+Tensor tensor_to_read(const HeaderEntry& entry, std::uint64_t data_begin, const std::string& file,
                       std::vector<Piece>& pieces) {
-  const Tensor made = empty_tensor(entry.info.shape, entry.info.dtype, host_device());
+  const Tensor made = tensor_for_file(entry.info.shape, entry.info.dtype, entry.name, file);
   if (entry.info.nbytes > 0)
     pieces.push_back({data_begin + entry.begin, made.data_ptr(), entry.info.nbytes});
   return made;
@@ -113,7 +112,7 @@ Tensor SafetensorsFile::get_tensor(std::string_view name) const {
     made = mapped_tensor(opened_->mapping, offset, entry.info);
   } else {
     std::vector<Piece> pieces;
-    made = tensor_to_read(entry, opened_->data_begin, pieces);
+    made = tensor_to_read(entry, opened_->data_begin, opened_->file.name(), pieces);
     read_pieces(opened_->file, pieces);
     opened_->file.check_unchanged();
   }
@@ -126,9 +125,10 @@ nn::StateDict SafetensorsFile::get_tensors() const {
   std::vector<Piece> pieces;
   for (const HeaderEntry& entry : opened_->header.entries) {
     const std::uint64_t offset = opened_->data_begin + entry.begin;
-    tensors.set(entry.name, can_map(opened_->mapping, offset, entry.info)
-                                ? mapped_tensor(opened_->mapping, offset, entry.info)
-                                : tensor_to_read(entry, opened_->data_begin, pieces));
+    tensors.set(entry.name,
+                can_map(opened_->mapping, offset, entry.info)
+                    ? mapped_tensor(opened_->mapping, offset, entry.info)
+                    : tensor_to_read(entry, opened_->data_begin, opened_->file.name(), pieces));
   }
   read_pieces(opened_->file, pieces);
   opened_->file.check_unchanged();

@@ -84,10 +84,11 @@ class Writer {
     BP_CHECK(tensor.device() != meta_device,
              "{}: the tensor at {} is on meta and has no values; move it first", file_,
              shown(path));
-    const auto [first, last] = by_storage_.equal_range(tensor.impl()->storage);
+    const Place place(tensor.impl()->storage, tensor.storage_offset());
+    const auto [first, last] = by_place_.equal_range(place);
     for (auto known = first; known != last; ++known)
       if (is_same_view(tensors[known->second].tensor, tensor)) return tensors[known->second].name;
-    by_storage_.emplace(tensor.impl()->storage, tensors.size());
+    by_place_.emplace(place, tensors.size());
     tensors.push_back({unused(path), tensor});
     return tensors.back().name;
   }
@@ -96,7 +97,8 @@ class Writer {
   std::string unused(const std::string& path) {
     const std::string base = can_be_name(path) ? path : "tensor";
     std::string name = base;
-    for (int i = 2; !names_.insert(name).second; ++i) name = fmt::format("{}#{}", base, i);
+    for (int& next = next_numbers_[base]; !names_.insert(name).second;)
+      name = fmt::format("{}#{}", base, next++ + 2);
     return name;
   }
 
@@ -109,7 +111,9 @@ class Writer {
   const std::string& file_;
   DictBudget dicts_;
   std::set<std::string> names_;
-  std::multimap<const Storage*, std::size_t> by_storage_;
+  std::map<std::string, int> next_numbers_;
+  using Place = std::pair<const Storage*, std::int64_t>;
+  std::multimap<Place, std::size_t> by_place_;  // places in `tensors`
 };
 
 class Reader {

@@ -158,6 +158,21 @@ TEST(SavedState, comes_back_under_any_key_with_tensors_below) {
   expect_equal(round_trip(all), all);
 }
 
+// Not each against all others before it.
+TEST(SavedState, with_many_tensors_of_one_storage_or_name_is_saved_in_time) {
+  const Tensor base = arange(0, 10'000, 1, f32);
+  State::List views, unnamed;
+  for (std::int64_t i = 0; i < 10'000; ++i) {
+    views.push_back(State(narrow(base, 0, i, 1)));
+    unnamed.push_back(State::dict({{"\xff", State(full({1}, static_cast<double>(i)))}}));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const State loaded = round_trip(State(State::List{State(views), State(unnamed)}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_EQ(numbers_of(loaded.as_list()[0].as_list()[9'999].as_tensor()), Values{9'999});
+  EXPECT_EQ(numbers_of(loaded.as_list()[1].as_list()[9'999].at("\xff").as_tensor()), Values{9'999});
+}
+
 TEST(SavedState, refuses_what_has_no_values_and_what_is_too_deep_or_wide) {
   const Folder folder;
   const auto sentence = [&](const State& state) {

@@ -344,6 +344,28 @@ TEST(Safetensors, replaces_what_a_link_points_to) {
   EXPECT_TRUE(load_file(folder / "real.safetensors").contains("b"));
 }
 
+// 256 TiB, more than a process can address, of which the system stores no byte.
+TEST(Safetensors, that_no_memory_holds_are_named_with_their_file) {
+  const Folder folder("/dev/shm");
+  const fs::path file = written(
+      folder / "a.safetensors",
+      safetensors_of(
+          R"({"w":{"dtype":"U8","shape":[281474976710656],"data_offsets":[0,281474976710656]}})"));
+  std::error_code problem;
+  fs::resize_file(file, fs::file_size(file) + (1ull << 48), problem);
+  if (problem) GTEST_SKIP() << problem.message();
+  try {
+    load_file(file);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.error_class(), ErrorClass::out_of_memory);
+    EXPECT_THAT(error.what(), testing::StartsWith(file.string() + ": tensor 'w' has no room: "));
+    EXPECT_THAT(error.what(), HasSubstr("256.00 TiB"));
+  }
+  EXPECT_THAT(sentence_of([&] { load_file(file, {.mapped = true}); }),
+              HasSubstr("a.safetensors: can't be mapped"));
+}
+
 TEST(Safetensors, of_another_model_is_refused_by_the_modules_sentence) {
   const Folder folder;
   const Net from;
