@@ -59,6 +59,16 @@ def indexes():
     yield '{"weight_map": "x", "weight_map": {}}'
 
 
+def states():
+    checkpoint = ["step", 3, "model", {"dict": ["w", {"tensor": "model.w"}]}, "lr", 0.1, "none", None, "on", True]
+    yield json.dumps({"dict": checkpoint})
+    yield json.dumps({"dict": ["a", [1, -1, 1e300, -0.0, 2**63 - 1, -(2**63)], {"bytes": "ff00"}, {"float": "7ff0000000000000"}]})
+    for other in ('{"float":"fff8000000000001"}', '{"bytes":"0"}', '{"dict":["a"]}', '{"dict":["a",1,"a",2]}', "18446744073709551615", '"\\ud800"'):
+        yield other
+    yield "[" * 150 + "]" * 150
+    yield "[" * 250 + "]" * 250
+
+
 class Called:
     """Pickles as a call of a function of PyTorch's, of which no module is here."""
 
@@ -123,5 +133,6 @@ write("manifest", manifests())
 write("elf_lint", libraries())
 write("safetensors", safetensors())
 write("index", indexes())
+write("state", states())
 write("pickle", pickles())
 write("zip", archives())
