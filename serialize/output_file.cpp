@@ -45,6 +45,13 @@ fs::path followed(fs::path target) {
   return target;
 }
 
+// Owner, group and mode of the file before. Only root may give files away: of what stays another's the group gets nothing.
+void take_over(int descriptor, const struct stat& before) {
+  const bool has_group = ::fchown(descriptor, before.st_uid, before.st_gid) == 0 ||
+                         ::fchown(descriptor, static_cast<uid_t>(-1), before.st_gid) == 0;
+  ::fchmod(descriptor, before.st_mode & (has_group ? 0777 : 0707));
+}
+
 // The new name of a file is on the disk when its folder is.
 int sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -71,11 +78,7 @@ OutputFile::OutputFile(fs::path target) : target_(followed(std::move(target))) {
     BP_CHECK(tries < 100,
              "{}: no name for a new file beside it can be locked; is the folder shared?",
              target_.string());
-  // What can't be kept, since it is another's, stays as the system makes it.
-  const bool has_group =
-      is_there && ::fchown(descriptor_, static_cast<uid_t>(-1), facts.st_gid) == 0;
-  constexpr mode_t of_all = 0707;
-  if (is_there) ::fchmod(descriptor_, facts.st_mode & (has_group ? 0777 : of_all));
+  if (is_there) take_over(descriptor_, facts);
 }
 
 // False where another process took the new file for an abandoned one before it was locked.

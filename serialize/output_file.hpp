@@ -13,7 +13,7 @@ namespace bp::serialize {
 // open it is locked, so that what a killed process left can be told from what another one is writing.
 //
 // A new file has the mode that umask leaves; one that takes an earlier one's place has its mode and, where the system allows, its
-// group. A link stays a link, and the file that it names is written, as open() would do.
+// owner and group. A link stays a link, and the file that it names is written, as open() would do.
 class OutputFile {
  public:
   // Throws bad_argument if the folder can't be written, or if the target is there and is write-protected or not a regular

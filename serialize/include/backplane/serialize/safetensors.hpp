@@ -66,10 +66,11 @@ class BP_API SafetensorsFile {
 BP_API nn::StateDict load_file(const std::filesystem::path& path, const ReadOptions& options = {});
 
 // Writes all at once or not at all: into a file beside it, which is on the disk before it takes the name. A crash at any
-// moment leaves the earlier file or the new one. The new file has the earlier one's mode, or what umask leaves; where `path` is a
-// link, what it names is written. Tensors of other devices and strided ones are copied one by one.
-// Throws bad_argument for names and metadata that are not UTF-8, for complex128, which the format lacks, and for meta
-// tensors, and if there is a write-protected file or something that is not a file; for a full disk, out_of_memory, and the earlier file is as it was.
+// moment leaves the earlier file or the new one. The new file has the earlier one's mode and, where the system allows, its
+// owner and group; without an earlier one, the mode that umask leaves. Where `path` is a link, what it names is written.
+// Tensors of other devices and strided ones are copied one by one.
+// Throws bad_argument for names and metadata that are not UTF-8, for complex128, which the format lacks, for meta tensors, and
+// where something write-protected or no file has the name; for a full disk, out_of_memory, and the earlier file is as it was.
 BP_API void save_file(const nn::StateDict& tensors, const std::filesystem::path& path,
                       const Metadata& metadata = {});
 
