@@ -7,6 +7,8 @@
 #include <backplane/nn/init.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "initial.hpp"
+
 namespace bp::nn {
 namespace {
 
@@ -56,6 +58,7 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_
   BP_CHECK(embed_dim > 0 && num_heads > 0 && embed_dim % num_heads == 0,
            "MultiheadAttention: embed_dim {} does not come apart into {} heads; take a divisor",
            embed_dim, num_heads);
+  check_size("MultiheadAttention", "embed_dim", embed_dim);
   const std::int64_t kdim = options.kdim.value_or(embed_dim);
   const std::int64_t vdim = options.vdim.value_or(embed_dim);
   if (kdim == embed_dim && vdim == embed_dim) {

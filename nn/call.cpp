@@ -38,10 +38,15 @@ std::optional<std::string> path_of(const Module& below, const Module* module) {
   throw LocatedError(error, &self, "", error.what());
 }
 
+void check_input(const Module& module, const Tensor& x) {
+  BP_CHECK(x.defined(), "{}: the input is undefined; pass a tensor", module.type_name());
+}
+
 }  // namespace
 
 Tensor Module::operator()(const Tensor& x) const {
   try {
+    check_input(*this, x);
     if (!extras_) [[likely]]
       return forward(x);
     std::vector<Tensor> results =
@@ -68,10 +73,17 @@ std::vector<Tensor> Module::call_all(TensorList inputs) const {
   });
 }
 
+void detail::refuse_number(const Module& module, std::size_t num_inputs) {
+  throw_error(ErrorClass::bad_argument,
+              fmt::format("forward: {} got {} tensors; its forward says how many it takes",
+                          module.type_name(), num_inputs));
+}
+
 std::vector<Tensor> Module::forward_all(std::span<const Tensor> inputs) const {
   BP_CHECK(inputs.size() == 1,
            "forward: {} got {} tensors and takes 1; override forward_all for more", type_name(),
            inputs.size());
+  check_input(*this, inputs[0]);
   return {forward(inputs[0])};
 }
 

@@ -19,6 +19,8 @@ void check_channels(const char* layer, std::int64_t in_channels, std::int64_t ou
            out_channels, groups);
   BP_CHECK(in_channels >= 0 && out_channels >= 0,
            "{}: {} to {} channels; give numbers of 0 or more", layer, in_channels, out_channels);
+  check_size(layer, "in_channels", in_channels);
+  check_size(layer, "out_channels", out_channels);
 }
 
 void check_words(const char* layer, const ConvOptions& options) {
@@ -84,8 +86,8 @@ void Convolution::begin(bool transposed, bool has_bias, Dtype dtype, Device devi
   if (transposed) shape = {made_.in_channels, made_.out_channels / made_.groups};
   const auto& kernel = made_.kernel_size.list();
   shape.insert(shape.end(), kernel.begin(), kernel.end());
-  std::int64_t fan_in = 1;
-  for (std::size_t i = 1; i < shape.size(); ++i) fan_in *= shape[i];
+  double fan_in = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) fan_in *= static_cast<double>(shape[i]);
   const struct {
     Dtype dtype;
     Device device;

@@ -71,6 +71,22 @@ template <class Options> std::string norm_text(const Options& options) {
   return text;
 }
 
+// Looks at the values where the host has them: elsewhere it would have to wait.
+void check_offsets(const Tensor& offsets, const Tensor& input) {
+  if (!offsets.defined() || offsets.numel() == 0 || offsets.device() != host_device()) return;
+  std::int64_t before = 0;
+  const std::vector<std::int64_t> all = to_vector<std::int64_t>(cast(offsets, i64));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    BP_CHECK(i != 0 || all[0] == 0, "EmbeddingBag: the first offset is {}; begin at 0", all[0]);
+    BP_CHECK(all[i] >= before && all[i] <= input.numel(),
+             "EmbeddingBag: offset {} is {}, behind {} and for {} indices; let them rise, and end "
+             "within the "
+             "indices",
+             i, all[i], before, input.numel());
+    before = all[i];
+  }
+}
+
 void check_mode(const EmbeddingBagOptions& options) {
   BP_CHECK(options.mode == "mean" || options.mode == "sum" || options.mode == "max",
            "EmbeddingBag: mode is '{}'; give 'mean', 'sum' or 'max'", options.mode);
@@ -133,9 +149,17 @@ void EmbeddingBag::list_parts(Parts& parts) {
 
 Tensor EmbeddingBag::forward(const Tensor& input, const Tensor& offsets,
                              const Tensor& per_sample_weights) const {
+  check_offsets(offsets, input);
   return embedding_bag(input, prepared(weight, input, options_), offsets, options_.mode,
                        per_sample_weights, options_.include_last_offset,
                        options_.padding_idx.value_or(-1));
+}
+
+std::vector<Tensor> EmbeddingBag::forward_all(std::span<const Tensor> inputs) const {
+  BP_CHECK(!inputs.empty() && inputs.size() <= 3,
+           "EmbeddingBag: got {} tensors; give the input, offsets and weights", inputs.size());
+  const auto at = [&](std::size_t i) { return i < inputs.size() ? inputs[i] : Tensor(); };
+  return {forward(inputs[0], at(1), at(2))};
 }
 
 std::string EmbeddingBag::extra_repr() const {

@@ -79,10 +79,14 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
   BP_CHECK(a <= b, "trunc_normal_: no numbers from {} to {}; let a be no more than b", a, b);
   BP_CHECK(std > 0, "trunc_normal_: the deviation is {}; give one above 0", std);
   const NoGrad no_grad;
-  const double low = 2 * normal_cdf((a - mean) / std) - 1;
-  const double high = 2 * normal_cdf((b - mean) / std) - 1;
-  bp::uniform_(tensor, low, high, generator);
-  return copy_(tensor, clamp(erfinv(tensor) * (std * std::sqrt(2.0)) + mean, a, b));
+  const Dtype dtype = tensor.itemsize() < 4 ? f32 : tensor.dtype();
+  const Tensor drawn = empty(tensor.shape(), dtype, tensor.device());
+  // Above the mean, the share below a number is so near 1 that digits are lost: there it is drawn from the other side.
+  const double side = a > mean ? -1 : 1;
+  const double low = (side < 0 ? mean - b : a - mean) / std;
+  const double high = (side < 0 ? mean - a : b - mean) / std;
+  bp::uniform_(drawn, normal_cdf(low), normal_cdf(high), generator);
+  return copy_(tensor, clamp(ndtri(drawn) * (side * std) + mean, a, b));
 }
 
 const Tensor& constant_(const Tensor& tensor, double val) {
@@ -152,8 +156,9 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generato
   const NoGrad no_grad;
   const std::int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
   const bool is_wide = rows < columns;
-  const Tensor drawn = randn({std::max(rows, columns), std::min(rows, columns)}, tensor.dtype(),
-                             tensor.device(), generator);
+  const Dtype dtype = tensor.itemsize() < 4 ? f32 : tensor.dtype();  // what the factorization takes
+  const Tensor drawn =
+      randn({std::max(rows, columns), std::min(rows, columns)}, dtype, tensor.device(), generator);
   const LinalgQrResult parts = linalg_qr(drawn);
   // The signs make it uniform among all such matrices.
   const Tensor q = parts.Q * sign(diagonal(parts.R));

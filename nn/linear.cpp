@@ -9,7 +9,7 @@ namespace bp::nn {
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options) {
   BP_CHECK(in_features >= 0 && out_features >= 0,
            "Linear: {} to {} features; give numbers of 0 or more", in_features, out_features);
-  const double bound = bound_of(in_features);
+  const double bound = bound_of(static_cast<double>(in_features));
   weight = uniform_parameter({out_features, in_features}, bound, options);
   if (options.bias) bias = uniform_parameter({out_features}, bound, options);
 }
@@ -34,7 +34,7 @@ Bilinear::Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::in
   BP_CHECK(in2_features >= 0 && out_features >= 0,
            "Bilinear: in2_features is {} and out_features {}; give numbers of 0 or more",
            in2_features, out_features);
-  const double bound = bound_of(in1_features);
+  const double bound = bound_of(static_cast<double>(in1_features));
   weight = uniform_parameter({out_features, in1_features, in2_features}, bound, options);
   if (options.bias) bias = uniform_parameter({out_features}, bound, options);
 }
@@ -46,6 +46,11 @@ void Bilinear::list_parts(Parts& parts) {
 
 Tensor Bilinear::forward(const Tensor& input1, const Tensor& input2) const {
   return bilinear(input1, input2, weight, bias);
+}
+
+std::vector<Tensor> Bilinear::forward_all(std::span<const Tensor> inputs) const {
+  BP_CHECK(inputs.size() == 2, "Bilinear: got {} tensors; give two", inputs.size());
+  return {forward(inputs[0], inputs[1])};
 }
 
 std::string Bilinear::extra_repr() const {

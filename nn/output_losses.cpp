@@ -1,6 +1,4 @@
 #include <cmath>
-#include <functional>
-#include <numeric>
 
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/core_ops/operators.hpp>
@@ -27,8 +25,21 @@ std::vector<std::int64_t> checked_cutoffs(std::vector<std::int64_t> cutoffs,
   return cutoffs;
 }
 
-std::int64_t product_of(const std::vector<std::int64_t>& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+void check_two(const char* layer, std::span<const Tensor> inputs) {
+  BP_CHECK(inputs.size() == 2, "{}: got {} tensors; give the input and the target", layer,
+           inputs.size());
+}
+
+// Of all scores of a sample.
+std::int64_t num_scores(std::int64_t num_classes, const std::vector<std::int64_t>& sizes) {
+  std::int64_t product = num_classes;
+  for (std::int64_t size : sizes)
+    BP_CHECK(size >= 0 && num_classes >= 0 && !__builtin_mul_overflow(product, size, &product),
+             "LinearCrossEntropyLoss: {} classes and out_features {}; give numbers of 0 or more, "
+             "whose product "
+             "memory holds",
+             num_classes, repr(IntList(sizes)));
+  return product;
 }
 
 }  // namespace
@@ -92,6 +103,12 @@ std::pair<Tensor, Tensor> AdaptiveLogSoftmaxWithLoss::forward(const Tensor& inpu
   return {output, neg(mean(output))};
 }
 
+std::vector<Tensor> AdaptiveLogSoftmaxWithLoss::forward_all(std::span<const Tensor> inputs) const {
+  check_two("AdaptiveLogSoftmaxWithLoss", inputs);
+  const auto [output, loss] = forward(inputs[0], inputs[1]);
+  return {output, loss};
+}
+
 Tensor AdaptiveLogSoftmaxWithLoss::log_prob(const Tensor& input) const {
   const Tensor heads = log_softmax(head(input), 1);
   std::vector<Tensor> all = {narrow(heads, 1, 0, cutoffs_[0])};
@@ -107,7 +124,7 @@ Tensor AdaptiveLogSoftmaxWithLoss::predict(const Tensor& input) const {
 
 LinearCrossEntropyLoss::LinearCrossEntropyLoss(std::int64_t in_features, std::int64_t num_classes,
                                                const LinearCrossEntropyLossOptions& options)
-    : linear(in_features, num_classes * product_of(options.out_features),
+    : linear(in_features, num_scores(num_classes, options.out_features),
              {options.bias, options.dtype, options.device}),
       weight(options.weight), num_classes_(num_classes), options_(options) {
   check_reduction("LinearCrossEntropyLoss", options.reduction);
@@ -134,6 +151,11 @@ Tensor LinearCrossEntropyLoss::forward(const Tensor& input, const Tensor& target
   return cross_entropy(reshape(linear(input), shape), target, weight,
                        options_.ignore_index.value_or(-100), options_.reduction,
                        options_.label_smoothing);
+}
+
+std::vector<Tensor> LinearCrossEntropyLoss::forward_all(std::span<const Tensor> inputs) const {
+  check_two("LinearCrossEntropyLoss", inputs);
+  return {forward(inputs[0], inputs[1])};
 }
 
 std::string LinearCrossEntropyLoss::extra_repr() const {

@@ -15,6 +15,20 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
            bp::to_string(lengths.shape()));
   const Tensor on_host = cpu(lengths);
   const std::vector<std::int64_t> all = to_vector<std::int64_t>(on_host);
+  BP_CHECK(input.ndim() >= 2,
+           "pack_padded_sequence: the input has shape {}; give [steps, batch, ...]",
+           bp::to_string(input.shape()));
+  const std::int64_t batch = input.size(batch_first ? 0 : 1),
+                     steps = input.size(batch_first ? 1 : 0);
+  BP_CHECK(static_cast<std::int64_t>(all.size()) == batch && batch > 0,
+           "pack_padded_sequence: {} lengths for {} sequences; give one for each, and a sequence "
+           "at least",
+           all.size(), batch);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    BP_CHECK(
+        all[i] > 0 && all[i] <= steps,
+        "pack_padded_sequence: sequence {} has length {} of {} steps; give lengths of 1 to these",
+        i, all[i], steps);
   PackedSequence packed;
   if (enforce_sorted) {
     const auto rise = std::is_sorted_until(all.begin(), all.end(), std::greater<>());

@@ -100,7 +100,8 @@ void detail::Parametrizing::add(Module& module, CopyModule copy, const std::type
   if (ParametrizationList* list = find(module, name)) {
     const Tensor before = list->value();
     check_same("register_parametrization", name, before, (*parametrization)(before));
-    return list->append(std::move(parametrization));
+    list->append(std::move(parametrization));
+    return list->train(module.is_training());
   }
   for (const auto& held : Module::Walk::listed(module).tensors_) {
     if (held.name != name || !held.tensor->defined()) continue;
@@ -172,6 +173,13 @@ void set_value(Module& module, const std::string& name, const Tensor& value) {
   BP_CHECK(values.size() == list->originals().size(),
            "parametrize::set_value: '{}' has {} originals and right_inverse gave {}", name,
            list->originals().size(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    BP_CHECK(values[i].defined() && values[i].shape() == list->originals()[i].shape(),
+             "parametrize::set_value: original {} of '{}' has shape {} and {} is given for it; "
+             "give a value of the "
+             "member's shape",
+             i, name, bp::to_string(list->originals()[i].shape()),
+             values[i].defined() ? bp::to_string(values[i].shape()) : "nothing");
   for (std::size_t i = 0; i < values.size(); ++i) copy_(list->originals()[i], values[i]);
 }
 

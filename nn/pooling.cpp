@@ -127,6 +127,12 @@ Tensor MaxUnpool::forward(const Tensor& x, const Tensor& indices, IntList output
                 output_size.empty() ? DimList() : DimList(output_size));
 }
 
+std::vector<Tensor> MaxUnpool::forward_all(std::span<const Tensor> inputs) const {
+  BP_CHECK(inputs.size() == 2, "{}: got {} tensors; give the values and their indices", type_name(),
+           inputs.size());
+  return {forward(inputs[0], inputs[1])};
+}
+
 std::string MaxUnpool::extra_repr() const {
   return fmt::format("kernel_size={}, stride={}, padding={}", kernel_size_.text(), stride_.text(),
                      padding_.text());

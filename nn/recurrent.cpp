@@ -1,29 +1,24 @@
 // RNN, LSTM and GRU: what they hold and how they are called.
 #include "recurrent.hpp"
 
-#include <cmath>
-
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/all.hpp>
-#include <backplane/nn/init.hpp>
 #include <backplane/nn/sizes.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "initial.hpp"
+
 namespace bp::nn {
 namespace {
-
-Parameter uniform_parameter(IntList shape, std::int64_t hidden_size, const RNNOptions& options) {
-  Parameter parameter(empty(shape, options.dtype, options.device));
-  const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
-  init::uniform_(parameter, -bound, bound);
-  return parameter;
-}
 
 void check_options(const char* layer, bool has_cell, const RNNOptions& options,
                    std::int64_t input_size, std::int64_t hidden_size) {
   BP_CHECK(input_size >= 0 && hidden_size > 0 && options.num_layers > 0,
            "{}: input_size {}, hidden_size {}, num_layers {}; give sizes above 0", layer,
            input_size, hidden_size, options.num_layers);
+  check_size(layer, "input_size", input_size);
+  check_size(layer, "hidden_size", hidden_size);
+  check_size(layer, "num_layers", options.num_layers, 1 << 16);
   BP_CHECK(options.dropout >= 0 && options.dropout <= 1,
            "{}: dropout is {}; give a probability from 0 to 1", layer, options.dropout);
   BP_CHECK(options.proj_size == 0 ||
@@ -48,7 +43,9 @@ RNNBase::RNNBase(const Kind& kind, std::int64_t input_size, std::int64_t hidden_
   for (std::int64_t run = 0; run < options.num_layers * num_directions(); ++run) {
     const bool is_first = run < num_directions();
     Weights& weights = weights_.emplace_back();
-    const auto made = [&](IntList shape) { return uniform_parameter(shape, hidden_size, options); };
+    const auto made = [&](IntList shape) {
+      return uniform_parameter(shape, bound_of(static_cast<double>(hidden_size)), options);
+    };
     weights.weight_ih = made({rows, is_first ? input_size : output_size() * num_directions()});
     weights.weight_hh = made({rows, output_size()});
     if (options.bias) {
@@ -146,13 +143,34 @@ std::vector<Tensor> RNNBase::run(const Tensor& input, std::vector<Tensor> states
   return results;
 }
 
+namespace {
+
+void check_batch_sizes(const char* layer, const std::vector<std::int64_t>& sizes,
+                       std::int64_t num_elements) {
+  BP_CHECK(!sizes.empty(), "{}: the packed input has no step; give one at least", layer);
+  std::int64_t left = num_elements;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    BP_CHECK(sizes[i] > 0 && (i == 0 || sizes[i] <= sizes[i - 1]),
+             "{}: batch_sizes has {} at step {}{}; they are above 0 and never rise", layer,
+             sizes[i], i, i == 0 ? "" : fmt::format(" after {}", sizes[i - 1]));
+    left = sizes[i] > left ? -1 : left - sizes[i];
+    if (left < 0) break;
+  }
+  BP_CHECK(
+      left == 0,
+      "{}: batch_sizes do not add up to the {} elements that are packed; pass what packing gave",
+      layer, num_elements);
+}
+
+}  // namespace
+
 std::vector<Tensor> RNNBase::run_packed(const PackedSequence& input,
                                         std::vector<Tensor> states) const {
   BP_CHECK(input.data.ndim() == 2 && input.data.size(1) == input_size_,
            "{}: the packed input has shape {}; give [elements, {}]", kind_->name,
            bp::to_string(input.data.shape()), input_size_);
   const std::vector<std::int64_t> sizes = to_vector<std::int64_t>(cpu(input.batch_sizes));
-  BP_CHECK(!sizes.empty(), "{}: the packed input has no step; give one at least", kind_->name);
+  check_batch_sizes(kind_->name, sizes, input.data.size(0));
   const auto in_order = [](std::vector<Tensor>& all, std::size_t first, const Tensor& order) {
     for (std::size_t i = first; order.defined() && i < all.size(); ++i)
       if (all[i].defined()) all[i] = index_select(all[i], 1, order);

@@ -1,11 +1,10 @@
 // Single steps of recurrent layers.
-#include <cmath>
-
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/core_ops/operators.hpp>
-#include <backplane/nn/init.hpp>
 #include <backplane/nn/recurrent.hpp>
 #include <backplane/tensor/check.hpp>
+
+#include "initial.hpp"
 
 namespace bp::nn {
 
@@ -15,11 +14,10 @@ RNNCellBase::RNNCellBase(std::int64_t gates, std::int64_t input_size, std::int64
   BP_CHECK(input_size >= 0 && hidden_size > 0,
            "RNNCell: input_size {} and hidden_size {}; give sizes above 0", input_size,
            hidden_size);
-  const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
+  check_size("RNNCell", "input_size", input_size);
+  check_size("RNNCell", "hidden_size", hidden_size);
   const auto made = [&](IntList shape) {
-    Parameter parameter(empty(shape, options.dtype, options.device));
-    init::uniform_(parameter, -bound, bound);
-    return parameter;
+    return uniform_parameter(shape, bound_of(static_cast<double>(hidden_size)), options);
   };
   weight_ih = made({gates * hidden_size, input_size});
   weight_hh = made({gates * hidden_size, hidden_size});

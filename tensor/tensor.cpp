@@ -107,13 +107,18 @@ void exchange_memory(TensorImpl& a, TensorImpl& b) {
   }
 }
 
+void detail::throw_undefined_tensor() {
+  throw_error(ErrorClass::bad_argument,
+              "a tensor is undefined where one is needed; pass one that was made");
+}
+
 std::int64_t Tensor::size(std::int64_t dim) const {
   BP_CHECK(ndim() > 0, "size: dimension {} of a 0-dim tensor, which has none", dim);
   return impl_->shape[wrap_dim("size", dim, ndim())];
 }
 
 std::int64_t Tensor::storage_offset() const {
-  const std::uint64_t start = impl_->storage ? impl_->storage->offset : 0;
+  const std::uint64_t start = known().storage ? impl_->storage->offset : 0;
   // Item sizes are powers of two; a division would be a tenth of a view's time.
   const int shift = std::countr_zero(impl_->abi.itemsize);
   return static_cast<std::int64_t>((impl_->abi.dl.byte_offset - start) >> shift);

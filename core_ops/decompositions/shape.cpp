@@ -27,6 +27,12 @@ PadMode pad_mode_of(std::string_view name) {
 
 void check_pad_mode(PadMode mode, std::int64_t dim, std::int64_t size, std::int64_t before,
                     std::int64_t behind) {
+  std::int64_t whole = 0;
+  BP_CHECK(!__builtin_add_overflow(before, behind, &whole) &&
+               !__builtin_add_overflow(whole, size, &whole) &&
+               std::min(before, behind) > -INT64_MAX,
+           "pad: {} and {} beside the {} elements at dimension {} are too many; add fewer", before,
+           behind, size, dim);
   const std::int64_t most = mode == PadMode::reflect ? size - 1 : size;
   const std::int64_t wanted = std::max(before, behind);
   BP_CHECK(mode == PadMode::replicate || wanted <= std::max<std::int64_t>(most, 0),
@@ -36,7 +42,7 @@ void check_pad_mode(PadMode mode, std::int64_t dim, std::int64_t size, std::int6
            "pad: dimension {} has size 0 and no elements to repeat; use "
            "mode 'constant'",
            dim);
-  BP_CHECK(before + size + behind >= 0 && -before <= size && -behind <= size,
+  BP_CHECK(whole >= 0 && -before <= size && -behind <= size,
            "pad: {} and {} at dimension {} take more than its {} elements away; cut away fewer",
            before, behind, dim, size);
 }

@@ -88,6 +88,21 @@ TEST_F(Init, truncates_normal_numbers) {
               HasSubstr("from 2 to -2"));
 }
 
+TEST_F(Init, truncates_far_from_the_mean) {
+  manual_seed(3);
+  for (const Dtype dtype : {f32, f64, f16})
+    for (const double sign : {1.0, -1.0}) {
+      const Tensor drawn = zeros({4000}, dtype);
+      const double near = 5 * sign, far = 8 * sign;
+      nn::init::trunc_normal_(drawn, 0, 1, std::min(near, far), std::max(near, far));
+      const Tensor distance = abs(to(drawn, f64) - near);
+      EXPECT_LE(item<double>(max(abs(to(drawn, f64)))), 8);
+      EXPECT_GE(item<double>(min(abs(to(drawn, f64)))), 5);
+      // The mean excess of a normal beyond 5 deviations is 0.1865.
+      EXPECT_NEAR(item<double>(mean(distance)), 0.1865, 0.02) << name(dtype);
+    }
+}
+
 TEST_F(Init, fills_with_constants_and_identities) {
   for (double x : numbers_of(init::constant_(weight, 0.25))) EXPECT_EQ(x, 0.25);
   for (double x : numbers_of(init::zeros_(weight))) EXPECT_EQ(x, 0);

@@ -77,7 +77,6 @@ TEST(Lazy, each_layer_says_what_to_do_when_it_is_called_too_early) {
     EXPECT_THAT(sentence_of([&] { net(x); }),
                 testing::AllOf(testing::StartsWith("layer: " + lazy->type_name() + ": "),
                                HasSubstr("nn::materialize(model, x)")));
-    EXPECT_THAT(sentence_of([&] { (*lazy)(Tensor()); }), HasSubstr("nn::materialize"));
   }
   const nn::LazyConvTranspose1d back(6, 3);
   EXPECT_THAT(sentence_of([&] { back(rand({2, 4, 5}), {7}); }), HasSubstr("nn::materialize"));

@@ -77,6 +77,28 @@ TEST(Parametrize, chains_parametrizations_of_one_member) {
 ))");
 }
 
+struct Noisy : nn::Module {
+  Tensor forward(const Tensor& x) const override { return is_training() ? x * 3 : x; }
+};
+
+TEST(Parametrize, brings_a_later_one_into_the_modules_mode) {
+  nn::Linear layer(4, 3);
+  layer.eval();
+  const Values before = numbers_of(layer.weight);
+  parametrize::register_parametrization(layer, "weight", Halves{});
+  parametrize::register_parametrization(layer, "weight", Noisy{});
+  EXPECT_EQ(numbers_of(parametrize::value(layer, "weight")), before);
+}
+
+TEST(Parametrize, takes_a_value_of_the_members_shape_alone) {
+  nn::Linear layer(4, 3);
+  parametrize::register_parametrization(layer, "weight", Halves{});
+  const Values before = numbers_of(parametrize::value(layer, "weight"));
+  EXPECT_THAT([&] { parametrize::set_value(layer, "weight", ones({4})); },
+              testing::ThrowsMessage<Error>(HasSubstr("has shape [3, 4] and [4] is given")));
+  EXPECT_EQ(numbers_of(parametrize::value(layer, "weight")), before);
+}
+
 TEST(Parametrize, ends_with_the_computed_value_or_the_original) {
   const Tensor x = rand({2, 4});
   for (bool leave : {true, false}) {

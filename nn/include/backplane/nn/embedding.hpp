@@ -63,6 +63,7 @@ class BP_API EmbeddingBag : public Module {
   Tensor forward(const Tensor& input) const override { return forward(input, {}); }
   Tensor forward(const Tensor& input, const Tensor& offsets,
                  const Tensor& per_sample_weights = {}) const;
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const override;
   using Module::operator();
   Tensor operator()(const Tensor& input, const Tensor& offsets,
                     const Tensor& per_sample_weights = {}) const {

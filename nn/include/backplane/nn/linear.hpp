@@ -41,6 +41,7 @@ class BP_API Bilinear : public Module {
   void list_parts(Parts& parts) override;
   using Module::forward;
   Tensor forward(const Tensor& input1, const Tensor& input2) const;
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const override;
   using Module::operator();
   Tensor operator()(const Tensor& input1, const Tensor& input2) const {
     return called(*this, input1, input2);

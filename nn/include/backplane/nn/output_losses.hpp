@@ -29,6 +29,7 @@ class BP_API AdaptiveLogSoftmaxWithLoss : public Module {
   // [N, in_features] and classes [N] to the logarithm of each target's probability, [N], and the mean loss. Or without N. Waits
   // for the device, to find who is in which cluster.
   std::pair<Tensor, Tensor> forward(const Tensor& input, const Tensor& target) const;
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const override;
   std::pair<Tensor, Tensor> operator()(const Tensor& input, const Tensor& target) const {
     const std::vector<Tensor> results =
         call({input, target}, [](const Module& self, std::span<const Tensor> in) {
@@ -69,6 +70,7 @@ class BP_API LinearCrossEntropyLoss : public Module {
   void list_parts(Parts& parts) override;
   using Module::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const;
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const override;
   Tensor operator()(const Tensor& input, const Tensor& target) const {
     return called(*this, input, target);
   }

@@ -95,6 +95,7 @@ class BP_API MaxUnpool : public Module {
  public:
   using Module::forward;
   Tensor forward(const Tensor& x, const Tensor& indices, IntList output_size = {}) const;
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const override;
   Tensor operator()(const Tensor& x, const Tensor& indices, IntList output_size = {}) const {
     return call({x, indices}, [&](const Module& self, std::span<const Tensor> in) {
       const auto& layer = static_cast<const MaxUnpool&>(self);

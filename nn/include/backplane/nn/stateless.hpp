@@ -6,6 +6,10 @@
 
 namespace bp::nn {
 
+namespace detail {
+[[noreturn]] BP_API void refuse_number(const Module& module, std::size_t num_inputs);
+}
+
 // A layer of one tensor. `Options` says all: `apply(x)`, or `apply(x, training)` where it matters, what the layer computes;
 // `text()`, if there is one, what it prints; `check()`, if there is one, throws bad_argument for options that no layer can have.
 template <class Options> class Stateless : public Module {
@@ -51,6 +55,21 @@ template <class Options> class StatelessOfMany : public Module {
     options.apply(x, more...);
   }
   Tensor forward(const Tensor& x, const More&... more) const { return options_.apply(x, more...); }
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const override {
+    Tensor result;
+    const auto takes = [&]<std::size_t... place>(std::index_sequence<place...>) {
+      if constexpr (requires { options_.apply(inputs[place]...); }) {
+        if (inputs.size() != sizeof...(place)) return false;
+        result = options_.apply(inputs[place]...);
+        return true;
+      }
+      return false;
+    };
+    if (takes(std::make_index_sequence<2>()) || takes(std::make_index_sequence<3>()) ||
+        takes(std::make_index_sequence<4>()))
+      return {result};
+    detail::refuse_number(*this, inputs.size());
+  }
   using Module::operator();
   template <std::same_as<Tensor>... More>
   Tensor operator()(const Tensor& x, const Tensor& y, const More&... more) const {

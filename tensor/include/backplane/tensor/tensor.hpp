@@ -64,7 +64,12 @@ BP_API TensorImpl* take_impl();
 // Takes back one whose last reference is gone, storage and layer data included.
 BP_API void destroy_impl(TensorImpl* impl);
 
-// A tensor. Copies share everything. A default-made one is undefined: defined() is its only use.
+namespace detail {
+[[noreturn]] BP_API void throw_undefined_tensor();
+}
+
+// A tensor. Copies share everything. A default-made one is undefined: asked for anything but defined(), impl() and is_same(), it
+// throws bad_argument.
 class Tensor {
  public:
   Tensor() = default;
@@ -99,27 +104,30 @@ class Tensor {
   bool defined() const { return impl_ != nullptr; }
   TensorImpl* impl() const { return impl_; }
 
-  Dtype dtype() const { return static_cast<Dtype>(impl_->abi.dtype); }
-  Device device() const { return {impl_->abi.device}; }
-  std::int64_t ndim() const { return impl_->abi.dl.ndim; }
-  IntList shape() const { return {impl_->shape, static_cast<std::size_t>(ndim())}; }
-  IntList strides() const { return {impl_->strides, static_cast<std::size_t>(ndim())}; }
+  Dtype dtype() const { return static_cast<Dtype>(known().abi.dtype); }
+  Device device() const { return {known().abi.device}; }
+  std::int64_t ndim() const { return known().abi.dl.ndim; }
+  IntList shape() const { return {known().shape, static_cast<std::size_t>(ndim())}; }
+  IntList strides() const { return {known().strides, static_cast<std::size_t>(ndim())}; }
   // The size of one dimension; negative ones count from the end.
   BP_API std::int64_t size(std::int64_t dim) const;
-  std::int64_t numel() const { return impl_->abi.numel; }
-  std::uint32_t itemsize() const { return impl_->abi.itemsize; }
+  std::int64_t numel() const { return known().abi.numel; }
+  std::uint32_t itemsize() const { return known().abi.itemsize; }
   std::uint64_t nbytes() const { return static_cast<std::uint64_t>(numel()) * itemsize(); }
   // In elements, from the start of the storage.
   BP_API std::int64_t storage_offset() const;
-  bool is_contiguous() const { return (impl_->abi.flags & BP_LAYOUT_CONTIGUOUS) != 0; }
+  bool is_contiguous() const { return (known().abi.flags & BP_LAYOUT_CONTIGUOUS) != 0; }
   bool is_contiguous(MemoryFormat format) const {
-    return (impl_->abi.flags & layout_of(format)) != 0;
+    return (known().abi.flags & layout_of(format)) != 0;
   }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
-  bool shares_storage(const Tensor& other) const { return impl_->storage == other.impl_->storage; }
+  bool shares_storage(const Tensor& other) const {
+    return known().storage == other.known().storage;
+  }
   // Rises with every write to the storage, through whichever tensor.
   std::uint32_t version() const {
-    return impl_->storage ? impl_->storage->version.load(std::memory_order_relaxed) : 0;
+    const Storage* storage = known().storage;
+    return storage ? storage->version.load(std::memory_order_relaxed) : 0;
   }
 
   // The address of element 0; throws bad_argument unless the host can read the device's memory.
@@ -128,6 +136,12 @@ class Tensor {
   template <class T> T* data() const;
 
  private:
+  const TensorImpl& known() const {
+    if (!impl_) [[unlikely]]
+      detail::throw_undefined_tensor();
+    return *impl_;
+  }
+
   TensorImpl* impl_ = nullptr;
 };
 
