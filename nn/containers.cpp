@@ -57,6 +57,11 @@ Sequential::Sequential(std::initializer_list<Entry> modules) {
 }
 
 void Sequential::append(std::string name, AnyModule module) {
+  BP_CHECK(!name.empty() && name.find('.') == std::string::npos,
+           "Sequential: '{}' cannot name a module; a name is not empty and has no dot", name);
+  BP_CHECK(std::none_of(modules_.begin(), modules_.end(),
+                        [&](const auto& one) { return one.first == name; }),
+           "Sequential: there are two modules named '{}'; give each a name of its own", name);
   modules_.emplace_back(std::move(name), std::move(module));
 }
 

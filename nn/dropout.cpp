@@ -26,6 +26,8 @@ Tensor scaled(const Tensor& x, const Tensor& factors, bool inplace) {
 Tensor to_alpha(const Tensor& x, const std::vector<std::int64_t>& shape,
                 const DropoutOptions& options) {
   const double p = options.p;
+  BP_CHECK(is_floating(x.dtype()),
+           "alpha dropout: the input is {}; cast it to a floating-point dtype", name(x.dtype()));
   if (p == 1) return scaled(x, zeros_like(x), options.inplace);
   const double a = 1 / std::sqrt((selu_floor * selu_floor * p + 1) * (1 - p));
   const Tensor kept = bernoulli(full(shape, 1 - p, x.dtype(), x.device()));

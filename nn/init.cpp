@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
@@ -85,7 +87,11 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
   const double side = a > mean ? -1 : 1;
   const double low = (side < 0 ? mean - b : a - mean) / std;
   const double high = (side < 0 ? mean - a : b - mean) / std;
-  bp::uniform_(drawn, normal_cdf(low), normal_cdf(high), generator);
+  // Shares below the dtype's least number are that number, whose place is beyond a: the clamp makes it a.
+  const double least =
+      dtype == f64 ? std::numeric_limits<double>::min() : double{std::numeric_limits<float>::min()};
+  bp::uniform_(drawn, std::max(normal_cdf(low), least), std::max(normal_cdf(high), least),
+               generator);
   return copy_(tensor, clamp(ndtri(drawn) * (side * std) + mean, a, b));
 }
 

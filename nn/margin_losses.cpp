@@ -53,6 +53,8 @@ Tensor MultiLabelMarginLossOptions::apply(const Tensor& input, const Tensor& tar
            "MultiLabelMarginLoss: the input is {} and the target {}; give both [N, C] or [C]",
            to_string(input.shape()), to_string(target.shape()));
   const std::int64_t classes = input.size(-1);
+  BP_CHECK(classes > 0, "MultiLabelMarginLoss: the input is {}, without a class; give one at least",
+           to_string(input.shape()));
   const Tensor labels = reshape(target, {-1, classes});
   const Tensor scores = reshape(input, {-1, classes});
   const Tensor counts = cumsum(cast(labels < 0, i64), 1) == 0;  // before the first -1

@@ -16,8 +16,10 @@ TEST(Sequential, takes_names) {
   EXPECT_EQ(numbers_of(net(x)), numbers_of(net[2](relu(first(x)))));
   // As the copy of any class is one, and no sequence that holds it.
   EXPECT_EQ(nn::Sequential(net).size(), 3u);
-  net.append("first", Relu{});
-  EXPECT_THAT(sentence_of([&] { net.parameters(); }), HasSubstr("two parts named 'first'"));
+  EXPECT_THAT(sentence_of([&] { net.append("first", Relu{}); }),
+              HasSubstr("two modules named 'first'"));
+  EXPECT_THAT(sentence_of([&] { net.append("a.b", Relu{}); }), HasSubstr("'a.b' cannot name"));
+  EXPECT_EQ(net.size(), 3u);
 }
 
 TEST(ModuleList, numbers_its_modules) {

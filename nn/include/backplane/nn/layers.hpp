@@ -2,6 +2,7 @@
 #pragma once
 
 #include <backplane/nn/activation.hpp>
+#include <backplane/nn/attention.hpp>
 #include <backplane/nn/convolution.hpp>
 #include <backplane/nn/distance.hpp>
 #include <backplane/nn/dropout.hpp>
@@ -13,5 +14,7 @@
 #include <backplane/nn/output_losses.hpp>
 #include <backplane/nn/padding.hpp>
 #include <backplane/nn/pooling.hpp>
+#include <backplane/nn/recurrent.hpp>
 #include <backplane/nn/regrouping.hpp>
+#include <backplane/nn/transformer.hpp>
 #include <backplane/nn/upsampling.hpp>

@@ -82,7 +82,8 @@ struct BP_API BCELossOptions {
   void check() const;
   Tensor apply(const Tensor& input, const Tensor& target) const;
 };
-// How unlikely `input`, probabilities, makes the target, numbers from 0 to 1.
+// How unlikely `input`, probabilities, makes the target, numbers from 0 to 1. A probability outside of these gives NaN: to refuse it
+// would be to wait for the device.
 class BCELoss : public StatelessOfMany<BCELossOptions> {
   using StatelessOfMany::StatelessOfMany;
 };

@@ -47,8 +47,8 @@ struct Batch {
 // place, and nothing is recorded or cast (by an Autocast around it). A parameter without a gradient stays as it is.
 // Parameters that share memory go one after the other. What is kept of a parameter follows it to where Module::to has moved
 // it since. A step throws bad_argument for options that the constructor refuses, and for a gradient or a kept tensor that no
-// longer fits its parameter, before anything changes; one that fails later, as memory ends, has stepped whole groups of
-// parameters, each with all that is kept of it, or not at all.
+// longer fits its parameter, before anything changes. One that fails later, as memory ends, has stepped some groups of
+// parameters and others not, and may leave one half way: load a state that you kept.
 // Threads: one at a time.
 class BP_API Optimizer {
  public:
