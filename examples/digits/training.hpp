@@ -21,6 +21,7 @@ struct Settings {
   std::int64_t batch_size = 32;
   double learning_rate = 0.005;  // the largest
   double weight_decay = 0.05;
+  double label_smoothing = 0.1;
   int num_workers = 0;                     // threads that make batches ahead
   std::optional<bp::Dtype> autocast = {};  // what forward computes in, if not in f32
   std::filesystem::path checkpoints =
