@@ -135,36 +135,6 @@ std::pair<Tensor, std::vector<std::int64_t>> Convolution::padded(const Tensor& i
   return {pad(input, sides, mode), std::vector<std::int64_t>(rank, 0)};
 }
 
-std::vector<std::int64_t> Convolution::output_padding_for(const Tensor& input,
-                                                          IntList output_size) const {
-  BP_CHECK(weight.defined(),
-           "{}: it has no weight; call nn::materialize(model, x) first if the layer is lazy",
-           layer_);
-  if (output_size.empty()) return made_.output_padding.list();
-  const std::size_t rank = made_.kernel_size.list().size();
-  const auto input_rank = static_cast<std::size_t>(input.ndim());
-  BP_CHECK(input_rank == rank + 1 || input_rank == rank + 2,
-           "{}: the input is {}; give {} dimensions, or {} without a batch", layer_,
-           to_string(input.shape()), rank + 2, rank + 1);
-  const std::size_t num_others = input_rank - rank;
-  BP_CHECK(output_size.size() == rank || output_size.size() == rank + num_others,
-           "{}: output_size is {}; give {} numbers, or {}", layer_, to_string(output_size), rank,
-           input_rank);
-  const std::size_t skipped = output_size.size() - rank;
-  std::vector<std::int64_t> added(rank);
-  for (std::size_t i = 0; i < rank; ++i) {
-    const std::int64_t stride = made_.stride.list()[i];
-    const std::int64_t least = (input.shape()[num_others + i] - 1) * stride -
-                               2 * made_.padding.list()[i] +
-                               made_.dilation.list()[i] * (made_.kernel_size.list()[i] - 1) + 1;
-    added[i] = output_size[skipped + i] - least;
-    BP_CHECK(added[i] >= 0 && added[i] < stride,
-             "{}: output_size is {} for an input of {}; dimension {} can have {} to {}", layer_,
-             to_string(output_size), to_string(input.shape()), i, least, least + stride - 1);
-  }
-  return added;
-}
-
 #define BP_NN_CONVOLUTION(Layer, rank, function)                                              \
   Layer::Layer(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size, \
                const ConvOptions& options)                                                    \
@@ -179,18 +149,52 @@ BP_NN_CONVOLUTION(Conv2d, 2, conv2d)
 BP_NN_CONVOLUTION(Conv3d, 3, conv3d)
 #undef BP_NN_CONVOLUTION
 
-#define BP_NN_TRANSPOSED(Layer, rank, function)                                               \
+Tensor TransposedConvolution::forward(const Tensor& input, IntList output_size) const {
+  using Operator = decltype(&conv_transpose1d);
+  constexpr Operator operators[] = {&conv_transpose1d, &conv_transpose2d, &conv_transpose3d};
+  return operators[made().kernel_size.list().size() - 1](
+      input, weight, bias, made().stride.list(), made().padding.list(),
+      output_padding_for(input, output_size), made().groups, made().dilation.list());
+}
+
+std::vector<std::int64_t> TransposedConvolution::output_padding_for(const Tensor& input,
+                                                                    IntList output_size) const {
+  BP_CHECK(weight.defined(),
+           "{}: it has no weight; call nn::materialize(model, x) first if the layer is lazy",
+           layer_name());
+  if (output_size.empty()) return made().output_padding.list();
+  const std::size_t rank = made().kernel_size.list().size();
+  const auto input_rank = static_cast<std::size_t>(input.ndim());
+  BP_CHECK(input_rank == rank + 1 || input_rank == rank + 2,
+           "{}: the input is {}; give {} dimensions, or {} without a batch", layer_name(),
+           to_string(input.shape()), rank + 2, rank + 1);
+  const std::size_t num_others = input_rank - rank;
+  BP_CHECK(output_size.size() == rank || output_size.size() == rank + num_others,
+           "{}: output_size is {}; give {} numbers, or {}", layer_name(), to_string(output_size),
+           rank, input_rank);
+  const std::size_t skipped = output_size.size() - rank;
+  std::vector<std::int64_t> added(rank);
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::int64_t stride = made().stride.list()[i];
+    const std::int64_t least = (input.shape()[num_others + i] - 1) * stride -
+                               2 * made().padding.list()[i] +
+                               made().dilation.list()[i] * (made().kernel_size.list()[i] - 1) + 1;
+    added[i] = output_size[skipped + i] - least;
+    BP_CHECK(added[i] >= 0 && added[i] < stride,
+             "{}: output_size is {} for an input of {}; dimension {} can have {} to {}",
+             layer_name(), to_string(output_size), to_string(input.shape()), i, least,
+             least + stride - 1);
+  }
+  return added;
+}
+
+#define BP_NN_TRANSPOSED(Layer, rank)                                                         \
   Layer::Layer(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size, \
                const ConvTransposeOptions& options)                                           \
-      : Convolution(#Layer, rank, in_channels, out_channels, kernel_size, options) {}         \
-  Tensor Layer::forward(const Tensor& input, IntList output_size) const {                     \
-    return function(input, weight, bias, made().stride.list(), made().padding.list(),         \
-                    output_padding_for(input, output_size), made().groups,                    \
-                    made().dilation.list());                                                  \
-  }
-BP_NN_TRANSPOSED(ConvTranspose1d, 1, conv_transpose1d)
-BP_NN_TRANSPOSED(ConvTranspose2d, 2, conv_transpose2d)
-BP_NN_TRANSPOSED(ConvTranspose3d, 3, conv_transpose3d)
+      : TransposedConvolution(#Layer, rank, in_channels, out_channels, kernel_size, options) {}
+BP_NN_TRANSPOSED(ConvTranspose1d, 1)
+BP_NN_TRANSPOSED(ConvTranspose2d, 2)
+BP_NN_TRANSPOSED(ConvTranspose3d, 3)
 #undef BP_NN_TRANSPOSED
 
 }  // namespace bp::nn

@@ -33,14 +33,17 @@ MaxPool::MaxPool(const char* layer, std::size_t rank, const Sizes& kernel_size,
                  const MaxPoolOptions& options)
     : layer_(layer), rank_(rank), kernel_size_(kernel_size), options_(options) {
   check_padding(layer, rank, options.padding, kernel_size);
-  options.dilation.each(rank, layer, "dilation", 1);
   options_.stride = stride_or_kernel(layer, rank, options.stride, kernel_size);
+  each_ = {kernel_size.each(rank, layer, "kernel_size", 1).list(),
+           options_.stride.each(rank, layer, "stride", 1).list(),
+           options.padding.each(rank, layer, "padding", 0).list(),
+           options.dilation.each(rank, layer, "dilation", 1).list()};
 }
 
 Tensor MaxPool::forward(const Tensor& x) const {
   const auto pool = of_rank(rank_, &max_pool1d, &max_pool2d, &max_pool3d);
-  return pool(x, kernel_size_.list(), options_.stride.list(), options_.padding.list(),
-              options_.dilation.list(), options_.ceil_mode);
+  return pool(x, each_.kernel_size, each_.stride, each_.padding, each_.dilation,
+              options_.ceil_mode);
 }
 
 PooledWithIndices MaxPool::forward_with_indices(const Tensor& x) const {
@@ -49,10 +52,9 @@ PooledWithIndices MaxPool::forward_with_indices(const Tensor& x) const {
            "{}: the input is {}; give {} dimensions, or {} without a batch", layer_,
            to_string(x.shape()), rank_ + 2, rank_ + 1);
   const bool has_batch = rank == rank_ + 2;
-  const auto each = [&](const Sizes& sizes) { return sizes.each(rank_, layer_, "", 0).list(); };
-  const auto [values, indices] = max_pool_with_indices(
-      has_batch ? x : unsqueeze(x, 0), each(kernel_size_), each(options_.stride),
-      each(options_.padding), each(options_.dilation), options_.ceil_mode);
+  const auto [values, indices] =
+      max_pool_with_indices(has_batch ? x : unsqueeze(x, 0), each_.kernel_size, each_.stride,
+                            each_.padding, each_.dilation, options_.ceil_mode);
   if (has_batch) return {values, indices};
   return {squeeze(values, 0), squeeze(indices, 0)};
 }

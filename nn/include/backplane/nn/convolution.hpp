@@ -59,11 +59,10 @@ class BP_API Convolution : public Module {
   Convolution(const char* layer, std::size_t rank, std::int64_t in_channels,
               std::int64_t out_channels, const Sizes& kernel_size,
               const ConvTransposeOptions& options);
+  const char* layer_name() const { return layer_; }
   const Made& made() const { return made_; }
   // The input, padded as padding_mode or an uneven "same" wants it, and what the operator is to pad besides.
   std::pair<Tensor, std::vector<std::int64_t>> padded(const Tensor& input) const;
-  // The output_padding that makes `output_size`, with or without batch and channels; empty: the layer's own.
-  std::vector<std::int64_t> output_padding_for(const Tensor& input, IntList output_size) const;
 
  private:
   void begin(bool transposed, bool has_bias, Dtype dtype, Device device);
@@ -97,47 +96,40 @@ class BP_API Conv3d : public Convolution {
 
 // The derivative of a convolution by its input, as a layer. `output_size`, where several sizes of output would have given this
 // input, says which one; throws bad_argument for one that none would.
-class BP_API ConvTranspose1d : public Convolution {
+class BP_API TransposedConvolution : public Convolution {
+ public:
+  Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
+  Tensor forward(const Tensor& input, IntList output_size) const;
+  using Module::operator();
+  Tensor operator()(const Tensor& input, IntList output_size) const {
+    return call({input}, [&](const Module& self, std::span<const Tensor> in) {
+      const auto& layer = static_cast<const TransposedConvolution&>(self);
+      return std::vector<Tensor>{layer.forward(in[0], output_size)};
+    })[0];
+  }
+
+ protected:
+  using Convolution::Convolution;
+
+ private:
+  // The output_padding that makes `output_size`, with or without batch and channels; empty: the layer's own.
+  std::vector<std::int64_t> output_padding_for(const Tensor& input, IntList output_size) const;
+};
+
+class BP_API ConvTranspose1d : public TransposedConvolution {
  public:
   ConvTranspose1d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
                   const ConvTransposeOptions& options = {});
-  Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
-  Tensor forward(const Tensor& input, IntList output_size) const;
-  using Module::operator();
-  Tensor operator()(const Tensor& input, IntList output_size) const {
-    return call({input}, [&](const Module& self, std::span<const Tensor> in) {
-      const auto& layer = static_cast<const ConvTranspose1d&>(self);
-      return std::vector<Tensor>{layer.forward(in[0], output_size)};
-    })[0];
-  }
 };
-class BP_API ConvTranspose2d : public Convolution {
+class BP_API ConvTranspose2d : public TransposedConvolution {
  public:
   ConvTranspose2d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
                   const ConvTransposeOptions& options = {});
-  Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
-  Tensor forward(const Tensor& input, IntList output_size) const;
-  using Module::operator();
-  Tensor operator()(const Tensor& input, IntList output_size) const {
-    return call({input}, [&](const Module& self, std::span<const Tensor> in) {
-      const auto& layer = static_cast<const ConvTranspose2d&>(self);
-      return std::vector<Tensor>{layer.forward(in[0], output_size)};
-    })[0];
-  }
 };
-class BP_API ConvTranspose3d : public Convolution {
+class BP_API ConvTranspose3d : public TransposedConvolution {
  public:
   ConvTranspose3d(std::int64_t in_channels, std::int64_t out_channels, const Sizes& kernel_size,
                   const ConvTransposeOptions& options = {});
-  Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }
-  Tensor forward(const Tensor& input, IntList output_size) const;
-  using Module::operator();
-  Tensor operator()(const Tensor& input, IntList output_size) const {
-    return call({input}, [&](const Module& self, std::span<const Tensor> in) {
-      const auto& layer = static_cast<const ConvTranspose3d&>(self);
-      return std::vector<Tensor>{layer.forward(in[0], output_size)};
-    })[0];
-  }
 };
 
 }  // namespace bp::nn

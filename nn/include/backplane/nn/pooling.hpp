@@ -35,6 +35,9 @@ class BP_API MaxPool : public Module {
   std::size_t rank_;
   Sizes kernel_size_;
   MaxPoolOptions options_;
+  struct {
+    std::vector<std::int64_t> kernel_size, stride, padding, dilation;
+  } each_;  // the same, a number for each dimension
 };
 
 struct AvgPoolOptions {
