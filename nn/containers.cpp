@@ -21,8 +21,14 @@ template <class Entries> std::vector<std::string> names_in(const Entries& entrie
   return names;
 }
 
+void check_entry_name(const char* container, const std::string& name) {
+  BP_CHECK(!name.empty() && name.find('.') == std::string::npos,
+           "{}: '{}' cannot name an entry; a name is not empty and has no dot", container, name);
+}
+
 template <class Entries, class Value>
-void put(Entries& entries, const std::string& name, Value value) {
+void put(const char* container, Entries& entries, const std::string& name, Value value) {
+  check_entry_name(container, name);
   if (const auto place = place_of(entries, name); place != entries.end())
     place->second = std::move(value);
   else
@@ -52,13 +58,17 @@ void detail::throw_other_module(const Module& module, const std::type_info& want
                           module.type_name(), readable_type_name(wanted)));
 }
 
+void detail::throw_moved_from() {
+  throw_error(ErrorClass::bad_argument,
+              "AnyModule: its module was moved away; assign another one first");
+}
+
 Sequential::Sequential(std::initializer_list<Entry> modules) {
   for (const auto& [name, module] : modules) append(name, module);
 }
 
 void Sequential::append(std::string name, AnyModule module) {
-  BP_CHECK(!name.empty() && name.find('.') == std::string::npos,
-           "Sequential: '{}' cannot name a module; a name is not empty and has no dot", name);
+  check_entry_name("Sequential", name);
   BP_CHECK(std::none_of(modules_.begin(), modules_.end(),
                         [&](const auto& one) { return one.first == name; }),
            "Sequential: there are two modules named '{}'; give each a name of its own", name);
@@ -116,7 +126,7 @@ ModuleDict::ModuleDict(std::initializer_list<Entry> modules) {
 }
 
 void ModuleDict::set(const std::string& name, AnyModule module) {
-  put(modules_, name, std::move(module));
+  put("ModuleDict", modules_, name, std::move(module));
 }
 
 void ModuleDict::erase(const std::string& name) {
@@ -165,7 +175,7 @@ ParameterDict::ParameterDict(std::initializer_list<Entry> parameters) {
 }
 
 void ParameterDict::set(const std::string& name, Parameter parameter) {
-  put(parameters_, name, std::move(parameter));
+  put("ParameterDict", parameters_, name, std::move(parameter));
 }
 
 void ParameterDict::erase(const std::string& name) {

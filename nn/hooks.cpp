@@ -72,9 +72,16 @@ void HookHandle::remove() {
   const std::shared_ptr<detail::Extras> extras = extras_.lock();
   extras_.reset();
   if (!extras) return;
+  // Destroyed once the mutex is free: what the hook captured may remove hooks, too.
+  std::shared_ptr<void> removed;
   const std::lock_guard lock(extras->mutex);
   extras->lists.each([&](auto& list) {
-    std::erase_if(list, [&](const auto& entry) { return entry.first == id_; });
+    const auto place = std::find_if(list.begin(), list.end(),
+                                    [&](const auto& entry) { return entry.first == id_; });
+    if (place == list.end()) return;
+    using Hook = std::decay_t<decltype(place->second)>;
+    removed = std::make_shared<Hook>(std::move(place->second));
+    list.erase(place);
   });
 }
 

@@ -36,11 +36,8 @@ Parameter::Parameter(const Tensor& data, bool requires_grad) : Tensor(detach(dat
   if (requires_grad) set_requires_grad(*this);
 }
 
-void Parts::check_name(const std::string& name) const {
-  const auto is_same_tensor = [&](const Held& held) { return held.name == name; };
-  const auto is_same_module = [&](const auto& entry) { return entry.first == name; };
-  BP_CHECK(std::none_of(tensors_.begin(), tensors_.end(), is_same_tensor) &&
-               std::none_of(modules_.begin(), modules_.end(), is_same_module),
+void Parts::check_name(const std::string& name) {
+  BP_CHECK(names_.insert(name).second,
            "a module has two parts named '{}'; give each a name of its own", name);
   BP_CHECK(!name.empty() && name.find('.') == std::string::npos,
            "'{}' cannot name a part of a module; a name is not empty and has no dot", name);
@@ -133,8 +130,11 @@ std::vector<std::pair<std::string, const Module*>> Module::named_children() cons
 }
 
 void Module::apply(const std::function<void(Module&)>& visit) {
-  for (const auto& [name, child] : named_children()) child->apply(visit);
-  visit(*this);
+  std::set<const Module*> seen;
+  Walk(*this).modules([](const std::string&, Module&, const Walk::Tensors&) {},
+                      [&](const std::string&, Module& module) {
+                        if (seen.insert(&module).second) visit(module);
+                      });
 }
 
 void Module::train(bool mode) {

@@ -43,6 +43,7 @@ std::string printed_name(const Module& module) {
 }
 
 std::string Module::printed() const {
+  Walk(*this).modules([](const auto&...) {});  // throws for one that holds itself
   const std::string extra = extra_repr();
   const Walk::Modules children = Walk::children(*this);
   if (children.empty() && extra.find('\n') == std::string::npos)

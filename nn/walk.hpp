@@ -61,7 +61,8 @@ struct Module::Walk {
   template <class Visit, class Leave>
   void go(const std::string& prefix, Module& module, const Visit& visit, const Leave& leave) {
     BP_CHECK(std::find(above_.begin(), above_.end(), &module) == above_.end(),
-             "a module holds itself, as '{}'; let it list other modules only", prefix);
+             "a module holds itself, as '{}'; let it list other modules only",
+             prefix.substr(0, prefix.size() - 1));
     const Parts parts = parts_of(module);
     visit(prefix, module, parts.tensors_);
     above_.push_back(&module);

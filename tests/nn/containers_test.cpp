@@ -53,6 +53,27 @@ TEST(ModuleDict, finds_by_name_and_keeps_the_order) {
   EXPECT_TRUE(dict.contains("c") && !dict.contains("a"));
   EXPECT_THAT(sentence_of([&] { dict["a"]; }), HasSubstr("no 'a' among its 2 entries: b, c"));
   EXPECT_EQ(numbers_of(dict["c"](full({1}, -2))), Values{0});
+  for (const char* name : {"", "a.b"}) {
+    EXPECT_THAT(sentence_of([&] { dict.set(name, Relu{}); }), HasSubstr("ModuleDict: '"));
+    EXPECT_THAT(sentence_of([&] {
+                  nn::ParameterDict{{name, nn::Parameter(ones({1}))}};
+                }),
+                HasSubstr("cannot name"));
+  }
+  EXPECT_EQ(dict.size(), 2u);
+}
+
+TEST(AnyModule, says_that_its_module_was_moved_away) {
+  nn::AnyModule from(Relu{});
+  const nn::AnyModule to(std::move(from));
+  EXPECT_EQ(numbers_of((*to)(full({1}, -2))), Values{0});
+  for (const std::function<void()>& use :
+       {std::function<void()>([&] { (*from)(ones({1})); }),
+        std::function<void()>([&] { from->parameters(); }),
+        std::function<void()>([&] { nn::AnyModule copy(from); })})
+    EXPECT_THAT(sentence_of(use), HasSubstr("was moved away"));
+  from = to;
+  EXPECT_EQ(numbers_of((*from)(full({1}, -2))), Values{0});
 }
 
 TEST(ParameterList, is_trained_moved_and_saved) {

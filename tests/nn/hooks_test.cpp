@@ -128,6 +128,44 @@ TEST(Hooks, leave_when_their_handle_says_so_even_while_they_run) {
   orphan.remove();
 }
 
+TEST(Hooks, take_others_with_them_when_what_they_captured_is_destroyed) {
+  struct Remover {
+    nn::HookHandle handle;
+    ~Remover() { handle.remove(); }
+  };
+  nn::Linear layer(4, 3);
+  int calls = 0;
+  auto owned = std::make_shared<Remover>();
+  owned->handle = layer.register_forward_hook([&](const nn::Module&, Span, Span) {
+    ++calls;
+    return Tensors{};
+  });
+  nn::HookHandle handle =
+      layer.register_forward_hook([owned](const nn::Module&, Span, Span) { return Tensors{}; });
+  owned.reset();
+  layer(rand({2, 4}));
+  handle.remove();
+  layer(rand({2, 4}));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Hooks, leave_the_module_as_it_was_when_they_throw) {
+  nn::Linear layer(4, 3);
+  const Tensor x = rand({2, 4});
+  set_requires_grad(x);
+  const auto run = [&] { backward(sum(layer(x))); };
+  const auto throwing = []<class... Arguments>(const Arguments&...) -> Tensors { throw 5; };
+  const auto fails = [&](nn::HookHandle handle) {
+    EXPECT_THROW(run(), int);
+    handle.remove();
+    EXPECT_NO_THROW(run());
+  };
+  fails(layer.register_forward_pre_hook(throwing));
+  fails(layer.register_forward_hook(throwing));
+  fails(layer.register_full_backward_pre_hook(throwing));
+  fails(layer.register_full_backward_hook(throwing));
+}
+
 TEST(Hooks, go_with_a_module_that_moves_and_are_copied_with_one_that_is_copied) {
   int calls = 0;
   nn::Linear layer(4, 3);

@@ -77,7 +77,35 @@ TEST(Modules, refuse_names_that_are_taken_or_no_names) {
   EXPECT_THAT(sentence("first"), HasSubstr("two parts named 'first'"));
   EXPECT_THAT(sentence("a.b"), HasSubstr("'a.b' cannot name"));
   EXPECT_THAT(sentence(""), HasSubstr("'' cannot name"));
-  EXPECT_THAT(sentence_of([] { Endless().train(); }), HasSubstr("holds itself, as 'self.'"));
+}
+
+TEST(Modules, refuse_to_hold_themselves) {
+  Endless endless;
+  const std::function<void()> walks[] = {
+      [&] { endless.train(); },      [&] { endless.parameters(); },
+      [&] { endless.state_dict(); }, [&] { endless.apply([](nn::Module&) {}); },
+      [&] { endless.printed(); },    [&] { (void)nn::to_string(endless); },
+  };
+  for (const auto& walk : walks)
+    EXPECT_THAT(sentence_of(walk), HasSubstr("holds itself, as 'self';"));
+}
+
+TEST(Modules, list_thousands_side_by_side_and_within_each_other) {
+  constexpr int count = 10'000, depth = 1'000;
+  nn::Sequential flat, nested(Counting{});
+  for (int i = 0; i < count; ++i) flat.append(nn::PReLU());
+  for (int i = 0; i < depth; ++i) {
+    nn::Sequential outer;
+    outer.append(std::move(nested));
+    nested = std::move(outer);
+  }
+  EXPECT_EQ(flat.parameters().size(), count);
+  flat.load_state_dict(nn::clone(flat).state_dict());
+  EXPECT_EQ(numbers_of(flat(ones({1}))), Values{1});
+  EXPECT_EQ(numbers_of(nested(ones({2, 3}))), Values(6, 1.5));
+  EXPECT_EQ(nested.named_modules().size(), depth + 2);
+  backward(sum(nested(ones({2, 3}))));
+  EXPECT_TRUE(grad(nested.parameters()[0]).defined());
 }
 
 TEST(Modules, switch_all_they_hold_between_training_and_evaluation) {

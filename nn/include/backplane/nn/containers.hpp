@@ -11,7 +11,8 @@ namespace bp::nn {
 
 namespace detail {
 [[noreturn]] BP_API void throw_other_module(const Module& module, const std::type_info& wanted);
-}
+[[noreturn]] BP_API void throw_moved_from();
+}  // namespace detail
 
 // A module of any type, as a value: copying it copies the module, whose tensors both then share.
 class BP_API AnyModule {
@@ -21,7 +22,7 @@ class BP_API AnyModule {
       : held_(std::make_unique<M>(std::move(module))), copy_([](const Module& from) {
           return std::unique_ptr<Module>(std::make_unique<M>(static_cast<const M&>(from)));
         }) {}
-  AnyModule(const AnyModule& other) : held_(other.copy_(*other.held_)), copy_(other.copy_) {}
+  AnyModule(const AnyModule& other) : held_(other.copy_(*other)), copy_(other.copy_) {}
   AnyModule(AnyModule&&) noexcept = default;
   AnyModule& operator=(AnyModule other) noexcept {
     std::swap(held_, other.held_);
@@ -29,8 +30,12 @@ class BP_API AnyModule {
     return *this;
   }
 
-  Module& operator*() const { return *held_; }
-  Module* operator->() const { return held_.get(); }
+  // Throws bad_argument, as copying does, once the module was moved away.
+  Module& operator*() const {
+    if (!held_) detail::throw_moved_from();
+    return *held_;
+  }
+  Module* operator->() const { return &**this; }
 
  private:
   std::unique_ptr<Module> held_;  // null once moved from
@@ -113,7 +118,8 @@ class BP_API ModuleDict : public Module {
   ModuleDict() = default;
   ModuleDict(std::initializer_list<Entry> modules);
 
-  // Puts the module at the end, or in the place of the one that is there.
+  // Puts the module at the end, or in the place of the one that is there. Throws bad_argument for a name that is empty or
+  // has a dot.
   void set(const std::string& name, AnyModule module);
   // Nothing happens if there is none.
   void erase(const std::string& name);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -41,8 +42,9 @@ class BP_API Parts {
     bool is_parameter;
     bool persistent;
   };
-  void check_name(const std::string& name) const;
+  void check_name(const std::string& name);
 
+  std::unordered_set<std::string> names_;
   std::vector<Held> tensors_;
   std::vector<std::pair<std::string, Module*>> modules_;
 };
@@ -107,7 +109,7 @@ class BP_API Module {
   // Those that it holds itself.
   std::vector<std::pair<std::string, Module*>> named_children();
   std::vector<std::pair<std::string, const Module*>> named_children() const;
-  // Calls `visit` with every module, the module itself last.
+  // Calls `visit` with each of named_modules() once, after those that it holds: the module itself last.
   void apply(const std::function<void(Module&)>& visit);
 
   // Modules are made for training. Those that compute otherwise then (dropout, batch norm) ask is_training.
