@@ -175,15 +175,17 @@ std::vector<std::int64_t> TransposedConvolution::output_padding_for(const Tensor
   const std::size_t skipped = output_size.size() - rank;
   std::vector<std::int64_t> added(rank);
   for (std::size_t i = 0; i < rank; ++i) {
-    const std::int64_t stride = made().stride.list()[i];
-    const std::int64_t least = (input.shape()[num_others + i] - 1) * stride -
-                               2 * made().padding.list()[i] +
+    const std::int64_t stride = made().stride.list()[i], size = input.shape()[num_others + i];
+    BP_CHECK(size <= most_of_each, "{}: the input is {}; give {} elements in a dimension at most",
+             layer_name(), to_string(input.shape()), most_of_each);
+    const std::int64_t least = (size - 1) * stride - 2 * made().padding.list()[i] +
                                made().dilation.list()[i] * (made().kernel_size.list()[i] - 1) + 1;
-    added[i] = output_size[skipped + i] - least;
-    BP_CHECK(added[i] >= 0 && added[i] < stride,
+    const std::int64_t wanted = output_size[skipped + i];
+    BP_CHECK(wanted >= least && wanted < least + stride,
              "{}: output_size is {} for an input of {}; dimension {} can have {} to {}",
              layer_name(), to_string(output_size), to_string(input.shape()), i, least,
              least + stride - 1);
+    added[i] = wanted - least;
   }
   return added;
 }

@@ -5,6 +5,7 @@
 #include <backplane/nn/output_losses.hpp>
 #include <backplane/nn/sizes.hpp>
 
+#include "initial.hpp"
 #include "reduction.hpp"
 
 namespace bp::nn {
@@ -13,6 +14,7 @@ namespace {
 std::vector<std::int64_t> checked_cutoffs(std::vector<std::int64_t> cutoffs,
                                           std::int64_t n_classes) {
   BP_CHECK(!cutoffs.empty(), "AdaptiveLogSoftmaxWithLoss: there are no cutoffs; give one at least");
+  BP_CHECK(n_classes > 0, "AdaptiveLogSoftmaxWithLoss: {} classes; give 1 or more", n_classes);
   std::int64_t before = 0;
   for (std::int64_t cutoff : cutoffs) {
     BP_CHECK(cutoff > before && cutoff < n_classes,
@@ -58,8 +60,11 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(std::int64_t in_features,
                 {options.head_bias, options.dtype, options.device});
   for (std::size_t i = 0; i + 1 < cutoffs_.size(); ++i) {
     const double divisor = std::pow(options.div_value, static_cast<double>(i + 1));
-    const auto features =
-        static_cast<std::int64_t>(std::floor(static_cast<double>(in_features) / divisor));
+    const double projected = std::floor(static_cast<double>(in_features) / divisor);
+    BP_CHECK(projected <= static_cast<double>(largest_size),
+             "AdaptiveLogSoftmaxWithLoss: div_value {} makes {} of {} features; give a larger one",
+             options.div_value, projected, in_features);
+    const auto features = static_cast<std::int64_t>(projected);
     tail.append(Sequential(Linear(in_features, features, without_bias),
                            Linear(features, cutoffs_[i + 1] - cutoffs_[i], without_bias)));
   }

@@ -10,7 +10,8 @@ namespace bp::nn {
 Padding::Padding(const char* layer, std::size_t rank, const char* mode, const Sizes& padding,
                  const Scalar& value)
     : layer_(layer), rank_(rank), mode_(mode),
-      padding_(padding.each(2 * rank, layer, "padding", std::numeric_limits<std::int64_t>::min())),
+      padding_(padding.each(2 * rank, layer, "padding", std::numeric_limits<std::int64_t>::min(),
+                            std::numeric_limits<std::int64_t>::max())),
       value_(value) {}
 
 Tensor Padding::forward(const Tensor& x) const {

@@ -15,12 +15,15 @@ template <class List> std::string tuple_text(const List& list) {
 }  // namespace
 
 Sizes Sizes::each(std::size_t count, std::string_view layer, std::string_view argument,
-                  std::int64_t least) const {
+                  std::int64_t least, std::int64_t most) const {
   BP_CHECK(is_one_ || list_.size() == count, "{}: {} is {}; give one number, or {} of them", layer,
            argument, text(), count);
-  for (std::int64_t number : list_)
+  for (std::int64_t number : list_) {
     BP_CHECK(number >= least, "{}: {} is {}; give numbers of {} or more", layer, argument, text(),
              least);
+    BP_CHECK(number <= most, "{}: {} is {}; give numbers of {} at most", layer, argument, text(),
+             most);
+  }
   return is_one_ ? Sizes(std::vector<std::int64_t>(count, list_[0])) : *this;
 }
 

@@ -6,6 +6,8 @@
 #include <backplane/nn/transformer.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "initial.hpp"
+
 namespace bp::nn {
 namespace {
 
@@ -44,6 +46,7 @@ Tensor attended(const MultiheadAttention& attention, const Tensor& query, const 
 
 template <class Layer> ModuleList clones_of(const Layer& layer, std::int64_t count) {
   BP_CHECK(count >= 0, "{}: {} layers; give none or more", layer.type_name(), count);
+  check_size(layer.type_name().c_str(), "the number of layers", count, 1 << 16);
   ModuleList layers;
   for (std::int64_t i = 0; i < count; ++i) layers.append(nn::clone(layer));
   return layers;

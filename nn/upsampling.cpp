@@ -69,6 +69,9 @@ Tensor Upsample::forward(const Tensor& x) const {
   bool is_exact = true;
   for (std::size_t i = 0; i < rank; ++i) {
     const double size = static_cast<double>(x.shape()[i + 2]) * factors[i];
+    BP_CHECK(size < static_cast<double>(most_of_each),
+             "Upsample: scale_factor {} makes {} elements of the {} at dimension {}; scale by less",
+             factors[i], size, x.shape()[i + 2], i + 2);
     sizes[i] = static_cast<std::int64_t>(std::floor(size));
     is_exact &= static_cast<double>(sizes[i]) == size;
   }

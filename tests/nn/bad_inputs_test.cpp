@@ -315,6 +315,50 @@ TEST(Layers, refuse_sizes_that_no_memory_holds) {
   }
 }
 
+// Each layer says itself why not: an operator would speak of other numbers than the user wrote.
+TEST(Layers, refuse_windows_that_no_operator_takes) {
+  const Tensor line = ones({1, 4, 6}), picture = ones({1, 4, 6, 6});
+  for (const std::int64_t size : {(std::int64_t{1} << 31) + 1, std::int64_t{1} << 33,
+                                  std::int64_t{1} << 62, INT64_MAX - 1, INT64_MAX}) {
+    const auto real = static_cast<double>(size);
+    const std::function<void()> makers[] = {
+        [=] { Conv1d(4, 2, 3, {.stride = size}); },
+        [=] { Conv1d(4, 2, 3, {.padding = size}); },
+        [=] { Conv1d(4, 2, size, {.dilation = 2}); },
+        [=] { Conv2d(4, 2, 3, {.padding = size, .padding_mode = "circular"})(picture); },
+        [=] { Conv2d(4, 2, 3, {.padding = "same", .dilation = size})(picture); },
+        [=] { ConvTranspose1d(4, 2, 3, {.stride = size})(line, {12}); },
+        [=] { ConvTranspose1d(4, 2, 3, {.padding = size})(line, {12}); },
+        [=] { ConvTranspose1d(4, 2, 3, {.dilation = size})(line, {12}); },
+        [=] { ConvTranspose1d(4, 2, 3, {.output_padding = size}); },
+        [=] { ConvTranspose1d(4, 2, 3)(line, {size}); },
+        [=] { ConvTranspose1d(4, 2, 3)(line, {-size - 1}); },
+        [=] {
+          Fold({size, size}, {size, size}, {.stride = size})(ones({1, 8, 25}));
+        },
+        [=] { Unfold(2, {.stride = size}); },
+        [=] { MaxPool2d(2, {.stride = size}); },
+        [=] { AvgPool2d(2, {.stride = size}); },
+        [=] { LPPool2d(2, size); },
+        [=] { MaxUnpool2d{size}; },
+        [=] { FractionalMaxPool2d(size, {.output_size = 3}); },
+        [=] { FractionalMaxPool2d(2, {.output_size = size}); },
+        [=] { FractionalMaxPool3d(size, {.output_ratio = {0.5}}); },
+        [=] { Upsample({.scale_factor = {real}})(picture); },
+        [=] { Upsample({.scale_factor = {real * 1e200}, .mode = "bicubic"})(picture); },
+        [=] {
+          AdaptiveLogSoftmaxWithLoss(4, 10, {2, 5}, {.div_value = 1e-6 / real});
+        },
+        [=] { AdaptiveLogSoftmaxWithLoss(4, -size - 1, {2}); },
+        [=] { TransformerEncoder(TransformerEncoderLayer(4, 2), size); },
+        [=] { TransformerDecoder(TransformerDecoderLayer(4, 2), size); },
+    };
+    for (std::size_t i = 0; i < std::size(makers); ++i)
+      EXPECT_THAT(makers[i], testing::ThrowsMessage<Error>(testing::MatchesRegex("[A-Z].*")))
+          << "maker " << i << " of " << size;
+  }
+}
+
 TEST(Layers, check_what_packs_and_bags_are_made_of) {
   namespace packs = nn::utils::rnn;
   const EmbeddingBag bag(5, 2);

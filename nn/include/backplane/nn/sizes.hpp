@@ -14,6 +14,9 @@
 
 namespace bp::nn {
 
+// The most that windows of the operators take. Products of two of these stay within int64.
+inline constexpr std::int64_t most_of_each = std::int64_t{1} << 31;
+
 // A size for each dimension, or one number for all of them: kernel_size = 3, or {3, 5}. A default-made one was not given.
 class BP_API Sizes {
  public:
@@ -26,9 +29,9 @@ class BP_API Sizes {
   // The number, or the list.
   const std::vector<std::int64_t>& list() const { return list_; }
   // One for each of `count` dimensions. Throws bad_argument, naming layer and argument, if there are others, or if one is
-  // below `least`.
+  // below `least` or above `most`.
   Sizes each(std::size_t count, std::string_view layer, std::string_view argument,
-             std::int64_t least) const;
+             std::int64_t least, std::int64_t most = most_of_each) const;
   // "3", "(3, 5)", "(3,)", or "None".
   std::string text() const;
   bool all_are(std::int64_t number) const;
