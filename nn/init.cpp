@@ -34,6 +34,13 @@ double kaiming_deviation(const char* function, const Tensor& tensor, double a,
   return calculate_gain(nonlinearity, a) / std::sqrt(mode == "fan_in" ? fans.in : fans.out);
 }
 
+// What numbers are computed in for the tensor.
+Dtype drawn_dtype(const char* function, const Tensor& tensor) {
+  BP_CHECK(is_floating(tensor.dtype()), "{}: the tensor is {}; give a floating-point one", function,
+           name(tensor.dtype()));
+  return tensor.itemsize() < 4 ? f32 : tensor.dtype();
+}
+
 double xavier_deviation(const char* function, const Tensor& tensor, double gain) {
   const Fans fans = fans_of(function, tensor);
   return gain * std::sqrt(2 / (fans.in + fans.out));
@@ -79,9 +86,12 @@ const Tensor& normal_(const Tensor& tensor, double mean, double std, Generator* 
 const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b,
                             Generator* generator) {
   BP_CHECK(a <= b, "trunc_normal_: no numbers from {} to {}; let a be no more than b", a, b);
-  BP_CHECK(std > 0, "trunc_normal_: the deviation is {}; give one above 0", std);
+  BP_CHECK(std > 0 && std::isfinite(std) && std::isfinite(mean),
+           "trunc_normal_: the mean is {} and the deviation {}; give numbers that are finite, the "
+           "deviation above 0",
+           mean, std);
   const NoGrad no_grad;
-  const Dtype dtype = tensor.itemsize() < 4 ? f32 : tensor.dtype();
+  const Dtype dtype = drawn_dtype("trunc_normal_", tensor);
   const Tensor drawn = empty(tensor.shape(), dtype, tensor.device());
   // Above the mean, the share below a number is so near 1 that digits are lost: there it is drawn from the other side.
   const double side = a > mean ? -1 : 1;
@@ -122,6 +132,7 @@ const Tensor& dirac_(const Tensor& tensor, std::int64_t groups) {
   BP_CHECK(groups > 0 && tensor.size(0) % groups == 0,
            "dirac_: {} output channels do not come apart into {} groups; take a divisor",
            tensor.size(0), groups);
+  if (tensor.numel() == 0) return tensor;
   const std::int64_t in_group = tensor.size(0) / groups;
   std::int64_t kernel = 1, center = 0;
   for (std::int64_t i = 2; i < tensor.ndim(); ++i) {
@@ -129,7 +140,7 @@ const Tensor& dirac_(const Tensor& tensor, std::int64_t groups) {
     center = center * tensor.size(i) + tensor.size(i) / 2;
   }
   std::vector<double> values(static_cast<std::size_t>(tensor.numel()), 0);
-  for (std::int64_t out = 0; kernel > 0 && out < tensor.size(0); ++out)
+  for (std::int64_t out = 0; out < tensor.size(0); ++out)
     if (const std::int64_t in = out % in_group; in < tensor.size(1))
       values[static_cast<std::size_t>((out * tensor.size(1) + in) * kernel + center)] = 1;
   const NoGrad no_grad;
@@ -162,7 +173,7 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generato
   const NoGrad no_grad;
   const std::int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
   const bool is_wide = rows < columns;
-  const Dtype dtype = tensor.itemsize() < 4 ? f32 : tensor.dtype();  // what the factorization takes
+  const Dtype dtype = drawn_dtype("orthogonal_", tensor);  // the factorization takes no 16 bits
   const Tensor drawn =
       randn({std::max(rows, columns), std::min(rows, columns)}, dtype, tensor.device(), generator);
   const LinalgQrResult parts = linalg_qr(drawn);

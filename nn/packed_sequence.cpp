@@ -6,15 +6,34 @@
 #include <backplane/nn/packed_sequence.hpp>
 #include <backplane/tensor/check.hpp>
 
-namespace bp::nn::utils::rnn {
+#include "recurrent.hpp"
+
+namespace bp::nn {
+namespace {
+
+std::vector<std::int64_t> lengths_in(const char* function, const Tensor& lengths) {
+  BP_CHECK(lengths.ndim() == 1 && lengths.dtype() == i64,
+           "{}: lengths is {} of shape {}; give one int64 for each sequence", function,
+           bp::name(lengths.dtype()), bp::to_string(lengths.shape()));
+  return to_vector<std::int64_t>(cpu(lengths));
+}
+
+}  // namespace
+
+void check_order(const char* function, const PackedSequence& sequence, std::int64_t batch) {
+  for (const Tensor& order : {sequence.sorted_indices, sequence.unsorted_indices})
+    BP_CHECK(
+        !order.defined() || order.shape() == IntList({batch}),
+        "{}: the packed input's indices have shape {} for {} sequences; pass what packing gave",
+        function, bp::to_string(order.shape()), batch);
+}
+
+namespace utils::rnn {
 
 PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, bool batch_first,
                                     bool enforce_sorted) {
-  BP_CHECK(lengths.ndim() == 1,
-           "pack_padded_sequence: lengths has shape {}; give one for each sequence",
-           bp::to_string(lengths.shape()));
-  const Tensor on_host = cpu(lengths);
-  const std::vector<std::int64_t> all = to_vector<std::int64_t>(on_host);
+  const std::vector<std::int64_t> all = lengths_in("pack_padded_sequence", lengths);
+  const Tensor on_host = tensor(all);
   BP_CHECK(input.ndim() >= 2,
            "pack_padded_sequence: the input has shape {}; give [steps, batch, ...]",
            bp::to_string(input.shape()));
@@ -54,6 +73,7 @@ std::pair<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bo
                                               std::optional<std::int64_t> total_length) {
   PadPackedSequenceResult result = bp::pad_packed_sequence(
       sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length);
+  check_order("pad_packed_sequence", sequence, result.lengths.size(0));
   if (!sequence.unsorted_indices.defined()) return {result.output, result.lengths};
   return {index_select(result.output, batch_first ? 0 : 1, sequence.unsorted_indices),
           index_select(result.lengths, 0, to(sequence.unsorted_indices, result.lengths.device()))};
@@ -81,7 +101,7 @@ Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value
 std::vector<Tensor> unpad_sequence(const Tensor& padded_sequences, const Tensor& lengths,
                                    bool batch_first) {
   const std::int64_t batch_dim = batch_first ? 0 : 1;
-  const std::vector<std::int64_t> all = to_vector<std::int64_t>(cpu(lengths));
+  const std::vector<std::int64_t> all = lengths_in("unpad_sequence", lengths);
   BP_CHECK(static_cast<std::int64_t>(all.size()) == padded_sequences.size(batch_dim),
            "unpad_sequence: {} lengths of {} sequences; give one for each", all.size(),
            padded_sequences.size(batch_dim));
@@ -108,4 +128,5 @@ Tensor invert_permutation(const Tensor& permutation) {
   return argsort(permutation);
 }
 
-}  // namespace bp::nn::utils::rnn
+}  // namespace utils::rnn
+}  // namespace bp::nn

@@ -169,8 +169,12 @@ std::vector<Tensor> RNNBase::run_packed(const PackedSequence& input,
   BP_CHECK(input.data.ndim() == 2 && input.data.size(1) == input_size_,
            "{}: the packed input has shape {}; give [elements, {}]", kind_->name,
            bp::to_string(input.data.shape()), input_size_);
+  BP_CHECK(input.batch_sizes.ndim() == 1 && input.batch_sizes.dtype() == i64,
+           "{}: batch_sizes is {} of shape {}; pass what packing gave", kind_->name,
+           bp::name(input.batch_sizes.dtype()), bp::to_string(input.batch_sizes.shape()));
   const std::vector<std::int64_t> sizes = to_vector<std::int64_t>(cpu(input.batch_sizes));
   check_batch_sizes(kind_->name, sizes, input.data.size(0));
+  check_order(kind_->name, input, sizes[0]);
   const auto in_order = [](std::vector<Tensor>& all, std::size_t first, const Tensor& order) {
     for (std::size_t i = first; order.defined() && i < all.size(); ++i)
       if (all[i].defined()) all[i] = index_select(all[i], 1, order);

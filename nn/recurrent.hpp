@@ -1,6 +1,7 @@
 // What recurrent layers are inside.
 #pragma once
 
+#include <backplane/nn/packed_sequence.hpp>
 #include <backplane/nn/recurrent.hpp>
 
 namespace bp::nn {
@@ -15,5 +16,8 @@ struct RNNBase::Kind {
 struct RNNBase::Pass {
   Tensor output, hidden, cell;
 };
+
+// Throws bad_argument, naming `function`, unless the indices of the sequence, where there are some, are of `batch` sequences.
+void check_order(const char* function, const PackedSequence& sequence, std::int64_t batch);
 
 }  // namespace bp::nn

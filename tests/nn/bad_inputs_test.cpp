@@ -380,6 +380,35 @@ TEST(Layers, check_what_packs_and_bags_are_made_of) {
     packed.batch_sizes = sizes;
     EXPECT_THROW((void)gru(packed), Error) << to_string(sizes);
   }
+  for (const Dtype dtype : {f32, boolean, u8}) {
+    const Tensor lengths = to(tensor({4, 2}), dtype);
+    EXPECT_THAT([&] { packs::pack_padded_sequence(padded, lengths); },
+                testing::ThrowsMessage<Error>(HasSubstr("pack_padded_sequence: lengths is")));
+    EXPECT_THAT([&] { packs::unpad_sequence(padded, lengths); },
+                testing::ThrowsMessage<Error>(HasSubstr("unpad_sequence: lengths is")));
+    packed.batch_sizes = lengths;
+    EXPECT_THAT([&] { (void)gru(packed); },
+                testing::ThrowsMessage<Error>(HasSubstr("batch_sizes is")));
+  }
+}
+
+TEST(Layers, check_in_which_order_packs_are) {
+  namespace packs = nn::utils::rnn;
+  const GRU gru(3, 2);
+  const PackedSequence packed =
+      packs::pack_padded_sequence(numbers({4, 2, 3}), tensor({2, 4}), false, false);
+  EXPECT_NO_THROW((void)gru(packed));
+  EXPECT_NO_THROW(packs::pad_packed_sequence(packed));
+  for (const Tensor& order : {tensor({0}), tensor({0, 1, 1}), tensor({0, 5}), ones({2, 1}, i64)})
+    for (Tensor PackedSequence::*which :
+         {&PackedSequence::sorted_indices, &PackedSequence::unsorted_indices}) {
+      PackedSequence other = packed;
+      other.*which = order;
+      EXPECT_THROW((void)gru(other, numbers({1, 2, 2})), Error) << to_string(order);
+      if (which == &PackedSequence::unsorted_indices) {
+        EXPECT_THROW(packs::pad_packed_sequence(other), Error) << to_string(order);
+      }
+    }
 }
 
 TEST(Layers, are_made_of_complex_numbers_too) {

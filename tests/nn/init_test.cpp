@@ -86,6 +86,32 @@ TEST_F(Init, truncates_normal_numbers) {
   EXPECT_GT(aside.mean, 2);
   EXPECT_THAT(sentence_of([&] { init::trunc_normal_(weight, 0, 1, 2, -2); }),
               HasSubstr("from 2 to -2"));
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const auto& [center, deviation] : {std::pair(0.0, 0.0), {0.0, -1.0}, {0.0, inf}, {inf, 1.0}})
+    EXPECT_THAT(sentence_of([&] { init::trunc_normal_(weight, center, deviation); }),
+                HasSubstr("give numbers that are finite"));
+}
+
+TEST_F(Init, refuses_dtypes_that_hold_no_such_numbers) {
+  for (const Dtype dtype : {boolean, u8, i64, Dtype::complex64}) {
+    const Tensor filled = zeros({3, 4}, dtype);
+    const std::function<void()> fills[] = {
+        [&] { init::uniform_(filled); },        [&] { init::normal_(filled); },
+        [&] { init::trunc_normal_(filled); },   [&] { init::xavier_uniform_(filled); },
+        [&] { init::xavier_normal_(filled); },  [&] { init::kaiming_uniform_(filled); },
+        [&] { init::kaiming_normal_(filled); }, [&] { init::orthogonal_(filled); },
+        [&] { init::sparse_(filled, 0.5); },
+    };
+    for (const auto& fill : fills)
+      EXPECT_THAT(sentence_of(fill), HasSubstr(std::string(name(dtype))));
+  }
+}
+
+TEST_F(Init, leaves_tensors_without_elements) {
+  const Tensor none = empty({std::int64_t{1} << 40, 0, std::int64_t{1} << 40}, f32);
+  EXPECT_EQ(init::dirac_(none).numel(), 0);
+  EXPECT_EQ(init::orthogonal_(none).numel(), 0);
+  EXPECT_EQ(init::kaiming_uniform_(none).numel(), 0);
 }
 
 TEST_F(Init, truncates_far_from_the_mean) {
