@@ -117,9 +117,22 @@ template <class T> void load_half(const Batch& of, const T* from, T* to, bool up
       to[i * n + j] = (upper ? j >= i : j <= i) ? from[i * of.row_step + j * of.column_step] : T(0);
 }
 
-// The same, without the imaginary parts of the diagonal.
-template <class T> void load_hermitian(const Batch& of, const T* from, T* to, bool upper) {
+template <class T> T conjugated(T value) {
+  if constexpr (is_complex<T>) value.imag(-value.imag());
+  return value;
+}
+
+// Of a symmetric or Hermitian matrix of which `from` has this half: the half `as_upper`, and zeros; no imaginary parts on the
+// diagonal.
+template <class T>
+void load_hermitian(const Batch& of, const T* from, T* to, bool upper, bool as_upper) {
   load_half(of, from, to, upper);
+  for (int64_t i = 0; upper != as_upper && i < of.rows; ++i)
+    for (int64_t j = i + 1; j < of.rows; ++j) {
+      T &above = to[i * of.rows + j], &below = to[j * of.rows + i];
+      above = std::exchange(below, conjugated(above));
+      above = conjugated(above);
+    }
   if constexpr (is_complex<T>)
     for (int64_t i = 0; i < of.rows; ++i) to[i * (of.rows + 1)] = to[i * (of.rows + 1)].real();
 }
@@ -222,11 +235,6 @@ template <class T>
 void unify_phases(int64_t rows, int64_t columns, T* vectors, int64_t row_step,
                   int64_t column_step) {
   unify_phases(rows, columns, vectors, row_step, column_step, [](int64_t, T) {});
-}
-
-template <class T> T conjugated(T value) {
-  if constexpr (is_complex<T>) value.imag(-value.imag());
-  return value;
 }
 
 constexpr DtypeSet matrix_dtypes = DtypeSet(f32) | f64 | complex64 | complex128;

@@ -88,13 +88,12 @@ bool supports_qr(Stream, In a, std::string_view, Out, Out) {
 // Of one matrix, of which LAPACK sees the other half: of complex numbers the conjugate one, and so are the vectors.
 template <class T> class Eigh {
  public:
-  Eigh(int n, bool upper, bool has_vectors)
-      : n_(n), job_(has_vectors ? "V" : "N"), half_(upper ? "L" : "U") {
+  Eigh(int n, bool has_vectors) : n_(n), job_(has_vectors ? "V" : "N") {
     T room = 0;
     Real<T> real_room = 0;
     int int_room = 0;
     lwork_ = lrwork_ = liwork_ = -1;
-    call(nullptr, nullptr, &room, &real_room, &int_room);
+    call(false, nullptr, nullptr, &room, &real_room, &int_room);
     const double size = static_cast<double>(n) * n;
     const double least = is_complex<T> ? 2.0 * n + size : 1 + 6.0 * n + 2 * size;
     lwork_ = static_cast<int>(std::max(std::real(room) * 1.0001, least));
@@ -106,32 +105,29 @@ template <class T> class Eigh {
     ints_ = scratch<int>(liwork_);
   }
 
-  // Of `matrix`, whose rows become the vectors, if they are wanted.
-  void find(Real<T>* values) {
-    const int64_t size = int64_t{n_} * n_;
-    if (all_finite(matrix.get(), size) &&
-        call(matrix.get(), values, work_.get(), reals_.get(), ints_.get()) == 0)
-      return;
-    fill_nan(values, n_);
-    fill_nan(matrix.get(), size);
+  // Of `matrix`, of which there is this half, and whose rows become the vectors, if they are wanted. False: LAPACK found none.
+  bool find(bool upper, Real<T>* values) {
+    return all_finite(matrix.get(), int64_t{n_} * n_) &&
+           call(upper, matrix.get(), values, work_.get(), reals_.get(), ints_.get()) == 0;
   }
 
   std::unique_ptr<T[]> matrix;
 
  private:
-  int call(T* a, Real<T>* values, T* work, Real<T>* reals, int* ints) const {
+  int call(bool upper, T* a, Real<T>* values, T* work, Real<T>* reals, int* ints) const {
     int failed = 0;
+    const char* const half = upper ? "L" : "U";
     if constexpr (is_complex<T>)
-      l_.heevd(job_, half_, &n_, a, &n_, values, work, &lwork_, reals, &lrwork_, ints, &liwork_,
+      l_.heevd(job_, half, &n_, a, &n_, values, work, &lwork_, reals, &lrwork_, ints, &liwork_,
                &failed, 1, 1);
     else
-      l_.syevd(job_, half_, &n_, a, &n_, values, work, &lwork_, ints, &liwork_, &failed, 1, 1);
+      l_.syevd(job_, half, &n_, a, &n_, values, work, &lwork_, ints, &liwork_, &failed, 1, 1);
     return failed;
   }
 
   const Functions<T>& l_ = *functions<T>();
   int n_, lwork_, lrwork_, liwork_;
-  const char *job_, *half_;
+  const char* job_;
   std::unique_ptr<T[]> work_;
   std::unique_ptr<Real<T>[]> reals_;
   std::unique_ptr<int[]> ints_;
@@ -144,11 +140,22 @@ void run_eigh(const bp_tensor& a, bool upper, const bp_tensor& values, const bp_
   const int n = static_cast<int>(from.rows);
   const int64_t size = int64_t{n} * n;
   for_matrices(count_of(batch_of(values, 1)), 9.0 * size * n, [&](int64_t begin, int64_t end) {
-    Eigh<T> of(n, upper, vectors != nullptr);
+    Eigh<T> of(n, vectors != nullptr);
     T* const found = of.matrix.get();
     for (int64_t i = begin; i < end; ++i) {
-      load_hermitian(from, data_of<T>(a) + from.offset(i), found, upper);
-      of.find(data_of<Real<T>>(values) + i * n);
+      Real<T>* const own = data_of<Real<T>>(values) + i * n;
+      // OpenBLAS 0.3.21 reads beyond its numbers in the upper half, on processors with AVX-512: what an earlier call left there,
+      // often of another dtype, makes NaN of all. So the lower one goes first, and a failure is tried again in the other.
+      bool is_found = false;
+      for (const bool as_upper : {false, true}) {
+        if (is_found) break;
+        load_hermitian(from, data_of<T>(a) + from.offset(i), found, upper, as_upper);
+        is_found = of.find(as_upper, own);
+      }
+      if (!is_found) {
+        fill_nan(own, n);
+        fill_nan(found, size);
+      }
       if (vectors == nullptr) continue;
       unify_phases(n, n, found, 1, n);
       for (int64_t k = 0; is_complex<T> && k < size; ++k) found[k] = conjugated(found[k]);

@@ -41,10 +41,10 @@ template <class T> void run_cholesky(const bp_tensor& a, bool upper, const bp_te
       const T* const given = data_of<T>(a) + from.offset(i);
       T* const factor = data_of<T>(out) + i * size;
       int info = 0;
-      load_hermitian(from, given, factor, upper);
+      load_hermitian(from, given, factor, upper, upper);
       l.potrf(half_of(!upper), &n, factor, &n, &info, 1);
       if (info <= 0) continue;
-      load_hermitian(from, given, factor, upper);
+      load_hermitian(from, given, factor, upper, upper);
       save_good_columns(factor, n, info - 1, upper);
     }
   });
