@@ -142,6 +142,8 @@ const std::vector<Layer>& layers() {
       {1, 64, 64, 15, 5, 1, 2},  // of one picture, with holes
       {2, 256, 256, 8, 1, 1},    // of points
       {1, 256, 256, 12, 1, 1},   // which are the picture
+      {1, 64, 256, 64, 3, 8},    // that leave most of the picture out
+      {1, 64, 256, 128, 3, 16},  // whose places would take much memory: not so
       {16, 64, 128, 2, 7, 1},    // that see more beside the picture than of it
   };
   return all;
