@@ -88,7 +88,7 @@ std::array<std::int64_t, 2> pair_of(const char* op, const char* name, IntList va
   BP_CHECK(values.size() == 1 || values.size() == 2, "{}: {} has {} numbers; pass one or two", op,
            name, values.size());
   const std::array<std::int64_t, 2> pair{values[0], values[values.size() - 1]};
-  constexpr std::int64_t most = std::int64_t{1} << 40;
+  constexpr std::int64_t most = std::int64_t{1} << 28;  // two of them multiplied stay in int64
   BP_CHECK(pair[0] >= least && pair[1] >= least && pair[0] <= most && pair[1] <= most,
            "{}: {} is {}; pass {} to {}", op, name, to_string(values), least, most);
   return pair;

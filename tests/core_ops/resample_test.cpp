@@ -133,6 +133,16 @@ TEST(Resample, goes_as_interpolate_where_both_know_it) {
                  false);
 }
 
+// Sizes whose products leave int64, so that there were windows of 0 elements to divide by.
+TEST(Windows, refuse_sizes_whose_products_no_integer_holds) {
+  const std::int64_t large = std::int64_t{1} << 32;
+  const Tensor columns = zeros({1, 4, 1}, f32), image = zeros({1, 1, 4, 4}, f32);
+  EXPECT_THROW(col2im(columns, {large, large}, {large, large}, {1}, {0}, {1}), Error);
+  EXPECT_THROW(col2im(columns, {4, 4}, {2, 2}, {large}, {large}, {1}), Error);
+  EXPECT_THROW(im2col(image, {2, 2}, {large}, {large}, {1}), Error);
+  EXPECT_THROW(im2col(image, {large, large}, {1}, {large}, {1}), Error);
+}
+
 TEST(Resample, refuses_words_and_sizes_that_it_does_not_know) {
   const Tensor line = zeros({4}, f32);
   EXPECT_THROW(resample(line, {4}, {}, "bilinear"), Error);
