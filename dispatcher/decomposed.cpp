@@ -7,6 +7,7 @@
 #include "counter_slots.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
+#include "layer_table.hpp"
 
 namespace bp {
 namespace {
@@ -108,6 +109,7 @@ void run_decomposition(const Operator& op, const Call& call) {
 bool run_rule_and_decomposition(const Call& call, Inferred& inferred) {
   if (call.op.infer) call.op.infer(call, inferred);
   if (inferred.fills) return false;
+  check_written_by_layers(call);
   run_decomposition(call.op, call);
   return true;
 }

@@ -216,6 +216,7 @@ void make_view_results(const Call& call) {
 void execute(const Call& call) {
   Inferred inferred(call.num_results);
   call.op.infer(call, inferred);
+  if (inferred.decomposes) return run_decomposition(call.op, call);
   const Device device = device_of(call);
   check_given_results(call, inferred, device);
   if (device == meta_device) return allocate_all(call, inferred, device);
@@ -355,8 +356,7 @@ void dispatch(const Call& call) {
     const bool draws = check_values(call);
     if (decomposes_above_layers(call.op)) {
       if (is_taken_whole(call, leveled_layers | key_of(Layer::autocast))) return;
-      // Who returns nothing writes into all that it may; others, as batch_norm, only sometimes.
-      if (call.op.schema->returns.empty()) check_written_by_layers(call);
+      check_written_by_layers(call);
       return run_decomposition(call.op, call);
     }
     if (draws && call.op.infer) [[unlikely]] {

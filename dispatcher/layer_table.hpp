@@ -16,7 +16,8 @@ LayerHandler handler_of(const Operator& op, unsigned layer);
 // Null: the layer does not look at transfers.
 TransferHandler transfer_handler(unsigned layer);
 
-// Asks the layers of each tensor that the call writes into whether it may. Throws as they do.
+// Asks the layers of each tensor that the call writes into whether it may. Throws as they do. Who returns nothing writes
+// into all that it may; others, as batch_norm, only sometimes, and are not asked for.
 void check_written_by_layers(const Call& call);
 
 // The call once no layer is left.

@@ -112,9 +112,12 @@ bp_code init(void*) noexcept {
     add_orthogonal_kernels(all->rows);
     add_eig_kernels(all->rows);
     add_step_kernels(all->rows);
+    add_list_kernels(all->rows);
+    add_list_norm_kernels(all->rows);
     if (const Status status = all->rows.finish(the_plugin); !status.is_ok()) return status.code();
     all->list.assign(the_plugin.kernels, the_plugin.kernels + the_plugin.num_kernels);
     add_pointwise_kernels(*host(), all->expressions);
+    add_list_expressions(*host(), all->expressions);
     const std::vector<const bp_kernel*>& made = all->expressions.pointers();
     all->list.insert(all->list.end(), made.begin(), made.end());
     the_kernels = all.release();

@@ -31,11 +31,11 @@ bool all_was_fresh(const MemoryStatistics& before, const MemoryStatistics& after
 std::vector<Tensor> CoreScope::run(Operator& op, const Json& step, Arguments& arguments) {
   std::vector<bp_value>& values = arguments.values;
   std::vector<Tensor> results = targets_of(step);
-  const std::size_t wanted = op.schema->returns.size();
+  const bool gives_one = op.schema->returns.size() == 1 && !op.schema->returns_list();
   if (!results.empty()) {
-    if (op.kind == BP_KIND_POINTWISE && wanted == 1)
+    if (op.kind == BP_KIND_POINTWISE && gives_one)
       call_pointwise_into(op, values.data(), count_of(values), results.at(0));
-    else if (wanted == 1)
+    else if (gives_one)
       call_one_into(op, values.data(), count_of(values), results.at(0));
     else
       call_many_into(op, values.data(), count_of(values), results.data(),
@@ -43,7 +43,7 @@ std::vector<Tensor> CoreScope::run(Operator& op, const Json& step, Arguments& ar
     return results;
   }
   if (step.value("boxed", false)) return call_boxed(op, values);
-  if (op.kind == BP_KIND_POINTWISE && wanted == 1)
+  if (op.kind == BP_KIND_POINTWISE && gives_one)
     return {call_pointwise(op, values.data(), count_of(values))};
   if (op.kind == BP_KIND_VIEW && op.view) return {call_view(op, values.data(), count_of(values))};
   return call_all(op, values.data(), count_of(values));

@@ -87,7 +87,7 @@ def emit_schemas(rows):
 
 
 def emit_row(row):
-    parameters = ["Stream"] + [parameter(arg) for arg in row.args] + ["Out"] * len(row.returns)
+    parameters = ["Stream"] + [parameter(arg) for arg in row.args] + [output(result) for result in row.returns]
     places = [cpp_name(arg.name) for arg in row.args] + output_places(row)
     comment = f"  //{under_first_names(row)[1:]}" if row.hash_of else ""
     return f"""
@@ -106,9 +106,12 @@ def under_first_names(row):
 
 
 def parameter(arg):
-    if arg.type == "Tensor" and arg.scalar_ok:
-        return "InOrNumber"
-    return PARAMETERS[arg.type]
+    number = "OrNumber" if arg.scalar_ok and arg.type in ("Tensor", "Tensor[]") else ""
+    return PARAMETERS[arg.type] + number
+
+
+def output(result):
+    return "OutList" if getattr(result, "type", "Tensor") == "Tensor[]" else "Out"
 
 
 def output_places(row):

@@ -247,9 +247,9 @@ def check_row(row):
     require(row.returns or row.mutates, "without results or 'mutates' nothing comes of a call; name what it writes into")
     require(row.returns or row.kind == "composite", "a row without results is composite")
     for name in row.scalar_ok_lists:
-        require(row.kind == "composite" and not row.shape, f"a number in place of the list {name!r} is for composite rows alone")
+        require(row.kind == "composite", f"a number in place of the list {name!r} is for composite rows alone")
     lists = [result for result in row.returns if result.type == "Tensor[]"]
-    require(not lists or (len(row.returns) == 1 and not row.has_kernel), "a Tensor[] is the only result of a view or a composite row")
+    require(not lists or (len(row.returns) == 1 and row.kind in ("view", "composite")), "a Tensor[] is the only result of a view or a composite row")
     require((row.kind == "pointwise") == bool(row.expr), "a pointwise row has an expr, and no other row")
     require(
         not row.combine or row.kind in ("reduction", "scan", "scatter"), "only what accumulates has 'combine' and 'initial'"

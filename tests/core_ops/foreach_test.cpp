@@ -113,7 +113,7 @@ TEST(Foreach, lists_that_do_not_fit_are_refused) {
   EXPECT_EQ(test::sentence_of([&] { _foreach_add(Tensors{}, one); }),
             "_foreach_add: 'self' has 0 tensors and 'other' has 1; pass lists of one length");
   EXPECT_EQ(test::sentence_of([&] { _foreach_mul_(two, one); }),
-            "_foreach_mul_: the lists have 2 and 1 tensors; pass lists of one length");
+            "_foreach_mul_: 'self' has 2 tensors and 'other' has 1; pass lists of one length");
   EXPECT_EQ(test::sentence_of([&] { _foreach_mul_(one, Tensors{cast(one[0], f32)}); }),
             "_foreach_mul_: tensor 0 of the lists is float64 and float32; cast one of them");
   const Tensor elsewhere = to_device(one[0], device("reference:0"));

@@ -73,7 +73,7 @@ TEST_P(EveryDecomposition, computes_what_the_kernel_does) {
       std::vector<Tensor> results(expected.size());
       const Call call{op, args.data(), static_cast<std::uint32_t>(args.size()), results.data(),
                       static_cast<std::uint32_t>(results.size())};
-      Inferred inferred;
+      Inferred inferred(call.num_results);
       op.infer(call, inferred);
       if (inferred.fills) continue;
       op.decompose(call);

@@ -73,6 +73,9 @@ void add_pointwise_kernels(const bp_host& host, ExpressionKernels& list);
 // For one operator that came after `init`; NULL if it is beyond tile programs.
 const bp_kernel* add_pointwise_kernel(const bp_operator& op, ExpressionKernels& list);
 
+// Of every row over lists whose places are such an expression.
+void add_list_expressions(const bp_host& host, ExpressionKernels& list);
+
 // One for each other file of this folder.
 void add_reduction_kernels(Kernels& k);
 void add_argmax_kernels(Kernels& k);
@@ -99,5 +102,7 @@ void add_system_kernels(Kernels& k);
 void add_orthogonal_kernels(Kernels& k);
 void add_eig_kernels(Kernels& k);
 void add_step_kernels(Kernels& k);
+void add_list_kernels(Kernels& k);
+void add_list_norm_kernels(Kernels& k);
 
 }  // namespace bp::cpu

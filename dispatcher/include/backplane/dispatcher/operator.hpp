@@ -66,6 +66,8 @@ struct Inferred {
   // There is nothing to compute (an empty reduction): fill the output with this.
   bool fills = false;
   Scalar fill_value;
+  // No kernel is made for such calls of a composite row, as of lists whose tensors differ: each is its decomposition.
+  bool decomposes = false;
   // Room for arguments that a rule rewrites (a wrapped list of dimensions).
   Dims lists[2];
 };

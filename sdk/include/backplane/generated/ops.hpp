@@ -513,6 +513,230 @@ struct arange {
   enum class place : unsigned { start, end, step, dtype, device, out };
 };
 
+struct _foreach_add {
+  static constexpr const char* name = "_foreach_add";
+  static constexpr const char* schema = "_foreach_add(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0xbb56682d7e8c6b8du;
+  using signature = Status(Stream, InList, InListOrNumber, Scalar, OutList);
+  enum class place : unsigned { self, other, alpha, out };
+};
+
+struct _foreach_add_ {
+  static constexpr const char* name = "_foreach_add_";
+  static constexpr const char* schema = "_foreach_add_(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> ()";
+  static constexpr uint64_t schema_hash = 0xdd815b4716f36e36u;
+  using signature = Status(Stream, InList, InListOrNumber, Scalar);
+  enum class place : unsigned { self, other, alpha };
+};
+
+struct _foreach_sub {
+  static constexpr const char* name = "_foreach_sub";
+  static constexpr const char* schema = "_foreach_sub(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0xc586b4abf434fdd0u;
+  using signature = Status(Stream, InList, InListOrNumber, Scalar, OutList);
+  enum class place : unsigned { self, other, alpha, out };
+};
+
+struct _foreach_sub_ {
+  static constexpr const char* name = "_foreach_sub_";
+  static constexpr const char* schema = "_foreach_sub_(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> ()";
+  static constexpr uint64_t schema_hash = 0xb8bf57051a42cd55u;
+  using signature = Status(Stream, InList, InListOrNumber, Scalar);
+  enum class place : unsigned { self, other, alpha };
+};
+
+struct _foreach_mul {
+  static constexpr const char* name = "_foreach_mul";
+  static constexpr const char* schema = "_foreach_mul(Tensor[] self, Tensor[] other) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x269362f86f4a4692u;
+  using signature = Status(Stream, InList, InListOrNumber, OutList);
+  enum class place : unsigned { self, other, out };
+};
+
+struct _foreach_mul_ {
+  static constexpr const char* name = "_foreach_mul_";
+  static constexpr const char* schema = "_foreach_mul_(Tensor[] self, Tensor[] other) -> ()";
+  static constexpr uint64_t schema_hash = 0x24f0f063a008acadu;
+  using signature = Status(Stream, InList, InListOrNumber);
+  enum class place : unsigned { self, other };
+};
+
+struct _foreach_div {
+  static constexpr const char* name = "_foreach_div";
+  static constexpr const char* schema = "_foreach_div(Tensor[] self, Tensor[] other) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x4c5e07d3b5d4de61u;
+  using signature = Status(Stream, InList, InListOrNumber, OutList);
+  enum class place : unsigned { self, other, out };
+};
+
+struct _foreach_div_ {
+  static constexpr const char* name = "_foreach_div_";
+  static constexpr const char* schema = "_foreach_div_(Tensor[] self, Tensor[] other) -> ()";
+  static constexpr uint64_t schema_hash = 0xbcbd393d7b758344u;
+  using signature = Status(Stream, InList, InListOrNumber);
+  enum class place : unsigned { self, other };
+};
+
+struct _foreach_maximum {
+  static constexpr const char* name = "_foreach_maximum";
+  static constexpr const char* schema = "_foreach_maximum(Tensor[] self, Tensor[] other) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0xf11afb7bf5012b72u;
+  using signature = Status(Stream, InList, InListOrNumber, OutList);
+  enum class place : unsigned { self, other, out };
+};
+
+struct _foreach_minimum {
+  static constexpr const char* name = "_foreach_minimum";
+  static constexpr const char* schema = "_foreach_minimum(Tensor[] self, Tensor[] other) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x772dfb220dc104ccu;
+  using signature = Status(Stream, InList, InListOrNumber, OutList);
+  enum class place : unsigned { self, other, out };
+};
+
+struct _foreach_clamp_min {
+  static constexpr const char* name = "_foreach_clamp_min";
+  static constexpr const char* schema = "_foreach_clamp_min(Tensor[] self, Tensor[] other) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0xe3536db57e7f8370u;
+  using signature = Status(Stream, InList, InListOrNumber, OutList);
+  enum class place : unsigned { self, other, out };
+};
+
+struct _foreach_clamp_max {
+  static constexpr const char* name = "_foreach_clamp_max";
+  static constexpr const char* schema = "_foreach_clamp_max(Tensor[] self, Tensor[] other) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x05e6cbe96c4d4f66u;
+  using signature = Status(Stream, InList, InListOrNumber, OutList);
+  enum class place : unsigned { self, other, out };
+};
+
+struct _foreach_pow {
+  static constexpr const char* name = "_foreach_pow";
+  static constexpr const char* schema = "_foreach_pow(Tensor[] self, Tensor[] exponent) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x4debb7d0dfa6b777u;
+  using signature = Status(Stream, InList, InListOrNumber, OutList);
+  enum class place : unsigned { self, exponent, out };
+};
+
+struct _foreach_addcmul {
+  static constexpr const char* name = "_foreach_addcmul";
+  static constexpr const char* schema = "_foreach_addcmul(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x5d700fa3ca426a7du;
+  using signature = Status(Stream, InList, InList, InList, Scalar, OutList);
+  enum class place : unsigned { self, tensor1, tensor2, value, out };
+};
+
+struct _foreach_addcmul_ {
+  static constexpr const char* name = "_foreach_addcmul_";
+  static constexpr const char* schema = "_foreach_addcmul_(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()";
+  static constexpr uint64_t schema_hash = 0x65c9d922c858e1b6u;
+  using signature = Status(Stream, InList, InList, InList, Scalar);
+  enum class place : unsigned { self, tensor1, tensor2, value };
+};
+
+struct _foreach_addcdiv {
+  static constexpr const char* name = "_foreach_addcdiv";
+  static constexpr const char* schema = "_foreach_addcdiv(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0xe265eba10c02ad26u;
+  using signature = Status(Stream, InList, InList, InList, Scalar, OutList);
+  enum class place : unsigned { self, tensor1, tensor2, value, out };
+};
+
+struct _foreach_addcdiv_ {
+  static constexpr const char* name = "_foreach_addcdiv_";
+  static constexpr const char* schema = "_foreach_addcdiv_(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()";
+  static constexpr uint64_t schema_hash = 0x91287ccbc23fd30bu;
+  using signature = Status(Stream, InList, InList, InList, Scalar);
+  enum class place : unsigned { self, tensor1, tensor2, value };
+};
+
+struct _foreach_lerp {
+  static constexpr const char* name = "_foreach_lerp";
+  static constexpr const char* schema = "_foreach_lerp(Tensor[] self, Tensor[] tensors1, Tensor[] weight) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x7f3b6b87b41620afu;
+  using signature = Status(Stream, InList, InList, InListOrNumber, OutList);
+  enum class place : unsigned { self, tensors1, weight, out };
+};
+
+struct _foreach_lerp_ {
+  static constexpr const char* name = "_foreach_lerp_";
+  static constexpr const char* schema = "_foreach_lerp_(Tensor[] self, Tensor[] tensors1, Tensor[] weight) -> ()";
+  static constexpr uint64_t schema_hash = 0x7773a1f344193e8eu;
+  using signature = Status(Stream, InList, InList, InListOrNumber);
+  enum class place : unsigned { self, tensors1, weight };
+};
+
+struct _foreach_neg {
+  static constexpr const char* name = "_foreach_neg";
+  static constexpr const char* schema = "_foreach_neg(Tensor[] self) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0xe85b0cc99ebd234fu;
+  using signature = Status(Stream, InList, OutList);
+  enum class place : unsigned { self, out };
+};
+
+struct _foreach_abs {
+  static constexpr const char* name = "_foreach_abs";
+  static constexpr const char* schema = "_foreach_abs(Tensor[] self) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x69f0268cda129891u;
+  using signature = Status(Stream, InList, OutList);
+  enum class place : unsigned { self, out };
+};
+
+struct _foreach_sign {
+  static constexpr const char* name = "_foreach_sign";
+  static constexpr const char* schema = "_foreach_sign(Tensor[] self) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x47711a2f9cf1e4e4u;
+  using signature = Status(Stream, InList, OutList);
+  enum class place : unsigned { self, out };
+};
+
+struct _foreach_sqrt {
+  static constexpr const char* name = "_foreach_sqrt";
+  static constexpr const char* schema = "_foreach_sqrt(Tensor[] self) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x833f5b7a947c2f25u;
+  using signature = Status(Stream, InList, OutList);
+  enum class place : unsigned { self, out };
+};
+
+struct _foreach_exp {
+  static constexpr const char* name = "_foreach_exp";
+  static constexpr const char* schema = "_foreach_exp(Tensor[] self) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0x9c3f21a47d20c318u;
+  using signature = Status(Stream, InList, OutList);
+  enum class place : unsigned { self, out };
+};
+
+struct _foreach_reciprocal {
+  static constexpr const char* name = "_foreach_reciprocal";
+  static constexpr const char* schema = "_foreach_reciprocal(Tensor[] self) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0xe8c3cf2a5e5731e3u;
+  using signature = Status(Stream, InList, OutList);
+  enum class place : unsigned { self, out };
+};
+
+struct _foreach_sqrt_ {
+  static constexpr const char* name = "_foreach_sqrt_";
+  static constexpr const char* schema = "_foreach_sqrt_(Tensor[] self) -> ()";
+  static constexpr uint64_t schema_hash = 0x748031a38a27e00au;
+  using signature = Status(Stream, InList);
+  enum class place : unsigned { self };
+};
+
+struct _foreach_zero_ {
+  static constexpr const char* name = "_foreach_zero_";
+  static constexpr const char* schema = "_foreach_zero_(Tensor[] self) -> ()";
+  static constexpr uint64_t schema_hash = 0x063cccf8181cd096u;
+  using signature = Status(Stream, InList);
+  enum class place : unsigned { self };
+};
+
+struct _foreach_norm {
+  static constexpr const char* name = "_foreach_norm";
+  static constexpr const char* schema = "_foreach_norm(Tensor[] self, Scalar ord=2, Dtype? dtype=None) -> Tensor[]";
+  static constexpr uint64_t schema_hash = 0xf81f66d8f9e44553u;
+  using signature = Status(Stream, InList, Scalar, std::optional<Dtype>, OutList);
+  enum class place : unsigned { self, ord, dtype, out };
+};
+
 struct fft_c2c {
   static constexpr const char* name = "fft_c2c";
   static constexpr const char* schema = "fft_c2c(Tensor input, int dim, float scale, bool forward) -> Tensor";

@@ -69,6 +69,34 @@
 #define BP_SCHEMA_HASH_entr UINT64_C(0x031165e0b9bf4b20) /* entr(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_full UINT64_C(0x2a557139574941de) /* full(int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_arange UINT64_C(0x122f4bde4be275f5) /* arange(Scalar start, Scalar end, Scalar step=1, *, Dtype? dtype=None, Device? device=None) -> Tensor */
+#define BP_SCHEMA_HASH__foreach_add UINT64_C(0xbb56682d7e8c6b8d) /* _foreach_add(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_add_ UINT64_C(0xdd815b4716f36e36) /* _foreach_add_(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> () */
+#define BP_SCHEMA_HASH__foreach_sub UINT64_C(0xc586b4abf434fdd0) /* _foreach_sub(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_sub_ UINT64_C(0xb8bf57051a42cd55) /* _foreach_sub_(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> () */
+#define BP_SCHEMA_HASH__foreach_mul UINT64_C(0x269362f86f4a4692) /* _foreach_mul(Tensor[] self, Tensor[] other) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_mul_ UINT64_C(0x24f0f063a008acad) /* _foreach_mul_(Tensor[] self, Tensor[] other) -> () */
+#define BP_SCHEMA_HASH__foreach_div UINT64_C(0x4c5e07d3b5d4de61) /* _foreach_div(Tensor[] self, Tensor[] other) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_div_ UINT64_C(0xbcbd393d7b758344) /* _foreach_div_(Tensor[] self, Tensor[] other) -> () */
+#define BP_SCHEMA_HASH__foreach_maximum UINT64_C(0xf11afb7bf5012b72) /* _foreach_maximum(Tensor[] self, Tensor[] other) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_minimum UINT64_C(0x772dfb220dc104cc) /* _foreach_minimum(Tensor[] self, Tensor[] other) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_clamp_min UINT64_C(0xe3536db57e7f8370) /* _foreach_clamp_min(Tensor[] self, Tensor[] other) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_clamp_max UINT64_C(0x05e6cbe96c4d4f66) /* _foreach_clamp_max(Tensor[] self, Tensor[] other) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_pow UINT64_C(0x4debb7d0dfa6b777) /* _foreach_pow(Tensor[] self, Tensor[] exponent) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_addcmul UINT64_C(0x5d700fa3ca426a7d) /* _foreach_addcmul(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_addcmul_ UINT64_C(0x65c9d922c858e1b6) /* _foreach_addcmul_(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> () */
+#define BP_SCHEMA_HASH__foreach_addcdiv UINT64_C(0xe265eba10c02ad26) /* _foreach_addcdiv(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_addcdiv_ UINT64_C(0x91287ccbc23fd30b) /* _foreach_addcdiv_(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> () */
+#define BP_SCHEMA_HASH__foreach_lerp UINT64_C(0x7f3b6b87b41620af) /* _foreach_lerp(Tensor[] self, Tensor[] tensors1, Tensor[] weight) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_lerp_ UINT64_C(0x7773a1f344193e8e) /* _foreach_lerp_(Tensor[] self, Tensor[] tensors1, Tensor[] weight) -> () */
+#define BP_SCHEMA_HASH__foreach_neg UINT64_C(0xe85b0cc99ebd234f) /* _foreach_neg(Tensor[] self) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_abs UINT64_C(0x69f0268cda129891) /* _foreach_abs(Tensor[] self) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_sign UINT64_C(0x47711a2f9cf1e4e4) /* _foreach_sign(Tensor[] self) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_sqrt UINT64_C(0x833f5b7a947c2f25) /* _foreach_sqrt(Tensor[] self) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_exp UINT64_C(0x9c3f21a47d20c318) /* _foreach_exp(Tensor[] self) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_reciprocal UINT64_C(0xe8c3cf2a5e5731e3) /* _foreach_reciprocal(Tensor[] self) -> Tensor[] */
+#define BP_SCHEMA_HASH__foreach_sqrt_ UINT64_C(0x748031a38a27e00a) /* _foreach_sqrt_(Tensor[] self) -> () */
+#define BP_SCHEMA_HASH__foreach_zero_ UINT64_C(0x063cccf8181cd096) /* _foreach_zero_(Tensor[] self) -> () */
+#define BP_SCHEMA_HASH__foreach_norm UINT64_C(0xf81f66d8f9e44553) /* _foreach_norm(Tensor[] self, Scalar ord=2, Dtype? dtype=None) -> Tensor[] */
 #define BP_SCHEMA_HASH_fft_c2c UINT64_C(0x4afeb2d943edd2b2) /* fft_c2c(Tensor input, int dim, float scale, bool forward) -> Tensor */
 #define BP_SCHEMA_HASH_fft_r2c UINT64_C(0x1cbcbe2c98575285) /* fft_r2c(Tensor input, int dim, float scale, bool forward) -> Tensor */
 #define BP_SCHEMA_HASH_fft_c2r UINT64_C(0xec6593526f0f1388) /* fft_c2r(Tensor input, int n, int dim, float scale, bool forward) -> Tensor */

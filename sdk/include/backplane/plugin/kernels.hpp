@@ -52,6 +52,9 @@ template <> struct Argument<InList> {
     return {static_cast<const bp_tensor* const*>(value.u.ptr), value.aux};
   }
 };
+template <> struct Argument<InListOrNumber> {
+  static InListOrNumber read(const bp_value& value) { return InListOrNumber(value); }
+};
 template <> struct Argument<OptionalInList> {
   static OptionalInList read(const bp_value& value) {
     return {static_cast<const bp_tensor* const*>(value.u.ptr), value.aux};
@@ -362,7 +365,7 @@ template <class Op> class KernelBuilder {
   static constexpr bool is_tensor =
       std::is_same_v<T, In> || std::is_same_v<T, InOrNumber> ||
       std::is_same_v<T, std::optional<In>> || std::is_same_v<T, InList> ||
-      std::is_same_v<T, OptionalInList> || std::is_same_v<T, Out> || std::is_same_v<T, OutList>;
+      std::is_same_v<T, InListOrNumber> || std::is_same_v<T, OptionalInList> || std::is_same_v<T, Out> || std::is_same_v<T, OutList>;
 
   template <class Do> static constexpr void for_each_tensor(Do&& act) {
     visit(act, std::make_index_sequence<Places::count>());
@@ -475,7 +478,7 @@ class Kernels {
  private:
   template <class Op, class F, size_t... I>
   static void mark_numbers(detail::KernelRecord& record, std::index_sequence<I...>) {
-    ((record.args[I].scalar_ok = std::is_same_v<detail::Parameter<F, I + 1>, InOrNumber>), ...);
+    ((record.args[I].scalar_ok = detail::takes_number<detail::Parameter<F, I + 1>>), ...);
   }
 
   std::deque<detail::KernelRecord> kernels_;

@@ -49,6 +49,8 @@ template <class Op> struct Places {
 template <class Given, class Wanted>
 inline constexpr bool accepts = std::is_same_v<Given, Wanted> ||
                                 (std::is_same_v<Wanted, InOrNumber> && std::is_same_v<Given, In>) ||
+                                (std::is_same_v<Wanted, InListOrNumber> &&
+                                 std::is_same_v<Given, InList>) ||
                                 (std::is_same_v<Wanted, std::optional<Generator>> &&
                                  std::is_same_v<Given, Generator>) ||
                                 (std::is_same_v<Wanted, Scalar> &&
@@ -88,13 +90,18 @@ template <class Op, class F, class R> constexpr bool fits() {
   return false;
 }
 
+// Does a parameter of this type take a number in place of its tensors?
+template <class T>
+inline constexpr bool takes_number =
+    std::is_same_v<T, InOrNumber> || std::is_same_v<T, InListOrNumber>;
+
 // ---- An operator's own consistency: needed where a person wrote it ----------------------------------
 
 // The schema's word for a parameter's type.
 template <class T> constexpr std::string_view schema_word() {
   if constexpr (std::is_same_v<T, In> || std::is_same_v<T, InOrNumber>) return "Tensor";
   if constexpr (std::is_same_v<T, std::optional<In>>) return "Tensor?";
-  if constexpr (std::is_same_v<T, InList>) return "Tensor[]";
+  if constexpr (std::is_same_v<T, InList> || std::is_same_v<T, InListOrNumber>) return "Tensor[]";
   if constexpr (std::is_same_v<T, OptionalInList>) return "Tensor?[]";
   if constexpr (std::is_same_v<T, std::optional<Generator>>) return "Generator?";
   if constexpr (std::is_same_v<T, Scalar>) return "Scalar";

@@ -246,6 +246,21 @@ class InOrNumber {
   bp_value value_;
 };
 
+// A list, or one number in place of each of its tensors.
+class InListOrNumber {
+ public:
+  explicit InListOrNumber(bp_value value) : value_(value) {}
+
+  bool is_number() const { return value_.tag != BP_TENSOR_LIST; }
+  InList tensors() const {
+    return {static_cast<const bp_tensor* const*>(value_.u.ptr), value_.aux};
+  }
+  Scalar number() const { return Scalar(value_); }
+
+ private:
+  bp_value value_;
+};
+
 // A device by the host's number, as arguments name it.
 struct DeviceNumber {
   uint32_t number;

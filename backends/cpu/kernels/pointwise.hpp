@@ -1,0 +1,50 @@
+// The tile programs of one operator that is an expression, by dtype.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tile/program.hpp"
+
+namespace bp::cpu {
+
+class Pointwise {
+ public:
+  // Compiles `op` for as many of these dtypes as the row and its steps have, and returns those; 0: it is beyond tile
+  // programs.
+  bp_dtype_set compile(const bp_operator& op, bp_dtype_set wanted);
+
+  // For a call whose tensors have this dtype; NULL: the operator lacks it.
+  const tile::Program* program_for(const bp_call& call, uint32_t dtype) const {
+    return numbers_are_one(call) ? ones_[dtype] : programs_[dtype];
+  }
+
+  // The computation's: of the output, unless that is bool for every type.
+  uint32_t dtype_of(const bp_call& call) const;
+
+  const tile::Signature& signature() const { return signature_; }
+
+ private:
+  bool numbers_are_one(const bp_call& call) const;
+  const tile::Program* compile(std::span<const bp_expr_node> nodes, uint32_t dtype, bool with_ones);
+
+  tile::Signature signature_;
+  int num_numbers_ = 0;
+  uint8_t numbers_[tile::Signature::max_args];  // places of arguments that are always numbers
+  std::array<const tile::Program*, BP_NUM_DTYPES> programs_{};
+  std::array<const tile::Program*, BP_NUM_DTYPES> ones_{};  // for numbers that are all 1
+  std::vector<std::unique_ptr<tile::Program>> owned_;
+};
+
+// A tensor of any strides.
+constexpr bp_arg strided_place(bp_dtype_set dtypes) {
+  bp_arg place{};
+  place.dtypes = dtypes;
+  place.layouts = BP_LAYOUT_STRIDED;
+  return place;
+}
+
+}  // namespace bp::cpu
