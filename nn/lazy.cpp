@@ -5,6 +5,7 @@
 #include <backplane/runtime/device_registry.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "training_modes.hpp"
 #include "walk.hpp"
 
 namespace bp::nn {
@@ -22,26 +23,20 @@ std::vector<std::pair<std::string, Lazy*>> waiting_in(Module& model) {
 // The model in evaluation and with hooks, until it is destroyed.
 class DryRun {
  public:
-  DryRun() = default;
+  explicit DryRun(Module& model) : modes_(model, false) {}
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
   ~DryRun() {
     for (HookHandle& hook : hooks_) hook.remove();
-    for (const auto& [module, mode] : modes_) detail::Materializing::set_training(*module, mode);
   }
 
-  void evaluate(Module& model) {
-    for (const auto& [path, module] : model.named_modules())
-      modes_.emplace_back(module, module->is_training());
-    model.eval();
-  }
   void hook(Module& module, ForwardPreHook before) {
     hooks_.reserve(hooks_.size() + 1);
     hooks_.push_back(module.register_forward_pre_hook(std::move(before)));
   }
 
  private:
-  std::vector<std::pair<Module*, bool>> modes_;
+  TrainingModes modes_;
   std::vector<HookHandle> hooks_;
 };
 
@@ -79,8 +74,7 @@ void materialize(Module& model, const std::function<void()>& call) {
   const auto waiting = waiting_in(model);
   if (waiting.empty()) return;
   {
-    DryRun run;
-    run.evaluate(model);
+    DryRun run(model);
     for (const auto& [path, lazy] : waiting)
       run.hook(dynamic_cast<Module&>(*lazy),
                [lazy = lazy](const Module& called, std::span<const Tensor> inputs) {

@@ -1,5 +1,8 @@
 // needs: cpu
 // What a loader promises whatever its workers are: order, resuming, errors, ends.
+#include <backplane/nn/normalization.hpp>
+#include <backplane/nn/update_bn.hpp>
+
 #include "data/loaders.hpp"
 
 namespace bp::test {
@@ -312,6 +315,14 @@ TEST(Loaders, say_when_a_worker_takes_too_long) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     EXPECT_EQ(whole_of(epoch.next()->as_tensor()), (std::vector<std::int64_t>{0}));
   }
+}
+
+TEST(Loaders, feed_update_bn) {
+  nn::BatchNorm1d norm(2);
+  DataLoader loader(counted_dataset(6), {.batch_size = 2, .num_workers = 1});
+  nn::update_bn(loader, norm);
+  EXPECT_EQ(values_of(to(norm.running_mean, f64)), (Values{2.5, 3}));
+  EXPECT_EQ(values_of(to(norm.running_var, f64)), (Values{0.5, 0.5}));
 }
 
 }  // namespace

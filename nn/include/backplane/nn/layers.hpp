@@ -17,4 +17,5 @@
 #include <backplane/nn/recurrent.hpp>
 #include <backplane/nn/regrouping.hpp>
 #include <backplane/nn/transformer.hpp>
+#include <backplane/nn/update_bn.hpp>
 #include <backplane/nn/upsampling.hpp>

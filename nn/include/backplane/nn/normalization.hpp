@@ -35,6 +35,9 @@ class BP_API RunningNorm : public Module {
   std::string extra_repr() const override;
   // Forgets what was seen.
   void reset_running_stats();
+  // The options', which may be changed between calls.
+  std::optional<double> momentum() const { return options_.momentum; }
+  void set_momentum(std::optional<double> momentum) { options_.momentum = momentum; }
 
   Parameter weight, bias;            // [num_features], or absent
   Tensor running_mean, running_var;  // [num_features], or absent

@@ -18,13 +18,12 @@ struct AveragedModelOptions {
 
 // Averages that live in tensors of the caller, mostly those of a clone of the model:
 //
-//   Net averaged = net.clone();
+//   Net averaged = nn::clone(net);
 //   optim::AveragedModel average(averaged.parameters(), averaged.buffers(), {.ema_decay = 0.999});
 //   ... after each step: average.update_parameters(net.parameters(), net.buffers());
 //
 // The first update copies. Tensors may be on another device than the model's. Not recorded. A few calls for each device and
-// dtype. Running statistics of batch norms are not averages of the averaged weights: run the data through the averaged model
-// once more.
+// dtype. Running statistics of batch norms are not those of the averaged weights: nn::update_bn computes them anew.
 class BP_API AveragedModel {
  public:
   // Throws bad_argument for no tensors and for a decay outside [0, 1].
