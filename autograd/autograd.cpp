@@ -172,6 +172,7 @@ void set_data(const Tensor& tensor, const Tensor& data) {
            num_views, num_views == 1 ? "" : "s", to_string(tensor.shape()));
   const Tensor held = autograd::alias_of(data);
   exchange_memory(*tensor.impl(), *held.impl());
+  if (Leaf* leaf = leaf_of(tensor)) leaf->expect(tensor);
   // Nodes keep leaves as they are, and know by the version that these are not what they saved.
   if (Storage* storage = tensor.impl()->storage; edge.node && storage && held.impl()->storage)
     storage->version = std::max(storage->version.load(), held.version() + 1);

@@ -192,8 +192,11 @@ void Run::run() {
 }
 
 void Run::pick_found(Node& node, std::span<const Tensor> gradients) {
-  for (std::size_t i = 0; i < inputs_.size(); ++i)
-    if (inputs_[i].node.get() == &node) found_[i] = gradients[inputs_[i].place];
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].node.get() != &node) continue;
+    found_[i] = gradients[inputs_[i].place];
+    if (node.is_leaf() && found_[i].defined()) static_cast<Leaf&>(node).check_fits(found_[i]);
+  }
 }
 
 // Leaves the gradients by the node's inputs in outgoing_.

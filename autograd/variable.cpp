@@ -126,6 +126,7 @@ Leaf::Leaf() : Node(1) {
 void Leaf::apply(std::span<Tensor> gradients, std::span<Tensor>) {
   Tensor& incoming = gradients[0];
   if (!incoming.defined()) return;
+  check_fits(incoming);
   const std::lock_guard lock(mutex_);
   if (!gradient_.defined()) {
     const bool is_kept = is_grad_enabled() || (is_alone(incoming) && incoming.is_contiguous());
@@ -145,6 +146,21 @@ Tensor Leaf::gradient() const {
 void Leaf::set_gradient(Tensor gradient) {
   const std::lock_guard lock(mutex_);
   gradient_ = std::move(gradient);
+}
+
+void Leaf::expect(const Tensor& values) {
+  expected_ = shape_only(values);
+}
+
+void Leaf::check_fits(const Tensor& gradient) const {
+  if (!expected_.defined()) [[likely]]
+    return;
+  BP_CHECK(
+      gradient.shape() == expected_.shape() && gradient.dtype() == expected_.dtype() &&
+          gradient.device() == expected_.device(),
+      "backward: the gradient of a leaf is {}, as the leaf was when the call was recorded, and "
+      "set_data or Module::to has made it {} since; compute the loss anew",
+      described(gradient), described(expected_));
 }
 
 }  // namespace bp::autograd

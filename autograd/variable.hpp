@@ -106,6 +106,10 @@ class Leaf final : public Node, public Pooled {
 
   Tensor gradient() const;
   void set_gradient(Tensor gradient);
+  // set_data has given the tensor another shape, dtype or device: what was recorded before has no gradient for it.
+  void expect(const Tensor& values);
+  // Throws bad_argument for such a gradient.
+  void check_fits(const Tensor& gradient) const;
 
  private:
   void destroy() override { delete this; }
@@ -113,6 +117,7 @@ class Leaf final : public Node, public Pooled {
   // error in it must leave the sum so far where it was.
   mutable std::mutex mutex_;
   Tensor gradient_;
+  Tensor expected_;  // without memory; undefined before the first set_data
 };
 
 }  // namespace bp::autograd

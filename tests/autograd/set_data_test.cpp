@@ -62,5 +62,51 @@ TEST(SetData, refuses_what_would_leave_something_behind) {
   EXPECT_EQ(values_of(x), (Values{1, 2}));
 }
 
+// What was recorded of other values has derivatives by those: never of another shape, dtype or device than the leaf's.
+TEST(SetData, never_lets_backward_leave_a_gradient_that_does_not_fit) {
+  const std::vector<std::function<Tensor(const Tensor&)>> calls{
+      [](const Tensor& x) { return x + 1; },
+      [](const Tensor& x) { return x * 2; },
+      [](const Tensor& x) {
+        return x * ones({4, 3}, x.dtype(), x.device());
+      },
+      [](const Tensor& x) { return sum(x); },
+      [](const Tensor& x) { return neg(x); },
+      [](const Tensor& x) {
+        return reshape(x, {3, 1});
+      },
+      [](const Tensor& x) { return to(x, f32); },
+      [](const Tensor& x) {
+        return matmul(ones({2, 3}, x.dtype(), x.device()), x);
+      },
+      [](const Tensor& x) {
+        return cat({x, x});
+      }};
+  const std::vector<Tensor> others{to(ones({3}, f64), device("reference:0")), ones({3}, f32),
+                                   to(ones({3}, f64), complex128), ones({2, 3}, f64),
+                                   ones({1}, f64)};
+  for (std::size_t call = 0; call < calls.size(); ++call)
+    for (const Tensor& other : others) {
+      SCOPED_TRACE(std::to_string(call) + " before " + to_string(other.shape()));
+      const Tensor x = leaf({1, 2, 3});
+      const Tensor loss = sum(calls[call](x));
+      set_data(x, other);
+      for (const bool is_function : {false, true}) {
+        const std::string sentence = sentence_of([&] {
+          if (is_function)
+            autograd::grad({loss}, {x}, {}, {.retain_graph = true});
+          else
+            backward(loss, {}, {.retain_graph = true});
+        });
+        EXPECT_THAT(sentence, HasSubstr("of a leaf is float64[3] on cpu:0, as the leaf was"));
+      }
+      EXPECT_FALSE(grad(x).defined());
+      backward(x * 2, ones_like(x));
+      EXPECT_EQ(grad(x).shape(), other.shape());
+      EXPECT_EQ(grad(x).dtype(), other.dtype());
+      EXPECT_EQ(grad(x).device(), other.device());
+    }
+}
+
 }  // namespace
 }  // namespace bp::test

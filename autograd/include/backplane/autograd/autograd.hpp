@@ -29,8 +29,9 @@ BP_API void retain_grad(const Tensor& tensor);
 BP_API Tensor detach(const Tensor& tensor);
 // The tensor has `data`'s memory from now on, and with it its shape, dtype and device; PyTorch's `tensor.data = data`.
 // It stays the same tensor: all handles see the change, and whether it requires grad stays as it was. Not recorded; if it
-// requires grad this counts as a write, after which a backward that needs the old values throws. Threads: no other uses the
-// tensor meanwhile. Throws bad_argument for a tensor that is not a leaf, that has views, or whose gradient does not fit `data`.
+// requires grad this counts as a write, after which a backward that needs the old values throws, and so does one that brings
+// the leaf a gradient of the old shape, dtype or device. Threads: no other uses the tensor meanwhile. Throws bad_argument for a
+// tensor that is not a leaf, that has views, or whose gradient does not fit `data`.
 BP_API void set_data(const Tensor& tensor, const Tensor& data);
 
 // While one lives, this thread's calls are not recorded (or are again).
