@@ -3,6 +3,7 @@
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/nn/lazy.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 #include "printing.hpp"
 #include "walk.hpp"
@@ -173,13 +174,21 @@ void set_value(Module& module, const std::string& name, const Tensor& value) {
   BP_CHECK(values.size() == list->originals().size(),
            "parametrize::set_value: '{}' has {} originals and right_inverse gave {}", name,
            list->originals().size(), values.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    BP_CHECK(values[i].defined() && values[i].shape() == list->originals()[i].shape(),
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Tensor& original = list->originals()[i];
+    BP_CHECK(values[i].defined() && values[i].shape() == original.shape(),
              "parametrize::set_value: original {} of '{}' has shape {} and {} is given for it; "
              "give a value of the "
              "member's shape",
-             i, name, bp::to_string(list->originals()[i].shape()),
+             i, name, bp::to_string(original.shape()),
              values[i].defined() ? bp::to_string(values[i].shape()) : "nothing");
+    BP_CHECK(
+        can_cast(values[i].dtype(), original.dtype()),
+        "parametrize::set_value: original {} of '{}' is {} and {} is given for it, which would "
+        "lose its {}; cast the value first",
+        i, name, bp::name(original.dtype()), bp::name(values[i].dtype()),
+        is_complex(values[i].dtype()) ? "imaginary part" : "fraction");
+  }
   for (std::size_t i = 0; i < values.size(); ++i) copy_(list->originals()[i], values[i]);
 }
 

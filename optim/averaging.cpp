@@ -6,6 +6,7 @@
 #include <backplane/optim/averaging.hpp>
 #include <backplane/optim/fields.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 #include "lists.hpp"
 
@@ -16,11 +17,16 @@ void check_alike(const char* what, const Tensors& averages, std::span<const Tens
   BP_CHECK(averages.size() == current.size(),
            "AveragedModel: {} averages of {} and {} of the model; pass those of the same network",
            averages.size(), what, current.size());
-  for (std::size_t i = 0; i < averages.size(); ++i)
+  for (std::size_t i = 0; i < averages.size(); ++i) {
     BP_CHECK(averages[i].shape() == current[i].shape(),
              "AveragedModel: average {} of {} has shape {}, and the model's has {}; pass those of "
              "the same network",
              i, what, to_string(averages[i].shape()), to_string(current[i].shape()));
+    BP_CHECK(can_cast(current[i].dtype(), averages[i].dtype()),
+             "AveragedModel: average {} of {} is {}, and the model's is {}, whose values it can't "
+             "hold; move the averages to the model's dtype",
+             i, what, name(averages[i].dtype()), name(current[i].dtype()));
+  }
 }
 
 bool is_averaged(const Tensor& tensor) {

@@ -103,6 +103,8 @@ double number_of(const State& value, std::string_view what) {
   if (value.is_tensor()) {
     BP_CHECK(value.as_tensor().defined() && value.as_tensor().numel() == 1,
              "{} is a tensor of several elements; pass a number", what);
+    BP_CHECK(!is_complex(value.as_tensor().dtype()), "{} is {}; pass a real number", what,
+             name(value.as_tensor().dtype()));
     return item<double>(value.as_tensor());
   }
   BP_CHECK(value.is_int() || value.is_double(), "{} is {}; pass a number", what, value.kind());

@@ -41,8 +41,8 @@ std::int64_t number_of_key(const std::string& key) {
 double kept_number(const State& value, std::string_view name, const std::string& what) {
   const double number = number_of(value, what);
   BP_CHECK(std::isfinite(number), "{} is {}; it must be finite", what, number);
-  BP_CHECK(name != step_key || (number >= 0 && number <= 0x1p53),
-           "{} is {}; it must be from 0 to 2^53", what, number);
+  BP_CHECK(name != step_key || (number >= 0 && number <= 0x1p53 && std::trunc(number) == number),
+           "{} is {}; it must be a whole number from 0 to 2^53", what, number);
   return number;
 }
 

@@ -96,6 +96,13 @@ TEST(Parametrize, takes_a_value_of_the_members_shape_alone) {
   const Values before = numbers_of(parametrize::value(layer, "weight"));
   EXPECT_THAT([&] { parametrize::set_value(layer, "weight", ones({4})); },
               testing::ThrowsMessage<Error>(HasSubstr("has shape [3, 4] and [4] is given")));
+  EXPECT_THAT(
+      [&] {
+        parametrize::set_value(layer, "weight", ones({3, 4}, complex64));
+      },
+      testing::ThrowsMessage<Error>(
+          HasSubstr("is float32 and complex64 is given for it, which would lose its "
+                    "imaginary part")));
   EXPECT_EQ(numbers_of(parametrize::value(layer, "weight")), before);
 }
 

@@ -73,6 +73,8 @@ TEST(Averages, refuse_another_network) {
                 averaged.update_parameters({tensor(Values{1.0, 2.0})});
               }),
               HasSubstr("average 0 of parameters has shape [1], and the model's has [2]"));
+  EXPECT_THAT(sentence_of([&] { averaged.update_parameters({to(average, complex128)}); }),
+              HasSubstr("average 0 of parameters is float64, and the model's is complex128"));
   EXPECT_EQ(averaged.n_averaged(), 0);
   EXPECT_THAT(sentence_of([&] { optim::AveragedModel({average}, {}, {.ema_decay = 2}); }),
               HasSubstr("ema_decay is 2"));
