@@ -70,8 +70,10 @@ std::shared_ptr<StepCount> new_count(const StepCount* old, std::size_t users, De
   return made;
 }
 
-void check_fits(const std::string& optimizer, std::size_t index, const Tensor& parameter,
-                const Tensor& gradient) {
+}  // namespace
+
+void check_gradient_fits(const std::string& optimizer, std::size_t index, const Tensor& parameter,
+                         const Tensor& gradient) {
   BP_CHECK(gradient.shape() == parameter.shape() && gradient.dtype() == parameter.dtype() &&
                gradient.device() == parameter.device(),
            "{}: parameter {} is {} of shape {} on {}, and its gradient {} of shape {} on {}; call "
@@ -80,8 +82,6 @@ void check_fits(const std::string& optimizer, std::size_t index, const Tensor& p
            device_name(parameter.device()), name(gradient.dtype()), to_string(gradient.shape()),
            device_name(gradient.device()));
 }
-
-}  // namespace
 
 bool Optimizer::needs(std::size_t, std::size_t) const {
   return true;
@@ -134,7 +134,7 @@ std::vector<Batch> Optimizer::batches_of(std::size_t group) {
   all.reserve(params.size());
   for (std::size_t i = 0; i < params.size(); ++i)
     if (Tensor gradient = grad(params[i]); gradient.defined()) {
-      check_fits(type_name(), i, params[i], gradient);
+      check_gradient_fits(type_name(), i, params[i], gradient);
       all.push_back({i, std::move(gradient), false});
     }
   find_shared_memory(all, params);

@@ -53,11 +53,11 @@ class LBFGS::Flat {
     Tensors parts;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       Tensor gradient = grad(leaves_[i]);
-      if (!gradient.defined())
-        gradient = zeros_like(params_[i]);
-      else if (is_complex(gradient.dtype()))
-        gradient = view_as_real(gradient);
-      parts.push_back(reshape(gradient, {-1}));
+      if (gradient.defined())
+        check_gradient_fits("LBFGS", i, leaves_[i], gradient);
+      else
+        gradient = zeros_like(leaves_[i]);
+      parts.push_back(reshape(real_parts(gradient), {-1}));
     }
     const Tensor all = cat(parts);
     return maximize_ ? neg(all) : all;
@@ -115,8 +115,11 @@ struct LBFGS::Run {
       thread_state().excluded_layers = callers_layers & ~key_of(Layer::autograd);
       value = closure();
     }
-    BP_CHECK(value.defined() && value.numel() == 1,
-             "LBFGS: the closure returned no number; return the loss, of one element");
+    BP_CHECK(value.defined() && value.numel() == 1 && !is_complex(value.dtype()),
+             "LBFGS: the closure returned {}; return the loss, one real number",
+             value.defined()
+                 ? fmt::format("{} of shape {}", name(value.dtype()), to_string(value.shape()))
+                 : "nothing");
     loss = (o.maximize ? -1 : 1) * item<double>(value);
     gradient = flat.gradient();
     return value;
@@ -280,6 +283,10 @@ Tensor LBFGS::take_step(const Closure& closure) {
   History& kept = *history_;
   Run run{o, kept, Flat(parameters(0), o.maximize), closure, callers_layers};
   if (kept.direction.defined()) {
+    BP_CHECK(kept.direction.numel() == run.flat.numel(),
+             "LBFGS: its parameters have {} numbers, and had {} at the last step; make a new "
+             "optimizer for parameters whose shape has changed",
+             run.flat.numel(), kept.direction.numel());
     follow(kept.direction, run.flat.sample());
     follow(kept.gradient, kept.direction);
     for (auto* list : {&kept.changes, &kept.moves})

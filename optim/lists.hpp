@@ -28,6 +28,9 @@ void add_squares(const Tensors& means, const Tensors& values, double beta);
 // Of one shape, so that they can be stacked.
 std::vector<Places> places_by_shape(const Tensors& tensors);
 
+// Throws bad_argument for a gradient of another shape, dtype or device than its parameter's; step() begins with this.
+void check_gradient_fits(const std::string& optimizer, std::size_t index, const Tensor& parameter,
+                         const Tensor& gradient);
 // Throws bad_argument if `value` is negative, infinite or NaN.
 void check_not_negative(const char* optimizer, const char* name, double value);
 // As Adam's: each in [0, 1).

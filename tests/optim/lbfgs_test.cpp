@@ -76,7 +76,7 @@ TEST(Lbfgs, says_what_it_needs) {
   EXPECT_THAT(sentence_of([&] { optimizer.step(optim::Optimizer::Closure{}); }),
               HasSubstr("empty closure"));
   EXPECT_THAT(sentence_of([&] { optimizer.step([] { return Tensor(); }); }),
-              HasSubstr("the closure returned no number"));
+              HasSubstr("the closure returned nothing; return the loss"));
   EXPECT_THAT(sentence_of([&] { optimizer.add_param_group({leaf({1.0})}, {}); }),
               HasSubstr("pass them in one group"));
   optim::LBFGS mixed({x, set_requires_grad(tensor({1.0f}))});
@@ -90,6 +90,37 @@ TEST(Lbfgs, refuses_the_state_of_another_model) {
   first.step(valley(first, x));
   EXPECT_THAT(sentence_of([&] { second.load_state_dict(first.state_dict()); }),
               HasSubstr("the state has vectors of shape [2] and the parameters have 1 numbers"));
+}
+
+TEST(Lbfgs, refuses_gradients_and_vectors_of_other_shapes_and_complex_losses) {
+  const Tensor x = set_requires_grad(zeros({2, 2}, f64));
+  optim::LBFGS optimizer({x}, {.max_iter = 2});
+  const auto step_with = [&](const Tensor& gradient) {
+    return sentence_of([&] {
+      optimizer.step([&] {
+        set_grad(x, ones({2, 2}, f64));
+        set_data(grad(x), gradient);
+        return sum(detach(x));
+      });
+    });
+  };
+  EXPECT_THAT(step_with(ones({4, 1}, f64)),
+              HasSubstr("LBFGS: parameter 0 is float64 of shape [2, 2] on cpu:0, and its gradient "
+                        "float64 of shape [4, 1]"));
+  EXPECT_THAT(step_with(ones({2, 2}, f32)), HasSubstr("its gradient float32"));
+  EXPECT_THAT(sentence_of([&] { optimizer.step([] { return ones({}, complex128); }); }),
+              HasSubstr("LBFGS: the closure returned complex128 of shape []"));
+  EXPECT_EQ(values_of(x), (Values{0, 0, 0, 0}));
+  EXPECT_EQ(step_with(ones({2, 2}, f64)), "no error");
+  optimizer.zero_grad();
+  set_data(x, ones({1}, f64));
+  EXPECT_THAT(sentence_of([&] {
+                optimizer.step([&] {
+                  set_grad(x, ones({1}, f64));
+                  return sum(detach(x));
+                });
+              }),
+              HasSubstr("LBFGS: its parameters have 1 numbers, and had 4 at the last step"));
 }
 
 }  // namespace
