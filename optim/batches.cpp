@@ -51,15 +51,28 @@ void find_shared_memory(std::vector<Stepping>& all, const std::vector<Tensor>& p
   }
 }
 
+// Kernels of lists mostly take rows without gaps alone: one tensor of another layout must not keep the others from them, nor
+// change how these round.
 bool fits(const Batch& batch, const Tensor& parameter, const ParamState& kept,
           const std::vector<bool>& was_kept, const std::vector<bool>& is_used) {
   if (batch.params[0].device() != parameter.device() ||
-      batch.params[0].dtype() != parameter.dtype() || batch.numbers != kept.numbers ||
-      batch.was_kept != was_kept)
+      batch.params[0].dtype() != parameter.dtype() ||
+      batch.params[0].is_contiguous() != parameter.is_contiguous() ||
+      batch.numbers != kept.numbers || batch.was_kept != was_kept)
     return false;
-  for (std::size_t place = 0; place < is_used.size(); ++place)
+  for (std::size_t place = 0; place < is_used.size(); ++place) {
     if (is_used[place] == batch.states[place].empty()) return false;
+    if (is_used[place] &&
+        batch.states[place][0].is_contiguous() != kept.tensors[place].is_contiguous())
+      return false;
+  }
   return true;
+}
+
+Tensor laid_out_for(const Tensor& parameter, const Tensor& gradient) {
+  const bool is_kept = gradient.is_contiguous() ||
+                       (!parameter.is_contiguous() && !has_internal_overlap(*gradient.impl()));
+  return is_kept ? gradient : contiguous(gradient);
 }
 
 // The value of a count of its own, for parameters that part from others or have not come this far.
@@ -71,6 +84,14 @@ std::shared_ptr<StepCount> new_count(const StepCount* old, std::size_t users, De
 }
 
 }  // namespace
+
+void check_is_writable(const std::string& optimizer, std::size_t index, const Tensor& parameter) {
+  BP_CHECK(
+      !has_internal_overlap(*parameter.impl()),
+      "{}: several elements of parameter {}, shape {}, share one place in memory (strides {}); "
+      "make it of a clone()",
+      optimizer, index, to_string(parameter.shape()), to_string(parameter.strides()));
+}
 
 void check_gradient_fits(const std::string& optimizer, std::size_t index, const Tensor& parameter,
                          const Tensor& gradient) {
@@ -133,9 +154,10 @@ std::vector<Batch> Optimizer::batches_of(std::size_t group) {
   std::vector<Stepping> all;
   all.reserve(params.size());
   for (std::size_t i = 0; i < params.size(); ++i)
-    if (Tensor gradient = grad(params[i]); gradient.defined()) {
+    if (const Tensor gradient = grad(params[i]); gradient.defined()) {
+      check_is_writable(type_name(), i, params[i]);
       check_gradient_fits(type_name(), i, params[i], gradient);
-      all.push_back({i, std::move(gradient), false});
+      all.push_back({i, laid_out_for(params[i], gradient), false});
     }
   find_shared_memory(all, params);
 

@@ -43,6 +43,7 @@ class LBFGS::Flat {
                "to one device and dtype",
                name(params[0].dtype()), params[0].device().number, name(each.dtype()),
                each.device().number);
+      check_is_writable("LBFGS", leaves_.size(), each);
       leaves_.push_back(each);
       params_.push_back(is_complex(each.dtype()) ? view_as_real(detach(each)) : each);
       sizes_.push_back(params_.back().numel());

@@ -28,7 +28,9 @@ void add_squares(const Tensors& means, const Tensors& values, double beta);
 // Of one shape, so that they can be stacked.
 std::vector<Places> places_by_shape(const Tensors& tensors);
 
-// Throws bad_argument for a gradient of another shape, dtype or device than its parameter's; step() begins with this.
+// What step() begins with. Throw bad_argument for a parameter whose elements share memory, as expand() makes it, and for a
+// gradient of another shape, dtype or device than its parameter's.
+void check_is_writable(const std::string& optimizer, std::size_t index, const Tensor& parameter);
 void check_gradient_fits(const std::string& optimizer, std::size_t index, const Tensor& parameter,
                          const Tensor& gradient);
 // Throws bad_argument if `value` is negative, infinite or NaN.

@@ -60,6 +60,17 @@ inline std::vector<OptimizerCase> all_optimizers() {
   };
 }
 
+// And these two.
+inline std::vector<OptimizerCase> all_and_special_optimizers() {
+  using namespace optim;
+  std::vector<OptimizerCase> all = all_optimizers();
+  all.push_back(optimizer_case<Muon>("Muon", {.lr = 0.05}));
+  all.push_back(optimizer_case<LBFGS>("LBFGS", {.lr = 0.1, .max_iter = 3}));
+  all.push_back(optimizer_case<LBFGS>(
+      "SearchingLBFGS", {.max_iter = 3, .history_size = 2, .line_search_fn = "strong_wolfe"}));
+  return all;
+}
+
 // Gradients of a bowl around 1, left in the parameters.
 inline void make_gradients(const std::vector<Tensor>& params) {
   for (const Tensor& each : params) {

@@ -1,6 +1,7 @@
 // needs: cpu
 // Saved states with one odd value: refused with a sentence before anything changes, or taken, and then steps end.
 #include "optim/all_optimizers.hpp"
+#include "optim/all_schedulers.hpp"
 #include "optim/mutations.hpp"
 
 namespace bp::test {
@@ -32,15 +33,6 @@ struct Trained {
   std::vector<Tensor> params;
   std::unique_ptr<Optimizer> optimizer;
 };
-
-std::vector<OptimizerCase> even_the_others() {
-  std::vector<OptimizerCase> all = all_optimizers();
-  all.push_back(optimizer_case<Muon>("Muon", {.lr = 0.05}));
-  all.push_back(optimizer_case<LBFGS>("LBFGS", {.lr = 0.1, .max_iter = 3}));
-  all.push_back(optimizer_case<LBFGS>(
-      "SearchingLBFGS", {.max_iter = 3, .history_size = 2, .line_search_fn = "strong_wolfe"}));
-  return all;
-}
 
 class OddStates : public EachOptimizer {};
 
@@ -102,12 +94,12 @@ TEST_P(OddStates, with_imaginary_parts_or_fractions_of_counts_are_refused) {
               testing::HasSubstr("'step' of parameter 0 is 2.5; it must be a whole number"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, OddStates, testing::ValuesIn(even_the_others()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Of, OddStates, testing::ValuesIn(all_and_special_optimizers()),
+                         name_of_case);
 
 // A scheduler over an optimizer of its own.
 struct Scheduled {
-  using Make = std::function<std::shared_ptr<LRScheduler>(Optimizer&)>;
-  Scheduled(const Make& make, int count)
+  Scheduled(const MakeScheduler& make, int count)
       : optimizer(SGD::Groups{{{leaf({1.0})}, {.lr = 0.5, .momentum = 0.5}},
                               {{leaf({2.0})}, {.lr = 0.1, .momentum = 0.5}}}),
         scheduler(make(optimizer)) {
@@ -139,48 +131,6 @@ struct Plateaued {
   SGD optimizer;
   ReduceLROnPlateau scheduler;
 };
-
-template <class T, class Options>
-std::pair<const char*, Scheduled::Make> maker(const char* name, const Options& options) {
-  return {name, [options](Optimizer& o) { return std::make_shared<T>(o, options); }};
-}
-
-std::vector<std::pair<const char*, Scheduled::Make>> all_schedulers() {
-  const auto half = [](std::int64_t) { return 0.5; };
-  const auto linear = [](Optimizer& o) {
-    return std::make_shared<LinearLR>(o, LinearLROptions{.total_iters = 3});
-  };
-  const auto powers = [](Optimizer& o) {
-    return std::make_shared<ExponentialLR>(o, ExponentialLROptions{.gamma = 0.9});
-  };
-  const auto steps = [](Optimizer& o) {
-    return std::make_shared<StepLR>(o, StepLROptions{.step_size = 2});
-  };
-  return {
-      maker<StepLR>("StepLR", StepLROptions{.step_size = 2}),
-      maker<MultiStepLR>("MultiStepLR", MultiStepLROptions{.milestones = {1, 4, 4}}),
-      maker<ExponentialLR>("ExponentialLR", ExponentialLROptions{.gamma = 0.9}),
-      maker<ConstantLR>("ConstantLR", ConstantLROptions{}),
-      maker<LinearLR>("LinearLR", LinearLROptions{}),
-      maker<PolynomialLR>("PolynomialLR", PolynomialLROptions{}),
-      maker<LambdaLR>("LambdaLR", RateFunction(half)),
-      maker<MultiplicativeLR>("MultiplicativeLR", RateFunction(half)),
-      maker<CosineAnnealingLR>("CosineAnnealingLR", CosineAnnealingLROptions{.T_max = 4}),
-      maker<CosineAnnealingWarmRestarts>("CosineAnnealingWarmRestarts",
-                                         CosineAnnealingWarmRestartsOptions{.T_0 = 2, .T_mult = 2}),
-      maker<OneCycleLR>("OneCycleLR", OneCycleLROptions{.max_lr = 1.0, .total_steps = 10}),
-      maker<CyclicLR>("CyclicLR",
-                      CyclicLROptions{.base_lr = 0.1, .max_lr = 1.0, .step_size_up = 2}),
-      maker<SWALR>("SWALR", SWALROptions{.swa_lr = 0.1}),
-      {"SequentialLR",
-       [=](Optimizer& o) {
-         return std::make_shared<SequentialLR>(o, Schedulers{linear(o), powers(o), steps(o)},
-                                               std::vector<std::int64_t>{2, 4});
-       }},
-      {"ChainedScheduler", [=](Optimizer& o) {
-         return std::make_shared<ChainedScheduler>(Schedulers{linear(o), powers(o), steps(o)});
-       }}};
-}
 
 TEST(OddStates, of_schedulers_are_refused_or_gone_on_from) {
   for (const auto& [name, make] : all_schedulers()) {

@@ -28,8 +28,8 @@ struct ParamState {
   std::shared_ptr<StepCount> count;
 };
 
-// Parameters that one call takes a step with: of one device and dtype, at the same step. Complex ones are here as real
-// views, with a last dimension of 2, and so are their gradients and states.
+// Parameters that one call takes a step with: of one device and dtype, at the same step, all contiguous or none. Complex ones
+// are here as real views, with a last dimension of 2, and so are their gradients and states.
 struct Batch {
   std::vector<Tensor> params, grads;
   std::vector<std::vector<Tensor>>
@@ -46,8 +46,8 @@ struct Batch {
 // A step makes a few calls for each group, device and dtype, whatever the number of parameters. It writes parameters in
 // place, and nothing is recorded or cast (by an Autocast around it). A parameter without a gradient stays as it is.
 // Parameters that share memory go one after the other. What is kept of a parameter follows it to where Module::to has moved
-// it since. A step throws bad_argument for options that the constructor refuses, and for a gradient or a kept tensor that no
-// longer fits its parameter, before anything changes. One that fails later, as memory ends, has stepped some groups of
+// it since. A step throws bad_argument for options that the constructor refuses, for a gradient or a kept tensor that no
+// longer fits its parameter, and for a parameter whose elements share memory, before anything changes. One that fails later, as memory ends, has stepped some groups of
 // parameters and others not, and may leave one half way: load a state that you kept.
 // Threads: one at a time.
 class BP_API Optimizer {
