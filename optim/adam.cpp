@@ -44,14 +44,6 @@ template <class Options> Tensors decayed_gradients(const Options& o, const Batch
 
 }  // namespace
 
-Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-Adam::Adam(Groups groups) {
-  add_groups(std::move(groups));
-}
-
 void Adam::check_options(const AdamOptions& options) const {
   check_adam("Adam", options);
 }
@@ -86,14 +78,6 @@ void Adam::update(std::size_t group, Batch& batch, const GradScaling& scaling) {
     run_adam<_fused_adam_>(o, batch, steps, scaling);
 }
 
-AdamW::AdamW(std::vector<Tensor> parameters, const AdamWOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-AdamW::AdamW(Groups groups) {
-  add_groups(std::move(groups));
-}
-
 void AdamW::check_options(const AdamWOptions& options) const {
   check_adam("AdamW", options);
 }
@@ -125,14 +109,6 @@ bool AdamW::needs(std::size_t group, std::size_t place) const {
 void AdamW::update(std::size_t group, Batch& batch, const GradScaling& scaling) {
   const Tensors steps = advance_counts(batch, scaling);
   run_adam<_fused_adamw_>(options(group), batch, steps, scaling);
-}
-
-NAdam::NAdam(std::vector<Tensor> parameters, const NAdamOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-NAdam::NAdam(Groups groups) {
-  add_groups(std::move(groups));
 }
 
 void NAdam::check_options(const NAdamOptions& options) const {
@@ -175,14 +151,6 @@ void NAdam::update(std::size_t group, Batch& batch, const GradScaling&) {
   _foreach_addcdiv_(batch.params, batch.states[0], root, -o.lr * next / (1 - product * next));
 }
 
-RAdam::RAdam(std::vector<Tensor> parameters, const RAdamOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-RAdam::RAdam(Groups groups) {
-  add_groups(std::move(groups));
-}
-
 void RAdam::check_options(const RAdamOptions& options) const {
   check_adam("RAdam", options);
 }
@@ -217,14 +185,6 @@ void RAdam::update(std::size_t group, Batch& batch, const GradScaling&) {
   _foreach_add_(root, o.eps);
   _foreach_addcdiv_(batch.params, batch.states[0], root,
                     -o.lr / bias1 * std::sqrt(bias2) * rectified);
-}
-
-Adamax::Adamax(std::vector<Tensor> parameters, const AdamaxOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-Adamax::Adamax(Groups groups) {
-  add_groups(std::move(groups));
 }
 
 void Adamax::check_options(const AdamaxOptions& options) const {

@@ -28,14 +28,6 @@ double largest_number(Dtype dtype) {
 
 }  // namespace
 
-Adagrad::Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-Adagrad::Adagrad(Groups groups) {
-  add_groups(std::move(groups));
-}
-
 void Adagrad::check_options(const AdagradOptions& options) const {
   check_not_negative("Adagrad", "lr", options.lr);
   check_not_negative("Adagrad", "lr_decay", options.lr_decay);
@@ -69,14 +61,6 @@ void Adagrad::update(std::size_t group, Batch& batch, const GradScaling& scaling
   _fused_adagrad_(batch.params, batch.grads, batch.states[0], advance_counts(batch, scaling), o.lr,
                   o.lr_decay, o.weight_decay, o.eps, o.maximize, scaling.grad_scale,
                   scaling.found_inf);
-}
-
-Adadelta::Adadelta(std::vector<Tensor> parameters, const AdadeltaOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-Adadelta::Adadelta(Groups groups) {
-  add_groups(std::move(groups));
 }
 
 void Adadelta::check_options(const AdadeltaOptions& options) const {
@@ -115,14 +99,6 @@ void Adadelta::update(std::size_t group, Batch& batch, const GradScaling&) {
   _foreach_mul_(delta, grads);
   add_squares(batch.states[1], delta, o.rho);
   _foreach_add_(batch.params, delta, -o.lr);
-}
-
-RMSprop::RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-RMSprop::RMSprop(Groups groups) {
-  add_groups(std::move(groups));
 }
 
 void RMSprop::check_options(const RMSpropOptions& options) const {
@@ -179,14 +155,6 @@ void RMSprop::update(std::size_t group, Batch& batch, const GradScaling&) {
   }
 }
 
-Rprop::Rprop(std::vector<Tensor> parameters, const RpropOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-Rprop::Rprop(Groups groups) {
-  add_groups(std::move(groups));
-}
-
 void Rprop::check_options(const RpropOptions& options) const {
   check_not_negative("Rprop", "lr", options.lr);
   check_not_negative("Rprop", "step_sizes[0]", options.step_sizes[0]);
@@ -233,14 +201,6 @@ void Rprop::update(std::size_t group, Batch& batch, const GradScaling&) {
   grads = _foreach_addcmul(grads, grads, turns);
   _foreach_addcmul_(batch.params, _foreach_sign(grads), sizes, -1);
   assign(before, grads);
-}
-
-ASGD::ASGD(std::vector<Tensor> parameters, const ASGDOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-ASGD::ASGD(Groups groups) {
-  add_groups(std::move(groups));
 }
 
 void ASGD::check_options(const ASGDOptions& options) const {

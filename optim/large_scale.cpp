@@ -57,14 +57,6 @@ void assign_stack(const Tensors& targets, const Tensor& stacked) {
 
 }  // namespace
 
-Lion::Lion(std::vector<Tensor> parameters, const LionOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-Lion::Lion(Groups groups) {
-  add_groups(std::move(groups));
-}
-
 void Lion::check_options(const LionOptions& options) const {
   check_not_negative("Lion", "lr", options.lr);
   check_not_negative("Lion", "weight_decay", options.weight_decay);
@@ -92,14 +84,6 @@ void Lion::update(std::size_t group, Batch& batch, const GradScaling&) {
   const Tensors directions = _foreach_sign(_foreach_lerp(batch.states[0], grads, 1 - o.betas[0]));
   _foreach_add_(batch.params, directions, -o.lr);
   _foreach_lerp_(batch.states[0], grads, 1 - o.betas[1]);
-}
-
-LAMB::LAMB(std::vector<Tensor> parameters, const LAMBOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-LAMB::LAMB(Groups groups) {
-  add_groups(std::move(groups));
 }
 
 void LAMB::check_options(const LAMBOptions& options) const {
@@ -141,14 +125,6 @@ void LAMB::update(std::size_t group, Batch& batch, const GradScaling&) {
   const Tensor ratio = where(logical_and(own > 0, of_change > 0), own / of_change, 1.0);
   _foreach_mul_(change, unbind(to(ratio, batch.params[0].dtype())));
   _foreach_add_(batch.params, change, -o.lr);
-}
-
-Muon::Muon(std::vector<Tensor> parameters, const MuonOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-Muon::Muon(Groups groups) {
-  add_groups(std::move(groups));
 }
 
 void Muon::check_options(const MuonOptions& options) const {
@@ -204,14 +180,6 @@ void Muon::update(std::size_t group, Batch& batch, const GradScaling&) {
     const Tensor change = orthogonal(stack(at_places(updates, places)), o);
     _foreach_add_(params, unbind(change), -rate_for(o, params[0].shape()));
   }
-}
-
-Adafactor::Adafactor(std::vector<Tensor> parameters, const AdafactorOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-Adafactor::Adafactor(Groups groups) {
-  add_groups(std::move(groups));
 }
 
 void Adafactor::check_options(const AdafactorOptions& options) const {

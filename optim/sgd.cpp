@@ -7,14 +7,6 @@
 
 namespace bp::optim {
 
-SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options) {
-  add_param_group(std::move(parameters), options);
-}
-
-SGD::SGD(Groups groups) {
-  add_groups(std::move(groups));
-}
-
 void SGD::check_options(const SGDOptions& options) const {
   check_not_negative("SGD", "lr", options.lr);
   check_not_negative("SGD", "momentum", options.momentum);

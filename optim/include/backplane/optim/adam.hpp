@@ -28,9 +28,7 @@ struct AdamWOptions {
 // All classes of this file throw bad_argument for negative options and betas outside [0, 1).
 class BP_API Adam : public OptimizerOf<AdamOptions> {
  public:
-  explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});
-  explicit Adam(Groups groups);
-  std::string type_name() const override { return "Adam"; }
+  BP_OPTIMIZER(Adam)
   bool takes_scaling() const override { return true; }
 
  protected:
@@ -45,9 +43,7 @@ class BP_API Adam : public OptimizerOf<AdamOptions> {
 // Loshchilov and Hutter, 2019: the decay is no part of the gradient, but taken off the parameter.
 class BP_API AdamW : public OptimizerOf<AdamWOptions> {
  public:
-  explicit AdamW(std::vector<Tensor> parameters, const AdamWOptions& options = {});
-  explicit AdamW(Groups groups);
-  std::string type_name() const override { return "AdamW"; }
+  BP_OPTIMIZER(AdamW)
   bool takes_scaling() const override { return true; }
 
  protected:
@@ -72,9 +68,7 @@ struct NAdamOptions {
 // Dozat, 2016: Adam with Nesterov's momentum.
 class BP_API NAdam : public OptimizerOf<NAdamOptions> {
  public:
-  explicit NAdam(std::vector<Tensor> parameters, const NAdamOptions& options = {});
-  explicit NAdam(Groups groups);
-  std::string type_name() const override { return "NAdam"; }
+  BP_OPTIMIZER(NAdam)
 
  protected:
   void check_options(const NAdamOptions& options) const override;
@@ -96,9 +90,7 @@ struct RAdamOptions {
 // Liu et al., 2020: Adam that trusts its squares only once enough steps have gone into them.
 class BP_API RAdam : public OptimizerOf<RAdamOptions> {
  public:
-  explicit RAdam(std::vector<Tensor> parameters, const RAdamOptions& options = {});
-  explicit RAdam(Groups groups);
-  std::string type_name() const override { return "RAdam"; }
+  BP_OPTIMIZER(RAdam)
 
  protected:
   void check_options(const RAdamOptions& options) const override;
@@ -118,9 +110,7 @@ struct AdamaxOptions {
 // Kingma and Ba, 2015, section 7.1: the greatest of decayed gradients in place of the root of their squares.
 class BP_API Adamax : public OptimizerOf<AdamaxOptions> {
  public:
-  explicit Adamax(std::vector<Tensor> parameters, const AdamaxOptions& options = {});
-  explicit Adamax(Groups groups);
-  std::string type_name() const override { return "Adamax"; }
+  BP_OPTIMIZER(Adamax)
 
  protected:
   void check_options(const AdamaxOptions& options) const override;

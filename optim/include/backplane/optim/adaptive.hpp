@@ -20,9 +20,7 @@ struct AdagradOptions {
 // Duchi, Hazan and Singer, 2011. The row _fused_adagrad_ says the formula.
 class BP_API Adagrad : public OptimizerOf<AdagradOptions> {
  public:
-  explicit Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options = {});
-  explicit Adagrad(Groups groups);
-  std::string type_name() const override { return "Adagrad"; }
+  BP_OPTIMIZER(Adagrad)
   bool takes_scaling() const override { return true; }
 
  protected:
@@ -49,9 +47,7 @@ struct AdadeltaOptions {
 class BP_API Adadelta : public OptimizerOf<AdadeltaOptions> {
  public:
   // Throws for a rho above 1 as well.
-  explicit Adadelta(std::vector<Tensor> parameters, const AdadeltaOptions& options = {});
-  explicit Adadelta(Groups groups);
-  std::string type_name() const override { return "Adadelta"; }
+  BP_OPTIMIZER(Adadelta)
 
  protected:
   void check_options(const AdadeltaOptions& options) const override;
@@ -73,9 +69,7 @@ struct RMSpropOptions {
 // Hinton's lecture, 2012; `centered` by Graves, 2013.
 class BP_API RMSprop : public OptimizerOf<RMSpropOptions> {
  public:
-  explicit RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options = {});
-  explicit RMSprop(Groups groups);
-  std::string type_name() const override { return "RMSprop"; }
+  BP_OPTIMIZER(RMSprop)
 
  protected:
   void check_options(const RMSpropOptions& options) const override;
@@ -96,9 +90,7 @@ struct RpropOptions {
 class BP_API Rprop : public OptimizerOf<RpropOptions> {
  public:
   // Throws unless 0 < etas[0] < 1 < etas[1].
-  explicit Rprop(std::vector<Tensor> parameters, const RpropOptions& options = {});
-  explicit Rprop(Groups groups);
-  std::string type_name() const override { return "Rprop"; }
+  BP_OPTIMIZER(Rprop)
 
  protected:
   void check_options(const RpropOptions& options) const override;
@@ -121,9 +113,7 @@ struct ASGDOptions {
 // Polyak and Juditsky, 1992: gradient descent with a falling rate. "ax" of the state is the average since step `t0`.
 class BP_API ASGD : public OptimizerOf<ASGDOptions> {
  public:
-  explicit ASGD(std::vector<Tensor> parameters, const ASGDOptions& options = {});
-  explicit ASGD(Groups groups);
-  std::string type_name() const override { return "ASGD"; }
+  BP_OPTIMIZER(ASGD)
 
  protected:
   void check_options(const ASGDOptions& options) const override;

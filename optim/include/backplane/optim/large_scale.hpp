@@ -19,9 +19,7 @@ struct LionOptions {
 // parameter -= lr * (sign(c) + weight_decay * parameter), then m = betas[1] * m + (1 - betas[1]) * g.
 class BP_API Lion : public OptimizerOf<LionOptions> {
  public:
-  explicit Lion(std::vector<Tensor> parameters, const LionOptions& options = {});
-  explicit Lion(Groups groups);
-  std::string type_name() const override { return "Lion"; }
+  BP_OPTIMIZER(Lion)
 
  protected:
   void check_options(const LionOptions& options) const override;
@@ -42,9 +40,7 @@ struct LAMBOptions {
 // parameter -= lr * |parameter| / |u| * u, or lr * u where one of the norms is 0. Norms are those of a whole parameter.
 class BP_API LAMB : public OptimizerOf<LAMBOptions> {
  public:
-  explicit LAMB(std::vector<Tensor> parameters, const LAMBOptions& options = {});
-  explicit LAMB(Groups groups);
-  std::string type_name() const override { return "LAMB"; }
+  BP_OPTIMIZER(LAMB)
 
  protected:
   void check_options(const LAMBOptions& options) const override;
@@ -72,9 +68,7 @@ struct MuonOptions {
 class BP_API Muon : public OptimizerOf<MuonOptions> {
  public:
   // Throws for a parameter that is no real matrix, for another adjust_lr_fn, and for 100 ns_steps or more.
-  explicit Muon(std::vector<Tensor> parameters, const MuonOptions& options = {});
-  explicit Muon(Groups groups);
-  std::string type_name() const override { return "Muon"; }
+  BP_OPTIMIZER(Muon)
 
  protected:
   void check_options(const MuonOptions& options) const override;
@@ -99,9 +93,7 @@ struct AdafactorOptions {
 class BP_API Adafactor : public OptimizerOf<AdafactorOptions> {
  public:
   // Throws for complex parameters, a beta2_decay above 0, and a d below 1.
-  explicit Adafactor(std::vector<Tensor> parameters, const AdafactorOptions& options = {});
-  explicit Adafactor(Groups groups);
-  std::string type_name() const override { return "Adafactor"; }
+  BP_OPTIMIZER(Adafactor)
 
  protected:
   void check_options(const AdafactorOptions& options) const override;

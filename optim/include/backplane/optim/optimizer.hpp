@@ -47,8 +47,9 @@ struct Batch {
 // place, and nothing is recorded or cast (by an Autocast around it). A parameter without a gradient stays as it is.
 // Parameters that share memory go one after the other. What is kept of a parameter follows it to where Module::to has moved
 // it since. A step throws bad_argument for options that the constructor refuses, for a gradient or a kept tensor that no
-// longer fits its parameter, and for a parameter whose elements share memory, before anything changes. One that fails later, as memory ends, has stepped some groups of
-// parameters and others not, and may leave one half way: load a state that you kept.
+// longer fits its parameter, and for a parameter whose elements share memory, before anything changes. One that fails later,
+// as memory ends, has stepped some groups of parameters and others not, and may leave one half way: load a state that you
+// kept.
 // Threads: one at a time.
 class BP_API Optimizer {
  public:
@@ -220,3 +221,16 @@ template <class Options> void OptimizerOf<Options>::add_groups(Groups groups) {
 }
 
 }  // namespace bp::optim
+
+// What each class of OptimizerOf has besides its rule: constructors of one group and of several, and its name. They are the
+// class's own, since its checks are not there yet while a base is made.
+#define BP_OPTIMIZER(Name)                                                         \
+  explicit Name(std::vector<bp::Tensor> parameters, const Options& options = {}) { \
+    add_param_group(std::move(parameters), options);                               \
+  }                                                                                \
+  explicit Name(Groups groups) {                                                   \
+    add_groups(std::move(groups));                                                 \
+  }                                                                                \
+  std::string type_name() const override {                                         \
+    return #Name;                                                                  \
+  }

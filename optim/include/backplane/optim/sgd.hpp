@@ -20,9 +20,7 @@ struct SGDOptions {
 class BP_API SGD : public OptimizerOf<SGDOptions> {
  public:
   // Throws bad_argument for negative options, and for nesterov without momentum or with dampening.
-  explicit SGD(std::vector<Tensor> parameters, const SGDOptions& options = {});
-  explicit SGD(Groups groups);
-  std::string type_name() const override { return "SGD"; }
+  BP_OPTIMIZER(SGD)
   bool takes_scaling() const override { return true; }
 
  protected:
