@@ -3,6 +3,8 @@
 #include <backplane/optim/schedulers/combined.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "whole.hpp"
+
 namespace bp::optim {
 namespace {
 
@@ -67,6 +69,7 @@ std::size_t SequentialLR::place() const {
 }
 
 void SequentialLR::step() {
+  const Whole whole(*this);
   ++last_epoch_;
   LRScheduler& now = *schedulers_[place()];
   if (place() > 0 && milestones_[place() - 1] == last_epoch_)
@@ -98,6 +101,10 @@ Fields SequentialLR::fields() const {
       .add("_last_lr", own.last_lr_);
 }
 
+void SequentialLR::each_part(const std::function<void(LRScheduler&)>& visit) const {
+  for (const auto& each : schedulers_) visit(*each);
+}
+
 State SequentialLR::state_dict() const {
   return states_of(LRScheduler::state_dict(), schedulers_);
 }
@@ -127,6 +134,7 @@ ChainedScheduler::ChainedScheduler(Schedulers schedulers)
 }
 
 void ChainedScheduler::step() {
+  const Whole whole(*this);
   for (const auto& each : schedulers_) each->step();
   last_lr_ = current_rates();
 }
@@ -147,6 +155,10 @@ void ChainedScheduler::restart() {
 Fields ChainedScheduler::fields() const {
   auto& own = const_cast<ChainedScheduler&>(*this);
   return Fields(type_name()).add("_last_lr", own.last_lr_);
+}
+
+void ChainedScheduler::each_part(const std::function<void(LRScheduler&)>& visit) const {
+  for (const auto& each : schedulers_) visit(*each);
 }
 
 State ChainedScheduler::state_dict() const {

@@ -6,6 +6,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "checks.hpp"
+#include "whole.hpp"
 
 namespace bp::optim {
 namespace {
@@ -69,8 +70,8 @@ void CosineAnnealingWarmRestarts::check() const {
 }
 
 void CosineAnnealingWarmRestarts::step() {
+  const Whole whole(*this);
   if (last_epoch_ < 0) return restart();
-  const std::int64_t place = place_, length = length_;
   ++last_epoch_;
   if (++place_ >= length_) {
     place_ %= length_;
@@ -78,14 +79,7 @@ void CosineAnnealingWarmRestarts::step() {
     if (__builtin_mul_overflow(length_, options_.T_mult, &length_) || length_ > longest)
       length_ = longest;
   }
-  try {
-    set_rates(get_lr());
-  } catch (...) {
-    --last_epoch_;
-    place_ = place;
-    length_ = length;
-    throw;
-  }
+  set_rates(get_lr());
 }
 
 void CosineAnnealingWarmRestarts::restart() {

@@ -44,6 +44,19 @@ void ReduceLROnPlateau::check() const {
 }
 
 void ReduceLROnPlateau::step(double metric) {
+  const State before = state_dict();
+  const std::vector<double> rates = current_rates();
+  try {
+    take_step(metric);
+  } catch (...) {
+    fields().load(before);
+    for (std::size_t group = 0; group < rates.size(); ++group)
+      optimizer_->set_option(group, "lr", rates[group]);
+    throw;
+  }
+}
+
+void ReduceLROnPlateau::take_step(double metric) {
   ++last_epoch_;
   if (is_better(metric)) {
     best_ = metric;

@@ -4,6 +4,7 @@
 #include <backplane/tensor/check.hpp>
 
 #include "checks.hpp"
+#include "whole.hpp"
 
 namespace bp::optim {
 
@@ -50,15 +51,11 @@ void LRScheduler::check() const {
 }
 
 void LRScheduler::step() {
+  check_groups();
+  const Whole whole(*this);
   ++step_count_;
   ++last_epoch_;
-  try {
-    set_rates(get_lr());
-  } catch (...) {
-    --step_count_;
-    --last_epoch_;
-    throw;
-  }
+  set_rates(get_lr());
 }
 
 void LRScheduler::restart() {
@@ -66,18 +63,17 @@ void LRScheduler::restart() {
   set_rates(get_closed_form_lr());
 }
 
-void LRScheduler::set_rates(const std::vector<double>& rates) {
-  BP_CHECK(rates.size() == optimizer_->num_groups(),
+void LRScheduler::check_groups() const {
+  BP_CHECK(base_lrs_.size() == optimizer_->num_groups(),
            "{}: the optimizer has {} parameter groups and had {} when the scheduler was made; add "
            "groups before",
-           type_name(), optimizer_->num_groups(), rates.size());
-  const std::vector<double> before = current_rates();
-  for (std::size_t group = 0; group < rates.size(); ++group) try {
-      optimizer_->set_option(group, "lr", rates[group]);
-    } catch (...) {
-      while (group-- > 0) optimizer_->set_option(group, "lr", before[group]);
-      throw;
-    }
+           type_name(), optimizer_->num_groups(), base_lrs_.size());
+}
+
+void LRScheduler::set_rates(const std::vector<double>& rates) {
+  check_groups();
+  for (std::size_t group = 0; group < rates.size(); ++group)
+    optimizer_->set_option(group, "lr", rates[group]);
   last_lr_ = rates;
 }
 
@@ -89,11 +85,8 @@ std::vector<double> LRScheduler::current_rates() const {
 }
 
 std::vector<double> LRScheduler::rates_by(const std::function<double(double, double)>& next) const {
+  check_groups();
   std::vector<double> rates = current_rates();
-  BP_CHECK(rates.size() == base_lrs_.size(),
-           "{}: the optimizer has {} parameter groups and had {} when the scheduler was made; add "
-           "groups before",
-           type_name(), rates.size(), base_lrs_.size());
   for (std::size_t group = 0; group < rates.size(); ++group)
     rates[group] = next(rates[group], base_lrs_[group]);
   return rates;

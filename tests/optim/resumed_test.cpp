@@ -69,6 +69,88 @@ TEST_P(Resumed, training_takes_the_same_steps_with_every_scheduler) {
   EXPECT_GE(num_tried, 13);
 }
 
+// All that a scheduler may change.
+std::string words_of_both(const Optimizer& optimizer, const State& scheduler) {
+  return words_of(State::List{optimizer.state_dict().at("param_groups"), scheduler});
+}
+
+TEST(Schedulers, take_steps_whole_or_not_at_all) {
+  auto all = all_schedulers();
+  bool has_failed = false;
+  const auto failing = [&](Optimizer& o) {
+    return std::make_shared<LambdaLR>(o, [&](std::int64_t epoch) {
+      if (epoch != 3) return 0.5;
+      has_failed = true;
+      return -1.0;
+    });
+  };
+  const auto powers = [](Optimizer& o) {
+    return std::make_shared<ExponentialLR>(o, ExponentialLROptions{.gamma = 0.9});
+  };
+  all.emplace_back("chained with one that fails", [&](Optimizer& o) {
+    return std::make_shared<ChainedScheduler>(Schedulers{powers(o), failing(o)});
+  });
+  all.emplace_back("after another, one that fails", [&](Optimizer& o) {
+    return std::make_shared<SequentialLR>(o, Schedulers{powers(o), failing(o)},
+                                          std::vector<std::int64_t>{1});
+  });
+  all.emplace_back("a cycle that goes below 0", [](Optimizer& o) {
+    return std::make_shared<CyclicLR>(
+        o, CyclicLROptions{.base_lr = 0.1,
+                           .max_lr = 1.0,
+                           .step_size_up = 2,
+                           .scale_fn = [](double x) { return x > 2 ? -1.0 : 1.0; },
+                           .scale_mode = "iterations"});
+  });
+  for (const auto& [name, make] : all) {
+    SCOPED_TRACE(name);
+    SGD optimizer({leaf({1.0})}, {.lr = 0.5, .momentum = 0.5});
+    const auto scheduler = make(optimizer);
+    has_failed = false;
+    for (int i = 0; i < 6; ++i) {
+      const std::string before = words_of_both(optimizer, scheduler->state_dict());
+      if (sentence_of([&] { scheduler->step(); }) == "no error") continue;
+      EXPECT_EQ(words_of_both(optimizer, scheduler->state_dict()), before);
+      has_failed = true;
+      break;
+    }
+    if (has_failed) continue;
+    optimizer.add_param_group({leaf({2.0})}, {.lr = 0.5});
+    const std::string before = words_of_both(optimizer, scheduler->state_dict());
+    EXPECT_THAT(sentence_of([&] { scheduler->step(); }), testing::HasSubstr("had 1"));
+    EXPECT_EQ(words_of_both(optimizer, scheduler->state_dict()), before);
+  }
+}
+
+TEST(Schedulers, of_metrics_take_steps_whole_or_not_at_all) {
+  SGD optimizer({leaf({1.0})}, {.lr = 0.5});
+  ReduceLROnPlateau scheduler(optimizer, {.patience = 0});
+  scheduler.step(1);
+  optimizer.add_param_group({leaf({2.0})}, {.lr = 0.5});
+  const std::string before = words_of_both(optimizer, scheduler.state_dict());
+  EXPECT_THAT(sentence_of([&] { scheduler.step(2); }), testing::HasSubstr("had 1"));
+  EXPECT_EQ(words_of_both(optimizer, scheduler.state_dict()), before);
+}
+
+TEST(Groups, that_came_after_steps_are_resumed_too) {
+  const auto training = [](bool is_saved) {
+    const Tensor a = leaf({1.0, -2.0}), b = leaf({3.0});
+    auto optimizer = std::make_unique<Adam>(std::vector{a}, AdamOptions{.lr = 0.1});
+    for (int i = 0; i < 6; ++i) {
+      if (i == 2) optimizer->add_param_group({b}, {.lr = 0.3, .amsgrad = true});
+      if (i == 4 && is_saved) {
+        const State saved = copied(optimizer->state_dict());
+        optimizer = std::make_unique<Adam>(Adam::Groups{{{a}}, {{b}}});
+        optimizer->load_state_dict(saved);
+      }
+      make_gradients({a, b});
+      optimizer->step();
+    }
+    return words_of(State::List{optimizer->state_dict(), a, b});
+  };
+  EXPECT_EQ(training(true), training(false));
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Resumed, testing::ValuesIn(all_and_special_optimizers()),
                          name_of_case);
 

@@ -23,6 +23,7 @@ class BP_API SequentialLR : public LRScheduler {
   std::vector<double> get_lr() override;
   void undo() override;
   void restart() override;
+  void each_part(const std::function<void(LRScheduler&)>& visit) const override;
   Fields fields() const override;
   void check() const override;
 
@@ -46,6 +47,7 @@ class BP_API ChainedScheduler : public LRScheduler {
   std::vector<double> get_lr() override;
   void undo() override;
   void restart() override;
+  void each_part(const std::function<void(LRScheduler&)>& visit) const override;
   Fields fields() const override;
 
  private:

@@ -23,6 +23,7 @@ class BP_API ReduceLROnPlateau {
  public:
   // Throws bad_argument for a factor of 1 or above, and for other modes.
   ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options = {});
+  // Throws bad_argument, and changes nothing, if the optimizer has got more groups, or would refuse a rate.
   void step(double metric);
   const std::vector<double>& get_last_lr() const { return last_lr_; }
   std::int64_t num_bad_epochs() const { return num_bad_epochs_; }
@@ -34,6 +35,7 @@ class BP_API ReduceLROnPlateau {
  private:
   Fields fields() const;
   void check() const;
+  void take_step(double metric);
   bool is_better(double metric) const;
   void reduce();
   std::vector<double> current_rates() const;

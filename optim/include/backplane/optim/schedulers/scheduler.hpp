@@ -18,8 +18,8 @@ struct PerGroup {
 
 // Writes the rates of all groups of an optimizer, which outlives it: the first when it is made, then the next with every
 // step(), which comes after the optimizer's. A rate is mostly made of the one before, so that several schedulers may work
-// on one optimizer. Groups are as many as when it was made. A step throws, and changes no rate, if one would be negative,
-// infinite or NaN.
+// on one optimizer. Groups are as many as when it was made. A step throws, and changes neither rates nor anything else, if a
+// rate would be negative, infinite or NaN, and if a function of the caller throws.
 //
 // All options have `last_epoch`: -1 begins; another number goes on after that step, with the rates and the "initial_lr" that
 // the optimizer's groups have by then.
@@ -62,9 +62,16 @@ class BP_API LRScheduler {
   // As if the first step were not taken yet; and the first rates again.
   virtual void undo() { --last_epoch_; }
   virtual void restart();
+  // The schedulers that it is made of.
+  virtual void each_part(const std::function<void(LRScheduler&)>&) const {}
   // The members that are its state.
   virtual Fields fields() const;
+  // If what follows throws, this puts the members of the scheduler and its parts back, and the rates and momenta.
+  class Whole;
 
+  // Throws bad_argument if the optimizer has got more groups since.
+  void check_groups() const;
+  // For steps that are Whole: sets some rates if one is refused.
   void set_rates(const std::vector<double>& rates);
   std::vector<double> current_rates() const;
   // A rate for each group of its rate and its first one.
