@@ -5,9 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <backplane/files/file_errors.hpp>
 #include <backplane/tensor/tensor.hpp>
-
-#include "file_errors.hpp"
 
 namespace bp::serialize {
 
@@ -19,7 +18,7 @@ inline void check_bools(const Tensor& tensor, std::string_view name, const std::
   for (std::int64_t i = 0; i < tensor.numel(); ++i) all |= bytes[i];
   BP_CHECK(all <= 1,
            "{}: tensor {} is of bools, and a byte of it is neither 0 nor 1; read it as U8", file,
-           shown(name));
+           files::shown(name));
 }
 
 }  // namespace bp::serialize

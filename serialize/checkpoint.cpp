@@ -3,10 +3,10 @@
 #include <string_view>
 
 #include <backplane/backplane.hpp>
+#include <backplane/files/file_errors.hpp>
 #include <backplane/serialize/checkpoint.hpp>
 #include <backplane/serialize/safetensors.hpp>
 
-#include "file_errors.hpp"
 #include "state_text.hpp"
 
 namespace bp::serialize {
@@ -31,7 +31,7 @@ std::set<std::string> lines_of(const Metadata& metadata, const char* key) {
 Tensor complex_again(const Tensor& pairs, const std::string& name, const std::string& file) {
   BP_CHECK(pairs.dtype() == f64 && pairs.ndim() > 0 && pairs.size(-1) == 2,
            "{}: tensor {} shall be complex128, and is {} of shape {}, not pairs of float64", file,
-           shown(name), bp::name(pairs.dtype()), to_string(pairs.shape()));
+           files::shown(name), bp::name(pairs.dtype()), to_string(pairs.shape()));
   return view_as_complex(pairs);
 }
 
@@ -63,12 +63,12 @@ State load(const std::filesystem::path& path) {
            file);
   nn::StateDict tensors = opened.get_tensors();
   for (const std::string& name : lines_of(opened.metadata(), complex_key)) {
-    BP_CHECK(tensors.contains(name), "{}: tensor {} is missing", file, shown(name));
+    BP_CHECK(tensors.contains(name), "{}: tensor {} is missing", file, files::shown(name));
     tensors.set(name, complex_again(tensors.at(name), name, file));
   }
   const auto tensor_called = [&](const std::string& name) {
     BP_CHECK(tensors.contains(name), "{}: its state has a tensor {}, which is missing among {}",
-             file, shown(name), tensors.size());
+             file, files::shown(name), tensors.size());
     return tensors.at(name);
   };
   return state_from(tree->second, tensor_called, file);
@@ -86,7 +86,7 @@ nn::StateDict to_state_dict(const State& state) {
   for (const auto& [name, value] : state.entries()) {
     BP_CHECK(value.is_tensor(),
              "to_state_dict: {} is {}, not a tensor; pass the part of the state that is a module's",
-             shown(name), value.kind());
+             files::shown(name), value.kind());
     dict.set(name, value.as_tensor());
   }
   return dict;
@@ -106,7 +106,7 @@ void set_state(Generator& generator, const State& state) {
 State states_of(const NamedGenerators& generators) {
   State made = State::dict();
   for (const auto& [name, generator] : generators) {
-    BP_CHECK(generator, "states_of: generator {} is null", shown(name));
+    BP_CHECK(generator, "states_of: generator {} is null", files::shown(name));
     made.set(name, state_of(*generator));
   }
   return made;
@@ -114,7 +114,7 @@ State states_of(const NamedGenerators& generators) {
 
 void set_states(const NamedGenerators& generators, const State& states) {
   for (const auto& [name, generator] : generators) {
-    BP_CHECK(generator, "set_states: generator {} is null", shown(name));
+    BP_CHECK(generator, "set_states: generator {} is null", files::shown(name));
     const State& state = states.at(name);
     word_of(state, "seed"), word_of(state, "offset");  // so that nothing has changed if this throws
   }

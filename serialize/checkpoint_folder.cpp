@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include <backplane/files/file_errors.hpp>
+#include <backplane/files/output_file.hpp>
 #include <backplane/serialize/checkpoint.hpp>
-
-#include "file_errors.hpp"
-#include "output_file.hpp"
 
 namespace bp::serialize {
 namespace {
@@ -40,7 +39,7 @@ bool is_there(const fs::path& path) {
 CheckpointFolder::CheckpointFolder(fs::path folder, CheckpointFolderOptions options)
     : folder_(std::move(folder)), options_(options) {
   BP_CHECK(options_.keep >= 1, "CheckpointFolder: keep is {}; keep at least 1", options_.keep);
-  make_folder(folder_);
+  files::make_folder(folder_);
 }
 
 fs::path CheckpointFolder::path_of(std::int64_t step) const {
@@ -55,14 +54,14 @@ std::vector<std::int64_t> CheckpointFolder::steps() const {
   for (fs::directory_iterator entry(folder_, problem), end; !problem && entry != end;
        entry.increment(problem))
     if (const auto step = step_in(entry->path().filename().string())) found.push_back(*step);
-  if (problem) throw_file_error(folder_.string(), "can't be listed", problem.value());
+  if (problem) files::throw_file_error(folder_.string(), "can't be listed", problem.value());
   std::sort(found.begin(), found.end());
   return found;
 }
 
 fs::path CheckpointFolder::save(const Checkpoint& checkpoint) {
   fs::path path = path_of(checkpoint.step);
-  remove_abandoned(folder_, fmt::format(".{}", step_begins));
+  files::remove_abandoned(folder_, fmt::format(".{}", step_begins));
   serialize::save(path, to_state(checkpoint));
   // Not this one, whatever its step: a run that went back to an earlier checkpoint goes on from there.
   std::vector<std::int64_t> all = steps();

@@ -4,10 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include <backplane/files/file_errors.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
-
-#include "file_errors.hpp"
 
 namespace bp::serialize {
 
@@ -17,8 +16,8 @@ inline Tensor tensor_for_file(IntList shape, Dtype dtype, std::string_view name,
   try {
     return empty_tensor(shape, dtype, host_device());
   } catch (const Error& error) {
-    throw_error(error.error_class(),
-                fmt::format("{}: tensor {} has no room: {}", file, shown(name), error.what()));
+    throw_error(error.error_class(), fmt::format("{}: tensor {} has no room: {}", file,
+                                                 files::shown(name), error.what()));
   }
 }
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <unordered_map>
 
-#include "file_errors.hpp"
+#include <backplane/files/file_errors.hpp>
 
 namespace bp::serialize {
 namespace {
@@ -251,7 +251,7 @@ class Machine {
              "{}: names {}, which is not loaded here: only tensors, dicts, lists, numbers and text "
              "are; in PyTorch, save "
              "the state_dict() of modules and plain values of the rest",
-             file_, shown(made.text));
+             file_, files::shown(made.text));
     return push(std::move(made));
   }
 

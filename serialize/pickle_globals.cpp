@@ -2,9 +2,9 @@
 #include <map>
 #include <optional>
 
+#include <backplane/files/file_errors.hpp>
 #include <backplane/tensor/shape.hpp>
 
-#include "file_errors.hpp"
 #include "pickle.hpp"
 
 namespace bp::serialize {
@@ -148,7 +148,7 @@ std::uint32_t rebuild_tensor(const Call& call, std::size_t dtype_place) {
   tensor.dtype = storage.dtype;
   if (dtype_place > 0) {
     const auto dtype = dtype_called(call.at(dtype_place, Kind::global).text);
-    if (!dtype) call.refuse(shown(call.at(dtype_place, Kind::global).text) + " as a dtype");
+    if (!dtype) call.refuse(files::shown(call.at(dtype_place, Kind::global).text) + " as a dtype");
     tensor.dtype = *dtype;
   }
   if (storage.has_dtype && storage.dtype != tensor.dtype)
@@ -186,7 +186,7 @@ std::uint32_t rebuild_from_type(const Call& call) {
   const std::string type = call.at(1, Kind::global).text;
   if (type != "torch.Tensor" && type != "torch.nn.parameter.Parameter" &&
       type != "torch.nn.Parameter")
-    call.refuse(shown(type) + " as a class");
+    call.refuse(files::shown(type) + " as a class");
   if (function == "torch._tensor._rebuild_from_type_v2") call.refuse("itself");
   return call_global(call.pickle(), function, call.item(2, Kind::tuple), call.file());
 }
@@ -270,7 +270,7 @@ std::uint32_t call_global(Pickle& pickle, const std::string& name, std::uint32_t
   BP_CHECK(function,
            "{}: calls {}, which is not a function that is loaded here; was the file written by "
            "torch.save?",
-           file, shown(name));
+           file, files::shown(name));
   return function(Call(pickle, name, arguments, file));
 }
 
@@ -287,10 +287,11 @@ std::uint32_t load_storage(Pickle& pickle, std::uint32_t id, const std::string& 
            "torch.save?",
            file, kind_of(pickle.values[id]));
   const Call call(pickle, name, id, file);
-  if (call.at(0, Kind::text).text != "storage") call.refuse(shown(call.at(0, Kind::text).text));
+  if (call.at(0, Kind::text).text != "storage")
+    call.refuse(files::shown(call.at(0, Kind::text).text));
   const std::string type = call.at(1, Kind::global).text;
   const auto dtype = dtype_of_storage(type);
-  if (!dtype && !is_untyped(type)) call.refuse(shown(type) + " as a storage");
+  if (!dtype && !is_untyped(type)) call.refuse(files::shown(type) + " as a storage");
   const std::int64_t numel = call.at(4, Kind::integer).integer;
   if (numel < 0 || numel > INT64_MAX / 16) call.refuse(fmt::format("{} elements", numel));
   PickledValue made;

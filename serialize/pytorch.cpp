@@ -1,13 +1,13 @@
 #include <map>
 #include <unordered_map>
 
+#include <backplane/files/zip_archive.hpp>
 #include <backplane/serialize/pytorch.hpp>
 
 #include "bool_values.hpp"
 #include "dict_budget.hpp"
 #include "file_tensor.hpp"
 #include "pickle.hpp"
-#include "zip_archive.hpp"
 
 namespace bp::serialize {
 namespace {
@@ -18,7 +18,7 @@ constexpr int most_nesting = 200;
 constexpr std::size_t most_text_bytes = 256 << 20;
 
 // "archive/data.pkl": what torch.save calls the first part is the file's name, or anything.
-std::string folder_in(const ZipArchive& archive, const std::string& file) {
+std::string folder_in(const files::ZipArchive& archive, const std::string& file) {
   constexpr std::string_view pickle = "data.pkl";
   std::vector<std::string> found;
   for (const std::string& name : archive.names()) {
@@ -33,11 +33,11 @@ std::string folder_in(const ZipArchive& archive, const std::string& file) {
   return found[0];
 }
 
-std::string text_in(const ZipArchive& archive, const std::string& member, std::uint64_t most,
+std::string text_in(const files::ZipArchive& archive, const std::string& member, std::uint64_t most,
                     const std::string& file) {
   const std::uint64_t bytes = archive.bytes_of(member);
   BP_CHECK(bytes <= most, "{}: member {} has {} bytes, and at most {} are read", file,
-           shown(member), bytes, most);
+           files::shown(member), bytes, most);
   std::string text(bytes, '\0');
   archive.read(member, text.data());
   return text;
@@ -46,7 +46,7 @@ std::string text_in(const ZipArchive& archive, const std::string& member, std::u
 // Values as a State; storages are read when the first tensor asks for them.
 class Converter {
  public:
-  Converter(const Pickle& pickle, const ZipArchive& archive, std::string folder,
+  Converter(const Pickle& pickle, const files::ZipArchive& archive, std::string folder,
             const std::string& file)
       : pickle_(pickle), archive_(archive), folder_(std::move(folder)), file_(file) {}
 
@@ -83,7 +83,7 @@ class Converter {
     BP_CHECK(value.kind != Kind::bytes,
              "{}: has bytes, which have no place here; save them as a tensor of uint8", file_);
     BP_CHECK(false, "{}: has {} {} as a value; save tensors and plain values", file_,
-             kind_of(value), shown(value.text));
+             kind_of(value), files::shown(value.text));
     return {};
   }
 
@@ -109,7 +109,8 @@ class Converter {
       const std::string name = key_text(key);
       const auto [found, is_new] = places.emplace(name, std::pair(entries.size(), key.kind));
       BP_CHECK(found->second.second == key.kind,
-               "{}: a dict has the keys {} both as a number and as text", file_, shown(name));
+               "{}: a dict has the keys {} both as a number and as text", file_,
+               files::shown(name));
       if (is_new)
         entries.emplace_back(name, value.items[i + 1]);
       else
@@ -150,12 +151,12 @@ class Converter {
     BP_CHECK(
         bytes == needed,
         "{}: storage {} has {} elements of {}, {} bytes, and its member has {}; is it damaged?",
-        file_, shown(wanted.key), wanted.numel, name(dtype), needed, bytes);
+        file_, files::shown(wanted.key), wanted.numel, name(dtype), needed, bytes);
     const auto known = storages_.find(member);
     if (known != storages_.end()) {
       BP_CHECK(known->second.dtype() == dtype,
                "{}: storage {} is used as {} and as {}; save clones of the views", file_,
-               shown(wanted.key), name(known->second.dtype()), name(dtype));
+               files::shown(wanted.key), name(known->second.dtype()), name(dtype));
       return known->second;
     }
     const auto numel = static_cast<std::int64_t>(bytes / itemsize(dtype));
@@ -167,7 +168,7 @@ class Converter {
   }
 
   const Pickle& pickle_;
-  const ZipArchive& archive_;
+  const files::ZipArchive& archive_;
   std::string folder_;
   const std::string& file_;
   DictBudget dicts_;
@@ -180,15 +181,15 @@ class Converter {
 }  // namespace
 
 State load_pytorch(const std::filesystem::path& path) {
-  const InputFile input(path);
+  const files::InputFile input(path);
   const std::string& file = input.name();
-  const ZipArchive archive(input);
+  const files::ZipArchive archive(input);
   const std::string folder = folder_in(archive, file);
   if (archive.contains(folder + "byteorder")) {
     const std::string order = text_in(archive, folder + "byteorder", 16, file);
     BP_CHECK(order == "little",
              "{}: its byteorder is {}, and only little is read; save it again on such a machine",
-             file, shown(order));
+             file, files::shown(order));
   }
   const std::string pickle = text_in(archive, folder + "data.pkl", most_pickle_bytes, file);
   return Converter(run_pickle(pickle, file), archive, folder, file).run();

@@ -4,13 +4,13 @@
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
+#include <backplane/files/file_errors.hpp>
+#include <backplane/files/input_file.hpp>
+#include <backplane/files/output_file.hpp>
 #include <backplane/serialize/safetensors.hpp>
 
 #include "bool_values.hpp"
-#include "file_errors.hpp"
 #include "file_tensor.hpp"
-#include "input_file.hpp"
-#include "output_file.hpp"
 #include "safetensors_header.hpp"
 #include "sharded.hpp"
 
@@ -22,17 +22,17 @@ static_assert(std::endian::native == std::endian::little,
 struct SafetensorsFile::Opened {
   explicit Opened(const std::filesystem::path& path) : file(path) {}
 
-  InputFile file;
+  files::InputFile file;
   SafetensorsHeader header;
   std::unordered_map<std::string_view, std::size_t>
       places;  // in header.entries, whose names it borrows
   std::uint64_t data_begin = 0;
-  std::shared_ptr<Mapping> mapping;  // null: tensors are read
+  std::shared_ptr<files::Mapping> mapping;  // null: tensors are read
 
   const HeaderEntry& at(std::string_view name) const {
     const auto found = places.find(name);
     BP_CHECK(found != places.end(), "{}: no tensor {} among {}; keys() lists them", file.name(),
-             shown(name), places.size());
+             files::shown(name), places.size());
     return header.entries[found->second];
   }
 };
@@ -44,10 +44,12 @@ std::uint64_t alignment_of(Dtype dtype) {
 }
 
 // Keeps the mapping as long as the tensor.
-Tensor mapped_tensor(const std::shared_ptr<Mapping>& mapping, std::uint64_t offset,
+Tensor mapped_tensor(const std::shared_ptr<files::Mapping>& mapping, std::uint64_t offset,
                      const TensorInfo& info) {
-  auto keeper = std::make_unique<std::shared_ptr<Mapping>>(mapping);
-  const auto drop = [](void* context) { delete static_cast<std::shared_ptr<Mapping>*>(context); };
+  auto keeper = std::make_unique<std::shared_ptr<files::Mapping>>(mapping);
+  const auto drop = [](void* context) {
+    delete static_cast<std::shared_ptr<files::Mapping>*>(context);
+  };
   const Tensor made =
       from_blob(mapping->data() + offset, info.shape, info.dtype, drop, keeper.get());
   keeper.release();
@@ -56,14 +58,14 @@ Tensor mapped_tensor(const std::shared_ptr<Mapping>& mapping, std::uint64_t offs
 
 // What is still to be read into it goes to `pieces`.
 Tensor tensor_to_read(const HeaderEntry& entry, std::uint64_t data_begin, const std::string& file,
-                      std::vector<Piece>& pieces) {
+                      std::vector<files::Piece>& pieces) {
   const Tensor made = tensor_for_file(entry.info.shape, entry.info.dtype, entry.name, file);
   if (entry.info.nbytes > 0)
     pieces.push_back({data_begin + entry.begin, made.data_ptr(), entry.info.nbytes});
   return made;
 }
 
-bool can_map(const std::shared_ptr<Mapping>& mapping, std::uint64_t offset,
+bool can_map(const std::shared_ptr<files::Mapping>& mapping, std::uint64_t offset,
              const TensorInfo& info) {
   return mapping && info.nbytes > 0 && offset % alignment_of(info.dtype) == 0;
 }
@@ -72,7 +74,7 @@ bool can_map(const std::shared_ptr<Mapping>& mapping, std::uint64_t offset,
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const ReadOptions& options) {
   const auto opened = std::make_shared<Opened>(path);
-  const InputFile& file = opened->file;
+  const files::InputFile& file = opened->file;
   unsigned char first[length_bytes] = {};
   file.read(0, first, std::min(file.bytes(), length_bytes));
   std::string text(parse_length(first, file.bytes(), file.name()), '\0');
@@ -111,9 +113,9 @@ Tensor SafetensorsFile::get_tensor(std::string_view name) const {
     opened_->file.check_unchanged();
     made = mapped_tensor(opened_->mapping, offset, entry.info);
   } else {
-    std::vector<Piece> pieces;
+    std::vector<files::Piece> pieces;
     made = tensor_to_read(entry, opened_->data_begin, opened_->file.name(), pieces);
-    read_pieces(opened_->file, pieces);
+    files::read_pieces(opened_->file, pieces);
     opened_->file.check_unchanged();
   }
   check_bools(made, entry.name, opened_->file.name());
@@ -122,7 +124,7 @@ Tensor SafetensorsFile::get_tensor(std::string_view name) const {
 
 nn::StateDict SafetensorsFile::get_tensors() const {
   nn::StateDict tensors;
-  std::vector<Piece> pieces;
+  std::vector<files::Piece> pieces;
   for (const HeaderEntry& entry : opened_->header.entries) {
     const std::uint64_t offset = opened_->data_begin + entry.begin;
     tensors.set(entry.name,
@@ -130,7 +132,7 @@ nn::StateDict SafetensorsFile::get_tensors() const {
                     ? mapped_tensor(opened_->mapping, offset, entry.info)
                     : tensor_to_read(entry, opened_->data_begin, opened_->file.name(), pieces));
   }
-  read_pieces(opened_->file, pieces);
+  files::read_pieces(opened_->file, pieces);
   opened_->file.check_unchanged();
   for (const auto& [name, tensor] : tensors) check_bools(tensor, name, opened_->file.name());
   return tensors;
@@ -146,9 +148,10 @@ void save_file(const nn::StateDict& tensors, const std::filesystem::path& path,
   const std::string file = path.string();
   std::vector<HeaderEntry> entries;
   for (const auto& [name, tensor] : tensors) {
-    BP_CHECK(tensor.defined(), "{}: tensor {} is undefined; leave it out", file, shown(name));
+    BP_CHECK(tensor.defined(), "{}: tensor {} is undefined; leave it out", file,
+             files::shown(name));
     BP_CHECK(tensor.device() != meta_device,
-             "{}: tensor {} is on meta and has no values; move it first", file, shown(name));
+             "{}: tensor {} is on meta and has no values; move it first", file, files::shown(name));
     entries.push_back({name, {tensor.dtype(), tensor.shape().to_vector(), tensor.nbytes()}});
   }
   // The largest elements first, so that each tensor is aligned without a gap.
@@ -157,7 +160,7 @@ void save_file(const nn::StateDict& tensors, const std::filesystem::path& path,
     return x != y ? x > y : a.name < b.name;
   });
   const std::string header = compose_header(entries, metadata, file);
-  OutputFile out(path);
+  files::OutputFile out(path);
   out.write(header);
   for (const HeaderEntry& entry : entries) {
     if (entry.info.nbytes == 0) continue;

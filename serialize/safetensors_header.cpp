@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "file_errors.hpp"
+#include <backplane/files/file_errors.hpp>
 
 namespace bp::serialize {
 namespace {
@@ -46,7 +46,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   bool null() override { refuse("null"); }
   bool boolean(bool) override { refuse("true or false"); }
   bool number_integer(number_integer_t value) override { refuse(fmt::format("{}", value)); }
-  bool number_float(number_float_t, const string_t& text) override { refuse(shown(text)); }
+  bool number_float(number_float_t, const string_t& text) override { refuse(files::shown(text)); }
   bool binary(binary_t&) override { refuse("binary data"); }
 
   bool number_unsigned(number_unsigned_t value) override {
@@ -54,7 +54,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
     auto& list = field_ == "shape" ? draft_.shape : draft_.offsets;
     const std::size_t most = field_ == "shape" ? max_rank : 2;
     BP_CHECK(list.size() < most, "{}: {} of tensor {} has more than {} numbers", file_, field_,
-             shown(name_), most);
+             files::shown(name_), most);
     list.push_back(value);
     return true;
   }
@@ -64,22 +64,23 @@ class HeaderReader : public nlohmann::json_sax<json> {
       header.metadata[field_] = value;
       return true;
     }
-    if (in_list_ || field_ != "dtype") refuse(shown(value));
+    if (in_list_ || field_ != "dtype") refuse(files::shown(value));
     draft_.dtype = dtype_named(value);
     BP_CHECK(
         draft_.dtype,
         "{}: tensor {} has dtype {}, which is unknown here; convert the file to one of BOOL, U8 to "
         "U64, I8 to I64, F16, BF16, F32, F64, C64, F8_E4M3 and F8_E5M2",
-        file_, shown(name_), shown(value));
+        file_, files::shown(name_), files::shown(value));
     return true;
   }
 
   bool key(string_t& key) override {
     if (depth_ == 1) return begin_entry(key);
-    BP_CHECK(fields_.insert(key).second, "{}: {} has the key {} twice", file_, whose(), shown(key));
+    BP_CHECK(fields_.insert(key).second, "{}: {} has the key {} twice", file_, whose(),
+             files::shown(key));
     BP_CHECK(in_metadata_ || key == "dtype" || key == "shape" || key == "data_offsets",
              "{}: tensor {} has a key {}, where dtype, shape and data_offsets are expected", file_,
-             shown(name_), shown(key));
+             files::shown(name_), files::shown(key));
     field_ = key;
     return true;
   }
@@ -116,7 +117,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
 
  private:
   bool begin_entry(const std::string& name) {
-    BP_CHECK(names_.insert(name).second, "{}: the header has {} twice", file_, shown(name));
+    BP_CHECK(names_.insert(name).second, "{}: the header has {} twice", file_, files::shown(name));
     name_ = name;
     in_metadata_ = name == "__metadata__";
     name_is_taken_ = false;
@@ -129,16 +130,16 @@ class HeaderReader : public nlohmann::json_sax<json> {
   void end_tensor() {
     BP_CHECK(draft_.dtype && draft_.has_shape && draft_.offsets.size() == 2,
              "{}: tensor {} needs a dtype, a shape and two data_offsets, and has not all of them",
-             file_, shown(name_));
+             file_, files::shown(name_));
     HeaderEntry entry{name_, {*draft_.dtype, {}, 0}, draft_.offsets[0], draft_.offsets[1]};
     BP_CHECK(entry.begin <= entry.end && entry.end <= data_bytes_,
              "{}: tensor {} lies at bytes {} to {}, and there are {}; is the file cut off?", file_,
-             shown(name_), entry.begin, entry.end, data_bytes_);
+             files::shown(name_), entry.begin, entry.end, data_bytes_);
     entry.info.nbytes = entry.end - entry.begin;
     const std::uint64_t wanted = bytes_of_shape(entry);
     BP_CHECK(wanted == entry.info.nbytes,
              "{}: tensor {} of shape {} and dtype {} needs {} bytes, and has {}", file_,
-             shown(name_), to_string(entry.info.shape), bp::name(entry.info.dtype), wanted,
+             files::shown(name_), to_string(entry.info.shape), bp::name(entry.info.dtype), wanted,
              entry.info.nbytes);
     header.entries.push_back(std::move(entry));
   }
@@ -153,17 +154,17 @@ class HeaderReader : public nlohmann::json_sax<json> {
       entry.info.shape.push_back(static_cast<std::int64_t>(size));
     }
     BP_CHECK(fits, "{}: tensor {} of shape [{}] has more bytes than can be counted", file_,
-             shown(name_), fmt::join(draft_.shape, ", "));
+             files::shown(name_), fmt::join(draft_.shape, ", "));
     return bytes;
   }
 
   std::string whose() const {
-    return in_metadata_ ? std::string("__metadata__") : "tensor " + shown(name_);
+    return in_metadata_ ? std::string("__metadata__") : "tensor " + files::shown(name_);
   }
   [[noreturn]] void refuse(const std::string& what) const {
     const std::string place = depth_ == 0      ? "the header"
-                              : field_.empty() ? shown(name_)
-                                               : whose() + "'s " + shown(field_);
+                              : field_.empty() ? files::shown(name_)
+                                               : whose() + "'s " + files::shown(field_);
     throw_error(ErrorClass::bad_argument,
                 fmt::format("{}: {} is or holds {}, which the format does not have there", file_,
                             place, what));
@@ -188,11 +189,11 @@ void check_places(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes,
   const std::string* before = nullptr;
   for (const HeaderEntry& entry : entries) {
     BP_CHECK(entry.begin >= expected, "{}: tensor {} begins at byte {}, before {} ends at byte {}",
-             file, shown(entry.name), entry.begin, before ? shown(*before) : "the header",
-             expected);
+             file, files::shown(entry.name), entry.begin,
+             before ? files::shown(*before) : "the header", expected);
     BP_CHECK(entry.begin == expected,
              "{}: tensor {} begins at byte {}, and the bytes from {} on belong to none", file,
-             shown(entry.name), entry.begin, expected);
+             files::shown(entry.name), entry.begin, expected);
     expected = entry.end;
     before = &entry.name;
   }
@@ -206,7 +207,7 @@ std::string json_text(std::string_view text, const char* what, const std::string
     return json(text).dump();
   } catch (const json::exception&) {
     BP_CHECK(false, "{}: {} {} is not UTF-8, which the format asks for; use another", file, what,
-             shown(text));
+             files::shown(text));
     return {};
   }
 }
@@ -246,7 +247,7 @@ std::string_view format_name(Dtype dtype, std::string_view tensor, const std::st
   throw_error(
       ErrorClass::bad_argument,
       fmt::format("{}: tensor {} is {}, which safetensors has no name for; save view_as_real of it",
-                  file, shown(tensor), name(dtype)));
+                  file, files::shown(tensor), name(dtype)));
 }
 
 std::string compose_header(std::vector<HeaderEntry>& entries, const Metadata& metadata,

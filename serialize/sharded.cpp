@@ -1,13 +1,14 @@
 #include "sharded.hpp"
 
-#include "file_errors.hpp"
-#include "input_file.hpp"
+#include <backplane/files/file_errors.hpp>
+#include <backplane/files/input_file.hpp>
+
 #include "safetensors_header.hpp"
 
 namespace bp::serialize {
 
 nn::StateDict load_sharded(const std::filesystem::path& index, const ReadOptions& options) {
-  const InputFile file(index);
+  const files::InputFile file(index);
   BP_CHECK(file.bytes() <= most_header_bytes, "{}: has {} bytes, and an index at most {}",
            file.name(), file.bytes(), most_header_bytes);
   std::string text(file.bytes(), '\0');
@@ -20,7 +21,7 @@ nn::StateDict load_sharded(const std::filesystem::path& index, const ReadOptions
     const SafetensorsFile opened(index.parent_path() / shard, options);
     for (const std::string& name : names) {
       BP_CHECK(opened.contains(name), "{}: {} is said to be in {}, which has no such tensor",
-               file.name(), shown(name), shown(shard));
+               file.name(), files::shown(name), files::shown(shard));
       tensors.set(name, opened.get_tensor(name));
     }
   }

@@ -1,7 +1,8 @@
 // Which file of a model each tensor is in: known here to no more than the parser, so that it can be fuzzed alone.
 #include <nlohmann/json.hpp>
 
-#include "file_errors.hpp"
+#include <backplane/files/file_errors.hpp>
+
 #include "sharded.hpp"
 
 namespace bp::serialize {
@@ -28,8 +29,8 @@ class IndexReader : public nlohmann::json_sax<json> {
                            value.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
     BP_CHECK(is_beside,
              "{}: {} is said to be in {}, which is not the name of a file beside the index", file_,
-             shown(key_), shown(value));
-    BP_CHECK(shards.emplace(key_, value).second, "{}: has {} twice", file_, shown(key_));
+             files::shown(key_), files::shown(value));
+    BP_CHECK(shards.emplace(key_, value).second, "{}: has {} twice", file_, files::shown(key_));
     return true;
   }
   bool key(string_t& key) override {
@@ -57,7 +58,7 @@ class IndexReader : public nlohmann::json_sax<json> {
   }
   bool other() const {
     BP_CHECK(depth_ > 0, "{}: is not a JSON object with a weight_map", file_);
-    BP_CHECK(!in_map_, "{}: weight_map's {} is not the name of a file", file_, shown(key_));
+    BP_CHECK(!in_map_, "{}: weight_map's {} is not the name of a file", file_, files::shown(key_));
     return true;
   }
 

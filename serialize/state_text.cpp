@@ -12,8 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include <backplane/files/file_errors.hpp>
+
 #include "dict_budget.hpp"
-#include "file_errors.hpp"
 
 namespace bp::serialize {
 namespace {
@@ -49,7 +50,7 @@ class Writer {
 
   json of(const State& state, const std::string& path, int depth) {
     BP_CHECK(depth <= deepest, "{}: the state is nested deeper than {} at {}", file_, deepest,
-             shown(path));
+             files::shown(path));
     if (state.is_bool()) return state.as_bool();
     if (state.is_int()) return state.as_int();
     if (state.is_double()) return json_of_double(state.as_double());
@@ -80,10 +81,10 @@ class Writer {
   // One tensor in two places is one in the file, under its first name.
   std::string name_of(const Tensor& tensor, const std::string& path) {
     BP_CHECK(tensor.defined(), "{}: the tensor at {} is undefined; leave it out, or put None there",
-             file_, shown(path));
+             file_, files::shown(path));
     BP_CHECK(tensor.device() != meta_device,
              "{}: the tensor at {} is on meta and has no values; move it first", file_,
-             shown(path));
+             files::shown(path));
     const Place place(tensor.impl()->storage, tensor.storage_offset());
     const auto [first, last] = by_place_.equal_range(place);
     for (auto known = first; known != last; ++known)
@@ -137,12 +138,12 @@ class Reader {
     const std::string kind = value.begin().key();
     const json& held = value.begin().value();
     if (kind == "dict" && held.is_array()) return dict(held, depth);
-    if (!held.is_string()) refuse(fmt::format("has a {} that is not text", shown(kind)));
+    if (!held.is_string()) refuse(fmt::format("has a {} that is not text", files::shown(kind)));
     const auto& text = held.get_ref<const std::string&>();
     if (kind == "tensor") return State(tensor_called_(text));
     if (kind == "float") return State(std::bit_cast<double>(bits_of(text)));
     if (kind == "bytes") return State(bytes_of(text));
-    refuse(fmt::format("has an object of {}", shown(kind)));
+    refuse(fmt::format("has an object of {}", files::shown(kind)));
   }
 
  private:
@@ -167,7 +168,8 @@ class Reader {
       if (!key.is_text()) refuse(fmt::format("has {} as a key", key.kind()));
       const std::size_t before = made.size();
       made.set(key.as_text(), of(value[i + 1], depth + 1));
-      if (made.size() == before) refuse(fmt::format("has the key {} twice", shown(key.as_text())));
+      if (made.size() == before)
+        refuse(fmt::format("has the key {} twice", files::shown(key.as_text())));
     }
     return made;
   }
@@ -176,7 +178,7 @@ class Reader {
     std::uint64_t bits = 0;
     const auto [end, problem] = std::from_chars(hex.data(), hex.data() + hex.size(), bits, 16);
     if (problem != std::errc() || end != hex.data() + hex.size() || hex.size() != 16)
-      refuse(fmt::format("has the bits {} for a float", shown(hex)));
+      refuse(fmt::format("has the bits {} for a float", files::shown(hex)));
     return bits;
   }
 
@@ -187,7 +189,7 @@ class Reader {
       unsigned char byte = 0;
       const auto [end, problem] = std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
       if (problem != std::errc() || end != hex.data() + i + 2)
-        refuse(fmt::format("has the byte {}", shown(hex.substr(i, 2))));
+        refuse(fmt::format("has the byte {}", files::shown(hex.substr(i, 2))));
       bytes += static_cast<char>(byte);
     }
     return bytes;

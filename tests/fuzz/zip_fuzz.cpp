@@ -1,13 +1,12 @@
 // Any bytes are an archive whose members can be read or say why not, or a sentence about it. No member outgrows its limit.
 #include <cstdlib>
 
+#include <backplane/files/zip_archive.hpp>
 #include <backplane/tensor/error.hpp>
-
-#include "zip_archive.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   try {
-    const bp::serialize::ZipArchive archive(data, size, "fuzz.pt");
+    const bp::files::ZipArchive archive(data, size, "fuzz.pt");
     std::uint64_t all = 0;
     for (const std::string& name : archive.names()) {
       all += archive.bytes_of(name);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace bp::serialize {
+namespace bp::files {
 
 // Pages of a file, private to this process: what is written to them never reaches the file.
 class Mapping {
@@ -61,4 +61,4 @@ struct Piece {
 // Large ones by several threads: most of the time goes into pages that are touched for the first time.
 void read_pieces(const InputFile& file, const std::vector<Piece>& pieces);
 
-}  // namespace bp::serialize
+}  // namespace bp::files

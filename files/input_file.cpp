@@ -1,5 +1,3 @@
-#include "input_file.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -9,9 +7,10 @@
 #include <thread>
 #include <unistd.h>
 
-#include "file_errors.hpp"
+#include <backplane/files/file_errors.hpp>
+#include <backplane/files/input_file.hpp>
 
-namespace bp::serialize {
+namespace bp::files {
 namespace {
 
 constexpr std::uint64_t chunk_bytes = 4 << 20;
@@ -120,4 +119,4 @@ void read_pieces(const InputFile& file, const std::vector<Piece>& pieces) {
     if (problem) std::rethrow_exception(problem);
 }
 
-}  // namespace bp::serialize
+}  // namespace bp::files

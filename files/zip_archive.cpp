@@ -1,6 +1,5 @@
-#include "zip_archive.hpp"
-
-#include "file_errors.hpp"
+#include <backplane/files/file_errors.hpp>
+#include <backplane/files/zip_archive.hpp>
 
 #ifdef BP_WITH_LIBZIP
 #  include <algorithm>
@@ -9,7 +8,7 @@
 #  include <zip.h>
 #endif
 
-namespace bp::serialize {
+namespace bp::files {
 
 #ifdef BP_WITH_LIBZIP
 
@@ -187,4 +186,4 @@ void ZipArchive::read(const std::string&, void*) const {}
 
 #endif
 
-}  // namespace bp::serialize
+}  // namespace bp::files

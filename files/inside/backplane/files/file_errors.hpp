@@ -9,7 +9,7 @@
 
 #include <backplane/tensor/check.hpp>
 
-namespace bp::serialize {
+namespace bp::files {
 
 // Bytes of the character that `text` begins with; 0 for control characters, and for what is not UTF-8.
 inline std::size_t printable_bytes(std::string_view text) {
@@ -59,4 +59,4 @@ inline void check_path(const std::string& path) {
                           way_out.empty() ? "" : "; ", way_out));
 }
 
-}  // namespace bp::serialize
+}  // namespace bp::files

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace bp::serialize {
+namespace bp::files {
 
 // Written beside the target under a name of its own, and renamed over it by commit() when all of it is on the disk. While it is
 // open it is locked, so that what a killed process left can be told from what another one is writing.
@@ -45,4 +45,4 @@ void make_folder(const std::filesystem::path& folder);
 // another process is writing it takes nothing.
 int remove_abandoned(const std::filesystem::path& folder, std::string_view name_begins);
 
-}  // namespace bp::serialize
+}  // namespace bp::files

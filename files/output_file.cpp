@@ -1,14 +1,13 @@
-#include "output_file.hpp"
-
 #include <fcntl.h>
 #include <random>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "file_errors.hpp"
+#include <backplane/files/file_errors.hpp>
+#include <backplane/files/output_file.hpp>
 
-namespace bp::serialize {
+namespace bp::files {
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,4 +163,4 @@ int remove_abandoned(const fs::path& folder, std::string_view name_begins) {
   return num_removed;
 }
 
-}  // namespace bp::serialize
+}  // namespace bp::files

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "input_file.hpp"
+#include <backplane/files/input_file.hpp>
 
-namespace bp::serialize {
+namespace bp::files {
 
 class ZipArchive {
  public:
@@ -34,4 +34,4 @@ class ZipArchive {
   std::unique_ptr<Opened> opened_;
 };
 
-}  // namespace bp::serialize
+}  // namespace bp::files
