@@ -124,6 +124,11 @@ void OutputFile::write(const void* data, std::uint64_t bytes) {
   }
 }
 
+void OutputFile::seek(std::uint64_t offset) {
+  if (::lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0)
+    fail("can't be written", errno);
+}
+
 void OutputFile::commit() {
   if (fsync(descriptor_) != 0) fail("can't be brought onto the disk", errno);
   if (::rename(beside_.c_str(), target_.c_str()) != 0) fail("can't take its name", errno);

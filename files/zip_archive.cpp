@@ -14,7 +14,6 @@ namespace bp::files {
 
 namespace {
 
-constexpr std::uint64_t most_growth = 100;  // of all members, unpacked, over the archive
 constexpr zip_int64_t most_members = 1'000'000;
 
 std::string text_of(zip_error_t& error) {
@@ -32,7 +31,7 @@ struct ZipArchive::Opened {
 
   ~Opened() { zip_discard(archive); }
 
-  void list(std::uint64_t archive_bytes);
+  void list(std::uint64_t archive_bytes, const ZipLimits& limits);
   const Member& at(const std::string& member) const {
     const auto found = members.find(member);
     BP_CHECK(found != members.end(), "{}: has no member {}; is it damaged?", name, shown(member));
@@ -42,10 +41,11 @@ struct ZipArchive::Opened {
   std::string name;
   zip_t* archive = nullptr;
   std::unordered_map<std::string, Member> members;
+  std::vector<std::string> names;
 };
 
 // Members that lie over one another, the denser kind of bomb, have more packed bytes than the archive.
-void ZipArchive::Opened::list(std::uint64_t archive_bytes) {
+void ZipArchive::Opened::list(std::uint64_t archive_bytes, const ZipLimits& limits) {
   const zip_int64_t count = zip_get_num_entries(archive, 0);
   BP_CHECK(count <= most_members, "{}: has {} members, and at most {} are read", name, count,
            most_members);
@@ -70,19 +70,27 @@ void ZipArchive::Opened::list(std::uint64_t archive_bytes) {
              "damaged, or made to harm?",
              name, archive_bytes, shown(member));
     packed += facts.comp_size;
-    const bool is_true = facts.comp_method == ZIP_CM_DEFLATE || facts.size == facts.comp_size;
-    BP_CHECK(is_true && facts.size <= most_growth * archive_bytes - unpacked,
+    const bool is_stored = facts.comp_method == ZIP_CM_STORE;
+    const bool is_true =
+        is_stored ? facts.size == facts.comp_size : facts.size / densest_deflate <= facts.comp_size;
+    BP_CHECK(is_true && facts.size <= limits.most_growth * archive_bytes - unpacked,
              "{}: member {} takes {} bytes and claims to be {} unpacked, and all together may be "
              "{} times the "
              "archive's {}; repack it without compression",
-             name, shown(member), facts.comp_size, facts.size, most_growth, archive_bytes);
+             name, shown(member), facts.comp_size, facts.size, limits.most_growth, archive_bytes);
+    BP_CHECK(
+        facts.size <= limits.most_bytes - unpacked,
+        "{}: member {} unpacks to {} bytes, and {} of {} are left; raise most_bytes to read it",
+        name, shown(member), facts.size, limits.most_bytes - unpacked, limits.most_bytes);
     unpacked += facts.size;
     BP_CHECK(members.emplace(member, Member{static_cast<zip_uint64_t>(i), facts.size}).second,
              "{}: has member {} twice", name, shown(member));
+    names.push_back(member);
   }
 }
 
-ZipArchive::ZipArchive(const InputFile& file) : opened_(std::make_unique<Opened>()) {
+ZipArchive::ZipArchive(const InputFile& file, const ZipLimits& limits)
+    : opened_(std::make_unique<Opened>()) {
   opened_->name = file.name();
   const int descriptor = ::dup(file.descriptor());
   if (descriptor < 0) throw_file_error(file.name(), "can't be opened", errno);
@@ -92,16 +100,14 @@ ZipArchive::ZipArchive(const InputFile& file) : opened_(std::make_unique<Opened>
     ::close(descriptor);
     zip_error_t error;
     zip_error_init_with_code(&error, code);
-    BP_CHECK(false,
-             "{}: is not a whole zip archive ({}); is it cut off, or of PyTorch before 1.6? Save "
-             "it again with "
-             "torch.save",
-             file.name(), text_of(error));
+    BP_CHECK(false, "{}: is not a whole zip archive ({}); {}", file.name(), text_of(error),
+             limits.hint);
   }
-  opened_->list(file.bytes());
+  opened_->list(file.bytes(), limits);
 }
 
-ZipArchive::ZipArchive(const void* data, std::uint64_t bytes, std::string name)
+ZipArchive::ZipArchive(const void* data, std::uint64_t bytes, std::string name,
+                       const ZipLimits& limits)
     : opened_(std::make_unique<Opened>()) {
   opened_->name = std::move(name);
   zip_error_t error;
@@ -112,16 +118,13 @@ ZipArchive::ZipArchive(const void* data, std::uint64_t bytes, std::string name)
     if (source) zip_source_free(source);
     BP_CHECK(false, "{}: is not a whole zip archive ({})", opened_->name, text_of(error));
   }
-  opened_->list(bytes);
+  opened_->list(bytes, limits);
 }
 
 ZipArchive::~ZipArchive() = default;
 
 std::vector<std::string> ZipArchive::names() const {
-  std::vector<std::string> all;
-  for (const auto& [name, member] : opened_->members) all.push_back(name);
-  std::sort(all.begin(), all.end());
-  return all;
+  return opened_->names;
 }
 
 bool ZipArchive::contains(const std::string& name) const {
@@ -157,19 +160,10 @@ void ZipArchive::read(const std::string& name, void* target) const {
 
 struct ZipArchive::Opened {};
 
-namespace {
-[[noreturn]] void throw_no_libzip(const std::string& file) {
-  throw_error(
-      ErrorClass::unsupported,
-      fmt::format("{}: this Backplane was built without libzip; install libzip-dev and build again",
-                  file));
-}
-}  // namespace
-
-ZipArchive::ZipArchive(const InputFile& file) {
+ZipArchive::ZipArchive(const InputFile& file, const ZipLimits&) {
   throw_no_libzip(file.name());
 }
-ZipArchive::ZipArchive(const void*, std::uint64_t, std::string name) {
+ZipArchive::ZipArchive(const void*, std::uint64_t, std::string name, const ZipLimits&) {
   throw_no_libzip(name);
 }
 ZipArchive::~ZipArchive() = default;

@@ -183,7 +183,8 @@ class Converter {
 State load_pytorch(const std::filesystem::path& path) {
   const files::InputFile input(path);
   const std::string& file = input.name();
-  const files::ZipArchive archive(input);
+  const files::ZipArchive archive(
+      input, {.hint = "is it cut off, or of PyTorch before 1.6? Save it again with torch.save"});
   const std::string folder = folder_in(archive, file);
   if (archive.contains(folder + "byteorder")) {
     const std::string order = text_in(archive, folder + "byteorder", 16, file);

@@ -1,9 +1,9 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/data/csv.hpp>
 #include <backplane/dispatcher/host_device.hpp>
+#include <backplane/files/whole_file.hpp>
 
 #include "formats/csv_cells.hpp"
-#include "formats/files.hpp"
 
 namespace bp::data {
 
@@ -34,11 +34,11 @@ Csv parse_csv(std::string_view text, const std::string& name, const CsvOptions& 
 }
 
 CsvText read_csv_text(const std::string& path, const CsvOptions& options) {
-  return parse_csv_text(read_whole_file(path), path, options);
+  return parse_csv_text(files::read_whole_file(path), path, options);
 }
 
 Csv read_csv(const std::string& path, const CsvOptions& options) {
-  return parse_csv(read_whole_file(path), path, options);
+  return parse_csv(files::read_whole_file(path), path, options);
 }
 
 }  // namespace bp::data

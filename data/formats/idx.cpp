@@ -4,15 +4,15 @@
 
 #include <backplane/data/idx.hpp>
 #include <backplane/dispatcher/host_device.hpp>
+#include <backplane/files/whole_file.hpp>
 #include <backplane/runtime/allocator.hpp>
 
-#include "formats/files.hpp"
 #include "formats/idx_header.hpp"
 
 namespace bp::data {
 
 Tensor load_idx(const std::string& path, std::uint64_t most_bytes) {
-  std::string bytes = read_whole_file(path, most_bytes);
+  std::string bytes = files::read_whole_file(path, most_bytes);
   if (is_gzip(bytes)) bytes = unpacked_gzip(bytes, path, most_bytes);
   const IdxHeader header = idx_header(bytes, path);
   const Tensor made = empty_tensor(header.shape, header.dtype, host_device());

@@ -5,10 +5,10 @@
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/data/images.hpp>
 #include <backplane/dispatcher/host_device.hpp>
+#include <backplane/files/whole_file.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/check.hpp>
 
-#include "formats/files.hpp"
 #include "formats/pixels.hpp"
 
 namespace bp::data {
@@ -22,7 +22,7 @@ Tensor decode_image(std::string_view bytes, const std::string& name, const Image
 }
 
 Tensor read_image(const std::string& path, const ImageOptions& options) {
-  return decode_image(read_whole_file(path), path, options);
+  return decode_image(files::read_whole_file(path), path, options);
 }
 
 std::string encode_png(const Tensor& image) {
@@ -42,7 +42,7 @@ std::string encode_png(const Tensor& image) {
 }
 
 void write_png(const std::string& path, const Tensor& image) {
-  write_whole_file(path, encode_png(image));
+  files::write_whole_file(path, encode_png(image));
 }
 
 }  // namespace bp::data

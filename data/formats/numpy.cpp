@@ -7,12 +7,14 @@
 #include <backplane/core_ops/generated/all.hpp>
 #include <backplane/data/numpy.hpp>
 #include <backplane/dispatcher/host_device.hpp>
+#include <backplane/files/input_file.hpp>
+#include <backplane/files/whole_file.hpp>
+#include <backplane/files/zip_archive.hpp>
+#include <backplane/files/zip_writer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/check.hpp>
 
-#include "formats/files.hpp"
 #include "formats/numpy_header.hpp"
-#include "formats/zip_entries.hpp"
 
 namespace bp::data {
 namespace {
@@ -65,23 +67,29 @@ std::string_view npy_body(const Tensor& host) {
 }  // namespace
 
 Tensor load_npy(const std::string& path) {
-  return parse_npy(read_whole_file(path), path);
+  return parse_npy(files::read_whole_file(path), path);
 }
 
 void save_npy(const std::string& path, const Tensor& tensor) {
   BP_CHECK(tensor.defined(), "save_npy: the tensor is undefined");
   const Tensor host = contiguous(cpu(detach(tensor)));
-  write_whole_file(path, npy_head("save_npy", host), npy_body(host));
+  files::write_whole_file(path, npy_head("save_npy", host), npy_body(host));
 }
 
 std::vector<std::pair<std::string, Tensor>> load_npz(const std::string& path,
                                                      const NpzOptions& options) {
   std::vector<std::pair<std::string, Tensor>> arrays;
-  for_each_zip_entry(path, options.most_bytes, [&](std::string name, std::string_view bytes) {
+  const files::InputFile file(path);
+  const files::ZipArchive archive(
+      file, {.most_growth = files::densest_deflate, .most_bytes = options.most_bytes});
+  for (std::string name : archive.names()) {
+    std::string bytes(archive.bytes_of(name), '\0');
+    archive.read(name, bytes.data());
     const std::string place = fmt::format("{}: {}", path, name);
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     arrays.emplace_back(name, parse_npy(bytes, place));
-  });
+  }
+  file.check_unchanged();
   return arrays;
 }
 
@@ -97,7 +105,7 @@ void save_npz(const std::string& path, const std::vector<std::pair<std::string, 
     hosts.push_back(contiguous(cpu(detach(tensor))));
     heads.push_back(npy_head("save_npz", hosts.back()));
   }
-  std::vector<ZipEntry> entries;
+  std::vector<files::ZipMember> entries;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const std::string& name = arrays[i].first;
     const auto same = [&](const auto& other) { return other.first == name; };
@@ -106,7 +114,7 @@ void save_npz(const std::string& path, const std::vector<std::pair<std::string, 
              "save_npz: two arrays are called \"{}\"", name);
     entries.push_back({name + ".npy", heads[i], npy_body(hosts[i])});
   }
-  write_zip_entries(path, entries, options.compressed);
+  files::write_zip(path, entries, options.compressed);
 }
 
 }  // namespace bp::data

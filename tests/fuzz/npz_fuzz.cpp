@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <backplane/files/input_file.hpp>
+#include <backplane/files/zip_archive.hpp>
 #include <backplane/tensor/error.hpp>
-
-#include "formats/zip_entries.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   constexpr std::uint64_t most_bytes = 1 << 20;
@@ -17,9 +17,14 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
     return 0;
   try {
     std::uint64_t total = 0;
-    bp::data::for_each_zip_entry(path, most_bytes, [&](const std::string&, std::string_view bytes) {
+    const bp::files::InputFile input(path);
+    const bp::files::ZipArchive archive(
+        input, {.most_growth = bp::files::densest_deflate, .most_bytes = most_bytes});
+    for (const std::string& name : archive.names()) {
+      std::string bytes(archive.bytes_of(name), '\0');
+      archive.read(name, bytes.data());
       total += bytes.size();
-    });
+    }
     if (total > most_bytes) std::abort();
   } catch (const bp::Error& error) {
     if (!std::string_view(error.what()).starts_with(path)) std::abort();

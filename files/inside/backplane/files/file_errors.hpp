@@ -59,4 +59,11 @@ inline void check_path(const std::string& path) {
                           way_out.empty() ? "" : "; ", way_out));
 }
 
+[[noreturn]] inline void throw_no_libzip(const std::string& file) {
+  throw_error(
+      ErrorClass::unsupported,
+      fmt::format("{}: this Backplane was built without libzip; install libzip-dev and build again",
+                  file));
+}
+
 }  // namespace bp::files

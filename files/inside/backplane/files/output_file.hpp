@@ -27,6 +27,8 @@ class OutputFile {
   // Throws out_of_memory if the disk is full.
   void write(const void* data, std::uint64_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  // The next write goes there, as formats need whose beginning tells what follows.
+  void seek(std::uint64_t offset);
   void commit();
 
  private:
