@@ -34,6 +34,16 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
+// Whether a file that can't be loaded is to blame itself. Where the system refuses the process, as without rights or file
+// descriptors, the file may be whole, and an older one in its place would throw work away.
+bool is_damage(const Error& error) {
+  const auto* refused = dynamic_cast<const files::SystemError*>(&error);
+  constexpr int of_the_file[] = {ENOENT, ENOTDIR, ELOOP, EIO};
+  return error.error_class() == ErrorClass::bad_argument &&
+         (!refused ||
+          std::count(std::begin(of_the_file), std::end(of_the_file), refused->number()));
+}
+
 }  // namespace
 
 CheckpointFolder::CheckpointFolder(fs::path folder, CheckpointFolderOptions options)
@@ -90,7 +100,7 @@ std::optional<Checkpoint> CheckpointFolder::load_newest() {
       try {
         return load(all[i]);
       } catch (const Error& error) {
-        if (error.error_class() != ErrorClass::bad_argument) throw;
+        if (!is_damage(error)) throw;
         is_gone = num_lists < most_lists && !is_there(path_of(all[i]));
         if (!is_gone) damaged_.emplace_back(error.what());
       }

@@ -295,6 +295,25 @@ TEST(CheckpointFolder, keeps_the_newest_and_loads_the_newest_whole_one) {
   EXPECT_THAT(sentence_of([&] { runs.save({.step = -1}); }), HasSubstr("step -1"));
 }
 
+// No mode stops root.
+TEST(CheckpointFolder, takes_no_older_one_for_a_newest_that_may_not_be_opened) {
+  const Folder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 0777), 0);
+  CheckpointFolder runs(folder.path());
+  runs.save({.step = 1});
+  runs.save({.step = 2});
+  ASSERT_EQ(chmod(runs.path_of(1).c_str(), 0644), 0);
+  ASSERT_EQ(chmod(runs.path_of(2).c_str(), 0), 0);
+  const bool is_root = geteuid() == 0;
+  ASSERT_TRUE(!is_root || seteuid(65534) == 0);
+  const std::string said = sentence_of([&] { runs.load_newest(); });
+  ASSERT_TRUE(!is_root || seteuid(0) == 0);
+  EXPECT_THAT(said, HasSubstr("step-000000000002.safetensors: can't be opened: Permission denied"));
+  EXPECT_TRUE(runs.damaged().empty());
+  ASSERT_EQ(chmod(runs.path_of(2).c_str(), 0644), 0);
+  EXPECT_EQ(runs.load_newest()->step, 2);
+}
+
 TEST(CheckpointFolder, is_read_while_a_writer_removes_old_steps) {
   const Folder folder("/dev/shm");
   CheckpointFolder writer(folder.path(), {.keep = 1}), reader(folder.path());

@@ -50,13 +50,25 @@ inline void check_path(const std::string& path) {
            shown(path));
 }
 
-// The system refused `what` ("can't be opened"), for the reason in `number`.
+// An error that keeps the system's number, for those who must tell a damaged file from one that was not read.
+class SystemError : public Error {
+ public:
+  SystemError(ErrorClass error_class, const std::string& message, int number)
+      : Error(error_class, message), number_(number) {}
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// The system refused `what` ("can't be opened"), for the reason in `number`: throws a SystemError.
 [[noreturn]] inline void throw_file_error(const std::string& file, std::string_view what,
                                           int number, std::string_view way_out = {}) {
   const bool is_full = number == ENOSPC || number == EDQUOT || number == EFBIG || number == ENOMEM;
-  throw_error(is_full ? ErrorClass::out_of_memory : ErrorClass::bad_argument,
-              fmt::format("{}: {}: {}{}{}", file, what, std::strerror(number),
-                          way_out.empty() ? "" : "; ", way_out));
+  throw SystemError(is_full ? ErrorClass::out_of_memory : ErrorClass::bad_argument,
+                    fmt::format("{}: {}: {}{}{}", file, what, std::strerror(number),
+                                way_out.empty() ? "" : "; ", way_out),
+                    number);
 }
 
 [[noreturn]] inline void throw_no_libzip(const std::string& file) {

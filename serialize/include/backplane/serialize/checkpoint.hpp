@@ -70,7 +70,8 @@ class BP_API CheckpointFolder {
   // serialize::save does; then nothing was removed.
   std::filesystem::path save(const Checkpoint& checkpoint);
   // The newest that is whole; damaged ones are passed over, and damaged() tells of them. Nothing if the folder has none;
-  // throws bad_argument if it has some and all are damaged. One that a writer removes meanwhile is not damaged: the newer ones
+  // throws bad_argument if it has some and all are damaged, or where the system refuses to open one that may be whole, as without
+  // rights. One that a writer removes meanwhile is not damaged: the newer ones
   // are looked for again.
   std::optional<Checkpoint> load_newest();
   // A sentence for each file that the last load_newest passed over.
