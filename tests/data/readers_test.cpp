@@ -328,9 +328,12 @@ TEST(LinesOfText, are_found_by_index) {
   EXPECT_EQ(lines.get(3).as_text(), "four");
   EXPECT_EQ(TextLines(folder.written("b.txt", "x\n")).size(), 1);
   EXPECT_EQ(TextLines(folder.written("c.txt", "")).size(), 0);
+  std::filesystem::resize_file(folder.file("a.txt"), 0);
+  EXPECT_EQ(lines.line(3), "four") << "what was read stays, whatever becomes of the file";
   EXPECT_THAT(sentence_of([&] { lines.line(4); }), HasSubstr("a.txt: line 4 of 4"));
-  EXPECT_THAT(sentence_of([&] { TextLines(folder.file("none")); }), HasSubstr("can't open it"));
-  EXPECT_THAT(sentence_of([&] { TextLines(folder.file("")); }), HasSubstr("is no file of lines"));
+  EXPECT_THAT(sentence_of([&] { TextLines(folder.file("none")); }), HasSubstr("can't be opened"));
+  EXPECT_THAT(sentence_of([&] { TextLines(folder.file("")); }),
+              HasSubstr("is a folder, not a file"));
 }
 
 }  // namespace

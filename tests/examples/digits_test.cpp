@@ -110,7 +110,7 @@ TEST_F(Digits, leave_a_picture) {
 TEST_F(Digits, complains_in_one_sentence) {
   using testing::HasSubstr;
   EXPECT_THAT(complaint({"--device", "acme"}), HasSubstr("there is no device 'acme'"));
-  EXPECT_THAT(complaint({"--data", "/nowhere.csv"}), HasSubstr("/nowhere.csv: can't open it"));
+  EXPECT_THAT(complaint({"--data", "/nowhere.csv"}), HasSubstr("/nowhere.csv: can't be opened"));
   const std::string words = folder_.write("words.csv", "0,1,many\n");
   EXPECT_THAT(complaint({"--data", words}),
               HasSubstr(words + ":1: column 3: \"many\" is no number"));

@@ -1,4 +1,4 @@
-// The lines of a text file by index, without reading it into memory.
+// The lines of a text file by index.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,12 @@
 
 namespace bp::data {
 
-// The file is mapped; where its lines begin is found once. Lines end with LF or CRLF, which are not part of them. A sample is
-// a text. The file must not shrink meanwhile: the kernel ends a process that reads behind a file's end.
-// Throws bad_argument, which names the file, where it can't be read.
+// The file is read once, whole, and where its lines begin is found; worker processes share what their parent has read. Lines end
+// with LF or CRLF, which are not part of them. A sample is a text. Throws bad_argument, which names the file, where it can't be
+// read, and out_of_memory where it does not fit.
 class BP_API TextLines : public Dataset {
  public:
   explicit TextLines(const std::string& path);
-  ~TextLines() override;
   TextLines(const TextLines&) = delete;
   TextLines& operator=(const TextLines&) = delete;
 
@@ -28,7 +27,7 @@ class BP_API TextLines : public Dataset {
 
  private:
   std::string path_;
-  std::string_view text_;
+  std::string text_;
   std::vector<std::uint64_t> begins_;
 };
 
