@@ -127,11 +127,14 @@ struct TransformerBlockImpl : nn::Module {
 };
 TORCH_MODULE(TransformerBlock);
 
-// AdamW's fused row, which PyTorch's Python has as fused=True and its C++ class does not use.
+// AdamW's fused row, which PyTorch's Python has as fused=True and its C++ class does not use. As
+// there, and as with ours, the first step makes the moments, which so count as memory of the steps.
 struct FusedAdamW {
   std::vector<Tensor> parameters, first, second, steps;
 
-  explicit FusedAdamW(std::vector<Tensor> all) : parameters(std::move(all)) {
+  explicit FusedAdamW(std::vector<Tensor> all) : parameters(std::move(all)) {}
+
+  void make_moments() {
     for (const Tensor& each : parameters) {
       first.push_back(torch::zeros_like(each));
       second.push_back(torch::zeros_like(each));
@@ -141,6 +144,7 @@ struct FusedAdamW {
 
   void step() {
     const torch::NoGradGuard no_grad;
+    if (first.empty()) make_moments();
     std::vector<Tensor> gradients;
     for (const Tensor& each : parameters) gradients.push_back(each.grad());
     at::_foreach_add_(steps, 1);
