@@ -1,6 +1,5 @@
 // Rows over lists. A kernel gets lists alone whose tensors agree at each place, so that it may take all of their elements
 // in any order; what is otherwise is left to the operator of one place, called for each.
-#include <algorithm>
 #include <vector>
 
 #include <backplane/dispatcher/registry.hpp>
@@ -8,6 +7,7 @@
 
 #include "checks.hpp"
 #include "rules.hpp"
+#include "touched.hpp"
 
 namespace bp::rules {
 namespace {
@@ -45,43 +45,19 @@ bool are_alike(const Call& call) {
   return true;
 }
 
-struct Touched {
-  bp_handle handle;
-  ByteSpan bytes;
-  const TensorImpl* impl;
-  std::uint32_t index;
-  bool is_written;
-};
-
-bool may_meet(const Touched& a, const Touched& b) {
-  if (!(a.is_written || b.is_written)) return true;
-  if (a.index == b.index && is_exact_alias(*a.impl, *b.impl)) return true;
-  return !may_overlap(*a.impl, *b.impl);
-}
-
 // Does what is written at one place share no memory with what another place reads or writes?
 bool are_apart(const Call& call) {
-  static thread_local std::vector<Touched> all;
-  all.clear();
-  for (std::uint32_t place = 0; place < call.num_args; ++place) {
-    if (!is_list(call, place)) continue;
-    const bool is_written = (call.op.mutates >> place & 1u) != 0;
-    for (std::uint32_t i = 0; i < call.args[place].aux; ++i) {
-      const TensorImpl& each = listed(call, place, i);
-      if (is_written && has_internal_overlap(each)) return false;
-      if (each.storage)
-        all.push_back({each.storage->handle, touched_bytes(each), &each, i, is_written});
-    }
-  }
-  std::sort(all.begin(), all.end(), [](const Touched& a, const Touched& b) {
-    return a.handle != b.handle ? a.handle < b.handle : a.bytes.begin < b.bytes.begin;
+  const auto is_written = [&](const Touched& each) {
+    return (call.op.mutates >> each.place & 1u) != 0;
+  };
+  const std::vector<Touched>& touched = touched_by(call, ~std::uint64_t{0});
+  for (const Touched& each : touched)
+    if (is_written(each) && has_internal_overlap(*each.impl)) return false;
+  return every_meeting(touched, [&](const Touched& a, const Touched& b) {
+    if (!(is_written(a) || is_written(b))) return true;
+    if (a.index == b.index && is_exact_alias(*a.impl, *b.impl)) return true;
+    return !may_overlap(*a.impl, *b.impl);
   });
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t k = i + 1;
-         k < all.size() && all[k].handle == all[i].handle && all[k].bytes.begin < all[i].bytes.end;
-         ++k)
-      if (!may_meet(all[i], all[k])) return false;
-  return true;
 }
 
 // By the rule of the operator that each place is, the first that the row uses.
@@ -102,7 +78,7 @@ void infer_each(const Call& call, Inferred& out) {
 
 }  // namespace
 
-void foreach (const Call& call, Inferred & out) {
+void each_place(const Call& call, Inferred& out) {
   static_cast<void>(foreach_count(call));
   const std::uint32_t size = call.args[0].aux;
   out.decomposes = size == 0 || !are_alike(call) || (call.op.mutates && !are_apart(call));
@@ -114,7 +90,7 @@ void foreach (const Call& call, Inferred & out) {
   }
 }
 
-void foreach_norm(const Call& call, Inferred& out) {
+void each_norm(const Call& call, Inferred& out) {
   const std::uint32_t size = foreach_count(call);
   const std::optional<Dtype> wanted = optional_dtype_arg(call, 2);
   out.decomposes = size == 0 || !are_alike(call);

@@ -45,8 +45,8 @@ void eigvals(const Call& call, Inferred& out);
 void svd(const Call& call, Inferred& out);
 void svdvals(const Call& call, Inferred& out);
 // Of rows over lists: `uses` begins with the operator that each place is.
-void foreach(const Call& call, Inferred& out);
-void foreach_norm(const Call& call, Inferred& out);
+void each_place(const Call& call, Inferred& out);
+void each_norm(const Call& call, Inferred& out);
 void fused_sgd(const Call& call, Inferred& out);
 void fused_adam(const Call& call, Inferred& out);
 void fused_adagrad(const Call& call, Inferred& out);

@@ -1,9 +1,7 @@
 // Steps of optimizers: they give nothing, so that these rules only check lists.
-#include <algorithm>
-#include <vector>
-
 #include "checks.hpp"
 #include "rules.hpp"
+#include "touched.hpp"
 
 namespace bp::rules {
 namespace {
@@ -68,47 +66,21 @@ void check_scaling(const Call& call) {
     if (is_tensor(call, place)) check_is_number(call, place, impl_arg(call, place));
 }
 
-struct Written {
-  bp_handle handle;
-  ByteSpan bytes;
-  const TensorImpl* impl;
-  std::uint32_t place, index;
-};
-
-void check_pair(const Call& call, const Written& a, const Written& b) {
-  if (!may_overlap(*a.impl, *b.impl)) return;
-  const auto& names = call.op.schema->arguments;
-  throw_error(
-      ErrorClass::bad_argument,
-      fmt::format("{}: tensor {} of '{}' and tensor {} of '{}' share memory; each that is "
-                  "written needs its own",
-                  call.op.name(), a.index, names[a.place].name, b.index, names[b.place].name));
-}
-
 // A device may take the tensors in any order, or at once.
 void check_apart(const Call& call) {
-  static thread_local std::vector<Written> all;
-  all.clear();
-  for (std::uint32_t place = 0; place < call.num_args; ++place) {
-    if (!(call.op.mutates >> place & 1u)) continue;
-    const StepList list(call, place);
-    for (std::uint32_t i = 0; i < list.size; ++i) {
-      const TensorImpl& impl = list[i];
-      if (!impl.storage || impl.abi.numel == 0) continue;
-      BP_CHECK(!has_internal_overlap(impl),
-               "{}: several elements of tensor {} of '{}' share one place in memory; pass a copy",
-               call.op.name(), i, list.name);
-      all.push_back({impl.storage->handle, touched_bytes(impl), &impl, place, i});
-    }
-  }
-  std::sort(all.begin(), all.end(), [](const Written& a, const Written& b) {
-    return a.handle != b.handle ? a.handle < b.handle : a.bytes.begin < b.bytes.begin;
+  const auto& names = call.op.schema->arguments;
+  const std::vector<Touched>& written = touched_by(call, call.op.mutates);
+  for (const Touched& each : written)
+    BP_CHECK(!has_internal_overlap(*each.impl),
+             "{}: several elements of tensor {} of '{}' share one place in memory; pass a copy",
+             call.op.name(), each.index, names[each.place].name);
+  every_meeting(written, [&](const Touched& a, const Touched& b) {
+    BP_CHECK(!may_overlap(*a.impl, *b.impl),
+             "{}: tensor {} of '{}' and tensor {} of '{}' share memory; each that is written needs "
+             "its own",
+             call.op.name(), a.index, names[a.place].name, b.index, names[b.place].name);
+    return true;
   });
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t k = i + 1;
-         k < all.size() && all[k].handle == all[i].handle && all[k].bytes.begin < all[i].bytes.end;
-         ++k)
-      check_pair(call, all[i], all[k]);
 }
 
 void finish_step(const Call& call, Inferred& out) {
