@@ -312,7 +312,7 @@ constinit Operator _foreach_add{
     .count = rules::foreach_count,
     .decompose = decompose_foreach_add,
     .uses = foreach_add_uses,
-    .tolerance = "accumulation",
+    .tolerance = "1 ulp",
     .doc = "Each + alpha * other, for each tensor of `self` and the one at its place in `other`, "
            "or a number.",
     .abi = described_as("_foreach_add"),
@@ -341,7 +341,7 @@ constinit Operator _foreach_sub{
     .count = rules::foreach_count,
     .decompose = decompose_foreach_sub,
     .uses = foreach_sub_uses,
-    .tolerance = "accumulation",
+    .tolerance = "1 ulp",
     .doc = "Each - alpha * other, for each tensor of `self` and the one at its place in `other`, "
            "or a number.",
     .abi = described_as("_foreach_sub"),
@@ -399,7 +399,7 @@ constinit Operator _foreach_div{
     .count = rules::foreach_count,
     .decompose = decompose_foreach_div,
     .uses = foreach_div_uses,
-    .tolerance = "accumulation",
+    .tolerance = "1 ulp",
     .doc = "Each / other, for each tensor of `self` and the one at its place in `other`, or a "
            "number.",
     .abi = described_as("_foreach_div"),
@@ -486,7 +486,7 @@ constinit Operator _foreach_pow{
     .count = rules::foreach_count,
     .decompose = decompose_foreach_pow,
     .uses = foreach_pow_uses,
-    .tolerance = "accumulation",
+    .tolerance = "16 ulp",
     .doc = "Each tensor of `self` to the power of the one at its place in `exponent`, or of a "
            "number.",
     .abi = described_as("_foreach_pow"),
@@ -626,7 +626,7 @@ constinit Operator _foreach_sqrt{
     .count = rules::foreach_count,
     .decompose = decompose_foreach_sqrt,
     .uses = foreach_sqrt_uses,
-    .tolerance = "accumulation",
+    .tolerance = "1 ulp",
     .doc = "The square roots of each tensor.",
     .abi = described_as("_foreach_sqrt"),
 };
@@ -639,7 +639,7 @@ constinit Operator _foreach_exp{
     .count = rules::foreach_count,
     .decompose = decompose_foreach_exp,
     .uses = foreach_exp_uses,
-    .tolerance = "accumulation",
+    .tolerance = "3 ulp",
     .doc = "e to the power of each tensor.",
     .abi = described_as("_foreach_exp"),
 };
@@ -652,7 +652,7 @@ constinit Operator _foreach_reciprocal{
     .count = rules::foreach_count,
     .decompose = decompose_foreach_reciprocal,
     .uses = foreach_reciprocal_uses,
-    .tolerance = "accumulation",
+    .tolerance = "1 ulp",
     .doc = "1 / each tensor.",
     .abi = described_as("_foreach_reciprocal"),
 };

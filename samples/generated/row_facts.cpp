@@ -1731,10 +1731,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_add", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1742,10 +1743,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_add_", "0.2",
-     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     "same one many by_number by_scalars repeated zero_size non_contiguous transposed "
+     "several_tiles",
      draft_foreach, 3, bit(Trait::open_in_half),
-     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
-     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:repeated "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",
@@ -1753,10 +1755,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_sub", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1764,10 +1767,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_sub_", "0.2",
-     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     "same one many by_number by_scalars repeated zero_size non_contiguous transposed "
+     "several_tiles",
      draft_foreach, 3, bit(Trait::open_in_half),
-     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
-     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:repeated "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",
@@ -1775,10 +1779,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_mul", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1786,10 +1791,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_mul_", "0.2",
-     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     "same one many by_number by_scalars repeated zero_size non_contiguous transposed "
+     "several_tiles",
      draft_foreach, 3, bit(Trait::open_in_half),
-     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
-     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:repeated "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",
@@ -1797,10 +1803,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_div", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1808,10 +1815,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_div_", "0.2",
-     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     "same one many by_number by_scalars repeated zero_size non_contiguous transposed "
+     "several_tiles",
      draft_foreach, 3, bit(Trait::open_in_half),
-     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
-     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:repeated "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",
@@ -1819,10 +1827,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_maximum", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1830,10 +1839,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_minimum", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1841,10 +1851,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_clamp_min", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1852,10 +1863,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_clamp_max", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1863,10 +1875,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_pow", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
      draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1874,10 +1887,10 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_addcmul", "0.2",
-     "same one scaled zero_size non_contiguous transposed expanded several_tiles",
-     draft_foreach, 3, 0,
-     "sample:same sample:one sample:scaled sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "same one many scaled by_scalars zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:many sample:scaled sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1885,10 +1898,10 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_addcmul_", "0.2",
-     "same one scaled repeated zero_size non_contiguous transposed several_tiles",
+     "same one many scaled by_scalars repeated zero_size non_contiguous transposed several_tiles",
      draft_foreach, 3, bit(Trait::open_in_half),
-     "sample:same sample:one sample:scaled sample:repeated sample:zero_size sample:non_contiguous"
-     " sample:transposed sample:several_tiles",
+     "sample:same sample:one sample:many sample:scaled sample:by_scalars sample:repeated "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",
@@ -1896,10 +1909,10 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_addcdiv", "0.2",
-     "same one scaled zero_size non_contiguous transposed expanded several_tiles",
-     draft_foreach, 3, 0,
-     "sample:same sample:one sample:scaled sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "same one many scaled by_scalars zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:many sample:scaled sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1907,10 +1920,10 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_addcdiv_", "0.2",
-     "same one scaled repeated zero_size non_contiguous transposed several_tiles",
+     "same one many scaled by_scalars repeated zero_size non_contiguous transposed several_tiles",
      draft_foreach, 3, bit(Trait::open_in_half),
-     "sample:same sample:one sample:scaled sample:repeated sample:zero_size sample:non_contiguous"
-     " sample:transposed sample:several_tiles",
+     "sample:same sample:one sample:many sample:scaled sample:by_scalars sample:repeated "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",
@@ -1918,10 +1931,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_lerp", "0.2",
-     "same one by_number zero_size non_contiguous transposed expanded several_tiles",
-     draft_foreach, 3, 0,
-     "sample:same sample:one sample:by_number sample:zero_size sample:non_contiguous "
-     "sample:transposed sample:expanded sample:several_tiles",
+     "same one many by_number by_scalars zero_size non_contiguous transposed expanded "
+     "several_tiles",
+     draft_foreach, 3, bit(Trait::open_in_half),
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",
@@ -1929,10 +1943,11 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_lerp_", "0.2",
-     "same one by_number repeated zero_size non_contiguous transposed several_tiles",
+     "same one many by_number by_scalars repeated zero_size non_contiguous transposed "
+     "several_tiles",
      draft_foreach, 3, bit(Trait::open_in_half),
-     "sample:same sample:one sample:by_number sample:repeated sample:zero_size "
-     "sample:non_contiguous sample:transposed sample:several_tiles",
+     "sample:same sample:one sample:many sample:by_number sample:by_scalars sample:repeated "
+     "sample:zero_size sample:non_contiguous sample:transposed sample:several_tiles",
      "",
      "own",
      "",
@@ -2028,10 +2043,10 @@ constexpr RowFacts facts[] = {
      "",
      ""},
     {"_foreach_norm", "0.2",
-     "same one many zero_size non_contiguous transposed expanded several_tiles",
-     draft_foreach, 3, bit(Trait::powers),
-     "sample:same sample:one sample:many sample:zero_size sample:non_contiguous sample:transposed"
-     " sample:expanded sample:several_tiles",
+     "same one many absolute largest zero_size non_contiguous transposed expanded several_tiles",
+     draft_foreach, 3, bit(Trait::powers) | bit(Trait::open_in_half),
+     "sample:same sample:one sample:many sample:absolute sample:largest sample:zero_size "
+     "sample:non_contiguous sample:transposed sample:expanded sample:several_tiles",
      "",
      "own",
      "",

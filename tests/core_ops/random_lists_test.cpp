@@ -1,7 +1,9 @@
 // needs: cpu
 // Rows over lists of random tensors, alike and unlike, apart and overlapping, are the operator of one place bit for bit.
-#include <cstring>
+#include <cmath>
+#include <fmt/format.h>
 #include <functional>
+#include <limits>
 #include <random>
 
 #include "autograd/tensors.hpp"
@@ -177,6 +179,44 @@ TEST(RandomLists, write_as_the_operator_of_one_place_does) {
     for (std::size_t i = 0; i < a.size(); ++i)
       expect_same(a[i], expected[i],
                   std::string(row.name) + " " + std::to_string(seed) + "/" + std::to_string(i));
+  }
+}
+
+// In pieces as well; a NaN is the norm, wherever it stands, and so is an infinity without one.
+TEST(RandomLists, have_the_norms_of_their_tensors) {
+  manual_seed(5);
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (const Dtype dtype : {f32, f64})
+    for (const std::int64_t size : {1, 5, 16'384, 50'000})
+      for (const double odd : {0.5, -7.0, inf, -inf, nan}) {
+        const Tensor x = to(rand({size}, f64) * 4 - 2, dtype), y = to(rand({3, 3}, f64), dtype);
+        for (const std::int64_t at : {std::int64_t{0}, size / 2, size - 1}) {
+          const Tensor z = clone(x);
+          fill_(select(z, 0, at), odd);
+          for (const double ord : {2.0, inf, 1.0, -inf}) {
+            const Tensors found = _foreach_norm({x, z, y}, ord);
+            const std::string what =
+                fmt::format("{} of {}, {} at {}, order {}", name(dtype), size, odd, at, ord);
+            EXPECT_TRUE(
+                item<bool>(all(isclose(to(found[1], f64), norm(to(z, f64), ord), 1e-6, 0, true))))
+                << what;
+            EXPECT_TRUE(
+                item<bool>(all(isclose(to(found[2], f64), norm(to(y, f64), ord), 1e-6, 0, true))))
+                << what;
+            EXPECT_EQ(found[0].dtype(), dtype);
+          }
+        }
+      }
+}
+
+// So that some tensor begins exactly where the part of one thread ends.
+TEST(RandomLists, of_equal_tensors_are_taken_once_each) {
+  for (const std::int64_t count : {2, 3, 4, 6, 16}) {
+    Tensors all;
+    for (std::int64_t i = 0; i < count; ++i) all.push_back(full({16'384}, i, f32));
+    _foreach_add_(all, 1);
+    for (std::int64_t i = 0; i < count; ++i)
+      expect_same(all[static_cast<std::size_t>(i)], full({16'384}, i + 1, f32), "");
   }
 }
 
