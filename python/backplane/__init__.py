@@ -1,0 +1,17 @@
+"""Backplane: tensors on every accelerator that comes as a plugin."""
+
+import os as _os
+import sys as _sys
+
+from . import _core
+from ._core import *  # noqa: F403: what a module of C++ defines is what it means to show
+from ._core import __version__, operators as _operators
+from ._exchange import from_dlpack, to_numpy as _to_numpy
+
+for _name, _operator in _operators.items():
+    globals().setdefault(_name, _operator)
+
+from . import _forms
+from ._forms import *  # noqa: F403
+from . import autograd
+from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled

@@ -1,0 +1,95 @@
+#include <array>
+#include <cstring>
+
+#include <backplane/tensor/promotion.hpp>
+
+#include "objects.hpp"
+
+namespace bp::python {
+namespace {
+
+std::array<PyObject*, num_dtypes> objects{};
+PyTypeObject* dtype_type = nullptr;
+
+}  // namespace
+
+nb::object dtype_object(Dtype dtype) {
+  return nb::borrow(objects[index(dtype)]);
+}
+
+bool find_dtype(PyObject* object, Dtype& out) {
+  if (PyObject_TypeCheck(object, dtype_type)) {
+    out = nb::inst_ptr<DtypeObject>(object)->dtype;
+    return true;
+  }
+  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type))
+    out = default_dtype();
+  else if (object == reinterpret_cast<PyObject*>(&PyLong_Type))
+    out = i64;
+  else if (object == reinterpret_cast<PyObject*>(&PyBool_Type))
+    out = boolean;
+  else if (object == reinterpret_cast<PyObject*>(&PyComplex_Type))
+    out = default_dtype() == f64 ? complex128 : complex64;
+  else if (PyUnicode_Check(object))
+    out = dtype_from_name(nb::cast<std::string>(nb::handle(object)));
+  else if (std::strncmp(Py_TYPE(object)->tp_name, "numpy.dtype", 11) ==
+           0)  // with the dtype's name behind it
+    out = dtype_from_name(nb::cast<std::string>(nb::handle(object).attr("name")));
+  else
+    return false;
+  return true;
+}
+
+void add_dtypes(nb::module_& module) {
+  nb::class_<DtypeObject> type(module, "dtype", "The type of a tensor's elements.");
+  dtype_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  type.def_prop_ro(
+      "name", [](const DtypeObject& self) { return std::string(name(self.dtype)); }, "As float32.");
+  type.def_prop_ro(
+      "itemsize", [](const DtypeObject& self) { return itemsize(self.dtype); },
+      "Bytes of one element.");
+  type.def_prop_ro("is_floating_point", [](const DtypeObject& self) {
+    return is_floating(self.dtype) || (is_storage_only(self.dtype));
+  });
+  type.def_prop_ro("is_complex", [](const DtypeObject& self) { return is_complex(self.dtype); });
+  type.def_prop_ro("is_signed", [](const DtypeObject& self) {
+    return !(self.dtype == boolean || self.dtype == u8 || self.dtype == u16 || self.dtype == u32 ||
+             self.dtype == u64);
+  });
+  type.def("__repr__",
+           [](const DtypeObject& self) { return "backplane." + std::string(name(self.dtype)); });
+  type.def("__reduce__", [](const DtypeObject& self) { return std::string(name(self.dtype)); });
+  type.def("__copy__", [](nb::object self) { return self; });
+  type.def("__deepcopy__", [](nb::object self, nb::handle) { return self; });
+  for (unsigned i = 0; i < num_dtypes; ++i) {
+    const auto dtype = static_cast<Dtype>(i);
+    const nb::object object = nb::cast(DtypeObject{dtype});
+    objects[i] = nb::borrow(object).release().ptr();
+    module.attr(std::string(name(dtype)).c_str()) = object;
+  }
+  const std::pair<const char*, Dtype> aliases[] = {
+      {"float", f32}, {"double", f64}, {"half", f16},         {"short", i16},
+      {"int", i32},   {"long", i64},   {"cfloat", complex64}, {"cdouble", complex128}};
+  for (const auto& [alias, dtype] : aliases) module.attr(alias) = dtype_object(dtype);
+  module.def("get_default_dtype", [] { return dtype_object(default_dtype()); });
+  module.def(
+      "set_default_dtype",
+      [](nb::handle dtype) {
+        Dtype found = f32;
+        if (!find_dtype(dtype.ptr(), found))
+          throw nb::type_error("set_default_dtype: give a dtype");
+        set_default_dtype(found);
+      },
+      nb::arg("dtype"));
+  module.def(
+      "promote_types",
+      [](nb::handle a, nb::handle b) {
+        Dtype first = f32, second = f32;
+        if (!find_dtype(a.ptr(), first) || !find_dtype(b.ptr(), second))
+          throw nb::type_error("promote_types: give two dtypes");
+        return dtype_object(promote(first, second));
+      },
+      nb::arg("type1"), nb::arg("type2"));
+}
+
+}  // namespace bp::python

@@ -1,0 +1,70 @@
+// C++'s errors as Python's: what the call did wrong is a ValueError, what a device did a DeviceError.
+#include <new>
+
+#include "objects.hpp"
+
+namespace bp::python {
+namespace {
+
+PyObject *error_class = nullptr, *device_error = nullptr, *out_of_memory = nullptr,
+         *unsupported = nullptr;
+
+PyObject* make_class(nb::module_& module, const char* name, const char* doc, nb::object bases) {
+  const std::string full = std::string("backplane.") + name;
+  PyObject* made = PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr);
+  if (!made) throw nb::python_error();
+  module.attr(name) = nb::borrow(made);
+  return made;
+}
+
+PyObject* class_of(ErrorClass error) {
+  switch (error) {
+    case ErrorClass::bad_argument: return PyExc_ValueError;
+    case ErrorClass::out_of_memory: return out_of_memory;
+    case ErrorClass::unsupported: return unsupported;
+    case ErrorClass::timed_out: return PyExc_TimeoutError;
+    default: return device_error;
+  }
+}
+
+}  // namespace
+
+void set_python_error() {
+  try {
+    throw;
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const Error& error) {
+    PyErr_SetString(class_of(error.error_class()), error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(out_of_memory, "the host's memory ran out");
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "an exception of an unknown type");
+  }
+}
+
+void add_errors(nb::module_& module) {
+  error_class = make_class(module, "Error", "What a device, a plugin or the runtime could not do.",
+                           nb::borrow(PyExc_RuntimeError));
+  device_error = make_class(module, "DeviceError",
+                            "A device is lost, or its driver failed; use another, or call again.",
+                            nb::borrow(error_class));
+  out_of_memory =
+      make_class(module, "OutOfMemoryError",
+                 "Memory of a device, or of the host, ran out; free something and call again.",
+                 nb::make_tuple(nb::borrow(device_error), nb::borrow(PyExc_MemoryError)));
+  unsupported = make_class(
+      module, "UnsupportedError", "No kernel serves the call, and the policy allows no fallback.",
+      nb::make_tuple(nb::borrow(error_class), nb::borrow(PyExc_NotImplementedError)));
+  nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
+    try {
+      std::rethrow_exception(exception);
+    } catch (const Error& error) {
+      PyErr_SetString(class_of(error.error_class()), error.what());
+    }
+  });
+}
+
+}  // namespace bp::python

@@ -1,0 +1,16 @@
+// backplane._core: the part of the package that is written in C++.
+#include "objects.hpp"
+
+NB_MODULE(_core, module) {
+  namespace python = bp::python;
+  nanobind::set_leak_warnings(false);  // dtypes and operators live as long as the process
+  module.doc() =
+      "Tensors, operators, devices and derivatives of Backplane; use the package backplane.";
+  module.attr("__version__") = BP_VERSION;
+  python::add_errors(module);
+  python::add_dtypes(module);
+  python::add_devices(module);
+  python::add_tensor(module);
+  python::add_creation(module);
+  python::add_operators(module);
+}

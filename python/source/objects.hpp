@@ -1,0 +1,60 @@
+// Python's objects for tensors, dtypes and devices.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <string>
+
+#include <backplane/backplane.hpp>
+
+namespace bp::python {
+
+namespace nb = nanobind;
+
+// What backplane.float32 is; there is one object for each dtype.
+struct DtypeObject {
+  Dtype dtype;
+};
+// backplane.device("acme:0").
+struct DeviceObject {
+  Device device;
+};
+
+// Make the classes; each adds its own part to the module.
+void add_errors(nb::module_& module);
+void add_dtypes(nb::module_& module);
+void add_devices(nb::module_& module);
+void add_tensor(nb::module_& module);
+void add_creation(nb::module_& module);
+void add_operators(nb::module_& module);
+void add_iteration(nb::class_<Tensor>& tensor);
+extern PyType_Slot indexing_slots[];  // x[...] and x[...] = y
+void add_exchange(nb::module_& module, nb::class_<Tensor>& tensor);
+void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor);
+
+// Null: the object is no tensor.
+Tensor* tensor_in(PyObject* object);
+// A new object of the class Tensor, which has one reference; null with Python's error set if there is no memory.
+PyObject* wrap(Tensor&& tensor);
+// The tensor that an argument of a method is; throws TypeError otherwise.
+const Tensor& tensor_of(nb::handle object, const char* what);
+
+nb::object dtype_object(Dtype dtype);
+// Also Python's own float, int, bool and complex, NumPy's dtypes, and names.
+bool find_dtype(PyObject* object, Dtype& out);
+// A device, or its name, whose plugin is loaded if need be. False: the object is neither.
+bool find_device(PyObject* object, Device& out);
+
+// Sets Python's error from the C++ exception that is being handled.
+void set_python_error();
+
+// Runs what does not touch Python while other threads of Python go on.
+template <class F> auto without_gil(F&& call) {
+  nb::gil_scoped_release released;
+  return call();
+}
+
+}  // namespace bp::python
