@@ -15,3 +15,14 @@ from . import _forms
 from ._forms import *  # noqa: F403
 from . import autograd
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .serialize import load, load_file, save, save_file
+
+_LATER = ("amp", "data", "nn", "optim")  # imported when they are first used, since most programs do without one or the other
+
+
+def __getattr__(name):
+    if name in _LATER:
+        import importlib
+
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module 'backplane' has no attribute '{name}'")

@@ -13,4 +13,6 @@ NB_MODULE(_core, module) {
   python::add_tensor(module);
   python::add_creation(module);
   python::add_operators(module);
+  python::add_serialize(module);
+  python::add_amp(module);
 }

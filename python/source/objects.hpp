@@ -30,6 +30,8 @@ void add_devices(nb::module_& module);
 void add_tensor(nb::module_& module);
 void add_creation(nb::module_& module);
 void add_operators(nb::module_& module);
+void add_serialize(nb::module_& module);
+void add_amp(nb::module_& module);
 void add_iteration(nb::class_<Tensor>& tensor);
 extern PyType_Slot indexing_slots[];  // x[...] and x[...] = y
 void add_exchange(nb::module_& module, nb::class_<Tensor>& tensor);
