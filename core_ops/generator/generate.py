@@ -18,6 +18,7 @@ import suite
 from emit_autograd import emit_autograd, emit_autograd_registration
 from emit_docs import emit_docs
 from emit_header import emit_header, emit_rows_header, emit_umbrella
+from emit_python import emit_python
 from emit_source import emit_registration, emit_source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +44,7 @@ def outputs(tables, tried):
     files["samples/generated/row_facts.cpp"] = suite.emit_row_facts(all_rows, tried)
     files["samples/generated/special_cases.cpp"] = suite.emit_special_cases(all_rows)
     files["samples/include/backplane/samples/generated/traits.hpp"] = suite.emit_traits(tried)
+    files["python/backplane/_operators.pyi"] = emit_python(all_rows, ROOT)
     kernel_rows = [row for row in all_rows if row.has_kernel]
     files["sdk/include/backplane/generated/ops.hpp"] = emit_sdk.emit_sdk(kernel_rows)
     files["sdk/include/backplane/generated/steps.h"] = steps.emit_steps(all_rows)
