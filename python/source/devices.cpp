@@ -51,7 +51,7 @@ void add_device_class(nb::module_& module) {
         Device device;
         if (index && nb::isinstance<nb::str>(given)) {
           const std::string name = nb::cast<std::string>(given) + ":" + std::to_string(*index);
-          device = without_gil([&] { return bp::device(name); });
+          device = device_named(name);
         } else if (!find_device(given.ptr(), device)) {
           throw nb::type_error("device: give a name, as \"cpu:0\"");
         }
@@ -100,7 +100,7 @@ bool find_device(PyObject* object, Device& out) {
     out = record->device;
     return true;
   }
-  out = without_gil([&] { return bp::device(name); });
+  out = device_named(name);
   return true;
 }
 
@@ -110,6 +110,7 @@ void add_devices(nb::module_& module) {
       "devices",
       [] {
         without_gil([] { load_all_plugins(); });
+        load_installed_plugins(nb::none());
         std::vector<DeviceObject> devices;
         for (const DeviceRecord* record : registered_devices())
           if (record->backend) devices.push_back({record->device});

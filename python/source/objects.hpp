@@ -49,6 +49,10 @@ nb::object dtype_object(Dtype dtype);
 bool find_dtype(PyObject* object, Dtype& out);
 // A device, or its name, whose plugin is loaded if need be. False: the object is neither.
 bool find_device(PyObject* object, Device& out);
+// By name; one that the core does not know may be of a plugin that pip installed. Throws as bp::device.
+Device device_named(const std::string& name);
+// Those that may offer a device of this name, or all, by None. Was there one that could be loaded?
+bool load_installed_plugins(nb::handle name);
 
 // Sets Python's error from the C++ exception that is being handled.
 void set_python_error();
