@@ -17,10 +17,6 @@ std::shared_ptr<nb::object> shared(nb::handle object) {
           }};
 }
 
-nb::object object_or_none(const Tensor& tensor) {
-  return nb::steal(wrap(Tensor(tensor)));  // None for an undefined one
-}
-
 std::vector<Tensor> tensors_in(nb::handle given, const char* what) {
   if (given.is_none()) return {};
   if (tensor_in(given.ptr())) return {*tensor_in(given.ptr())};
@@ -146,26 +142,13 @@ void add_context(nb::module_& module) {
 }  // namespace
 
 void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor) {
-  tensor.def_prop_rw(
-      "requires_grad", [](const Tensor& self) { return requires_grad(self); },
-      [](const Tensor& self, bool wanted) { set_requires_grad(self, wanted); });
   tensor.def(
       "requires_grad_",
       [](nb::object self, bool wanted) {
-        set_requires_grad(*tensor_in(self.ptr()), wanted);
+        set_requires_grad(self_of(self.ptr()), wanted);
         return self;
       },
       nb::arg("requires_grad") = true);
-  tensor.def_prop_ro("is_leaf", [](const Tensor& self) { return is_leaf(self); });
-  tensor.def_prop_rw(
-      "grad", [](const Tensor& self) { return object_or_none(grad(self)); },
-      [](const Tensor& self, nb::object given) {
-        set_grad(self, given.is_none() ? Tensor() : tensor_of(given, "grad"));
-      },
-      nb::arg("value").none());
-  tensor.def_prop_rw(
-      "data", [](const Tensor& self) { return detach(self); },
-      [](const Tensor& self, const Tensor& data) { set_data(self, data); });
   tensor.def(
       "detach", [](const Tensor& self) { return detach(self); },
       "The same values in the same memory, outside of every record.");

@@ -63,8 +63,14 @@ class Flattening {
     if (!items.is_valid()) throw nb::python_error();
     const auto size = static_cast<std::int64_t>(PySequence_Fast_GET_SIZE(items.ptr()));
     note_size(level, size);
-    for (std::int64_t i = 0; i < size; ++i)
-      walk(PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)), level + 1);
+    for (std::int64_t i = 0; i < size; ++i) {
+      // Reading a number may run code of Python's, which may shorten the list.
+      if (i >= PySequence_Fast_GET_SIZE(items.ptr()))
+        throw nb::value_error("tensor: a list became shorter while it was read");
+      const nb::object held =
+          nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)));
+      walk(held.ptr(), level + 1);
+    }
   }
   void note_size(std::size_t level, std::int64_t size) {
     if (known_ == level && !seen_leaf_) {

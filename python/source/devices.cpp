@@ -1,4 +1,5 @@
 // Devices, plugins, streams, and what ran where.
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <optional>
@@ -9,6 +10,7 @@ namespace bp::python {
 namespace {
 
 PyTypeObject* device_type = nullptr;
+std::array<PyObject*, max_devices> objects{};  // made when first asked for, under the GIL
 
 // The devices that `with` has entered on this thread.
 std::deque<DeviceGuard>& entered() {
@@ -88,6 +90,18 @@ void add_device_class(nb::module_& module) {
 }
 
 }  // namespace
+
+bool is_ready(const Tensor& tensor) {
+  if (tensor.device() == meta_device) return false;
+  const DeviceRecord& record = device_record(tensor.device());
+  return record.host_readable && record.synchronous && tensor.impl()->abi.space == 0;
+}
+
+nb::object device_object(Device device) {
+  PyObject*& object = objects[device.number];
+  if (!object) object = nb::cast(DeviceObject{device}).release().ptr();
+  return nb::borrow(object);
+}
 
 bool find_device(PyObject* object, Device& out) {
   if (PyObject_TypeCheck(object, device_type)) {

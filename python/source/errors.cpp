@@ -27,6 +27,21 @@ PyObject* class_of(ErrorClass error) {
   }
 }
 
+PyObject* class_of(nb::exception_type type) {
+  switch (type) {
+    case nb::exception_type::stop_iteration: return PyExc_StopIteration;
+    case nb::exception_type::index_error: return PyExc_IndexError;
+    case nb::exception_type::key_error: return PyExc_KeyError;
+    case nb::exception_type::value_error: return PyExc_ValueError;
+    case nb::exception_type::type_error: return PyExc_TypeError;
+    case nb::exception_type::buffer_error: return PyExc_BufferError;
+    case nb::exception_type::import_error: return PyExc_ImportError;
+    case nb::exception_type::attribute_error: return PyExc_AttributeError;
+    case nb::exception_type::next_overload: return PyExc_TypeError;
+    default: return PyExc_RuntimeError;
+  }
+}
+
 }  // namespace
 
 void set_python_error() {
@@ -36,6 +51,8 @@ void set_python_error() {
     error.restore();
   } catch (const Error& error) {
     PyErr_SetString(class_of(error.error_class()), error.what());
+  } catch (const nb::builtin_exception& error) {  // nb::type_error and the like
+    PyErr_SetString(class_of(error.type()), error.what());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(out_of_memory, "the host's memory ran out");
   } catch (const std::exception& error) {

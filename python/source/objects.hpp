@@ -32,8 +32,13 @@ void add_creation(nb::module_& module);
 void add_operators(nb::module_& module);
 void add_serialize(nb::module_& module);
 void add_amp(nb::module_& module);
+void add_numbers(nb::class_<Tensor>& tensor);
 void add_iteration(nb::class_<Tensor>& tensor);
-extern PyType_Slot indexing_slots[];  // x[...] and x[...] = y
+void add_forms(nb::module_& module, nb::class_<Tensor>& tensor);
+// Parts of the class Tensor; each ends with a zero.
+extern PyType_Slot indexing_slots[];    // x[...] and x[...] = y
+extern PyType_Slot arithmetic_slots[];  // x + y
+extern PyGetSetDef attributes[];        // x.shape
 void add_exchange(nb::module_& module, nb::class_<Tensor>& tensor);
 void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor);
 
@@ -41,10 +46,17 @@ void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor);
 Tensor* tensor_in(PyObject* object);
 // A new object of the class Tensor, which has one reference; null with Python's error set if there is no memory.
 PyObject* wrap(Tensor&& tensor);
+// Of a method's self, whose class Python has checked; throws TypeError if its __init__ has not run.
+Tensor& self_of(PyObject* object);
 // The tensor that an argument of a method is; throws TypeError otherwise.
 const Tensor& tensor_of(nb::handle object, const char* what);
 
 nb::object dtype_object(Dtype dtype);
+// One object for each device, as long as the process.
+nb::object device_object(Device device);
+nb::object number_object(const Scalar& value);
+// None for an undefined one.
+nb::object object_or_none(const Tensor& tensor);
 // Also Python's own float, int, bool and complex, NumPy's dtypes, and names.
 bool find_dtype(PyObject* object, Dtype& out);
 // A device, or its name, whose plugin is loaded if need be. False: the object is neither.
@@ -56,6 +68,19 @@ bool load_installed_plugins(nb::handle name);
 
 // Sets Python's error from the C++ exception that is being handled.
 void set_python_error();
+
+// Calls `call`, whose exceptions become Python's; the rest of a slot of C's.
+template <class F> auto guarded(F&& call, decltype(call()) failed = {}) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    set_python_error();
+    return failed;
+  }
+}
+
+// Can the host read the elements at once, without waiting for a device?
+bool is_ready(const Tensor& tensor);
 
 // Runs what does not touch Python while other threads of Python go on.
 template <class F> auto without_gil(F&& call) {

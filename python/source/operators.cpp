@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include <backplane/core_ops/generated/rows.hpp>
+
 #include "values.hpp"
 
 namespace bp::python {
@@ -147,7 +149,13 @@ class Bound {
   bool requires_grad_ = false;
 };
 
+Tensor tensor_at(const bp_value& value) {
+  return Tensor::share(TensorImpl::of(value.u.tensor));
+}
+
 Tensor call_for_one(bp::Operator& op, bp_value* values, std::uint32_t count) {
+  if (&op == &ops::matmul)  // the row takes no vectors
+    return matmul(tensor_at(values[0]), tensor_at(values[1]));
   if (op.kind == BP_KIND_POINTWISE) return call_pointwise(op, values, count);
   if (op.view) return call_view(op, values, count);
   return call_one(op, values, count);

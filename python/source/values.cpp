@@ -41,16 +41,6 @@ bool is_numpy_bool(PyObject* object) {
   return std::strncmp(type_name(object), "numpy.bool", 10) == 0;
 }
 
-bool find_bool(PyObject* object, bool& out) {
-  if (PyBool_Check(object)) {
-    out = object == Py_True;
-    return true;
-  }
-  if (!is_numpy_bool(object)) return false;
-  out = PyObject_IsTrue(object) == 1;
-  return true;
-}
-
 bool integer_of_long(PyObject* number, Scalar& out) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
@@ -88,12 +78,26 @@ template <class F> bool each_element(PyObject* object, F take) {
   const nb::object items = nb::steal(PySequence_Fast(object, "a sequence"));
   if (!items.is_valid()) throw nb::python_error();
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
-  for (Py_ssize_t i = 0; i < count; ++i)
-    if (!take(PySequence_Fast_GET_ITEM(items.ptr(), i))) return false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    // Reading a number may run code of Python's, which may shorten the list.
+    if (i >= PySequence_Fast_GET_SIZE(items.ptr())) return false;
+    const nb::object held = nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), i));
+    if (!take(held.ptr())) return false;
+  }
   return true;
 }
 
 }  // namespace
+
+bool find_bool(PyObject* object, bool& out) {
+  if (PyBool_Check(object)) {
+    out = object == Py_True;
+    return true;
+  }
+  if (!is_numpy_bool(object)) return false;
+  out = PyObject_IsTrue(object) == 1;
+  return true;
+}
 
 bool find_number(PyObject* object, Scalar& out) {
   if (PyFloat_Check(object)) {

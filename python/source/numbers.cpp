@@ -1,0 +1,150 @@
+// What comes out of tensors as Python's numbers, lists and text.
+#include <complex>
+#include <cstring>
+#include <type_traits>
+
+#include <backplane/tensor/elements.hpp>
+
+#include "objects.hpp"
+#include "values.hpp"
+
+namespace bp::python {
+namespace {
+
+Scalar item_of(const Tensor& tensor) {
+  if (is_ready(tensor)) return item(tensor);
+  return without_gil([&] { return item(tensor); });
+}
+
+template <class T> PyObject* number_at(const std::byte* element, Dtype) {
+  T value;
+  std::memcpy(&value, element, sizeof value);
+  if constexpr (std::is_floating_point_v<T>) return PyFloat_FromDouble(value);
+  return PyLong_FromLongLong(value);
+}
+PyObject* any_number_at(const std::byte* element, Dtype dtype) {
+  return number_object(load_number(element, dtype)).release().ptr();
+}
+
+// The common dtypes are read without a switch for each element.
+auto reader_of(Dtype dtype) {
+  switch (dtype) {
+    case f32: return &number_at<float>;
+    case f64: return &number_at<double>;
+    case i32: return &number_at<std::int32_t>;
+    case i64: return &number_at<std::int64_t>;
+    default: return &any_number_at;
+  }
+}
+
+// Reads the elements of a row-major tensor in host memory, one by one.
+struct Elements {
+  const std::byte* next;
+  Dtype dtype;
+  PyObject* (*read)(const std::byte*, Dtype);
+
+  nb::object list(IntList shape) {
+    if (shape.empty()) {
+      PyObject* number = read(next, dtype);
+      if (!number) throw nb::python_error();
+      next += itemsize(dtype);
+      return nb::steal(number);
+    }
+    nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(shape[0])));
+    if (!made.is_valid()) throw nb::python_error();
+    for (std::int64_t i = 0; i < shape[0]; ++i)
+      PyList_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i),
+                      list({shape.data() + 1, shape.size() - 1}).release().ptr());
+    return made;
+  }
+};
+
+nb::object to_list(const Tensor& self) {
+  const Tensor here = without_gil([&] {
+    Tensor copy = contiguous(cpu(detach(self)));
+    synchronize(copy.device());
+    return copy;
+  });
+  // Without elements there is no memory, and nothing is read.
+  const void* first = here.numel() == 0 ? nullptr : here.data_ptr();
+  return Elements{static_cast<const std::byte*>(first), here.dtype(), reader_of(here.dtype())}.list(
+      here.shape());
+}
+
+double to_float(const Tensor& self) {
+  const Scalar value = item_of(self);
+  if (value.is_complex() && value.to_complex().imag() != 0)
+    throw nb::type_error("float: the number has an imaginary part; take .real");
+  return value.to_double();
+}
+
+nb::object to_int(const Tensor& self) {
+  const Scalar value = item_of(self);
+  if (value.is_complex() && value.to_complex().imag() != 0)
+    throw nb::type_error("int: the number has an imaginary part; take .real");
+  PyObject* number = nullptr;
+  if (value.is_floating() || value.is_complex())
+    number = PyLong_FromDouble(value.to_double());
+  else
+    number = PyNumber_Long(number_object(value).ptr());
+  if (!number) throw nb::python_error();
+  return nb::steal(number);
+}
+
+nb::object to_index(const Tensor& self) {
+  if (self.numel() != 1 || (!is_integral(self.dtype()) && self.dtype() != boolean))
+    throw nb::type_error("only integer tensors of one element are indices");
+  return nb::steal(PyNumber_Long(number_object(item_of(self)).ptr()));
+}
+
+std::string text_of(const Tensor& self) {
+  std::string text =
+      without_gil([&] { return to_string(self.device() == meta_device ? self : detach(self)); });
+  if (requires_grad(self) && !text.empty() && text.back() == ')') {
+    text.pop_back();
+    text += is_leaf(self) ? ", requires_grad=True)" : ", grad_fn=<recorded>)";
+  }
+  return text;
+}
+
+}  // namespace
+
+nb::object number_object(const Scalar& value) {
+  PyObject* number = nullptr;
+  if (value.is_bool()) {
+    number = PyBool_FromLong(value.to_bool());
+  } else if (value.is_complex()) {
+    const std::complex<double> parts = value.to_complex();
+    number = PyComplex_FromDoubles(parts.real(), parts.imag());
+  } else if (value.is_floating()) {
+    number = PyFloat_FromDouble(value.to_double());
+  } else if (value.is_above_int()) {
+    number = PyLong_FromUnsignedLongLong(static_cast<unsigned long long>(value.to_int()));
+  } else {
+    number = PyLong_FromLongLong(value.to_int());
+  }
+  if (!number) throw nb::python_error();
+  return nb::steal(number);
+}
+
+void add_numbers(nb::class_<Tensor>& type) {
+  type.def(
+      "item", [](const Tensor& self) { return number_object(item_of(self)); },
+      "The only element as a number of Python's.");
+  type.def("tolist", &to_list, "Nested lists of numbers; a number where there are no dimensions.");
+  type.def("__float__", &to_float);
+  type.def("__int__", &to_int);
+  type.def("__complex__", [](const Tensor& self) {
+    const std::complex<double> value = item_of(self).to_complex();
+    return nb::steal(PyComplex_FromDoubles(value.real(), value.imag()));
+  });
+  type.def("__index__", &to_index);
+  type.def("__repr__", &text_of);
+  type.def("__format__", [](nb::handle self, const std::string& how) -> nb::object {
+    const Tensor& tensor = self_of(self.ptr());
+    if (how.empty() || tensor.ndim() != 0) return nb::str(self);
+    return number_object(item_of(tensor)).attr("__format__")(how);
+  });
+}
+
+}  // namespace bp::python
