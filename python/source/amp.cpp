@@ -65,6 +65,13 @@ void add_amp(nb::module_& module) {
   // Nothing is cast.
   module.def("_enter_uncast", [] { return enter(amp::AutocastState()); });
   module.def("_leave_autocast", &leave);
+  // An optimizer's calls are neither recorded nor cast. For restore_layers.
+  module.def("_exclude_for_step", [] {
+    ThreadState& state = thread_state();
+    const auto before = nb::make_tuple(state.excluded_layers, state.new_tensor_keys);
+    state.excluded_layers |= key_of(Layer::autograd) | key_of(Layer::autocast);
+    return before;
+  });
   module.def("_autocast_device", [](nb::handle device_type) {
     return DeviceObject{device_of(device_type, "autocast")};
   });
