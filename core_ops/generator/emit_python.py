@@ -1,5 +1,5 @@
-"""Emits python/backplane/_operators.pyi: what type checkers and editors know of the operators as Python's functions and methods.
-python/source/operators.cpp makes these of the same schemas when the package is imported."""
+"""Emits python/backplane/_operators.pyi: what type checkers and editors know of the operators as Python's functions and
+methods. python/source/operators.cpp makes these of the same schemas when the package is imported."""
 
 import ast
 import keyword
@@ -38,11 +38,16 @@ TYPES = {
 
 def emit_python(rows, root):
     """`root`: of the tree, whose hand-written stubs are read: what is in them is not emitted."""
-    functions, methods = names_in(root / "python/backplane/_forms.pyi", None), names_in(root / "python/backplane/_core.pyi", "Tensor")
+    functions, methods = (
+        names_in(root / "python/backplane/_forms.pyi", None),
+        names_in(root / "python/backplane/_core.pyi", "Tensor"),
+    )
     names, text, of_class = [], "", ""
     for row in rows:
         if has_names(row):
-            text += f"\nclass _{row.name}(NamedTuple):\n" + "".join(f"    {result.name}: Tensor\n" for result in row.returns)
+            text += f"\nclass _{row.name}(NamedTuple):\n" + "".join(
+                f"    {result.name}: Tensor\n" for result in row.returns
+            )
         for form in (FUNCTIONAL, IN_PLACE):
             name = form.name(row)
             if form not in forms_of(row):
@@ -50,9 +55,16 @@ def emit_python(rows, root):
             if name not in functions:
                 names.append(name)
                 text += "\n" + emit_form(row, form, "")
-            if row.args and row.args[0].type in ("Tensor", "Tensor?") and row.args[0].name == "input" and name not in methods:
+            if (
+                row.args
+                and row.args[0].type in ("Tensor", "Tensor?")
+                and row.args[0].name == "input"
+                and name not in methods
+            ):
                 of_class += "\n" + emit_form(row, form, "    ")
-    listed = textwrap.fill(", ".join(f'"{name}"' for name in names), WIDTH, initial_indent="    ", subsequent_indent="    ")
+    listed = textwrap.fill(
+        ", ".join(f'"{name}"' for name in names), WIDTH, initial_indent="    ", subsequent_indent="    "
+    )
     return f"{HEAD}__all__ = [\n{listed},\n]\n{text}\nclass TensorOperators:\n{of_class.removeprefix(chr(10))}"
 
 
@@ -94,8 +106,16 @@ def definition(indent, name, parameters, result, end):
 
 def documentation(row, form, indent):
     paragraphs = [row.schema, row.doc] + (["Written into `input` itself."] if form is IN_PLACE else [])
-    filled = [textwrap.fill(each.replace("\\", "\\\\"), WIDTH, initial_indent=indent, subsequent_indent=indent) for each in paragraphs]
-    return indent + '"""' + "\n\n".join(filled).removeprefix(indent) + f'\n{indent}"""\n'
+    filled = [
+        textwrap.fill(
+            ('"""' + each if each == row.schema else each).replace("\\", "\\\\"),
+            WIDTH,
+            initial_indent=indent,
+            subsequent_indent=indent,
+        )
+        for each in paragraphs
+    ]
+    return "\n\n".join(filled) + f'\n{indent}"""\n'
 
 
 def spread_of(row):

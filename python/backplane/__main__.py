@@ -1,4 +1,5 @@
-"""python -m backplane, and the script `backplane`: the command that lists devices, checks plugins, and begins new ones."""
+"""python -m backplane, and the script `backplane`: the command that lists devices, checks plugins, and begins new
+ones."""
 
 import os
 import sys
@@ -12,7 +13,9 @@ def program(name="backplane"):
     for place in places:
         if os.access(place, os.X_OK):
             return place
-    raise FileNotFoundError(f"backplane: the command is neither at {places[0]} nor at {places[1]}; install the package again")
+    raise FileNotFoundError(
+        f"backplane: the command is neither at {places[0]} nor at {places[1]}; install the package again"
+    )
 
 
 def main():

@@ -69,8 +69,8 @@ def promote_types(type1: DtypeLike, type2: DtypeLike) -> dtype:
     """The dtype in which both are computed together."""
 
 class device:
-    """A device by name, as "cpu:0"; its plugin is loaded if need be. In a with statement it is the one on which new tensors of
-    this thread are made.
+    """A device by name, as "cpu:0"; its plugin is loaded if need be. In a with statement it is the one on which new
+    tensors of this thread are made.
 
     Raises:
         ValueError: no plugin that can be found offers it; the sentence says which devices there are.
@@ -110,8 +110,8 @@ def call_counts() -> list[dict[Str, Any]]:
 def reset_call_counts() -> None: ...
 def format_call_counts() -> Str: ...
 def set_policy(device: DeviceLike, rung: Str, policy: Str) -> None:
-    """Whether a device's calls may be served by a rung: "native", "legalized", "generated", "decomposed" or "host"; the policy is
-    "allow", "warn_once" or "forbid"."""
+    """Whether a device's calls may be served by a rung: "native", "legalized", "generated", "decomposed" or "host"; the
+    policy is "allow", "warn_once" or "forbid"."""
 
 def get_num_threads() -> Int: ...
 def set_num_threads(num: Int) -> None: ...
@@ -238,7 +238,11 @@ class Tensor(TensorOperators):
         """
     def __array__(self, dtype: Any = None, copy: Bool | None = None) -> Any: ...
     def __dlpack__(
-        self, *, stream: Int | None = None, max_version: tuple[Int, Int] | None = None, dl_device: tuple[Int, Int] | None = None,
+        self,
+        *,
+        stream: Int | None = None,
+        max_version: tuple[Int, Int] | None = None,
+        dl_device: tuple[Int, Int] | None = None,
         copy: Bool | None = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[Int, Int]: ...
@@ -254,14 +258,21 @@ class Tensor(TensorOperators):
 
     # Elsewhere, otherwise, and written into.
     @overload
-    def to(self, device: DeviceLike, dtype: DtypeLike | None = None, non_blocking: Bool = False, *, copy: Bool = False) -> Tensor: ...
+    def to(
+        self, device: DeviceLike, dtype: DtypeLike | None = None, non_blocking: Bool = False, *, copy: Bool = False
+    ) -> Tensor: ...
     @overload
     def to(self, dtype: DtypeLike, non_blocking: Bool = False, *, copy: Bool = False) -> Tensor: ...
     @overload
     def to(self, other: Tensor, non_blocking: Bool = False, *, copy: Bool = False) -> Tensor: ...
     @overload
     def to(
-        self, *, device: DeviceLike | None = None, dtype: DtypeLike | None = None, non_blocking: Bool = False, copy: Bool = False
+        self,
+        *,
+        device: DeviceLike | None = None,
+        dtype: DtypeLike | None = None,
+        non_blocking: Bool = False,
+        copy: Bool = False,
     ) -> Tensor:
         """The tensor elsewhere, or as another dtype; itself if it is so already."""
     def cpu(self) -> Tensor: ...
@@ -284,34 +295,71 @@ class Tensor(TensorOperators):
     def view_as(self, other: Tensor) -> Tensor: ...
     def reshape_as(self, other: Tensor) -> Tensor: ...
     def new_tensor(
-        self, data: Any, *, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False
+        self,
+        data: Any,
+        *,
+        dtype: DtypeLike | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: Bool = False,
     ) -> Tensor: ...
     @overload
     def new_zeros(
-        self, size: Ints, *, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False
+        self,
+        size: Ints,
+        *,
+        dtype: DtypeLike | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: Bool = False,
     ) -> Tensor: ...
     @overload
     def new_zeros(
-        self, *size: SupportsIndex, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False
+        self,
+        *size: SupportsIndex,
+        dtype: DtypeLike | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: Bool = False,
     ) -> Tensor: ...
     @overload
     def new_ones(
-        self, size: Ints, *, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False
+        self,
+        size: Ints,
+        *,
+        dtype: DtypeLike | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: Bool = False,
     ) -> Tensor: ...
     @overload
     def new_ones(
-        self, *size: SupportsIndex, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False
+        self,
+        *size: SupportsIndex,
+        dtype: DtypeLike | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: Bool = False,
     ) -> Tensor: ...
     @overload
     def new_empty(
-        self, size: Ints, *, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False
+        self,
+        size: Ints,
+        *,
+        dtype: DtypeLike | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: Bool = False,
     ) -> Tensor: ...
     @overload
     def new_empty(
-        self, *size: SupportsIndex, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False
+        self,
+        *size: SupportsIndex,
+        dtype: DtypeLike | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: Bool = False,
     ) -> Tensor: ...
     def new_full(
-        self, size: Ints, fill_value: Number, *, dtype: DtypeLike | None = None, device: DeviceLike | None = None,
+        self,
+        size: Ints,
+        fill_value: Number,
+        *,
+        dtype: DtypeLike | None = None,
+        device: DeviceLike | None = None,
         requires_grad: Bool = False,
     ) -> Tensor: ...
 
@@ -328,7 +376,9 @@ class Tensor(TensorOperators):
     def min(self, dim: Tensor, keepdim: Bool = False) -> Tensor: ...
     @overload
     def min(self, dim: Int, keepdim: Bool = False) -> Extremum: ...
-    def split(self, split_size_or_sections: SupportsIndex | Sequence[SupportsIndex], dim: Int = 0) -> tuple[Tensor, ...]: ...
+    def split(
+        self, split_size_or_sections: SupportsIndex | Sequence[SupportsIndex], dim: Int = 0
+    ) -> tuple[Tensor, ...]: ...
 
     # Derivatives.
     requires_grad: Bool
@@ -340,7 +390,9 @@ class Tensor(TensorOperators):
     def detach(self) -> Tensor:
         """The same values in the same memory, outside of every record."""
     def retain_grad(self) -> None: ...
-    def backward(self, gradient: Tensor | None = None, retain_graph: Bool | None = None, create_graph: Bool = False) -> None:
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: Bool | None = None, create_graph: Bool = False
+    ) -> None:
         """Adds the derivatives of this tensor to the leaves that it was made of."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Sees the derivative by this tensor, and may return another."""
@@ -386,8 +438,8 @@ class Tensor(TensorOperators):
     def __le__(self, other: Number) -> Tensor: ...
     def __gt__(self, other: Number) -> Tensor: ...
     def __ge__(self, other: Number) -> Tensor: ...
-    def __eq__(self, other: Number) -> Tensor: ...  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
-    def __ne__(self, other: Number) -> Tensor: ...  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
+    def __eq__(self, other: Number) -> Tensor: ...  # type: ignore[override]
+    def __ne__(self, other: Number) -> Tensor: ...  # type: ignore[override]
     def __hash__(self) -> Int: ...
 
 class Extremum(tuple[Tensor, Tensor]):
@@ -398,7 +450,9 @@ class Extremum(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
-def tensor(data: Any, *, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False) -> Tensor:
+def tensor(
+    data: Any, *, dtype: DtypeLike | None = None, device: DeviceLike | None = None, requires_grad: Bool = False
+) -> Tensor:
     """A new tensor of numbers, nested lists, or another's array, which is copied.
 
     Raises:
@@ -410,16 +464,23 @@ def as_tensor(data: Any, dtype: DtypeLike | None = None, device: DeviceLike | No
     """A tensor of the values, over the same memory where that can be."""
 
 def backward(
-    tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: Bool | None = None,
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: Bool | None = None,
     create_graph: Bool = False,
 ) -> None:
     """Adds the derivatives of the tensors to the leaves that they were made of."""
 
 def grad(
-    outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
-    retain_graph: Bool | None = None, create_graph: Bool = False, allow_unused: Bool = False,
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: Bool | None = None,
+    create_graph: Bool = False,
+    allow_unused: Bool = False,
 ) -> tuple[Tensor, ...]:
-    """The derivatives of `outputs` by `inputs`, returned and not accumulated. None in place of one, with `allow_unused`."""
+    """The derivatives of `outputs` by `inputs`, returned and not accumulated. None in place of one, with
+    `allow_unused`."""
 
 def is_grad_enabled() -> Bool: ...
 

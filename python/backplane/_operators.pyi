@@ -347,8 +347,8 @@ def native_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: Bool, scale: Real, *,
     out: Sequence[Tensor] | None = None,
 ) -> _native_attention:
-    """native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale) -> (Tensor
-    result, Tensor logsumexp)
+    """native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale) ->
+    (Tensor result, Tensor logsumexp)
 
     scaled_dot_product_attention of query, [b, h, l, e], key and value, [b, g, s, ...] with h a multiple of g, with a
     mask of [b, h, l, s]; and the logarithms of the sums that its softmax divides by, [b, h, l], inf where a query gets
@@ -745,8 +745,8 @@ def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints, transposed: Bool,
     output_padding: Ints, groups: SupportsIndex, *, out: Tensor | None = None,
 ) -> Tensor:
-    """convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed,
-    int[] output_padding, int groups) -> Tensor
+    """convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool
+    transposed, int[] output_padding, int groups) -> Tensor
 
     `input`, [batch, channels, size...], with the kernels of `weight`, [to, channels / groups, size...], over one to
     three dimensions. `transposed` is the gradient of a convolution by its input: then weight is [channels, to / groups,
@@ -757,8 +757,8 @@ def convolution_backward_weight(
     grad_output: Tensor, input: Tensor, weight_size: Ints, stride: Ints, padding: Ints, dilation: Ints,
     groups: SupportsIndex, *, out: Tensor | None = None,
 ) -> Tensor:
-    """convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[]
-    dilation, int groups) -> Tensor
+    """convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding,
+    int[] dilation, int groups) -> Tensor
 
     The gradient of a convolution by its weight, from that of its result and its input.
     """
@@ -767,8 +767,8 @@ def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = (1,), padding: Ints = (0,),
     dilation: Ints = (1,), groups: SupportsIndex = 1, *, out: Tensor | None = None,
 ) -> Tensor:
-    """conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1], int
-    groups=1) -> Tensor
+    """conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
+    int groups=1) -> Tensor
 
     `input`, [batch, channels, length] or without the batch, with the kernels of `weight`, [to, channels / groups,
     length], plus `bias`, [to].
@@ -778,8 +778,8 @@ def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = (1,), padding: Ints = (0,),
     dilation: Ints = (1,), groups: SupportsIndex = 1, *, out: Tensor | None = None,
 ) -> Tensor:
-    """conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1], int
-    groups=1) -> Tensor
+    """conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
+    int groups=1) -> Tensor
 
     `input`, [batch, channels, height, width] or without the batch, with the kernels of `weight`, [to, channels /
     groups, height, width], plus `bias`, [to].
@@ -789,8 +789,8 @@ def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = (1,), padding: Ints = (0,),
     dilation: Ints = (1,), groups: SupportsIndex = 1, *, out: Tensor | None = None,
 ) -> Tensor:
-    """conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1], int
-    groups=1) -> Tensor
+    """conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
+    int groups=1) -> Tensor
 
     `input`, [batch, channels, depth, height, width] or without the batch, with the kernels of `weight`, [to, channels /
     groups, depth, height, width], plus `bias`, [to].
@@ -873,8 +873,8 @@ def non_max_suppression(
     boxes: Tensor, scores: Tensor, max_output_boxes_per_class: SupportsIndex = 0, iou_threshold: Real = 0.0,
     score_threshold: Real | None = None, center_point_box: Bool = False, *, out: Tensor | None = None,
 ) -> Tensor:
-    """non_max_suppression(Tensor boxes, Tensor scores, int max_output_boxes_per_class=0, float iou_threshold=0.0, float?
-    score_threshold=None, bool center_point_box=False) -> Tensor
+    """non_max_suppression(Tensor boxes, Tensor scores, int max_output_boxes_per_class=0, float iou_threshold=0.0,
+    float? score_threshold=None, bool center_point_box=False) -> Tensor
 
     ONNX's NonMaxSuppression - nms for each class of each image, as rows of image, class and box, int64 [m, 3]. `boxes`
     is [N, n, 4], two corners in any order, or x, y, width and height about the center with `center_point_box`; `scores`
@@ -969,7 +969,8 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: Real = 0.0, reduction: Str = 'mean', *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') -> Tensor
+    """cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') ->
+    Tensor
 
     1 less the cosine of the angle between two vectors where `target` is 1, and the cosine less `margin`, but no less
     than 0, where it is -1.
@@ -979,8 +980,8 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: Real = 1.0, p: Real = 2.0, eps: Real = 1e-06,
     swap: Bool = False, reduction: Str = 'mean', *, out: Tensor | None = None,
 ) -> Tensor:
-    """triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06,
-    bool swap=False, str reduction='mean') -> Tensor
+    """triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float
+    eps=1e-06, bool swap=False, str reduction='mean') -> Tensor
 
     The distance of `anchor` and `positive` less that of anchor and `negative` plus `margin`, but no less than 0; with
     `swap` the second is that of positive and negative where this is smaller.
@@ -990,8 +991,8 @@ def multi_margin_loss(
     input: Tensor, target: Tensor, p: SupportsIndex = 1, margin: Real = 1.0, weight: Tensor | None = None,
     reduction: Str = 'mean', *, out: Tensor | None = None,
 ) -> Tensor:
-    """multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction='mean')
-    -> Tensor
+    """multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str
+    reduction='mean') -> Tensor
 
     The sum over the other classes of (margin - the class's score + theirs) to the power of `p`, 1 or 2, where that is
     above 0, divided by their count and times `weight` of the class.
@@ -1846,8 +1847,8 @@ def stft(
     pad_mode: Str = 'reflect', normalized: Bool = False, onesided: Bool = True, return_complex: Bool = True, *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str
-    pad_mode='reflect', bool normalized=False, bool onesided=True, bool return_complex=True) -> Tensor
+    """stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True,
+    str pad_mode='reflect', bool normalized=False, bool onesided=True, bool return_complex=True) -> Tensor
 
     The transforms of frames of `n_fft` elements of a signal, or of each in a batch, `hop_length` (by default a quarter
     of it) apart, times the `window`, [..., frequencies, frames]. With `center` the signal is padded by half a frame at
@@ -2306,8 +2307,8 @@ def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: SupportsIndex = -100,
     reduction: Str = 'mean', label_smoothing: Real = 0.0, *, out: Tensor | None = None,
 ) -> Tensor:
-    """cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float
-    label_smoothing=0.0) -> Tensor
+    """cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean',
+    float label_smoothing=0.0) -> Tensor
 
     nll_loss of log_softmax(input) over the classes. `target` may also be probabilities, a floating tensor of input's
     shape; then the mean is over the samples. `label_smoothing` takes that part of the target to all classes alike.
@@ -2514,7 +2515,8 @@ def layer_norm(
     input: Tensor, *normalized_shape: SupportsIndex, weight: Tensor | None = None, bias: Tensor | None = None,
     eps: Real = 1e-05, out: Tensor | None = None,
 ) -> Tensor:
-    """layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
+    """layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) ->
+    Tensor
 
     (input - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the last dimensions, whose sizes
     are `normalized_shape`, as are those of `weight` and `bias`.
@@ -2535,8 +2537,8 @@ def native_layer_norm(
     input: Tensor, *normalized_shape: SupportsIndex, weight: Tensor | None = None, bias: Tensor | None = None,
     eps: Real = 1e-05, out: Sequence[Tensor] | None = None,
 ) -> _native_layer_norm:
-    """native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) ->
-    (Tensor result, Tensor mean, Tensor rstd)
+    """native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)
+    -> (Tensor result, Tensor mean, Tensor rstd)
 
     layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized dimensions have size 1.
     """
@@ -2579,8 +2581,8 @@ def norm_backward(
     grad_out: Tensor, input: Tensor, normalized_shape: Ints, mean: Tensor | None, rstd: Tensor,
     weight: Tensor | None = None, *, out: Tensor | None = None,
 ) -> Tensor:
-    """norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor? weight=None)
-    -> Tensor
+    """norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor?
+    weight=None) -> Tensor
 
     The gradient of native_layer_norm by `input`, or without `mean`, that of native_rms_norm.
     """
@@ -2860,7 +2862,8 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: Real = 0.0, reduction: Str = 'mean', *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') -> Tensor
+    """margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') ->
+    Tensor
 
     margin - target * (input1 - input2), but no less than 0; `target` is 1 where `input1` should be the larger, else -1.
     """
@@ -3526,8 +3529,8 @@ def max_pool_with_indices(
     input: Tensor, kernel_size: Ints, stride: Ints = (), padding: Ints = (0,), dilation: Ints = (1,),
     ceil_mode: Bool = False, *, out: Sequence[Tensor] | None = None,
 ) -> _max_pool_with_indices:
-    """max_pool_with_indices(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool
-    ceil_mode=False) -> (Tensor values, Tensor indices)
+    """max_pool_with_indices(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1],
+    bool ceil_mode=False) -> (Tensor values, Tensor indices)
 
     The largest element of each window of `input`, [batch, channels, size...], over one to three dimensions, and its
     int64 place in its plane, row-major. NaN is the largest. No `stride` means the kernel's size; `ceil_mode` also takes
@@ -3765,7 +3768,8 @@ def matmul_integer(
     input: Tensor, other: Tensor, input_zero_point: Tensor | None = None, other_zero_point: Tensor | None = None, *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """matmul_integer(Tensor input, Tensor other, Tensor? input_zero_point=None, Tensor? other_zero_point=None) -> Tensor
+    """matmul_integer(Tensor input, Tensor other, Tensor? input_zero_point=None, Tensor? other_zero_point=None) ->
+    Tensor
 
     The matrix product of (input - its zero point) and (other - its zero point), of uint8 and int8, exactly in int32. A
     zero point is one number, or one for each row of `input`, or each column of `other`.
@@ -3788,8 +3792,8 @@ def qlinear_matmul(
     input: Tensor, input_scale: Tensor, input_zero_point: Tensor, other: Tensor, other_scale: Tensor,
     other_zero_point: Tensor, scale: Tensor, zero_point: Tensor, *, out: Tensor | None = None,
 ) -> Tensor:
-    """qlinear_matmul(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor other, Tensor other_scale, Tensor
-    other_zero_point, Tensor scale, Tensor zero_point) -> Tensor
+    """qlinear_matmul(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor other, Tensor other_scale,
+    Tensor other_zero_point, Tensor scale, Tensor zero_point) -> Tensor
 
     matmul_integer of `input` and `other`, times input_scale * other_scale / scale, rounded, plus `zero_point`, brought
     into the range of its dtype: uint8 or int8. Scales and zero points of the input and the result have one number, or
@@ -3801,9 +3805,9 @@ def qlinear_conv(
     weight_zero_point: Tensor, scale: Tensor, zero_point: Tensor, bias: Tensor | None = None, stride: Ints = (1,),
     padding: Ints = (0,), dilation: Ints = (1,), groups: SupportsIndex = 1, *, out: Tensor | None = None,
 ) -> Tensor:
-    """qlinear_conv(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor weight, Tensor weight_scale, Tensor
-    weight_zero_point, Tensor scale, Tensor zero_point, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[]
-    dilation=[1], int groups=1) -> Tensor
+    """qlinear_conv(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor weight, Tensor weight_scale,
+    Tensor weight_zero_point, Tensor scale, Tensor zero_point, Tensor? bias=None, int[] stride=[1], int[] padding=[0],
+    int[] dilation=[1], int groups=1) -> Tensor
 
     conv_integer of `input` and `weight`, plus the int32 `bias` of each channel, times input_scale * weight_scale /
     scale, rounded, plus `zero_point`, brought into the range of its dtype: uint8 or int8. Scale and zero point of
@@ -3815,8 +3819,8 @@ def _scaled_mm(
     scale_result: Tensor | None = None, out_dtype: DtypeLike | None = None, use_fast_accum: Bool = False, *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """_scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None,
-    Dtype? out_dtype=None, bool use_fast_accum=False) -> Tensor
+    """_scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor?
+    scale_result=None, Dtype? out_dtype=None, bool use_fast_accum=False) -> Tensor
 
     The matrix product of `input` [M, K] and `mat2` [K, N], of 8-bit floats, times `scale_a` and `scale_b`, plus `bias`
     [N], computed in float32. A scale is float32: one number, or for `input` one for each row, [M, 1], and for `mat2`
@@ -3942,8 +3946,8 @@ def rnn_tanh(
     input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: Bool, num_layers: SupportsIndex, dropout: Real,
     train: Bool, bidirectional: Bool, batch_first: Bool, *, out: Sequence[Tensor] | None = None,
 ) -> _rnn_tanh:
-    """rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool
-    bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
+    """rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
+    bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
     The outputs of plain recurrent networks with tanh (G = 1) for `input`, as of lstm, and the states after the last
     step; `hx` is the first state.
@@ -3957,8 +3961,8 @@ def rnn_relu(
     input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: Bool, num_layers: SupportsIndex, dropout: Real,
     train: Bool, bidirectional: Bool, batch_first: Bool, *, out: Sequence[Tensor] | None = None,
 ) -> _rnn_relu:
-    """rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool
-    bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
+    """rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
+    bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
     The outputs of plain recurrent networks with relu (G = 1) for `input`, as of lstm, and the states after the last
     step; `hx` is the first state.
@@ -4111,8 +4115,8 @@ def grid_sample(
     input: Tensor, grid: Tensor, mode: Str = 'bilinear', padding_mode: Str = 'zeros', align_corners: Bool = False, *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool align_corners=False) ->
-    Tensor
+    """grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool align_corners=False)
+    -> Tensor
 
     The elements of `input`, [N, C, H, W], at the places of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at the
     edges (with `align_corners` at the centers of the outermost elements): by their distances from the four around
@@ -4133,8 +4137,8 @@ def col2im(
     input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = (1,), padding: Ints = (0,),
     stride: Ints = (1,), *, out: Tensor | None = None,
 ) -> Tensor:
-    """col2im(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=[1], int[] padding=[0], int[] stride=[1])
-    -> Tensor
+    """col2im(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=[1], int[] padding=[0], int[]
+    stride=[1]) -> Tensor
 
     The image of `output_size` in which each column of `input`, as im2col gives them, was added at its window's place.
     """
@@ -5550,8 +5554,8 @@ class TensorOperators:
         self, weight: Tensor, bias: Tensor | None = None, stride: Ints = (1,), padding: Ints = (0,),
         dilation: Ints = (1,), groups: SupportsIndex = 1, *, out: Tensor | None = None,
     ) -> Tensor:
-        """conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
-        int groups=1) -> Tensor
+        """conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[]
+        dilation=[1], int groups=1) -> Tensor
 
         `input`, [batch, channels, length] or without the batch, with the kernels of `weight`, [to, channels / groups,
         length], plus `bias`, [to].
@@ -5561,8 +5565,8 @@ class TensorOperators:
         self, weight: Tensor, bias: Tensor | None = None, stride: Ints = (1,), padding: Ints = (0,),
         dilation: Ints = (1,), groups: SupportsIndex = 1, *, out: Tensor | None = None,
     ) -> Tensor:
-        """conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
-        int groups=1) -> Tensor
+        """conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[]
+        dilation=[1], int groups=1) -> Tensor
 
         `input`, [batch, channels, height, width] or without the batch, with the kernels of `weight`, [to, channels /
         groups, height, width], plus `bias`, [to].
@@ -5572,8 +5576,8 @@ class TensorOperators:
         self, weight: Tensor, bias: Tensor | None = None, stride: Ints = (1,), padding: Ints = (0,),
         dilation: Ints = (1,), groups: SupportsIndex = 1, *, out: Tensor | None = None,
     ) -> Tensor:
-        """conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
-        int groups=1) -> Tensor
+        """conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[]
+        dilation=[1], int groups=1) -> Tensor
 
         `input`, [batch, channels, depth, height, width] or without the batch, with the kernels of `weight`, [to,
         channels / groups, depth, height, width], plus `bias`, [to].
@@ -6302,8 +6306,9 @@ class TensorOperators:
         window: Tensor | None = None, center: Bool = True, pad_mode: Str = 'reflect', normalized: Bool = False,
         onesided: Bool = True, return_complex: Bool = True, *, out: Tensor | None = None,
     ) -> Tensor:
-        """stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True,
-        str pad_mode='reflect', bool normalized=False, bool onesided=True, bool return_complex=True) -> Tensor
+        """stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool
+        center=True, str pad_mode='reflect', bool normalized=False, bool onesided=True, bool return_complex=True) ->
+        Tensor
 
         The transforms of frames of `n_fft` elements of a signal, or of each in a batch, `hop_length` (by default a
         quarter of it) apart, times the `window`, [..., frequencies, frames]. With `center` the signal is padded by half
@@ -6352,7 +6357,8 @@ class TensorOperators:
         self, dim: SupportsIndex, index: Tensor, src: Tensor, reduce: Str, *, include_self: Bool = True,
         out: Tensor | None = None,
     ) -> Tensor:
-        """scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
+        """scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) ->
+        Tensor
 
         A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` - by 'sum',
         'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what src's alone give. An index outside of
@@ -6559,8 +6565,8 @@ class TensorOperators:
         self, target: Tensor, weight: Tensor | None = None, reduction: Str = 'mean', pos_weight: Tensor | None = None,
         *, out: Tensor | None = None,
     ) -> Tensor:
-        """binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, str reduction='mean', Tensor?
-        pos_weight=None) -> Tensor
+        """binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, str reduction='mean',
+        Tensor? pos_weight=None) -> Tensor
 
         -(target * log(sigmoid(input)) * pos_weight + (1 - target) * log(1 - sigmoid(input))) * weight, without
         overflow; both weights broadcast.
@@ -6786,8 +6792,8 @@ class TensorOperators:
         self, *normalized_shape: SupportsIndex, weight: Tensor | None = None, bias: Tensor | None = None,
         eps: Real = 1e-05, out: Sequence[Tensor] | None = None,
     ) -> _native_layer_norm:
-        """native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)
-        -> (Tensor result, Tensor mean, Tensor rstd)
+        """native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float
+        eps=1e-05) -> (Tensor result, Tensor mean, Tensor rstd)
 
         layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized dimensions have size 1.
         """
@@ -6816,7 +6822,8 @@ class TensorOperators:
     def native_rms_norm(
         self, *normalized_shape: SupportsIndex, weight: Tensor | None, eps: Real, out: Sequence[Tensor] | None = None,
     ) -> _native_rms_norm:
-        """native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor rstd)
+        """native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor
+        rstd)
 
         rms_norm, and with it 1 / sqrt(mean of input * input + eps), whose normalized dimensions have size 1.
         """
@@ -6835,8 +6842,8 @@ class TensorOperators:
         self, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
         training: Bool, momentum: Real, eps: Real, *, out: Tensor | None = None,
     ) -> Tensor:
-        """batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training,
-        float momentum, float eps) -> Tensor
+        """batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool
+        training, float momentum, float eps) -> Tensor
 
         (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each channel; then times `weight` and
         plus `bias`. In training with the batch's own mean and variance, of which the running ones take over the part
@@ -6846,8 +6853,8 @@ class TensorOperators:
     def native_batch_norm(
         self, weight: Tensor | None, bias: Tensor | None, eps: Real, *, out: Sequence[Tensor] | None = None,
     ) -> _native_batch_norm:
-        """native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean, Tensor
-        variance)
+        """native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean,
+        Tensor variance)
 
         batch_norm by the batch's own mean and biased variance of each channel, which it returns as well.
         """
@@ -6931,7 +6938,8 @@ class TensorOperators:
         self, q: Real, dim: SupportsIndex | None = None, keepdim: Bool = False, *, interpolation: Str = 'linear',
         out: Tensor | None = None,
     ) -> Tensor:
-        """nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
+        """nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') ->
+        Tensor
 
         What quantile gives of the elements that are not NaN; NaN where all are.
         """
@@ -7610,8 +7618,8 @@ class TensorOperators:
         self, kernel_size: Ints, stride: Ints = (), padding: Ints = (0,), dilation: Ints = (1,),
         ceil_mode: Bool = False, *, out: Sequence[Tensor] | None = None,
     ) -> _max_pool_with_indices:
-        """max_pool_with_indices(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1],
-        bool ceil_mode=False) -> (Tensor values, Tensor indices)
+        """max_pool_with_indices(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[]
+        dilation=[1], bool ceil_mode=False) -> (Tensor values, Tensor indices)
 
         The largest element of each window of `input`, [batch, channels, size...], over one to three dimensions, and its
         int64 place in its plane, row-major. NaN is the largest. No `stride` means the kernel's size; `ceil_mode` also
@@ -7813,8 +7821,8 @@ class TensorOperators:
         self, scale: Tensor, zero_point: Tensor | None = None, axis: SupportsIndex = 1, block_size: SupportsIndex = 0,
         *, dtype: DtypeLike | None = None, out: Tensor | None = None,
     ) -> Tensor:
-        """dequantize_linear(Tensor input, Tensor scale, Tensor? zero_point=None, int axis=1, int block_size=0, *, Dtype?
-        dtype=None) -> Tensor
+        """dequantize_linear(Tensor input, Tensor scale, Tensor? zero_point=None, int axis=1, int block_size=0, *,
+        Dtype? dtype=None) -> Tensor
 
         (input - zero_point) * scale, in scale's dtype, or `dtype`, for `input` of uint8, int8, uint16, int16 or int32.
         `scale` and `zero_point` have one number, one for each place along `axis`, or one for each `block_size` places
@@ -7844,8 +7852,8 @@ class TensorOperators:
         stride: Ints = (1,), padding: Ints = (0,), dilation: Ints = (1,), groups: SupportsIndex = 1, *,
         out: Tensor | None = None,
     ) -> Tensor:
-        """conv_integer(Tensor input, Tensor weight, Tensor? input_zero_point=None, Tensor? weight_zero_point=None, int[]
-        stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor
+        """conv_integer(Tensor input, Tensor weight, Tensor? input_zero_point=None, Tensor? weight_zero_point=None,
+        int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor
 
         The convolution of (input - its zero point), [batch, channels, size...], by (weight - its zero point), [to,
         channels / groups, size...], of uint8 and int8, over one to three dimensions, exactly in int32. Padding counts
@@ -7916,8 +7924,8 @@ class TensorOperators:
         self, hx: Tensor, params: Sequence[Tensor], has_biases: Bool, num_layers: SupportsIndex, dropout: Real,
         train: Bool, bidirectional: Bool, batch_first: Bool, *, out: Sequence[Tensor] | None = None,
     ) -> _gru:
-        """gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool
-        bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
+        """gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
+        bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
         The outputs of gated recurrent units (G = 3, gates r, z, n) for `input`, as of lstm, and the states after the
         last step; `hx` is the first state.
@@ -7927,8 +7935,8 @@ class TensorOperators:
         self, hx: Tensor, params: Sequence[Tensor], has_biases: Bool, num_layers: SupportsIndex, dropout: Real,
         train: Bool, bidirectional: Bool, batch_first: Bool, *, out: Sequence[Tensor] | None = None,
     ) -> _rnn_tanh:
-        """rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
-        bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
+        """rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool
+        train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
         The outputs of plain recurrent networks with tanh (G = 1) for `input`, as of lstm, and the states after the last
         step; `hx` is the first state.
@@ -7938,8 +7946,8 @@ class TensorOperators:
         self, hx: Tensor, params: Sequence[Tensor], has_biases: Bool, num_layers: SupportsIndex, dropout: Real,
         train: Bool, bidirectional: Bool, batch_first: Bool, *, out: Sequence[Tensor] | None = None,
     ) -> _rnn_relu:
-        """rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
-        bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
+        """rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool
+        train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
         The outputs of plain recurrent networks with relu (G = 1) for `input`, as of lstm, and the states after the last
         step; `hx` is the first state.
@@ -8015,7 +8023,8 @@ class TensorOperators:
     def pack_padded_sequence(
         self, lengths: Tensor, batch_first: Bool = False, *, out: Sequence[Tensor] | None = None,
     ) -> _pack_padded_sequence:
-        """pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first=False) -> (Tensor data, Tensor batch_sizes)
+        """pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first=False) -> (Tensor data, Tensor
+        batch_sizes)
 
         The elements of padded sequences, [steps, N, ...], or [N, steps, ...] with `batch_first`, step by step, and how
         many sequences reach each step. `lengths` has the int64 lengths, the longest first, at least 1. Waits for the
@@ -8060,8 +8069,8 @@ class TensorOperators:
         self, grid: Tensor, mode: Str = 'bilinear', padding_mode: Str = 'zeros', align_corners: Bool = False, *,
         out: Tensor | None = None,
     ) -> Tensor:
-        """grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool align_corners=False)
-        -> Tensor
+        """grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool
+        align_corners=False) -> Tensor
 
         The elements of `input`, [N, C, H, W], at the places of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at
         the edges (with `align_corners` at the centers of the outermost elements): by their distances from the four

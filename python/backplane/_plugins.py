@@ -1,12 +1,12 @@
-"""Plugins that pip installed. They are looked for when devices are listed, or one is asked for that nobody knows: asking every
-installed package takes longer than the import of this one.
+"""Plugins that pip installed. They are looked for when devices are listed, or one is asked for that nobody knows:
+asking every installed package takes longer than the import of this one.
 
 A package tells of its plugins in one of two ways:
 
 * files in share/backplane/plugins of the environment, a library and its manifest, as the wheel has them that
   `backplane new-backend` makes;
-* an entry point of the group "backplane.backends", which is the path of a manifest or of a folder with such, or a function that
-  returns one, or a module in whose folder they lie.
+* an entry point of the group "backplane.backends", which is the path of a manifest or of a folder with such, or a
+  function that returns one, or a module in whose folder they lie.
 """
 
 import json
@@ -21,7 +21,8 @@ _candidates = None  # of this process, by the library's path; one that was tried
 
 
 def places():
-    """[(what tells of it, a path)], in the order in which they are looked at. What is broken gets a warning and is left out."""
+    """[(what tells of it, a path)], in the order in which they are looked at. What is broken gets a warning and is left
+    out."""
     found = []
     folder = Path(sys.prefix, "share/backplane/plugins")
     if folder.is_dir():
@@ -46,7 +47,8 @@ def environment():
 
 
 def load(name=None):
-    """Loads the plugins that may offer a device of this name, or all. Was there one that could be loaded? Raises nothing."""
+    """Loads the plugins that may offer a device of this name, or all. Was there one that could be loaded? Raises
+    nothing."""
     global _candidates
     if _candidates is None:
         _candidates = {}  # before others' code runs, which may come back here

@@ -18,6 +18,8 @@ Number: TypeAlias = builtins.complex | SupportsFloat | SupportsIndex | SupportsC
 Real: TypeAlias = SupportsFloat | SupportsIndex
 Ints: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 DeviceLike: TypeAlias = device | str
-DtypeLike: TypeAlias = dtype | str | type[builtins.bool] | type[builtins.int] | type[builtins.float] | type[builtins.complex]
+DtypeLike: TypeAlias = (
+    dtype | str | type[builtins.bool] | type[builtins.int] | type[builtins.float] | type[builtins.complex]
+)
 # Of x[...].
 Index: TypeAlias = SupportsIndex | slice | EllipsisType | Tensor | Sequence[Any] | None

@@ -6,7 +6,16 @@ from typing import Any, ParamSpec, Self, TypeVar
 from ._core import backward as backward, grad as grad, is_grad_enabled as is_grad_enabled
 from ._types import Bool
 
-__all__ = ["Function", "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "Function",
+    "backward",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -33,9 +42,8 @@ class set_grad_enabled(_Mode):
 class Function:
     """A function whose derivative is written by hand.
 
-    A subclass has two static methods: `forward(ctx, *inputs)`, whose calls are not recorded, and `backward(ctx, *gradients)`, which
-    returns a derivative, or None, for each input. It is called by `apply`.
-    """
+    A subclass has two static methods: `forward(ctx, *inputs)`, whose calls are not recorded, and `backward(ctx,
+    *gradients)`, which returns a derivative, or None, for each input. It is called by `apply`."""
 
     @staticmethod
     def forward(*args: Any, **keywords: Any) -> Any: ...

@@ -1,11 +1,10 @@
-"""Lays the built libraries, plugins and programs into the package, with all that they need of this system: what auditwheel
-does to a finished wheel, done while it is installed, so that every way to install gives the same files.
+"""Lays the built libraries, plugins and programs into the package, with all that they need of this system: what
+auditwheel does to a finished wheel, done while it is installed, so that every way to install gives the same files.
 
     bundle.py FOLDER --module FILE --libraries FILE... --plugins FILE... --programs FILE...
-
-lib/ has the libraries, lib/backplane/ the plugins with their manifests, bin/ the programs: as the loader looks for them. What is
-not ours gets a name that nobody else's has: another library of that name, older or newer, may be in the process already. Of
-the system stay what every Linux with this C++ library has."""
+ lib/ has the libraries, lib/backplane/ the plugins with their manifests, bin/ the programs: as the loader looks for
+them. What is not ours gets a name that nobody else's has: another library of that name, older or newer, may be in the
+process already. Of the system stay what every Linux with this C++ library has."""
 
 import argparse
 import hashlib
@@ -25,7 +24,9 @@ def main():
     parser.add_argument("--strip", default="strip")
     for kind in ("module", "libraries", "plugins", "programs"):
         parser.add_argument(f"--{kind}", type=Path, nargs="*", default=[])
-    parser.add_argument("--instead", nargs="*", default=[], metavar="NAME=FILE", help="a library that is taken for another")
+    parser.add_argument(
+        "--instead", nargs="*", default=[], metavar="NAME=FILE", help="a library that is taken for another"
+    )
     options = parser.parse_args()
     options.instead = {name: Path(file) for name, file in (each.split("=", 1) for each in options.instead)}
     roots = [*options.module, *options.libraries, *options.plugins, *options.programs]
@@ -120,7 +121,11 @@ def keep_licences(libraries, folder):
     """Of Debian's packages, beside what is taken from them."""
     for library in libraries:
         for path in (str(library), str(library.resolve()), "/usr" + str(library), "/usr" + str(library.resolve())):
-            owner = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True) if shutil.which("dpkg-query") else None
+            owner = (
+                subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True)
+                if shutil.which("dpkg-query")
+                else None
+            )
             if owner and owner.returncode == 0:
                 package = owner.stdout.split(":")[0]
                 notice = Path("/usr/share/doc") / package / "copyright"

@@ -1,5 +1,5 @@
-"""Judges a finished wheel: check_wheel.py WHEEL. Its size and its tag, and whether it runs in a clean virtual environment, in which it
-may use nothing of this system but what every Linux has."""
+"""Judges a finished wheel: check_wheel.py WHEEL. Its size and its tag, and whether it runs in a clean virtual
+environment, in which it may use nothing of this system but what every Linux has."""
 
 import os
 import re
@@ -38,7 +38,8 @@ for line in mapped:
     library = line.split()[-1]
     name = library.rsplit("/", 1)[-1]
     if ".so" in name and not library.startswith((sys.prefix, sys.base_prefix)):
-        assert re.match(r"(libc|libm|libdl|librt|libpthread|libstdc\\+\\+|libgcc_s)[.-]|ld-|libpython|.*cpython-", name) or name in STDLIB, line
+        assert re.match(r"(libc|libm|libdl|librt|libpthread|libstdc\\+\\+|libgcc_s)[.-]|ld-|libpython|.*cpython-", name)
+        or name in STDLIB, line
 print(backplane.__version__, *names)
 """
 
@@ -61,7 +62,9 @@ def newest_glibc(wheel, folder):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
     files = [file for file in folder.rglob("*") if file.is_file() and file.read_bytes()[:4] == b"\x7fELF"]
-    text = "".join(subprocess.run(["readelf", "-V", file], capture_output=True, text=True, check=True).stdout for file in files)
+    text = "".join(
+        subprocess.run(["readelf", "-V", file], capture_output=True, text=True, check=True).stdout for file in files
+    )
     return max(int(number) for number in re.findall(r"Name: GLIBC_2\.(\d+)", text))
 
 
@@ -74,7 +77,8 @@ def run_in_clean_environment(wheel, place, folder):
 
     run(place / "bin/python", "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", str(wheel))
     # What Python itself brings.
-    program = "import bz2, ctypes, json, lzma, zlib\nprint([line.split()[-1].rsplit('/', 1)[-1] for line in open('/proc/self/maps')])"
+    program = "import bz2, ctypes, json, lzma, zlib\n"
+    program += "print([line.split()[-1].rsplit('/', 1)[-1] for line in open('/proc/self/maps')])"
     stdlib = run(place / "bin/python", "-c", program)
     print(run(place / "bin/python", "-c", f"STDLIB = {stdlib.strip()}\n{PROGRAM}").strip())
     for command in ([place / "bin/python", "-m", "backplane"], [place / "bin/backplane"]):

@@ -1,5 +1,6 @@
-# What a wheel has: `cmake --install BUILD --component python` lays the whole package into the prefix, in which it runs on a machine
-# where only Python is installed. Component sdk beside it is for makers of plugins: `backplane new-backend` needs it.
+# What a wheel has: `cmake --install BUILD --component python` lays the whole package into the prefix, in which it runs
+# on a machine where only Python is installed. Component sdk beside it is for makers of plugins: `backplane new-backend`
+# needs it.
 add_library(wheel_no_crypto SHARED EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/no_crypto.c)
 target_link_options(wheel_no_crypto PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/no_crypto.map")
 set_target_properties(wheel_no_crypto PROPERTIES C_VISIBILITY_PRESET default OUTPUT_NAME backplane_no_crypto
@@ -15,8 +16,8 @@ foreach(name IN ITEMS cpu opencl reference) # cuda's is a wheel of its own, besi
 endforeach()
 add_custom_target(wheel_parts DEPENDS ${parts}) # builds just these
 
-set(bundle "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/bundle.py" "\${CMAKE_INSTALL_PREFIX}" --strip "${CMAKE_STRIP}"
-  --module "$<TARGET_FILE:bp_python>" --libraries "$<TARGET_FILE:backplane_codegen>" --plugins ${plugins}
+set(bundle "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/bundle.py" "\${CMAKE_INSTALL_PREFIX}"
+  --strip "${CMAKE_STRIP}" --module "$<TARGET_FILE:bp_python>" --libraries "$<TARGET_FILE:backplane_codegen>" --plugins ${plugins}
   --programs "$<TARGET_FILE:backplane-command>" "$<TARGET_FILE:backplane-probe>"
   --instead "libcrypto.so.3=$<TARGET_FILE:wheel_no_crypto>")
 list(JOIN bundle "\" \"" bundle)

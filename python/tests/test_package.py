@@ -1,6 +1,7 @@
 """The package as a whole: what type checkers know of it is what it has, and its command runs."""
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -17,7 +18,8 @@ SOURCES = HERE.parent  # where the stubs lie beside the modules
 STUBS = SOURCES / "backplane"
 # What the package's own modules use of the part in C++.
 INTERNAL = set(
-    "apply_function bytes_of exclude_layers is_inference operators restore_layers tensor_of_bytes tensor_of_capsule".split()
+    """apply_function bytes_of exclude_layers is_inference operators restore_layers tensor_of_bytes
+    tensor_of_capsule""".split()
 )
 
 
@@ -61,9 +63,8 @@ def test_pyright_passes_over_a_typed_program(tmp_path):
     pyright = shutil.which("pyright", path=str(Path(sys.executable).parent))
     if not pyright:
         pytest.skip("pyright is not installed: dependencies/pip-wheel.txt")
-    (tmp_path / "pyrightconfig.json").write_text(
-        f'{{"include": ["typed_program.py"], "extraPaths": ["{SOURCES}"], "typeCheckingMode": "strict", "pythonVersion": "3.11"}}'
-    )
+    settings = {"include": ["typed_program.py"], "extraPaths": [str(SOURCES)], "typeCheckingMode": "strict"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     shutil.copy(HERE / "typed_program.py", tmp_path)
     done = run(pyright, "-p", str(tmp_path))
     if "typed_program.py" not in done.stdout and "0 errors" not in done.stdout:
@@ -84,7 +85,14 @@ def test_mypy_refuses_what_is_wrong(tmp_path):
     program = tmp_path / "wrong.py"
     program.write_text("import backplane\n" + "".join(f"{line}\n" for line in wrong))
     done = run(
-        sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program), MYPYPATH=str(SOURCES)
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--cache-dir",
+        str(tmp_path / "cache"),
+        str(program),
+        MYPYPATH=str(SOURCES),
     )
     found = dict(re.findall(r"wrong\.py:(\d+): error: .*\[([\w-]+)\]", done.stdout))
     assert found == {str(number): kind for number, kind in enumerate(wrong.values(), 2)}, done.stdout
@@ -117,7 +125,11 @@ def test_the_stub_of_an_operator_has_its_schemas_arguments():
         if name not in functions:
             continue
         args = functions[name]
-        stubbed = [arg.arg for arg in args.args] + ([args.vararg.arg] if args.vararg else []) + [arg.arg for arg in args.kwonlyargs]
+        stubbed = (
+            [arg.arg for arg in args.args]
+            + ([args.vararg.arg] if args.vararg else [])
+            + [arg.arg for arg in args.kwonlyargs]
+        )
         inside = re.search(r"\((.*)\) ->", operator.schema)[1]
         wanted = re.findall(r"(\w+)(?==|,|$)(?:=[^,]*)?(?:, |$)", inside)
         extra = set(stubbed) - set(wanted)

@@ -43,10 +43,9 @@ class Site:
     def run(self, program, python=sys.executable, code=0, **variables):
         """What a program prints, and its warnings."""
         paths = [str(self.folder), str(BUILD / "python"), os.environ.get("PYTHONPATH", "")]
-        done = subprocess.run(
-            [python, "-W", "always", "-c", textwrap.dedent(program)],
-            capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables},
-        )  # fmt: skip
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
+        command = [python, "-W", "always", "-c", textwrap.dedent(program)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout.strip(), done.stderr
 

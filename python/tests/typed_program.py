@@ -1,4 +1,5 @@
-"""A program as a person writes it who has types checked: mypy --strict and pyright pass over it without a word (test_package.py)."""
+"""A program as a person writes it who has types checked: mypy --strict and pyright pass over it without a word
+(test_package.py)."""
 
 from typing import Any, assert_type
 
