@@ -1,13 +1,14 @@
 from typing import Any
 
-from ._core import Tensor
+from ._core import Tensor, from_dlpack as from_dlpack
+from ._types import Bool
 
-def from_dlpack(data: Any) -> Tensor:
-    """A tensor over the memory of another's array, by DLPack.
+def borrow(data: Any, copies: Bool) -> Tensor: ...
+def to_numpy(tensor: Tensor, *, force: Bool = False) -> Any: ...
+def from_numpy(array: Any) -> Tensor:
+    """A tensor over the memory of an array of NumPy.
 
     Raises:
-        BufferError, ValueError: the memory is of a device or a type that is not known here, or may not be written.
+        TypeError: it is no array of NumPy.
+        ValueError: the memory may not be written, or goes backwards; `tensor` copies it.
     """
-
-def borrow(data: Any) -> Tensor: ...
-def to_numpy(tensor: Tensor) -> Any: ...

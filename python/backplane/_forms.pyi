@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex, overload
 
 from ._core import Extremum, Generator, Tensor
+from ._exchange import from_numpy as from_numpy
 from ._types import Bool, DeviceLike, DtypeLike, Int, Ints, Number
 
 __all__ = ["arange", "from_numpy", "max", "min", "randint", "split"]
@@ -63,10 +64,3 @@ def randint(
     requires_grad: Bool = False,
 ) -> Tensor:
     """randint(high, size) or randint(low, high, size): integers from `low`, by default 0, up to `high`, without it."""
-
-def from_numpy(array: Any) -> Tensor:
-    """A tensor over the memory of an array of NumPy.
-
-    Raises:
-        ValueError: the memory may not be written, or goes backwards; `tensor` copies it.
-    """

@@ -24,3 +24,5 @@ list(JOIN bundle "\" \"" bundle)
 install(CODE "execute_process(COMMAND \"${bundle}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT python EXCLUDE_FROM_ALL)
 install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/backplane/" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+install(CODE "execute_process(COMMAND \"${Python_EXECUTABLE}\" \"${CMAKE_CURRENT_LIST_DIR}/stubs.py\" \"\${CMAKE_INSTALL_PREFIX}\"
+  COMMAND_ERROR_IS_FATAL ANY)" COMPONENT python EXCLUDE_FROM_ALL)

@@ -4,7 +4,7 @@
 from typing import Any, assert_type
 
 import backplane
-from backplane import Tensor
+from backplane import Tensor, nn
 from backplane.autograd import Function
 
 
@@ -59,6 +59,28 @@ def computed(x: Tensor, y: Tensor) -> Tensor:
     return 1 - backplane.softmax(both.permute(1, 0), dim=0) @ both
 
 
+class Network(nn.Module):
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.layers(x)
+        return y.squeeze(-1)
+
+
+def trained(steps: int) -> float:
+    network = Network(8)
+    optimizer = backplane.optim.SGD(network.parameters(), lr=0.1)
+    loss = backplane.zeros(())
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(network(backplane.ones(2, 3)), backplane.ones(2))
+        loss.backward()
+        optimizer.step()
+    return float(loss)
+
+
 def devices() -> dict[str, Any]:
     found = {str(device): device.index for device in backplane.devices()}
     with backplane.device("cpu:0"):
@@ -79,6 +101,7 @@ def main() -> None:
     assert computed(backplane.ones(2, 3), backplane.zeros(2, 3)).shape == (3, 3)
     assert abs(norm(backplane.tensor([3.0, 4.0])).item() - 5) < 1e-6
     assert devices()
+    assert trained(20) < 0.1
     try:
         print(backplane.ones(2) + backplane.ones(3))
     except ValueError as error:
