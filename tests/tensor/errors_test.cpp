@@ -115,7 +115,7 @@ TEST(errors, of_tensors_name_both_values) {
   SAY(wrap_dim("sum", -3, 2));
   SAY(wrap_dim("sum", 1, 0));
   SAY(dtype_from_name("float12"));
-  SAY(promote(u16, i32));
+  SAY(promote(u64, i32));
   SAY(promote(f8_e5m2, f32));
   SAY(ResultType().result());
   SAY(to_complex(f8_e5m2));

@@ -1,4 +1,4 @@
-// PyTorch's type promotion.
+// PyTorch's type promotion; for u16, u32 and u64, the array API's.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace bp {
 
-// The smallest dtype that both convert to. Throws bad_argument for the pairs that PyTorch refuses:
-// u16, u32, u64 with another integer, a bool or a complex; an fp8 with anything but itself.
+// The smallest dtype that both convert to. Throws bad_argument where there is none: for u64 with an integer
+// that has a sign; u16, u32 or u64 with a complex one; an fp8 with anything but itself.
 BP_API Dtype promote(Dtype a, Dtype b);
 
 // May results of `from` be written into `to` (out=, in-place)? Not from complex to real, from
