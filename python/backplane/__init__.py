@@ -26,3 +26,4 @@ def __getattr__(name):
 
         return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+from . import _standard  # the array API's part of Tensor

@@ -7,6 +7,7 @@ NB_MODULE(_core, module) {
   module.doc() =
       "Tensors, operators, devices and derivatives of Backplane; use the package backplane.";
   module.attr("__version__") = BP_VERSION;
+  module.attr("max_rank") = bp::max_rank;  // the most dimensions that a tensor has
   python::add_errors(module);
   python::add_dtypes(module);
   python::add_devices(module);
