@@ -4,7 +4,7 @@ import numbers
 
 from . import _core
 from ._core import Tensor
-from ._exchange import to_numpy
+from ._exchange import from_numpy, to_numpy
 
 _rows = _core.operators
 __all__ = ["arange", "from_numpy", "max", "min", "randint", "split"]
@@ -75,17 +75,6 @@ def randint(low, high=None, size=None, **keywords):
     if size is None:
         low, high, size = 0, low, high
     return _rows["randint"](low, high, size, **keywords)
-
-
-def from_numpy(array):
-    """A tensor over the memory of an array of NumPy.
-
-    Raises:
-        ValueError: the memory may not be written, or goes backwards; `tensor` copies it.
-    """
-    from ._exchange import from_dlpack
-
-    return from_dlpack(array)
 
 
 # --- Methods -------------------------------------------------------------------------------------------------------------------

@@ -12,8 +12,16 @@ constexpr int deepest = static_cast<int>(max_rank);
 
 enum class Category : std::uint8_t { none, boolean, integer, real, complex };
 
+bool shows_memory(PyObject* object) {
+  return PyObject_HasAttrString(object, "__dlpack__") ||
+         PyObject_HasAttrString(object, "__array_interface__") ||
+         PyObject_HasAttrString(object, "__array__");
+}
+
 bool is_list(PyObject* object) {
-  return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object);
+  if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) return true;
+  return PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) &&
+         !PyDict_Check(object) && !tensor_in(object) && !shows_memory(object);
 }
 
 // The numbers of nested lists, row by row, as the widest category among them.
@@ -123,11 +131,6 @@ class Flattening {
   std::vector<std::complex<double>> complex_;
 };
 
-bool shows_memory(PyObject* object) {
-  return PyObject_HasAttrString(object, "__dlpack__") ||
-         PyObject_HasAttrString(object, "__array_interface__");
-}
-
 struct Wanted {
   std::optional<Dtype> dtype;
   std::optional<Device> device;
@@ -156,9 +159,9 @@ Tensor moved(const Tensor& tensor, const Wanted& to) {
 }
 
 // Over the memory of another's array, if it shows it.
-Tensor over(nb::handle data) {
-  return *tensor_in(
-      nb::object(nb::module_::import_("backplane._exchange").attr("borrow")(data)).ptr());
+Tensor over(nb::handle data, bool copies) {
+  const nb::object borrow = nb::module_::import_("backplane._exchange").attr("borrow");
+  return tensor_of(nb::object(borrow(data, copies)), "what borrow returns");
 }
 
 nb::object make(nb::handle data, nb::handle dtype, nb::handle device, bool wants_grad,
@@ -169,7 +172,7 @@ nb::object make(nb::handle data, nb::handle dtype, nb::handle device, bool wants
     made = moved(detach(*tensor), to);
     if (copies && made.shares_storage(*tensor)) made = clone(made);
   } else if (!is_list(data.ptr()) && shows_memory(data.ptr())) {
-    const Tensor borrowed = over(data);
+    const Tensor borrowed = over(data, copies);
     made = moved(borrowed, to);
     if (copies && made.shares_storage(borrowed)) made = clone(made);
   } else {

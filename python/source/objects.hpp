@@ -39,7 +39,8 @@ void add_forms(nb::module_& module, nb::class_<Tensor>& tensor);
 extern PyType_Slot indexing_slots[];    // x[...] and x[...] = y
 extern PyType_Slot arithmetic_slots[];  // x + y
 extern PyGetSetDef attributes[];        // x.shape
-void add_exchange(nb::module_& module, nb::class_<Tensor>& tensor);
+extern PyMethodDef exchange_methods[];  // x.__dlpack__()
+void add_exchange(nb::module_& module);
 void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor);
 
 // Null: the object is no tensor.

@@ -260,6 +260,7 @@ void add_tensor(nb::module_& module) {
   for (const PyType_Slot* part : {arithmetic_slots, indexing_slots})
     for (; part->slot != 0; ++part) slots.push_back(*part);
   slots.push_back({Py_tp_getset, attributes});
+  slots.push_back({Py_tp_methods, exchange_methods});
   slots.push_back({0, nullptr});
   nb::class_<Tensor> tensor(
       module, "Tensor", nb::type_slots(slots.data()), nb::dynamic_attr(),
@@ -279,7 +280,7 @@ void add_tensor(nb::module_& module) {
   add_numbers(tensor);
   add_moves(tensor);
   add_iteration(tensor);
-  add_exchange(module, tensor);
+  add_exchange(module);
   add_autograd(module, tensor);
 }
 
