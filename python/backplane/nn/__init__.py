@@ -11,6 +11,7 @@ from .linear import Bilinear, Identity, Linear
 from .losses import *  # noqa: F403
 from .module import Module
 from .norms import *  # noqa: F403
+from .output_losses import AdaptiveLogSoftmaxWithLoss, LinearCrossEntropyLoss
 from .padding import *  # noqa: F403
 from .parameter import Buffer, Parameter
 from .pooling import *  # noqa: F403

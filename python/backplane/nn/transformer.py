@@ -109,7 +109,7 @@ class _Stack(Module):
     def _begin(self, layer, num_layers, norm):
         check_whole(self._get_name(), "num_layers", num_layers, 0)
         self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
-        self.num_layers, self.norm = num_layers, None
+        self.num_layers = num_layers
         self.register_module("norm", norm)
 
 

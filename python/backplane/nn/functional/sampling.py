@@ -109,10 +109,14 @@ def _antialiased(input, sizes, factors, mode, align_corners):
         raise ValueError(f"interpolate: antialias with mode '{mode}'; take 'bilinear' or 'bicubic'")
     kind = "cubic" if mode == "bicubic" else "linear"
     for i, size in enumerate(sizes):
+        factor = None if factors is None else factors[i]
+        if align_corners:  # of this PyTorch takes the step alone
+            if size == 1:
+                raise ValueError("interpolate: antialias with align_corners to a size of 1; leave out align_corners")
+            factor = (size - 1) / max(input.shape[i + 2] - 1, 1)
         # The cubic kernel that reads over several elements is another than the one between two.
-        input = _rows["resample"](input, [size], i + 2, kind, antialias=True, cubic_coeff_a=-0.5, exclude_outside=True,
-                                  coordinates="align_corners" if align_corners else "half_pixel",
-                                  scale=None if factors is None or align_corners else factors[i])
+        input = _rows["resample"](input, [size], i + 2, kind, coordinates="half_pixel", antialias=True, cubic_coeff_a=-0.5,
+                                  exclude_outside=True, scale=factor)
     return input
 
 
