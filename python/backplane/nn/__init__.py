@@ -7,6 +7,7 @@ from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Se
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .distance import CosineSimilarity, PairwiseDistance
 from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
+from .lazy import *  # noqa: F403
 from .linear import Bilinear, Identity, Linear
 from .losses import *  # noqa: F403
 from .module import Module

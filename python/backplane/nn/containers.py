@@ -9,12 +9,39 @@ from .parameter import Parameter
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
-class _Numbered(Module):
-    """Modules or parameters by place, whose names are "0", "1", ..."""
+class _Container(Module):
+    """What holds modules or parameters, and may have attributes of other kinds beside them."""
+
+    _held_kinds = ("module",)
+
+    def _names(self):
+        return [name for name, kind in self._kinds.items() if kind in self._held_kinds]
 
     def _values(self):
         values = self.__dict__
-        return [values[name] for name in self._kinds]
+        return [values[name] for name, kind in self._kinds.items() if kind in self._held_kinds]
+
+    def _put(self, name, value):
+        self.register_module(name, value)
+
+    def __len__(self):
+        return len(self._names())
+
+
+class _Parameters(_Container):
+    """One that holds parameters. Tensors become parameters; other values are kept as they are."""
+
+    _held_kinds = ("parameter", "value")
+
+    def _put(self, name, value):
+        self._check_name(self._get_name(), name)
+        if isinstance(value, Tensor) and not isinstance(value, Parameter):
+            value = Parameter(value)
+        self._hold(name, value, "parameter" if isinstance(value, Parameter) else "value")
+
+
+class _Numbered(_Container):
+    """Modules or parameters by place, whose names are "0", "1", ..."""
 
     def _place(self, index):
         try:
@@ -26,16 +53,10 @@ class _Numbered(Module):
         return place % len(self)
 
     def _set_all(self, values, names=None):
-        for name in list(self._kinds):
+        for name in self._names():
             delattr(self, name)
         for i, value in enumerate(values):
             self._put(str(i) if names is None else names[i], value)
-
-    def _put(self, name, value):
-        self.register_module(name, value)
-
-    def __len__(self):
-        return len(self._kinds)
 
     def __iter__(self):
         return iter(self._values())
@@ -54,7 +75,7 @@ class _Numbered(Module):
             values[index] = list(value)
             self._set_all(values)
             return
-        self._put(list(self._kinds)[self._place(index)], value)
+        self._put(self._names()[self._place(index)], value)
 
     def append(self, value):
         """Adds one at the end, and returns this."""
@@ -110,22 +131,22 @@ class Sequential(_Numbered):
 
     def forward(self, input):
         values = self.__dict__
-        for name in self._kinds:
-            input = values[name](input)
+        for name, kind in self._kinds.items():
+            if kind == "module":
+                input = values[name](input)
         return input
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            names = list(self._kinds)[index]
-            return type(self)({name: self.__dict__[name] for name in names})
+            return type(self)({name: self.__dict__[name] for name in self._names()[index]})
         return self._values()[self._place(index)]
 
     def __delitem__(self, index):
-        names = list(self._kinds)
+        names = self._names()
         for name in names[index] if isinstance(index, slice) else [names[self._place(index)]]:
             delattr(self, name)
         # Numbers close up; names that were given stay.
-        names = list(self._kinds)
+        names = self._names()
         self._set_all(self._values(), [str(i) if name.isdigit() else name for i, name in enumerate(names)])
 
     def __add__(self, other):
@@ -176,7 +197,7 @@ class ModuleList(_Numbered):
         return in_parentheses(self._get_name(), lines)
 
 
-class ParameterList(_Numbered):
+class ParameterList(_Numbered, _Parameters):
     """Parameters in a list. Tensors become parameters; other values are kept as they are.
 
     Args:
@@ -188,11 +209,6 @@ class ParameterList(_Numbered):
         if values is not None:
             self.extend(values)
 
-    def _put(self, name, value):
-        if isinstance(value, Tensor) and not isinstance(value, Parameter):
-            value = Parameter(value)
-        self._hold(name, value, "parameter" if isinstance(value, Parameter) else "value")
-
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(self._values()[index])
@@ -202,21 +218,18 @@ class ParameterList(_Numbered):
         return _listed(self, enumerate(self))
 
 
-class _Named(Module):
+class _Named(_Container):
     """Modules or parameters by name."""
 
-    def __len__(self):
-        return len(self._kinds)
-
     def __iter__(self):
-        return iter(list(self._kinds))
+        return iter(self._names())
 
     def __contains__(self, name):
-        return name in self._kinds
+        return self._kinds.get(name) in self._held_kinds
 
     def __getitem__(self, name):
-        if name not in self._kinds:
-            raise KeyError(f"{self._get_name()}: no '{name}'; there are {', '.join(self._kinds) or 'none'}")
+        if name not in self:
+            raise KeyError(f"{self._get_name()}: no '{name}'; there are {', '.join(self._names()) or 'none'}")
         return self.__dict__[name]
 
     def __setitem__(self, name, value):
@@ -226,24 +239,21 @@ class _Named(Module):
         self[name]
         delattr(self, name)
 
-    def _put(self, name, value):
-        self.register_module(name, value)
-
     def keys(self):
         """The names."""
-        return self._kinds.keys()
+        return self._names()
 
     def values(self):
         """What they name."""
-        return [self.__dict__[name] for name in self._kinds]
+        return self._values()
 
     def items(self):
         """Both."""
-        return [(name, self.__dict__[name]) for name in self._kinds]
+        return [(name, self.__dict__[name]) for name in self._names()]
 
     def pop(self, name, *default):
         """Removes one, and returns it; or `default` where there is none."""
-        if default and name not in self._kinds:
+        if default and name not in self:
             return default[0]
         value = self[name]
         delattr(self, name)
@@ -251,7 +261,7 @@ class _Named(Module):
 
     def clear(self):
         """Removes all."""
-        for name in list(self._kinds):
+        for name in self._names():
             delattr(self, name)
 
     def update(self, others):
@@ -275,7 +285,7 @@ class ModuleDict(_Named):
             self.update(modules)
 
 
-class ParameterDict(_Named):
+class ParameterDict(_Named, _Parameters):
     """Parameters by name. Tensors become parameters; other values are kept as they are.
 
     Args:
@@ -287,25 +297,21 @@ class ParameterDict(_Named):
         if parameters is not None:
             self.update(parameters)
 
-    def _put(self, name, value):
-        self._check_name("ParameterDict", name)
-        if isinstance(value, Tensor) and not isinstance(value, Parameter):
-            value = Parameter(value)
-        self._hold(name, value, "parameter" if isinstance(value, Parameter) else "value")
-
     def get(self, name, default=None):
         """The one of this name, or `default`."""
-        return self.__dict__[name] if name in self._kinds else default
+        return self.__dict__[name] if name in self else default
 
     def setdefault(self, name, default=None):
         """The one of this name, which `default` becomes if there is none."""
-        if name not in self._kinds:
+        if name not in self:
             self[name] = default
         return self[name]
 
     def popitem(self):
         """Removes the last one, and returns its name and itself."""
-        name = list(self._kinds)[-1]
+        if not self._names():
+            raise KeyError("ParameterDict: it is empty")
+        name = self._names()[-1]
         return name, self.pop(name)
 
     def copy(self):

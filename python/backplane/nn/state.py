@@ -1,6 +1,7 @@
 """A module's values as a dict, and back."""
 
 import collections
+from collections.abc import Mapping
 
 from .. import _core
 from .._core import Tensor
@@ -43,7 +44,7 @@ def state_dict(self, *, destination=None, prefix="", keep_vars=False):
 def save_own(self, destination, prefix, keep_vars):
     """Puts this module's own tensors into the dict, without those of modules within."""
     for name, tensor in _own(self).items():
-        destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        destination[prefix + name] = tensor if keep_vars or _has_no_shape(tensor) else tensor.detach()
     if _has_extra(self, "get_extra_state"):
         destination[prefix + _EXTRA] = self.get_extra_state()
 
@@ -75,7 +76,7 @@ def load_state_dict(self, state_dict, strict=True, assign=False):
     Raises:
         TypeError: it is no dict. ValueError: shapes or dtypes do not fit, or, with `strict`, names do not.
     """
-    if not isinstance(state_dict, collections.abc.Mapping):
+    if not isinstance(state_dict, Mapping):
         raise TypeError(f"load_state_dict: give a dict, not {type(state_dict).__name__}")
     given = dict(state_dict)
     missing, unexpected, misfits = [], [], []
@@ -123,7 +124,12 @@ def _match(path, own, given, known, missing, misfits, write):
     except (TypeError, ValueError, BufferError) as error:
         misfits.append(f"'{path}' is a {type(value).__name__} in the dict, and no tensor ({error})")
         return
-    if tuple(value.shape) != tuple(own.shape):
+    if _has_no_shape(value) or _has_no_shape(own):
+        if not _has_no_shape(own):
+            misfits.append(f"'{path}' has shape {list(own.shape)} in the module and none as yet in the dict")
+        elif not _has_no_shape(value):
+            write(value)
+    elif tuple(value.shape) != tuple(own.shape):
         misfits.append(f"'{path}' has shape {list(own.shape)} in the module and {list(value.shape)} in the dict")
     elif _rank(value.dtype) > _rank(own.dtype):
         misfits.append(f"'{path}' is {own.dtype.name} in the module and {value.dtype.name} in the dict")
@@ -133,12 +139,17 @@ def _match(path, own, given, known, missing, misfits, write):
 
 def _as_tensor(value):
     if isinstance(value, Tensor):
-        return value.detach() if not isinstance(value, Parameter) else value
+        return value if isinstance(value, Parameter) or _has_no_shape(value) else value.detach()
     if not hasattr(value, "__dlpack__"):
         raise TypeError("give a tensor, or an array that has __dlpack__")
     if hasattr(value, "detach"):  # PyTorch's refuse DLPack while they require grad
         value = value.detach()
     return _core.as_tensor(value)
+
+
+def _has_no_shape(tensor):
+    """Is it of a lazy layer that was not called?"""
+    return getattr(tensor, "is_uninitialized", False)
 
 
 def _rank(dtype):
@@ -160,6 +171,8 @@ def _write(module, name, value, assign):
         module.set_extra_state(value)
         return
     own = getattr(module, name)
+    if _has_no_shape(own):
+        own.materialize(value.shape)
     if not assign:
         own.copy_(value)
     elif isinstance(own, Parameter):
