@@ -7,8 +7,17 @@ from enum import Enum
 from . import _core
 from ._core import Tensor, clear_autocast_cache, get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
 
-__all__ = ["GradScaler", "autocast", "clear_autocast_cache", "custom_bwd", "custom_fwd", "get_autocast_dtype",
-           "is_autocast_available", "is_autocast_cache_enabled", "is_autocast_enabled"]
+__all__ = [
+    "GradScaler",
+    "autocast",
+    "clear_autocast_cache",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_cache_enabled",
+    "is_autocast_enabled",
+]
 
 _rows = _core.operators
 
@@ -137,8 +146,9 @@ class GradScaler:
         ValueError: not growth_factor > 1, 0 < backoff_factor < 1, growth_interval >= 1 and init_scale > 0.
     """
 
-    def __init__(self, device=None, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
-                 enabled=True):
+    def __init__(
+        self, device=None, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True
+    ):
         if device is not None:
             _core._autocast_device(device)
         self._enabled = bool(enabled)
@@ -178,8 +188,10 @@ class GradScaler:
         stage = self._stages.get(id(optimizer), _Stage.READY)
         if stage is not _Stage.READY:
             what = "unscale_" if stage is _Stage.UNSCALED else "step"
-            raise RuntimeError(f"GradScaler: {what} was called for this optimizer since the last update(); unscale_ comes "
-                               "once, before step")
+            raise RuntimeError(
+                f"GradScaler: {what} was called for this optimizer since the last update(); unscale_ comes "
+                "once, before step"
+            )
         self._unscale(optimizer)
         self._stages[id(optimizer)] = _Stage.UNSCALED
 
@@ -279,8 +291,13 @@ class GradScaler:
         """{"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}; empty if not enabled."""
         if not self._enabled:
             return {}
-        return {"scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
-                "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker}
+        return {
+            "scale": self._scale,
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
 
     def load_state_dict(self, state_dict):
         """Takes over what `state_dict` returned, of PyTorch's scaler too.
@@ -294,8 +311,10 @@ class GradScaler:
             scale, growth, backoff = (float(state_dict[name]) for name in ("scale", "growth_factor", "backoff_factor"))
             interval, tracker = state_dict["growth_interval"], int(state_dict["_growth_tracker"])
         except KeyError as error:
-            raise ValueError(f"GradScaler: the state has no {error}, only {list(state_dict)}; is it that of a scaler which is "
-                             "not enabled?") from None
+            raise ValueError(
+                f"GradScaler: the state has no {error}, only {list(state_dict)}; is it that of a scaler which is "
+                "not enabled?"
+            ) from None
         _check_scaler(scale, growth, backoff, interval)
         if tracker < 0:
             raise ValueError(f"GradScaler: _growth_tracker is {tracker}; it must not be negative")
@@ -313,8 +332,10 @@ def _gradients_of(optimizer, real_parts):
                 continue
             seen.add(id(parameter))
             if grad.dtype == _core.float16:
-                raise ValueError(f"GradScaler: a gradient of shape {tuple(grad.shape)} is float16, which loses what is "
-                                 "unscaled; keep parameters in float32 and let autocast cast them")
+                raise ValueError(
+                    f"GradScaler: a gradient of shape {tuple(grad.shape)} is float16, which loses what is "
+                    "unscaled; keep parameters in float32 and let autocast cast them"
+                )
             grad = real_parts(grad.detach())
             lists.setdefault((grad.device, grad.dtype), []).append(grad)
     if not lists:

@@ -1,4 +1,5 @@
-"""Tensors and programs' states in files: safetensors, checkpoints of our own, and PyTorch's, which are read without running them."""
+"""Tensors and programs' states in files: safetensors, checkpoints of our own, and PyTorch's, which are read without
+running them."""
 
 from . import _core
 from ._core import SafetensorsFile, Tensor
@@ -15,7 +16,8 @@ safe_open = SafetensorsFile
 def save_file(tensors, path, metadata=None):
     """Writes tensors by name into a .safetensors file, all at once or not at all.
 
-    A crash at any moment leaves the earlier file or the new one. Tensors of other devices and strided ones are copied one by one.
+    A crash at any moment leaves the earlier file or the new one. Tensors of other devices and strided ones are copied
+    one by one.
 
     Args:
         tensors: a dict of names and tensors.
@@ -36,8 +38,8 @@ def load_file(path, device=None, *, mapped=False):
     Args:
         path: the file.
         device: where the tensors shall be; by default on the host.
-        mapped: tensors lie in the file itself, and the system reads a page when it is first touched. For files that are replaced
-            by renaming and never written in place: one that shrinks under its tensors ends the process.
+        mapped: tensors lie in the file itself, and the system reads a page when it is first touched. For files that are
+            replaced by renaming and never written in place: one that shrinks under its tensors ends the process.
 
     Raises:
         OSError: the file is not there, or may not be read.
@@ -51,8 +53,9 @@ def load_file(path, device=None, *, mapped=False):
 def save(obj, path):
     """Writes a tree of dicts, lists, tuples, tensors, numbers, text and None, all at once or not at all.
 
-    The file is a .safetensors file, whose metadata has what is not a tensor. It comes back bit for bit, on the host and without
-    gradients. The same tensor in two places of the tree comes back as one; views of one memory do not share it any more.
+    The file is a .safetensors file, whose metadata has what is not a tensor. It comes back bit for bit, on the host and
+    without gradients. The same tensor in two places of the tree comes back as one; views of one memory do not share it
+    any more.
 
     Args:
         obj: the tree. Keys of dicts are texts, or integers.
@@ -75,9 +78,9 @@ def save(obj, path):
 def load(path, map_location=None):
     """What `save` wrote, or what torch.save wrote into a .pt or .pth file (PyTorch 1.6 and later).
 
-    PyTorch's checkpoints are programs for pickle. Here they are read by a machine that knows only what makes tensors, dicts, lists,
-    numbers and text, and refuses the rest by name; nothing of the file is run. Tuples come back as lists, integer keys as decimal
-    text, dtypes and devices as text.
+    PyTorch's checkpoints are programs for pickle. Here they are read by a machine that knows only what makes tensors,
+    dicts, lists, numbers and text, and refuses the rest by name; nothing of the file is run. Tuples come back as lists,
+    integer keys as decimal text, dtypes and devices as text.
 
     Args:
         path: the file.
@@ -101,7 +104,7 @@ def _touch(path):
         return file.read(4)
 
 
-# --- What a file does not tell apart -------------------------------------------------------------------------------------------
+# --- What a file does not tell apart ----------------------------------------------------------------------------------
 
 
 class _Marks:
@@ -114,8 +117,11 @@ class _Marks:
         return bool(self.int_keys or self.tuples)
 
     def saved(self, is_wrapped):
-        return {"int_keys": [list(place) for place in sorted(self.int_keys)],
-                "tuples": [list(place) for place in sorted(self.tuples)], "is_wrapped": is_wrapped}
+        return {
+            "int_keys": [list(place) for place in sorted(self.int_keys)],
+            "tuples": [list(place) for place in sorted(self.tuples)],
+            "is_wrapped": is_wrapped,
+        }
 
 
 def _shown(place):
@@ -138,8 +144,10 @@ def _plain(obj, place, marks):
         obj = obj.item()
         if isinstance(obj, (int, float)):
             return obj
-    raise TypeError(f"save: {_shown(place)} is a {type(obj).__name__}; a file keeps tensors, numbers, text, None, and dicts, lists "
-                    "and tuples of them")
+    raise TypeError(
+        f"save: {_shown(place)} is a {type(obj).__name__}; a file keeps tensors, numbers, text, None, and dicts, lists "
+        "and tuples of them"
+    )
 
 
 def _plain_dict(obj, place, marks):
@@ -159,7 +167,9 @@ def _marked(tree, path):
         marks = _Marks(saved["int_keys"], saved["tuples"])
         return _again(tree["value"] if saved["is_wrapped"] else tree, (), marks)
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: its entry {_MARKS} does not fit the rest ({error!r}); was it written by save?") from None
+        raise ValueError(
+            f"{path}: its entry {_MARKS} does not fit the rest ({error!r}); was it written by save?"
+        ) from None
 
 
 def _again(tree, place, marks):

@@ -16,7 +16,9 @@ def product():
 def test_calls_are_cast_within():
     assert product() == bp.float32 and not amp.is_autocast_enabled("cpu")
     with amp.autocast("cpu"):
-        assert product() == bp.bfloat16 and amp.is_autocast_enabled("cpu") and amp.get_autocast_dtype("cpu") == bp.bfloat16
+        assert (
+            product() == bp.bfloat16 and amp.is_autocast_enabled("cpu") and amp.get_autocast_dtype("cpu") == bp.bfloat16
+        )
         with amp.autocast("cpu", enabled=False):
             assert product() == bp.float32
             with amp.autocast("cpu", dtype=bp.float16):
@@ -102,9 +104,17 @@ def test_gradients_have_the_parameters_dtype():
     assert w.grad.dtype == bp.float32 and w.grad.tolist() == [[2.0] * 3] * 3
 
 
-@pytest.mark.parametrize("make, error", [(lambda: amp.autocast("nowhere"), ValueError), (lambda: amp.autocast(3), TypeError),
-                                         (lambda: amp.autocast("cpu", bp.float64), ValueError), (lambda: amp.autocast("cpu", 3.5), TypeError),
-                                         (lambda: amp.autocast(None), TypeError), (lambda: amp.is_autocast_enabled(None), TypeError)])
+@pytest.mark.parametrize(
+    "make, error",
+    [
+        (lambda: amp.autocast("nowhere"), ValueError),
+        (lambda: amp.autocast(3), TypeError),
+        (lambda: amp.autocast("cpu", bp.float64), ValueError),
+        (lambda: amp.autocast("cpu", 3.5), TypeError),
+        (lambda: amp.autocast(None), TypeError),
+        (lambda: amp.is_autocast_enabled(None), TypeError),
+    ],
+)
 def test_what_is_refused(make, error):
     with pytest.raises(error):
         make()
@@ -136,7 +146,7 @@ def test_functions_with_a_derivative_of_their_own():
     assert seen == [(bp.float32, bp.float32), bp.float32] and x.grad.tolist() == [[4.0] * 2] * 2
 
 
-# --- Scaling -------------------------------------------------------------------------------------------------------------
+# --- Scaling ----------------------------------------------------------------------------------------------------------
 
 
 def net(lr=0.5):
@@ -191,7 +201,9 @@ def test_unscaling_before_clipping():
 def test_several_optimizers_and_dtypes():
     a, b = bp.ones(3).requires_grad_(), bp.ones(2, dtype=bp.bfloat16).requires_grad_()
     c = bp.ones(0).requires_grad_()
-    first, second = bp.optim.SGD([a, c], lr=1.0), bp.optim.SGD([b, bp.ones(2, dtype=bp.float64).requires_grad_()], lr=1.0)
+    first, second = bp.optim.SGD([a, c], lr=1.0), bp.optim.SGD(
+        [b, bp.ones(2, dtype=bp.float64).requires_grad_()], lr=1.0
+    )
     scaler = amp.GradScaler(init_scale=16.0)
     losses = scaler.scale([a.sum() + c.sum(), b.float().sum() * float("inf")])
     for each in losses:
@@ -206,8 +218,15 @@ def test_states():
     scaler = amp.GradScaler(init_scale=4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=7)
     other = amp.GradScaler()
     other.load_state_dict(scaler.state_dict())
-    assert other.state_dict() == scaler.state_dict() == {"scale": 4.0, "growth_factor": 3.0, "backoff_factor": 0.25,
-                                                         "growth_interval": 7, "_growth_tracker": 0}
+    assert (
+        other.state_dict() == scaler.state_dict() == {
+            "scale": 4.0,
+            "growth_factor": 3.0,
+            "backoff_factor": 0.25,
+            "growth_interval": 7,
+            "_growth_tracker": 0,
+        }
+    )
     for bad in ({}, {**scaler.state_dict(), "scale": -1.0}, {**scaler.state_dict(), "_growth_tracker": -1}):
         with pytest.raises(ValueError):
             other.load_state_dict(bad)
@@ -235,8 +254,19 @@ def test_the_scale_never_ends():
     assert scaler.get_scale() == 2.0**127
 
 
-@pytest.mark.parametrize("options", [{"init_scale": 0}, {"growth_factor": 1.0}, {"backoff_factor": 1.0}, {"growth_interval": 0},
-                                     {"init_scale": float("inf")}, {"growth_interval": 2.5}, {"growth_factor": float("nan")}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"init_scale": 0},
+        {"growth_factor": 1.0},
+        {"backoff_factor": 1.0},
+        {"growth_interval": 0},
+        {"init_scale": float("inf")},
+        {"growth_interval": 2.5},
+        {"growth_factor": float("nan")},
+    ],
+    ids=str,
+)
 def test_what_a_scaler_refuses(options):
     with pytest.raises(ValueError, match="GradScaler"):
         amp.GradScaler(**options)
@@ -245,9 +275,13 @@ def test_what_a_scaler_refuses(options):
 def test_other_mistakes():
     w, optimizer = net()
     scaler = amp.GradScaler()
-    for call, error in [(lambda: scaler.update(), RuntimeError), (lambda: scaler.step(optimizer), ValueError),
-                        (lambda: scaler.scale("x"), TypeError), (lambda: scaler.step(optimizer, lambda: 1), ValueError),
-                        (lambda: scaler.update(0.0), ValueError)]:
+    for call, error in [
+        (lambda: scaler.update(), RuntimeError),
+        (lambda: scaler.step(optimizer), ValueError),
+        (lambda: scaler.scale("x"), TypeError),
+        (lambda: scaler.step(optimizer, lambda: 1), ValueError),
+        (lambda: scaler.update(0.0), ValueError),
+    ]:
         with pytest.raises(error):
             call()
     half = bp.ones(2, dtype=bp.float16).requires_grad_()

@@ -87,8 +87,13 @@ def test_a_step_is_few_calls_and_leaves_others_alone(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_strided_empty_and_mixed_parameters(name):
-    params = [bp.ones(3, 2, dtype=bp.float64).mT.clone().requires_grad_(), bp.zeros(0, 3).requires_grad_(), matrix(),
-              matrix(dtype=bp.float32), bp.ones(2, 3, dtype=bp.float64).detach().T.requires_grad_()]
+    params = [
+        bp.ones(3, 2, dtype=bp.float64).mT.clone().requires_grad_(),
+        bp.zeros(0, 3).requires_grad_(),
+        matrix(),
+        matrix(dtype=bp.float32),
+        bp.ones(2, 3, dtype=bp.float64).detach().T.requires_grad_(),
+    ]
     optimizer = getattr(optim, name)(params)
     alone = [bp.tensor(each.tolist(), dtype=each.dtype).reshape(each.shape).requires_grad_() for each in params]
     single = [getattr(optim, name)([each]) for each in alone]
@@ -111,6 +116,7 @@ def test_states_are_pickled_copied_and_saved(name, tmp_path):
         def closure():
             go_back(p)
             return ((p - 1) ** 2).sum()
+
         optimizer.step(closure)
 
     step(p, optimizer)
@@ -145,14 +151,28 @@ def test_loading_changes_nothing_if_it_is_refused():
             at[keys[-1]] = value
         return made
 
-    for bad in (changed(state__0__exp_avg=bp.ones(4)), changed(param_groups__0__lr=-1.0), changed(param_groups__0__params=[0]),
-                changed(state__0__step=-1.0), changed(state__0__step=float("nan")), changed(param_groups__0__betas=(2.0, 0.5)),
-                changed(param_groups=[]), changed(state__1__exp_avg=bp.ones(2, dtype=bp.complex64)),
-                {"state": {0: {"momentum_buffer": bp.ones(2, 3)}}, "param_groups": good["param_groups"]}):
+    for bad in (
+        changed(state__0__exp_avg=bp.ones(4)),
+        changed(param_groups__0__lr=-1.0),
+        changed(param_groups__0__params=[0]),
+        changed(state__0__step=-1.0),
+        changed(state__0__step=float("nan")),
+        changed(param_groups__0__betas=(2.0, 0.5)),
+        changed(param_groups=[]),
+        changed(state__1__exp_avg=bp.ones(2, dtype=bp.complex64)),
+        {"state": {0: {"momentum_buffer": bp.ones(2, 3)}}, "param_groups": good["param_groups"]},
+    ):
         with pytest.raises(ValueError, match="Adam"):
             optimizer.load_state_dict(bad)
-    for bad in (None, {}, [], {"state": 1, "param_groups": []}, changed(state__0="x"), changed(state__0__step="x"),
-                changed(param_groups__0="x")):
+    for bad in (
+        None,
+        {},
+        [],
+        {"state": 1, "param_groups": []},
+        changed(state__0="x"),
+        changed(state__0__step="x"),
+        changed(param_groups__0="x"),
+    ):
         with pytest.raises((TypeError, ValueError)):
             optimizer.load_state_dict(bad)
     assert {k: {n: t.tolist() for n, t in v.items()} for k, v in optimizer.state_dict()["state"].items()} == before
@@ -161,19 +181,34 @@ def test_loading_changes_nothing_if_it_is_refused():
 
 def test_what_a_constructor_refuses():
     p = matrix()
-    for call, error in [(lambda: optim.SGD([]), ValueError), (lambda: optim.SGD(p), TypeError), (lambda: optim.SGD([1]), TypeError),
-                        (lambda: optim.SGD([p * 2]), ValueError), (lambda: optim.SGD([p, p]), ValueError),
-                        (lambda: optim.SGD([{"params": [p]}, {"params": [p]}]), ValueError), (lambda: optim.SGD([{"lr": 1}]), ValueError),
-                        (lambda: optim.SGD([{"params": {p}}]), TypeError), (lambda: optim.SGD([bp.arange(3)]), ValueError),
-                        (lambda: optim.SGD("ab"), TypeError), (lambda: optim.SGD([p], lr="x"), TypeError),
-                        (lambda: optim.SGD([p], lr=-1), ValueError), (lambda: optim.SGD([p], lr=float("nan")), ValueError),
-                        (lambda: optim.SGD([p], nesterov=True), ValueError), (lambda: optim.Adam([p], betas=(1.0, 0.9)), ValueError),
-                        (lambda: optim.Adam([p], betas=0.9), ValueError), (lambda: optim.Adam([p], differentiable=True), ValueError),
-                        (lambda: optim.Muon([leaf(1.0)]), ValueError), (lambda: optim.Muon([p], adjust_lr_fn="x"), ValueError),
-                        (lambda: optim.LBFGS([{"params": [p]}, {"params": [leaf(1.0)]}]), ValueError),
-                        (lambda: optim.LBFGS([p], line_search_fn="x"), ValueError), (lambda: optim.LBFGS([p]).step(None), TypeError),
-                        (lambda: optim.LBFGS([p]).step(lambda: "x"), TypeError), (lambda: optim.SGD([p]).step(3), TypeError),
-                        (lambda: optim.Rprop([p], etas=(1.5, 2)), ValueError), (lambda: optim.Adadelta([p], rho=2), ValueError)]:
+    for call, error in [
+        (lambda: optim.SGD([]), ValueError),
+        (lambda: optim.SGD(p), TypeError),
+        (lambda: optim.SGD([1]), TypeError),
+        (lambda: optim.SGD([p * 2]), ValueError),
+        (lambda: optim.SGD([p, p]), ValueError),
+        (lambda: optim.SGD([{"params": [p]}, {"params": [p]}]), ValueError),
+        (lambda: optim.SGD([{"lr": 1}]), ValueError),
+        (lambda: optim.SGD([{"params": {p}}]), TypeError),
+        (lambda: optim.SGD([bp.arange(3)]), ValueError),
+        (lambda: optim.SGD("ab"), TypeError),
+        (lambda: optim.SGD([p], lr="x"), TypeError),
+        (lambda: optim.SGD([p], lr=-1), ValueError),
+        (lambda: optim.SGD([p], lr=float("nan")), ValueError),
+        (lambda: optim.SGD([p], nesterov=True), ValueError),
+        (lambda: optim.Adam([p], betas=(1.0, 0.9)), ValueError),
+        (lambda: optim.Adam([p], betas=0.9), ValueError),
+        (lambda: optim.Adam([p], differentiable=True), ValueError),
+        (lambda: optim.Muon([leaf(1.0)]), ValueError),
+        (lambda: optim.Muon([p], adjust_lr_fn="x"), ValueError),
+        (lambda: optim.LBFGS([{"params": [p]}, {"params": [leaf(1.0)]}]), ValueError),
+        (lambda: optim.LBFGS([p], line_search_fn="x"), ValueError),
+        (lambda: optim.LBFGS([p]).step(None), TypeError),
+        (lambda: optim.LBFGS([p]).step(lambda: "x"), TypeError),
+        (lambda: optim.SGD([p]).step(3), TypeError),
+        (lambda: optim.Rprop([p], etas=(1.5, 2)), ValueError),
+        (lambda: optim.Adadelta([p], rho=2), ValueError),
+    ]:
         with pytest.raises(error):
             call()
 
@@ -194,7 +229,9 @@ def test_names_and_rates_as_tensors():
     optimizer = optim.Adam([("w", p)], lr=bp.tensor(0.1))
     go_back(p)
     optimizer.step()
-    assert optimizer.param_groups[0]["param_names"] == ["w"] and optimizer.state_dict()["param_groups"][0]["param_names"] == ["w"]
+    assert optimizer.param_groups[0]["param_names"] == ["w"] and optimizer.state_dict()["param_groups"][0][
+        "param_names"
+    ] == ["w"]
 
 
 def test_hooks_and_closures():
@@ -264,20 +301,28 @@ def test_a_subclass_with_a_step_of_its_own():
 
 def test_what_schedulers_refuse():
     of, optimizer, other = optim.lr_scheduler, optim.SGD([leaf(1.0)], lr=0.1, momentum=0.5), optim.SGD([leaf(1.0)])
-    for call, error in [(lambda: of.StepLR(1, 2), TypeError), (lambda: of.StepLR(optimizer, 0), ValueError),
-                        (lambda: of.StepLR(optimizer, 2.5), ValueError), (lambda: of.StepLR(other, 2, last_epoch=3), ValueError),
-                        (lambda: of.LambdaLR(optimizer, 3), TypeError), (lambda: of.LambdaLR(optimizer, [abs, abs]), ValueError),
-                        (lambda: of.OneCycleLR(optimizer, 1.0), ValueError), (lambda: of.OneCycleLR(optimizer, 1.0, 0), ValueError),
-                        (lambda: of.OneCycleLR(optim.Adagrad([leaf(1.0)]), 1.0, 9), ValueError),
-                        (lambda: of.CyclicLR(optimizer, 0.1, 0.2, mode="x"), ValueError),
-                        (lambda: of.SequentialLR(optimizer, [], []), ValueError),
-                        (lambda: of.SequentialLR(optimizer, [of.StepLR(optimizer, 1)], [1]), ValueError),
-                        (lambda: of.SequentialLR(optimizer, [of.StepLR(optimizer, 1), of.StepLR(other, 1)], [1]), ValueError),
-                        (lambda: of.ChainedScheduler([]), ValueError), (lambda: of.ReduceLROnPlateau(optimizer, factor=1.0), ValueError),
-                        (lambda: of.ReduceLROnPlateau(optimizer, "x"), ValueError), (lambda: of.LinearLR(optimizer, 0), ValueError),
-                        (lambda: of.StepLR(optimizer, 1).load_state_dict({}), ValueError),
-                        (lambda: of.StepLR(optimizer, 1).load_state_dict(1), TypeError),
-                        (lambda: of.StepLR(optimizer, 1).load_state_dict(of.ExponentialLR(optimizer, 0.5).state_dict()), ValueError)]:
+    for call, error in [
+        (lambda: of.StepLR(1, 2), TypeError),
+        (lambda: of.StepLR(optimizer, 0), ValueError),
+        (lambda: of.StepLR(optimizer, 2.5), ValueError),
+        (lambda: of.StepLR(other, 2, last_epoch=3), ValueError),
+        (lambda: of.LambdaLR(optimizer, 3), TypeError),
+        (lambda: of.LambdaLR(optimizer, [abs, abs]), ValueError),
+        (lambda: of.OneCycleLR(optimizer, 1.0), ValueError),
+        (lambda: of.OneCycleLR(optimizer, 1.0, 0), ValueError),
+        (lambda: of.OneCycleLR(optim.Adagrad([leaf(1.0)]), 1.0, 9), ValueError),
+        (lambda: of.CyclicLR(optimizer, 0.1, 0.2, mode="x"), ValueError),
+        (lambda: of.SequentialLR(optimizer, [], []), ValueError),
+        (lambda: of.SequentialLR(optimizer, [of.StepLR(optimizer, 1)], [1]), ValueError),
+        (lambda: of.SequentialLR(optimizer, [of.StepLR(optimizer, 1), of.StepLR(other, 1)], [1]), ValueError),
+        (lambda: of.ChainedScheduler([]), ValueError),
+        (lambda: of.ReduceLROnPlateau(optimizer, factor=1.0), ValueError),
+        (lambda: of.ReduceLROnPlateau(optimizer, "x"), ValueError),
+        (lambda: of.LinearLR(optimizer, 0), ValueError),
+        (lambda: of.StepLR(optimizer, 1).load_state_dict({}), ValueError),
+        (lambda: of.StepLR(optimizer, 1).load_state_dict(1), TypeError),
+        (lambda: of.StepLR(optimizer, 1).load_state_dict(of.ExponentialLR(optimizer, 0.5).state_dict()), ValueError),
+    ]:
         with pytest.raises(error):
             call()
     schedule = of.OneCycleLR(optimizer, 1.0, 3)

@@ -28,9 +28,27 @@ def same(a, b):
 
 
 TREES = [
-    {}, [], (), None, 1, -2.5, float("nan"), float("inf"), True, "text", {"a": None},
-    {0: {"step": 1.5, "betas": (0.9, 0.999)}, 1: {}}, {"state": {0: {"m": [1, (2, 3)]}}, "": {"": ()}}, [(), [()], {3: (1,)}],
-    ((1, 2), {5: "x"}), {"1": {1: (1,)}}, {"value": (1,)}, [{"value": [1]}], 2**63 - 1, -2**63, "\0 \u20ac \U0001f600",
+    {},
+    [],
+    (),
+    None,
+    1,
+    -2.5,
+    float("nan"),
+    float("inf"),
+    True,
+    "text",
+    {"a": None},
+    {0: {"step": 1.5, "betas": (0.9, 0.999)}, 1: {}},
+    {"state": {0: {"m": [1, (2, 3)]}}, "": {"": ()}},
+    [(), [()], {3: (1,)}],
+    ((1, 2), {5: "x"}),
+    {"1": {1: (1,)}},
+    {"value": (1,)},
+    [{"value": [1]}],
+    2**63 - 1,
+    -(2**63),
+    "\0 \u20ac \U0001f600",
 ]
 
 
@@ -40,8 +58,11 @@ def test_a_tree_comes_back(tree, tmp_path):
     assert same(tree, bp.load(tmp_path / "state"))
 
 
-@pytest.mark.parametrize("dtype", [bp.float32, bp.float64, bp.float16, bp.bfloat16, bp.int64, bp.uint8, bp.bool, bp.complex64,
-                                   bp.complex128], ids=str)
+@pytest.mark.parametrize(
+    "dtype",
+    [bp.float32, bp.float64, bp.float16, bp.bfloat16, bp.int64, bp.uint8, bp.bool, bp.complex64, bp.complex128],
+    ids=str,
+)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3)], ids=str)
 def test_tensors_of_each_dtype_come_back(dtype, shape, tmp_path):
     tensor = bp.ones(shape, dtype=dtype)
@@ -56,7 +77,13 @@ def test_random_trees_come_back(tmp_path):
     def tree(depth):
         kind = source.randrange(9 if depth < 4 else 5)
         if kind < 5:
-            return [None, source.random(), source.randrange(-9, 9), "t" * kind, bp.full((source.randrange(3),), source.random())][kind]
+            return [
+                None,
+                source.random(),
+                source.randrange(-9, 9),
+                "t" * kind,
+                bp.full((source.randrange(3),), source.random()),
+            ][kind]
         if kind < 7:
             return [list, tuple][kind - 5](tree(depth + 1) for _ in range(source.randrange(4)))
         return {(i if kind == 7 else str(i)): tree(depth + 1) for i in range(source.randrange(4))}
@@ -90,13 +117,25 @@ def test_other_dicts_and_numbers_of_numpy(tmp_path):
         bp.save({"a": numpy.zeros(2)}, tmp_path / "state")
 
 
-@pytest.mark.parametrize("tree, error, words", [
-    ({"a": [1, object()]}, TypeError, r"\['a'\]\['1'\] is a object"),
-    ({"a": {1: 2, "b": 3}}, TypeError, "has the key 'b'"), ({True: 1}, TypeError, "True"), ({1.5: 1}, TypeError, "1.5"),
-    ({b"a": 1}, TypeError, "b'a'"), ({"a": 1j}, TypeError, "complex"), ({"a": 2**64}, OverflowError, "64"),
-    ({"a": 2**63}, OverflowError, "64"), ({"\ud800": 1}, ValueError, "surrogate"), ("\ud800", ValueError, "surrogate"), ({"a": {1, 2}}, TypeError, "set"),
-    ({"__python__": 1}, ValueError, "taken"), ({"a": lambda: 0}, TypeError, "function"),
-], ids=str)
+@pytest.mark.parametrize(
+    "tree, error, words",
+    [
+        ({"a": [1, object()]}, TypeError, r"\['a'\]\['1'\] is a object"),
+        ({"a": {1: 2, "b": 3}}, TypeError, "has the key 'b'"),
+        ({True: 1}, TypeError, "True"),
+        ({1.5: 1}, TypeError, "1.5"),
+        ({b"a": 1}, TypeError, "b'a'"),
+        ({"a": 1j}, TypeError, "complex"),
+        ({"a": 2**64}, OverflowError, "64"),
+        ({"a": 2**63}, OverflowError, "64"),
+        ({"\ud800": 1}, ValueError, "surrogate"),
+        ("\ud800", ValueError, "surrogate"),
+        ({"a": {1, 2}}, TypeError, "set"),
+        ({"__python__": 1}, ValueError, "taken"),
+        ({"a": lambda: 0}, TypeError, "function"),
+    ],
+    ids=str,
+)
 def test_what_no_file_keeps_is_refused(tree, error, words, tmp_path):
     bp.save({"kept": 1}, tmp_path / "state")
     with pytest.raises(error, match=words):
@@ -120,7 +159,12 @@ def test_safetensors(tmp_path):
     for mapped in (False, True):
         assert same(dict(sorted(tensors.items())), dict(sorted(bp.load_file(path, "cpu", mapped=mapped).items())))
         with bp.serialize.safe_open(path, mapped=mapped) as file:
-            assert sorted(file.keys()) == sorted(tensors) == sorted(file) and len(file) == 3 and "a" in file and "x" not in file
+            assert (
+                sorted(file.keys()) == sorted(tensors) == sorted(file)
+                and len(file) == 3
+                and "a" in file
+                and "x" not in file
+            )
             assert file.metadata() == {"format": "bp"} and file.info("a") == (bp.float32, (2, 3))
             assert equal(file.get_tensor("a"), tensors["a"]) and set(file.get_tensors()) == set(tensors)
             with pytest.raises(ValueError, match="nowhere"):
@@ -138,10 +182,16 @@ def test_a_mapped_tensor_may_be_written_and_the_file_stays(tmp_path):
 
 
 def test_bad_arguments(tmp_path):
-    for call in (lambda: bp.save_file([], tmp_path / "a"), lambda: bp.save_file({"a": 1}, tmp_path / "a"),
-                 lambda: bp.save_file({1: bp.ones(1)}, tmp_path / "a"), lambda: bp.save_file({"a": bp.ones(1)}, 3.5),
-                 lambda: bp.save_file({}, tmp_path / "a", {"x": 1}), lambda: bp.save({}, None), lambda: bp.load(None),
-                 lambda: bp.serialize.safe_open(None)):
+    for call in (
+        lambda: bp.save_file([], tmp_path / "a"),
+        lambda: bp.save_file({"a": 1}, tmp_path / "a"),
+        lambda: bp.save_file({1: bp.ones(1)}, tmp_path / "a"),
+        lambda: bp.save_file({"a": bp.ones(1)}, 3.5),
+        lambda: bp.save_file({}, tmp_path / "a", {"x": 1}),
+        lambda: bp.save({}, None),
+        lambda: bp.load(None),
+        lambda: bp.serialize.safe_open(None),
+    ):
         with pytest.raises(TypeError):
             call()
     for call in (bp.load, bp.load_file):
@@ -169,7 +219,7 @@ def test_damaged_files_raise_errors_with_their_names(tmp_path):
     for round in range(600):
         raw = bytearray(whole)
         if round % 3 == 0:
-            raw = raw[:source.randrange(len(raw))]
+            raw = raw[: source.randrange(len(raw))]
         else:
             for _ in range(source.randrange(1, 4)):
                 raw[source.randrange(len(raw))] = source.randrange(256)
@@ -182,8 +232,14 @@ def test_damaged_files_raise_errors_with_their_names(tmp_path):
 
 def test_marks_that_fit_nothing(tmp_path):
     path = tmp_path / "marked"
-    for marks in (1, {}, {"int_keys": [[]], "tuples": [], "is_wrapped": False}, {"int_keys": [], "tuples": [], "is_wrapped": True},
-                  {"int_keys": 3, "tuples": [], "is_wrapped": False}, {"int_keys": [], "tuples": [[[]]], "is_wrapped": False}):
+    for marks in (
+        1,
+        {},
+        {"int_keys": [[]], "tuples": [], "is_wrapped": False},
+        {"int_keys": [], "tuples": [], "is_wrapped": True},
+        {"int_keys": 3, "tuples": [], "is_wrapped": False},
+        {"int_keys": [], "tuples": [[[]]], "is_wrapped": False},
+    ):
         bp._core._save_state({"a": 1, "__python__": marks}, path)
         with pytest.raises(ValueError, match="marked: its entry __python__"):
             bp.load(path)
@@ -204,9 +260,22 @@ def test_a_checkpoint_that_would_run_something_is_refused(tmp_path):
     assert not os.path.exists("/tmp/backplane_was_here")
 
 
-@pytest.mark.parametrize("raw", [b"", b"P", b"PK\x03\x04", b"PK\x03\x04" + bytes(100), b"\x80\x02l\n.", bytes(8),
-                                 struct.pack("<Q", 2**63) + b"{}", struct.pack("<Q", 2) + b"{}", struct.pack("<Q", 3) + b"[1]",
-                                 struct.pack("<Q", 20) + json.dumps({"a": {"x": 1}}).encode().ljust(20)], ids=repr)
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"P",
+        b"PK\x03\x04",
+        b"PK\x03\x04" + bytes(100),
+        b"\x80\x02l\n.",
+        bytes(8),
+        struct.pack("<Q", 2**63) + b"{}",
+        struct.pack("<Q", 2) + b"{}",
+        struct.pack("<Q", 3) + b"[1]",
+        struct.pack("<Q", 20) + json.dumps({"a": {"x": 1}}).encode().ljust(20),
+    ],
+    ids=repr,
+)
 def test_what_is_no_file_of_ours(raw, tmp_path):
     path = tmp_path / "foreign"
     path.write_bytes(raw)

@@ -33,8 +33,9 @@ class Pool:
         own, theirs = context.Pipe()
         self.connections.append(own)
         others = self.connections if context.get_start_method() == "fork" else ()
-        process = context.Process(target=_worker.run, args=(job, theirs, others), daemon=True,
-                                  name=f"DataLoader worker {job.id}")
+        process = context.Process(
+            target=_worker.run, args=(job, theirs, others), daemon=True, name=f"DataLoader worker {job.id}"
+        )
         try:
             process.start()
         except BaseException:
@@ -51,7 +52,10 @@ class Pool:
             raise self.death_of(worker) from None
 
     def receive(self, workers, timeout):
-        """What one of the workers has sent. Raises RuntimeError if one of them is gone, TimeoutError after `timeout` seconds."""
+        """What one of the workers has sent.
+
+        Raises RuntimeError if one of them is gone, TimeoutError after `timeout` seconds.
+        """
         waiting = [self.connections[worker] for worker in workers]
         ready = connections.wait(waiting, timeout or None)
         if not ready:
@@ -75,8 +79,10 @@ class Pool:
                 how += ", as systems do whose memory ends"
         else:
             how = f"exited with code {code}"
-        return RuntimeError(f"DataLoader: worker {worker} (pid {process.pid}) {how}; use fewer workers, or num_workers=0 to see "
-                            "what the dataset does")
+        return RuntimeError(
+            f"DataLoader: worker {worker} (pid {process.pid}) {how}; use fewer workers, or num_workers=0 to see "
+            "what the dataset does"
+        )
 
     def close(self):
         """Ends all workers: one that is in the midst of a batch after a while, by force."""

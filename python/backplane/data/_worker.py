@@ -1,7 +1,7 @@
 """A worker process of a DataLoader: takes numbers, gives batches.
 
-It has a connection of its own to the loader, and nothing that another worker could leave locked: when one is killed, the
-others and the loader only see a connection that ends.
+It has a connection of its own to the loader, and nothing that another worker could leave locked: when one is killed,
+the others and the loader only see a connection that ends.
 """
 
 import pickle
@@ -30,7 +30,8 @@ class WorkerInfo:
 
 
 def get_worker_info():
-    """In a worker process, its number `id` among `num_workers`, its `seed` and its copy of the dataset; elsewhere None."""
+    """In a worker process, its number `id` among `num_workers`, its `seed` and its copy of the dataset; elsewhere
+    None."""
     return _info
 
 
@@ -155,8 +156,14 @@ class _Worker:
         try:
             return pickle.dumps((round_number, index, value), 5)
         except Exception as error:
-            return pickle.dumps((round_number, index, Failure(
-                error, f"DataLoader: raised in worker {self.job.id}, as batch {index} was pickled")), 5)
+            return pickle.dumps(
+                (
+                    round_number,
+                    index,
+                    Failure(error, f"DataLoader: raised in worker {self.job.id}, as batch {index} was pickled"),
+                ),
+                5,
+            )
 
 
 def _seed_all(seed):

@@ -39,7 +39,9 @@ def _collate(batch, what):
         return _stacked(batch, what)
     if _is_numpy(first):
         if first.dtype.kind not in "biufc":
-            raise TypeError(f"default_collate: {what} is an array of {first.dtype}, which no tensor has; give a collate_fn")
+            raise TypeError(
+                f"default_collate: {what} is an array of {first.dtype}, which no tensor has; give a collate_fn"
+            )
         return _stacked([_core.as_tensor(each) for each in batch], what)
     if isinstance(first, float):
         return _core.tensor(batch, dtype=_core.float64)
@@ -51,16 +53,20 @@ def _collate(batch, what):
         return _collate_dicts(batch, what)
     if isinstance(first, Sequence):
         return _collate_sequences(batch, what)
-    raise TypeError(f"default_collate: {what} is a {type(first).__name__}; tensors, arrays, numbers, texts, dicts, tuples and "
-                    "lists make a batch; give a collate_fn")
+    raise TypeError(
+        f"default_collate: {what} is a {type(first).__name__}; tensors, arrays, numbers, texts, dicts, tuples and "
+        "lists make a batch; give a collate_fn"
+    )
 
 
 def _stacked(tensors, what):
     shape = tensors[0].shape
     for index, each in enumerate(tensors):
         if tuple(each.shape) != tuple(shape):
-            raise ValueError(f"default_collate: {what} 0 of the batch has shape {tuple(shape)}, and {index} has "
-                             f"{tuple(each.shape)}; make them alike, or give a collate_fn")
+            raise ValueError(
+                f"default_collate: {what} 0 of the batch has shape {tuple(shape)}, and {index} has "
+                f"{tuple(each.shape)}; make them alike, or give a collate_fn"
+            )
     return _stack(tensors)
 
 

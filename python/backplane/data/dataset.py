@@ -7,8 +7,16 @@ import math
 from .. import _core
 from .._core import Tensor
 
-__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
-           "random_split"]
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
 
 
 class Dataset:
@@ -42,8 +50,10 @@ class TensorDataset(Dataset):
             if not isinstance(each, Tensor):
                 raise TypeError(f"TensorDataset: argument {index} is a {type(each).__name__}, not a Tensor")
             if each.ndim == 0 or each.shape[0] != tensors[0].shape[0]:
-                raise ValueError(f"TensorDataset: tensor {index} has shape {tuple(each.shape)} and the first "
-                                 f"{tuple(tensors[0].shape)}; the first dimension must be the same")
+                raise ValueError(
+                    f"TensorDataset: tensor {index} has shape {tuple(each.shape)} and the first "
+                    f"{tuple(tensors[0].shape)}; the first dimension must be the same"
+                )
         if not tensors:
             raise ValueError("TensorDataset: give a tensor")
         self.tensors = tensors
@@ -139,7 +149,8 @@ def random_split(dataset, lengths, generator=None):
     """Parts of a dataset, disjoint and drawn at random.
 
     Args:
-        lengths: of the parts; or fractions, whose sum is 1. What fractions leave goes to the first parts, one sample each.
+        lengths: of the parts; or fractions, whose sum is 1. What fractions leave goes to the first parts, one sample
+            each.
         generator: of the numbers; by default the one of the process.
 
     Raises:
@@ -153,6 +164,8 @@ def random_split(dataset, lengths, generator=None):
         for place in range(count - sum(lengths)):
             lengths[place % len(lengths)] += 1
     if sum(lengths) != count or any(each < 0 or each != int(each) for each in lengths):
-        raise ValueError(f"random_split: lengths are {lengths}, and the dataset has {count} samples; they must add up to it")
+        raise ValueError(
+            f"random_split: lengths are {lengths}, and the dataset has {count} samples; they must add up to it"
+        )
     order = iter(_core.operators["randperm"](count, generator=generator).tolist())
     return [Subset(dataset, list(itertools.islice(order, int(each)))) for each in lengths]

@@ -23,10 +23,10 @@ class _Endless(Sampler):
 class DataLoader:
     """Batches of a dataset, in the same order whatever the number of workers.
 
-    With workers, each makes every num_workers-th batch, and prefetch_factor batches ahead. Batches travel by values. Of an
-    IterableDataset each worker has a copy, which `get_worker_info` helps to make different. An error in a worker is raised
-    here, with a note of its batch and sample and the worker's traceback as its cause; the batches behind it can still be had.
-    Workers end with the iteration, also with one that is broken off, and with the interpreter.
+    With workers, each makes every num_workers-th batch, and prefetch_factor batches ahead. Batches travel by values. Of
+    an IterableDataset each worker has a copy, which `get_worker_info` helps to make different. An error in a worker is
+    raised here, with a note of its batch and sample and the worker's traceback as its cause; the batches behind it can
+    still be had. Workers end with the iteration, also with one that is broken off, and with the interpreter.
 
     Args:
         dataset: with `__getitem__` and `__len__`, or an IterableDataset.
@@ -39,7 +39,8 @@ class DataLoader:
         pin_memory: taken for callers of PyTorch's and not used: copies to devices wait for the host's memory as it is.
         drop_last: leaves out a last batch that is shorter.
         timeout: seconds to wait for a batch of a worker; 0: for ever.
-        worker_init_fn: called in each worker with its number. Random numbers of `random`, NumPy and Backplane are seeded before.
+        worker_init_fn: called in each worker with its number. Random numbers of `random`, NumPy and Backplane are
+            seeded before.
         multiprocessing_context: "fork", "spawn", "forkserver" or a context; by default the system's.
         generator: of the order and of the workers' seeds.
         prefetch_factor: batches that each worker makes ahead; by default 2.
@@ -49,31 +50,61 @@ class DataLoader:
         TypeError, ValueError: arguments do not go together.
     """
 
-    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
-                 pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None, generator=None, *,
-                 prefetch_factor=None, persistent_workers=False, pin_memory_device="", in_order=True):
+    def __init__(
+        self,
+        dataset,
+        batch_size=1,
+        shuffle=None,
+        sampler=None,
+        batch_sampler=None,
+        num_workers=0,
+        collate_fn=None,
+        pin_memory=False,
+        drop_last=False,
+        timeout=0,
+        worker_init_fn=None,
+        multiprocessing_context=None,
+        generator=None,
+        *,
+        prefetch_factor=None,
+        persistent_workers=False,
+        pin_memory_device="",
+        in_order=True,
+    ):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         _check_callable("collate_fn", collate_fn)
         _check_callable("worker_init_fn", worker_init_fn)
         is_stream = isinstance(dataset, IterableDataset)
         if is_stream and (shuffle or sampler is not None or batch_sampler is not None):
-            raise ValueError("DataLoader: samples of an IterableDataset have no numbers; it takes no shuffle, sampler or "
-                             "batch_sampler")
+            raise ValueError(
+                "DataLoader: samples of an IterableDataset have no numbers; it takes no shuffle, sampler or "
+                "batch_sampler"
+            )
         if sampler is not None and shuffle:
             raise ValueError("DataLoader: give a sampler or shuffle, not both")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("DataLoader: a batch_sampler takes the place of batch_size, shuffle, sampler and drop_last")
+                raise ValueError(
+                    "DataLoader: a batch_sampler takes the place of batch_size, shuffle, sampler and drop_last"
+                )
             batch_size = None
         elif batch_size is None and drop_last:
             raise ValueError("DataLoader: drop_last needs a batch_size")
         if sampler is None:
-            sampler = (_Endless() if is_stream else RandomSampler(dataset, generator=generator) if shuffle
-                       else SequentialSampler(dataset))
+            sampler = (
+                _Endless()
+                if is_stream
+                else RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+            )
         if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, bool(drop_last))
         self.dataset, self.batch_size, self.sampler, self.batch_sampler = dataset, batch_size, sampler, batch_sampler
-        self.num_workers, self.drop_last, self.timeout, self.worker_init_fn = num_workers, bool(drop_last), timeout, worker_init_fn
+        self.num_workers, self.drop_last, self.timeout, self.worker_init_fn = (
+            num_workers,
+            bool(drop_last),
+            timeout,
+            worker_init_fn,
+        )
         self.multiprocessing_context, self.generator, self.pin_memory = multiprocessing_context, generator, pin_memory
         self.prefetch_factor = (2 if prefetch_factor is None else prefetch_factor) if num_workers else None
         self.persistent_workers, self.in_order = persistent_workers, in_order
@@ -224,7 +255,9 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, co
     if not timeout >= 0:
         raise ValueError(f"DataLoader: timeout is {timeout}; it must not be negative")
     if num_workers == 0 and (prefetch_factor is not None or persistent_workers or context is not None or timeout):
-        raise ValueError("DataLoader: prefetch_factor, persistent_workers, timeout and multiprocessing_context are for workers; give "
-                         "num_workers above 0")
+        raise ValueError(
+            "DataLoader: prefetch_factor, persistent_workers, timeout and multiprocessing_context are for workers; give"
+            " num_workers above 0"
+        )
     if prefetch_factor is not None and (not isinstance(prefetch_factor, int) or prefetch_factor < 1):
         raise ValueError(f"DataLoader: prefetch_factor is {prefetch_factor!r}; it must be an integer from 1 on")

@@ -5,8 +5,15 @@ import math
 
 from .. import _core
 
-__all__ = ["BatchSampler", "DistributedSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-           "WeightedRandomSampler"]
+__all__ = [
+    "BatchSampler",
+    "DistributedSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
 
 _rows = _core.operators
 
@@ -64,8 +71,12 @@ class RandomSampler(Sampler):
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         if num_samples is not None:
             _check_count("RandomSampler", "num_samples", num_samples)
-        self.data_source, self.replacement, self._num_samples, self.generator = (data_source, bool(replacement), num_samples,
-                                                                                 generator)
+        self.data_source, self.replacement, self._num_samples, self.generator = (
+            data_source,
+            bool(replacement),
+            num_samples,
+            generator,
+        )
 
     @property
     def num_samples(self):
@@ -105,25 +116,31 @@ class WeightedRandomSampler(Sampler):
     """Numbers drawn by weights.
 
     Raises:
-        ValueError: a weight is negative or not finite, all are 0, or without replacement more are to be drawn than have one.
+        ValueError: a weight is negative or not finite, all are 0, or without replacement more are to be drawn than have
+            one.
     """
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         _check_count("WeightedRandomSampler", "num_samples", num_samples)
         self.weights = _core.as_tensor(weights, dtype=_core.float64)
         if self.weights.ndim != 1:
-            raise ValueError(f"WeightedRandomSampler: weights have shape {tuple(self.weights.shape)}; give one dimension")
+            raise ValueError(
+                f"WeightedRandomSampler: weights have shape {tuple(self.weights.shape)}; give one dimension"
+            )
         values = self.weights.tolist()
         if not values or not all(0 <= each < math.inf for each in values) or not any(values):
             raise ValueError("WeightedRandomSampler: weights must be finite and not negative, and one above 0")
         if not replacement and num_samples > sum(each > 0 for each in values):
-            raise ValueError(f"WeightedRandomSampler: {num_samples} samples without replacement, of "
-                             f"{sum(each > 0 for each in values)} with a weight above 0")
+            raise ValueError(
+                f"WeightedRandomSampler: {num_samples} samples without replacement, of "
+                f"{sum(each > 0 for each in values)} with a weight above 0"
+            )
         self.num_samples, self.replacement, self.generator = num_samples, bool(replacement), generator
 
     def __iter__(self):
-        yield from _rows["multinomial"](self.weights, self.num_samples, self.replacement,
-                                        generator=_generator(self.generator)).tolist()
+        yield from _rows["multinomial"](
+            self.weights, self.num_samples, self.replacement, generator=_generator(self.generator)
+        ).tolist()
 
     def __len__(self):
         return self.num_samples
@@ -186,7 +203,7 @@ class DistributedSampler(Sampler):
             order = list(range(count))
         if order and len(order) < self.total_size:
             order = list(itertools.islice(itertools.cycle(order), self.total_size))
-        return iter(order[self.rank:self.total_size:self.num_replicas])
+        return iter(order[self.rank : self.total_size : self.num_replicas])
 
     def __len__(self):
         return self.num_samples

@@ -53,8 +53,10 @@ class SequentialLR(_Combined):
         schedulers, milestones = list(schedulers), list(milestones)
         _check("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1 or sorted(set(milestones)) != milestones:
-            raise ValueError(f"SequentialLR: has {len(schedulers)} schedulers and the milestones {milestones}; milestones rise, and are one "
-                             "fewer")
+            raise ValueError(
+                f"SequentialLR: has {len(schedulers)} schedulers and the milestones {milestones}; milestones rise, and"
+                " are one fewer"
+            )
         self.optimizer, self._schedulers, self._milestones = optimizer, schedulers, milestones
         self.last_epoch = last_epoch + 1
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
@@ -87,7 +89,10 @@ class SequentialLR(_Combined):
 
 
 class ChainedScheduler(_Combined):
-    """Steps all of them, in their order: their factors multiply. Raises ValueError for none, and for several optimizers."""
+    """Steps all of them, in their order: their factors multiply.
+
+    Raises ValueError for none, and for several optimizers.
+    """
 
     def __init__(self, schedulers, optimizer=None):
         schedulers = list(schedulers)
@@ -125,15 +130,27 @@ class ReduceLROnPlateau(LRScheduler):
         ValueError: an option is out of these.
     """
 
-    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0,
-                 eps=1e-8):
+    def __init__(
+        self,
+        optimizer,
+        mode="min",
+        factor=0.1,
+        patience=10,
+        threshold=1e-4,
+        threshold_mode="rel",
+        cooldown=0,
+        min_lr=0,
+        eps=1e-8,
+    ):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"ReduceLROnPlateau: optimizer must be an Optimizer, not a {type(optimizer).__name__}")
         if not 0 < factor < 1:
             raise ValueError(f"ReduceLROnPlateau: factor is {factor}; it must be above 0 and below 1")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"ReduceLROnPlateau: mode is {mode!r} and threshold_mode {threshold_mode!r}; they must be 'min' or 'max', and "
-                             "'rel' or 'abs'")
+            raise ValueError(
+                f"ReduceLROnPlateau: mode is {mode!r} and threshold_mode {threshold_mode!r}; they must be 'min' or"
+                " 'max', and 'rel' or 'abs'"
+            )
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         self.min_lrs = per_group("ReduceLROnPlateau", "min_lr", optimizer, min_lr)

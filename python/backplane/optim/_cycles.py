@@ -8,7 +8,8 @@ __all__ = ["CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "OneC
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first rate to eta_min in T_max steps along half a cosine, and back (Loshchilov and Hutter, 2017, without restarts).
+    """From the first rate to eta_min in T_max steps along half a cosine, and back (Loshchilov and Hutter, 2017, without
+    restarts).
 
     Raises:
         ValueError: T_max is below 1.
@@ -26,7 +27,10 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1:
             return self._closed_form()
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the lowest, times which is 0
-            return [rate + (base - low) * (1 - math.cos(math.pi / self.T_max)) / 2 for rate, base in zip(rates, self.base_lrs)]
+            return [
+                rate + (base - low) * (1 - math.cos(math.pi / self.T_max)) / 2
+                for rate, base in zip(rates, self.base_lrs)
+            ]
         factor = (1 + math.cos(math.pi * epoch / self.T_max)) / (1 + math.cos(math.pi * (epoch - 1) / self.T_max))
         return [factor * (rate - low) + low for rate in rates]
 
@@ -36,7 +40,8 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine again and again, the first in T_0 steps, each next T_mult times as long (Loshchilov and Hutter, 2017).
+    """Half a cosine again and again, the first in T_0 steps, each next T_mult times as long (Loshchilov and Hutter,
+    2017).
 
     Raises:
         ValueError: T_0 or T_mult is below 1, or step is given a negative epoch.
@@ -87,7 +92,9 @@ class _WithMomentum(LRScheduler):
         defaults = self.optimizer.defaults
         self.cycle_momentum = cycle_momentum
         if cycle_momentum and "momentum" not in defaults and "betas" not in defaults:
-            raise ValueError(f"{type(self).__name__}: {type(self.optimizer).__name__} has no momentum; give cycle_momentum=False")
+            raise ValueError(
+                f"{type(self).__name__}: {type(self.optimizer).__name__} has no momentum; give cycle_momentum=False"
+            )
 
     def _set_momentum(self, group, momentum):
         if "betas" in group:
@@ -97,7 +104,8 @@ class _WithMomentum(LRScheduler):
 
 
 class OneCycleLR(_WithMomentum):
-    """Up to max_lr and down far below where it began, while momentum, or the first of betas, goes the other way (Smith and Topin, 2018).
+    """Up to max_lr and down far below where it began, while momentum, or the first of betas, goes the other way (Smith
+    and Topin, 2018).
 
     Args:
         total_steps: of the cycle; or `epochs` and `steps_per_epoch`.
@@ -108,9 +116,23 @@ class OneCycleLR(_WithMomentum):
 
     _apart = ("optimizer", "_phases")
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos",
-                 cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False,
-                 last_epoch=-1):
+    def __init__(
+        self,
+        optimizer,
+        max_lr,
+        total_steps=None,
+        epochs=None,
+        steps_per_epoch=None,
+        pct_start=0.3,
+        anneal_strategy="cos",
+        cycle_momentum=True,
+        base_momentum=0.85,
+        max_momentum=0.95,
+        div_factor=25.0,
+        final_div_factor=1e4,
+        three_phase=False,
+        last_epoch=-1,
+    ):
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
                 raise ValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
@@ -140,7 +162,9 @@ class OneCycleLR(_WithMomentum):
     def get_lr(self):
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(f"OneCycleLR: step {step} of a cycle of {self.total_steps}; make a new scheduler for another cycle")
+            raise ValueError(
+                f"OneCycleLR: step {step} of a cycle of {self.total_steps}; make a new scheduler for another cycle"
+            )
         start = 0
         for end, *names in self._phases:
             if step <= end or end == self._phases[-1][0]:
@@ -174,18 +198,36 @@ class CyclicLR(_WithMomentum):
 
     Args:
         mode: "triangular"; "triangular2", which halves each cycle; "exp_range", times gamma each step.
-        scale_fn: in place of a mode, how high a cycle goes, by its number from 1, or by the step for scale_mode "iterations".
+        scale_fn: in place of a mode, how high a cycle goes, by its number from 1, or by the step for scale_mode
+            "iterations".
 
     Raises:
-        ValueError: the mode is unknown, sizes are not above 0, or the optimizer has no momentum and cycle_momentum is on.
+        ValueError: the mode is unknown, sizes are not above 0, or the optimizer has no momentum and cycle_momentum is
+            on.
     """
 
     _apart = ("optimizer", "_custom")
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None,
-                 scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer,
+        base_lr,
+        max_lr,
+        step_size_up=2000,
+        step_size_down=None,
+        mode="triangular",
+        gamma=1.0,
+        scale_fn=None,
+        scale_mode="cycle",
+        cycle_momentum=True,
+        base_momentum=0.8,
+        max_momentum=0.9,
+        last_epoch=-1,
+    ):
         if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
-            raise ValueError(f"CyclicLR: mode is {mode!r}; it must be 'triangular', 'triangular2' or 'exp_range', or give a scale_fn")
+            raise ValueError(
+                f"CyclicLR: mode is {mode!r}; it must be 'triangular', 'triangular2' or 'exp_range', or give a scale_fn"
+            )
         if scale_mode not in ("cycle", "iterations"):
             raise ValueError(f"CyclicLR: scale_mode is {scale_mode!r}; it must be 'cycle' or 'iterations'")
         down = step_size_up if step_size_down is None else step_size_down

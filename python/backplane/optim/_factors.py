@@ -5,7 +5,16 @@ from collections import Counter
 
 from ._scheduler import LRScheduler, check_count, per_group
 
-__all__ = ["ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR"]
+__all__ = [
+    "ConstantLR",
+    "ExponentialLR",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "PolynomialLR",
+    "StepLR",
+]
 
 
 class _Multiplied(LRScheduler):
@@ -92,7 +101,9 @@ class LinearLR(_Multiplied):
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
-            raise ValueError(f"LinearLR: factors are {start_factor} and {end_factor}; the first must be above 0, both at most 1")
+            raise ValueError(
+                f"LinearLR: factors are {start_factor} and {end_factor}; the first must be above 0, both at most 1"
+            )
         check_count("LinearLR", "total_iters", total_iters)
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -106,7 +117,9 @@ class LinearLR(_Multiplied):
         return 1.0 + rise / (self.total_iters * self.start_factor + (epoch - 1) * rise)
 
     def _whole_factor(self, epoch):
-        return self.start_factor + (self.end_factor - self.start_factor) * min(self.total_iters, epoch) / self.total_iters
+        return (
+            self.start_factor + (self.end_factor - self.start_factor) * min(self.total_iters, epoch) / self.total_iters
+        )
 
 
 class PolynomialLR(_Multiplied):
@@ -139,7 +152,10 @@ class _ByFunctions(LRScheduler):
 
     def state_dict(self):
         """Functions are left out; of callable objects, their attributes are kept."""
-        kept = [None if isinstance(each, types.FunctionType) else dict(getattr(each, "__dict__", {})) for each in self.lr_lambdas]
+        kept = [
+            None if isinstance(each, types.FunctionType) else dict(getattr(each, "__dict__", {}))
+            for each in self.lr_lambdas
+        ]
         return {**super().state_dict(), "lr_lambdas": kept}
 
     def load_state_dict(self, state_dict):

@@ -17,7 +17,10 @@ class Point:
 
 
 def search_line(evaluate, start, first_t, longest_move, tolerance_change, max_evaluations):
-    """Returns a point, and how often `evaluate(t)` was called. `longest_move` is the greatest change of a parameter for t = 1."""
+    """Returns a point, and how often `evaluate(t)` was called.
+
+    `longest_move` is the greatest change of a parameter for t = 1.
+    """
     ends, is_done, rounds = _bracket(evaluate, start, first_t, max_evaluations)
     evaluations, was_close = 1 + rounds, False
     low = _low(ends)
@@ -51,7 +54,10 @@ def _is_flat_enough(start, point):
 
 
 def _bracket(evaluate, start, t, max_evaluations):
-    """Goes on until a good point lies between the last two, or is one of them. Counts the rounds after the first evaluation."""
+    """Goes on until a good point lies between the last two, or is one of them.
+
+    Counts the rounds after the first evaluation.
+    """
     before, point, rounds = start, evaluate(t), 0
     while rounds < max_evaluations:
         if _falls_too_little(start, point) or (rounds > 1 and point.loss >= before.loss):

@@ -27,7 +27,10 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", float(group["lr"]))
             elif "initial_lr" not in group:
-                raise ValueError(f"{type(self).__name__}: last_epoch is {last_epoch}, and group {index} has no 'initial_lr' to go on from")
+                raise ValueError(
+                    f"{type(self).__name__}: last_epoch is {last_epoch}, and group {index} has no 'initial_lr' to go on"
+                    " from"
+                )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._begin()
@@ -69,8 +72,10 @@ class LRScheduler:
     def _set(self, rates):
         groups = self.optimizer.param_groups
         if len(rates) != len(groups):
-            raise ValueError(f"{type(self).__name__}: has {len(rates)} rates, and the optimizer {len(groups)} groups; add groups before "
-                             "the scheduler is made")
+            raise ValueError(
+                f"{type(self).__name__}: has {len(rates)} rates, and the optimizer {len(groups)} groups; add groups"
+                " before the scheduler is made"
+            )
         for group, rate in zip(groups, rates):
             group["lr"] = rate
         self._last_lr = list(rates)
@@ -78,7 +83,7 @@ class LRScheduler:
     def _rates(self):
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    # --- States ----------------------------------------------------------------------------------------------------------------
+    # --- States -------------------------------------------------------------------------------------------------------
 
     _apart = ("optimizer",)  # attributes that are no part of the state
 
@@ -87,7 +92,8 @@ class LRScheduler:
         return {name: value for name, value in self.__dict__.items() if name not in self._apart}
 
     def load_state_dict(self, state_dict):
-        """Takes over what `state_dict` returned, of PyTorch's scheduler of the same name too. Rates are the optimizer's to load.
+        """Takes over what `state_dict` returned, of PyTorch's scheduler of the same name too. Rates are the optimizer's
+        to load.
 
         Raises:
             TypeError: it is not a dict.
@@ -99,14 +105,20 @@ class LRScheduler:
         own = self.state_dict()
         for key in ("last_epoch", *own):
             if key not in state_dict and not key.startswith("_"):
-                raise ValueError(f"{name}: the state has no '{key}', only {list(state_dict)}; is it the state of another scheduler?")
+                raise ValueError(
+                    f"{name}: the state has no '{key}', only {list(state_dict)}; is it the state of another scheduler?"
+                )
         self._check_loaded(state_dict)
         self.__dict__.update({key: state_dict[key] for key in own if key in state_dict})
 
     def _check_loaded(self, state):
-        if not isinstance(state["last_epoch"], (int, float)) or len(state.get("base_lrs", self.base_lrs)) != len(self.base_lrs):
-            raise ValueError(f"{type(self).__name__}: the state is at step {state['last_epoch']!r} with rates {state.get('base_lrs')}; "
-                             f"the optimizer has {len(self.base_lrs)} groups")
+        if not isinstance(state["last_epoch"], (int, float)) or len(state.get("base_lrs", self.base_lrs)) != len(
+            self.base_lrs
+        ):
+            raise ValueError(
+                f"{type(self).__name__}: the state is at step {state['last_epoch']!r} with rates"
+                f" {state.get('base_lrs')}; the optimizer has {len(self.base_lrs)} groups"
+            )
 
 
 def per_group(scheduler, name, optimizer, value):

@@ -3,8 +3,22 @@
 import math
 
 from .. import _core
-from ._lists import (add_squares, assign, decay, directed, foreach_abs, foreach_add_, foreach_addcdiv_, foreach_div, foreach_lerp_,
-                     foreach_maximum, foreach_mul_, foreach_sqrt, foreach_sqrt_, number)
+from ._lists import (
+    add_squares,
+    assign,
+    decay,
+    directed,
+    foreach_abs,
+    foreach_add_,
+    foreach_addcdiv_,
+    foreach_div,
+    foreach_lerp_,
+    foreach_maximum,
+    foreach_mul_,
+    foreach_sqrt,
+    foreach_sqrt_,
+    number,
+)
 from .optimizer import Optimizer, check_betas, check_not_negative, switches
 
 _steps = {False: _core.operators["_fused_adam_"], True: _core.operators["_fused_adamw_"]}
@@ -30,12 +44,41 @@ class Adam(_OfAdam):
         ValueError: an option is negative, or betas are not in [0, 1).
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
-                 capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
-        super().__init__(params, dict(
-            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
-            decoupled_weight_decay=decoupled_weight_decay,
-            **switches(type(self).__name__, foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused)))
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        amsgrad=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+        fused=None,
+        decoupled_weight_decay=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                betas=betas,
+                eps=eps,
+                weight_decay=weight_decay,
+                amsgrad=amsgrad,
+                maximize=maximize,
+                decoupled_weight_decay=decoupled_weight_decay,
+                **switches(
+                    type(self).__name__,
+                    foreach=foreach,
+                    capturable=capturable,
+                    differentiable=differentiable,
+                    fused=fused,
+                ),
+            ),
+        )
 
     def _kept(self, group):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
@@ -44,9 +87,20 @@ class Adam(_OfAdam):
         count = _full((), batch.advance(), dtype=_core.float32, device=batch.params[0].device)
         beta1, beta2 = group["betas"]
         _steps[bool(group["decoupled_weight_decay"])](
-            batch.params, batch.grads, batch.kept("exp_avg"), batch.kept("exp_avg_sq"),
-            batch.kept("max_exp_avg_sq") if group["amsgrad"] else [], [count] * len(batch.params), lr=group["lr"], beta1=beta1,
-            beta2=beta2, weight_decay=group["weight_decay"], eps=group["eps"], amsgrad=group["amsgrad"], maximize=group["maximize"])
+            batch.params,
+            batch.grads,
+            batch.kept("exp_avg"),
+            batch.kept("exp_avg_sq"),
+            batch.kept("max_exp_avg_sq") if group["amsgrad"] else [],
+            [count] * len(batch.params),
+            lr=group["lr"],
+            beta1=beta1,
+            beta2=beta2,
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            amsgrad=group["amsgrad"],
+            maximize=group["maximize"],
+        )
 
 
 class AdamW(Adam):
@@ -56,10 +110,35 @@ class AdamW(Adam):
         ValueError: an option is negative, or betas are not in [0, 1).
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False, foreach=None,
-                 capturable=False, differentiable=False, fused=None):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
-                         differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=1e-2,
+        amsgrad=False,
+        *,
+        maximize=False,
+        foreach=None,
+        capturable=False,
+        differentiable=False,
+        fused=None,
+    ):
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
 
 
 def _decayed(group, batch):
@@ -79,12 +158,34 @@ class NAdam(_OfAdam):
 
     _numbers = ("step", "mu_product")
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
-                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):
-        super().__init__(params, dict(
-            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay,
-            decoupled_weight_decay=decoupled_weight_decay, maximize=maximize,
-            **switches("NAdam", foreach=foreach, capturable=capturable, differentiable=differentiable)))
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        momentum_decay=4e-3,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                betas=betas,
+                eps=eps,
+                weight_decay=weight_decay,
+                momentum_decay=momentum_decay,
+                decoupled_weight_decay=decoupled_weight_decay,
+                maximize=maximize,
+                **switches("NAdam", foreach=foreach, capturable=capturable, differentiable=differentiable),
+            ),
+        )
 
     def _check_group(self, group):
         super()._check_group(group)
@@ -119,11 +220,32 @@ class RAdam(_OfAdam):
         ValueError: an option is negative, or betas are not in [0, 1).
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False):
-        super().__init__(params, dict(
-            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize, decoupled_weight_decay=decoupled_weight_decay,
-            **switches("RAdam", foreach=foreach, capturable=capturable, differentiable=differentiable)))
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                betas=betas,
+                eps=eps,
+                weight_decay=weight_decay,
+                maximize=maximize,
+                decoupled_weight_decay=decoupled_weight_decay,
+                **switches("RAdam", foreach=foreach, capturable=capturable, differentiable=differentiable),
+            ),
+        )
 
     def _update(self, group, batch):
         step, lr, (beta1, beta2) = batch.advance(), float(group["lr"]), group["betas"]
@@ -149,10 +271,30 @@ class Adamax(_OfAdam):
         ValueError: an option is negative, or betas are not in [0, 1).
     """
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
-                 differentiable=False, capturable=False):
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize,
-                                      **switches("Adamax", foreach=foreach, differentiable=differentiable, capturable=capturable)))
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                betas=betas,
+                eps=eps,
+                weight_decay=weight_decay,
+                maximize=maximize,
+                **switches("Adamax", foreach=foreach, differentiable=differentiable, capturable=capturable),
+            ),
+        )
 
     def _kept(self, group):
         return ("exp_avg", "exp_inf")

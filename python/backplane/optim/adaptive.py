@@ -1,17 +1,38 @@
-"""Optimizers that divide each gradient by how large its place's gradients have been: Adagrad, Adadelta, RMSprop; and two that look at
-signs or averages alone: Rprop, ASGD."""
+"""Optimizers that divide each gradient by how large its place's gradients have been: Adagrad, Adadelta, RMSprop; and
+two that look at signs or averages alone: Rprop, ASGD."""
 
 import sys
 
 from .. import _core
-from ._lists import (add_squares, assign, directed, foreach_add, foreach_add_, foreach_addcdiv_, foreach_addcmul, foreach_addcmul_,
-                     foreach_div_, foreach_lerp_, foreach_maximum, foreach_minimum, foreach_mul, foreach_mul_, foreach_sign,
-                     foreach_sqrt, foreach_sqrt_, full_of)
+from ._lists import (
+    add_squares,
+    assign,
+    directed,
+    foreach_add,
+    foreach_add_,
+    foreach_addcdiv_,
+    foreach_addcmul,
+    foreach_addcmul_,
+    foreach_div_,
+    foreach_lerp_,
+    foreach_maximum,
+    foreach_minimum,
+    foreach_mul,
+    foreach_mul_,
+    foreach_sign,
+    foreach_sqrt,
+    foreach_sqrt_,
+    full_of,
+)
 from .optimizer import Optimizer, check_not_negative, switches
 
 _adagrad_step, _full = _core.operators["_fused_adagrad_"], _core.operators["full"]
-_largest = {"float64": sys.float_info.max, "float32": float.fromhex("0x1.fffffep127"), "float16": 65504.0,
-            "bfloat16": float.fromhex("0x1.fep127")}
+_largest = {
+    "float64": sys.float_info.max,
+    "float32": float.fromhex("0x1.fffffep127"),
+    "float16": 65504.0,
+    "bfloat16": float.fromhex("0x1.fep127"),
+}
 
 
 class Adagrad(Optimizer):
@@ -23,11 +44,32 @@ class Adagrad(Optimizer):
 
     _numbers = ("step",)
 
-    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
-                 maximize=False, differentiable=False, fused=None):
-        super().__init__(params, dict(
-            lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value,
-            maximize=maximize, **switches("Adagrad", foreach=foreach, differentiable=differentiable, fused=fused)))
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lr_decay=0,
+        weight_decay=0,
+        initial_accumulator_value=0,
+        eps=1e-10,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        fused=None,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                lr_decay=lr_decay,
+                eps=eps,
+                weight_decay=weight_decay,
+                initial_accumulator_value=initial_accumulator_value,
+                maximize=maximize,
+                **switches("Adagrad", foreach=foreach, differentiable=differentiable, fused=fused),
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("Adagrad", group, "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
@@ -40,8 +82,17 @@ class Adagrad(Optimizer):
 
     def _update(self, group, batch):
         count = _full((), batch.advance(), dtype=_core.float32, device=batch.params[0].device)
-        _adagrad_step(batch.params, batch.grads, batch.kept("sum"), [count] * len(batch.params), lr=group["lr"],
-                      lr_decay=group["lr_decay"], weight_decay=group["weight_decay"], eps=group["eps"], maximize=group["maximize"])
+        _adagrad_step(
+            batch.params,
+            batch.grads,
+            batch.kept("sum"),
+            [count] * len(batch.params),
+            lr=group["lr"],
+            lr_decay=group["lr_decay"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            maximize=group["maximize"],
+        )
 
 
 class Adadelta(Optimizer):
@@ -53,11 +104,30 @@ class Adadelta(Optimizer):
 
     _numbers = ("step",)
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
-                 differentiable=False):
-        super().__init__(params, dict(
-            lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize,
-            **switches("Adadelta", foreach=foreach, capturable=capturable, differentiable=differentiable)))
+    def __init__(
+        self,
+        params,
+        lr=1.0,
+        rho=0.9,
+        eps=1e-6,
+        weight_decay=0,
+        foreach=None,
+        *,
+        capturable=False,
+        maximize=False,
+        differentiable=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                rho=rho,
+                eps=eps,
+                weight_decay=weight_decay,
+                maximize=maximize,
+                **switches("Adadelta", foreach=foreach, capturable=capturable, differentiable=differentiable),
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("Adadelta", group, "lr", "rho", "eps", "weight_decay")
@@ -91,17 +161,43 @@ class RMSprop(Optimizer):
 
     _numbers = ("step",)
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, foreach=None,
-                 maximize=False, differentiable=False):
-        super().__init__(params, dict(
-            lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay, maximize=maximize,
-            **switches("RMSprop", capturable=capturable, foreach=foreach, differentiable=differentiable)))
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        alpha=0.99,
+        eps=1e-8,
+        weight_decay=0,
+        momentum=0,
+        centered=False,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                momentum=momentum,
+                alpha=alpha,
+                eps=eps,
+                centered=centered,
+                weight_decay=weight_decay,
+                maximize=maximize,
+                **switches("RMSprop", capturable=capturable, foreach=foreach, differentiable=differentiable),
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("RMSprop", group, "lr", "momentum", "alpha", "eps", "weight_decay")
 
     def _kept(self, group):
-        return ("square_avg", *(("momentum_buffer",) if group["momentum"] > 0 else ()), *(("grad_avg",) if group["centered"] else ()))
+        return (
+            "square_avg",
+            *(("momentum_buffer",) if group["momentum"] > 0 else ()),
+            *(("grad_avg",) if group["centered"] else ()),
+        )
 
     def _update(self, group, batch):
         batch.advance()
@@ -134,11 +230,28 @@ class Rprop(Optimizer):
 
     _numbers = ("step",)
 
-    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None, maximize=False,
-                 differentiable=False):
-        super().__init__(params, dict(
-            lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize,
-            **switches("Rprop", capturable=capturable, foreach=foreach, differentiable=differentiable)))
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        etas=(0.5, 1.2),
+        step_sizes=(1e-6, 50),
+        *,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                etas=etas,
+                step_sizes=step_sizes,
+                maximize=maximize,
+                **switches("Rprop", capturable=capturable, foreach=foreach, differentiable=differentiable),
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("Rprop", group, "lr")
@@ -173,7 +286,8 @@ class Rprop(Optimizer):
 
 
 class ASGD(Optimizer):
-    """Polyak and Juditsky, 1992: gradient descent with a falling rate. "ax" of the state is the average since step `t0`.
+    """Polyak and Juditsky, 1992: gradient descent with a falling rate. "ax" of the state is the average since step
+    `t0`.
 
     Raises:
         ValueError: an option is negative.
@@ -181,11 +295,31 @@ class ASGD(Optimizer):
 
     _numbers = ("step", "eta", "mu")
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
-                 differentiable=False, capturable=False):
-        super().__init__(params, dict(
-            lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, maximize=maximize,
-            **switches("ASGD", foreach=foreach, differentiable=differentiable, capturable=capturable)))
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                lambd=lambd,
+                alpha=alpha,
+                t0=t0,
+                weight_decay=weight_decay,
+                maximize=maximize,
+                **switches("ASGD", foreach=foreach, differentiable=differentiable, capturable=capturable),
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("ASGD", group, "lr", "lambd", "alpha", "t0", "weight_decay")

@@ -3,8 +3,24 @@
 import math
 
 from .. import _core
-from ._lists import (add_squares, assign, by_shape, decay, directed, foreach_add_, foreach_div, foreach_div_, foreach_lerp,
-                     foreach_lerp_, foreach_mul_, foreach_norm, foreach_sign, foreach_sqrt_, stack, unbind)
+from ._lists import (
+    add_squares,
+    assign,
+    by_shape,
+    decay,
+    directed,
+    foreach_add_,
+    foreach_div,
+    foreach_div_,
+    foreach_lerp,
+    foreach_lerp_,
+    foreach_mul_,
+    foreach_norm,
+    foreach_sign,
+    foreach_sqrt_,
+    stack,
+    unbind,
+)
 from .optimizer import Optimizer, check_betas, check_not_negative, switches
 
 _rows = _core.operators
@@ -42,8 +58,8 @@ class Lion(Optimizer):
 class LAMB(Optimizer):
     """You et al., 2020, "Large Batch Optimization for Deep Learning".
 
-    With r Adam's direction and u = r + weight_decay * parameter, parameter -= lr * |parameter| / |u| * u, or lr * u where one of the
-    norms is 0. Norms are those of a whole parameter.
+    With r Adam's direction and u = r + weight_decay * parameter, parameter -= lr * |parameter| / |u| * u, or lr * u
+    where one of the norms is 0. Norms are those of a whole parameter.
 
     Raises:
         ValueError: an option is negative, or betas are not in [0, 1).
@@ -91,11 +107,34 @@ class Muon(Optimizer):
         ValueError: an option is negative, or a parameter is not a real matrix; the others are for AdamW.
     """
 
-    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315),
-                 eps=1e-7, ns_steps=5, adjust_lr_fn=None, *, ns_dtype=_core.bfloat16):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        weight_decay=0.1,
+        momentum=0.95,
+        nesterov=True,
+        ns_coefficients=(3.4445, -4.775, 2.0315),
+        eps=1e-7,
+        ns_steps=5,
+        adjust_lr_fn=None,
+        *,
+        ns_dtype=_core.bfloat16,
+    ):
         self._ns_dtype = ns_dtype
-        super().__init__(params, dict(lr=lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov,
-                                      ns_coefficients=ns_coefficients, eps=eps, ns_steps=ns_steps, adjust_lr_fn=adjust_lr_fn))
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                weight_decay=weight_decay,
+                momentum=momentum,
+                nesterov=nesterov,
+                ns_coefficients=ns_coefficients,
+                eps=eps,
+                ns_steps=ns_steps,
+                adjust_lr_fn=adjust_lr_fn,
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("Muon", group, "lr", "momentum", "eps", "weight_decay")
@@ -104,13 +143,17 @@ class Muon(Optimizer):
         if len(group["ns_coefficients"]) != 3:
             raise ValueError(f"Muon: ns_coefficients are {group['ns_coefficients']}; they must be three numbers")
         if group["adjust_lr_fn"] not in (None, "original", "match_rms_adamw", "spectral_unclamped"):
-            raise ValueError(f"Muon: adjust_lr_fn is {group['adjust_lr_fn']!r}; it must be None, 'original', 'match_rms_adamw' or "
-                             "'spectral_unclamped'")
+            raise ValueError(
+                f"Muon: adjust_lr_fn is {group['adjust_lr_fn']!r}; it must be None, 'original', 'match_rms_adamw' or "
+                "'spectral_unclamped'"
+            )
 
     def _check_parameter(self, index, parameter):
         if parameter.ndim != 2 or parameter.dtype.is_complex:
-            raise ValueError(f"Muon: parameter {index} is {parameter.dtype.name} of shape {tuple(parameter.shape)}; pass real matrices, "
-                             "and the others to AdamW")
+            raise ValueError(
+                f"Muon: parameter {index} is {parameter.dtype.name} of shape {tuple(parameter.shape)}; pass real"
+                " matrices, and the others to AdamW"
+            )
 
     def _kept(self, group):
         return ("momentum_buffer",)
@@ -159,9 +202,30 @@ class Adafactor(Optimizer):
 
     _numbers = ("step",)
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0, *, foreach=None, maximize=False):
-        super().__init__(params, dict(lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay, maximize=maximize,
-                                      **switches("Adafactor", foreach=foreach)))
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        beta2_decay=-0.8,
+        eps=(None, 1e-3),
+        d=1.0,
+        weight_decay=0,
+        *,
+        foreach=None,
+        maximize=False,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                beta2_decay=beta2_decay,
+                eps=eps,
+                d=d,
+                weight_decay=weight_decay,
+                maximize=maximize,
+                **switches("Adafactor", foreach=foreach),
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("Adafactor", group, "lr", "weight_decay")
@@ -174,7 +238,9 @@ class Adafactor(Optimizer):
 
     def _check_parameter(self, index, parameter):
         if parameter.dtype.is_complex:
-            raise ValueError(f"Adafactor: parameter {index} is {parameter.dtype.name}; pass real ones, and the others to Adam")
+            raise ValueError(
+                f"Adafactor: parameter {index} is {parameter.dtype.name}; pass real ones, and the others to Adam"
+            )
 
     def _kept(self, group):
         return ("row_var", "col_var", "variance")
@@ -211,6 +277,7 @@ class Adafactor(Optimizer):
 
 def _estimate(states, gradients, fresh, eps):
     """The means of squares, of rows and columns where there are both; written into the states."""
+
     def follow(name, now):
         kept = [state[name] for state in states]
         mean = _rows["lerp"](stack(kept), now, fresh)

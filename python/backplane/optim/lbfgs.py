@@ -20,9 +20,9 @@ def _product(a, b):
 class LBFGS(Optimizer):
     """Nocedal and Wright, "Numerical Optimization", 2006: algorithm 7.5, and 3.5 and 3.6 for the line search.
 
-    The parameters are one long vector: all are of one device and dtype, in one group. The history is up to history_size times twice
-    their memory. `step(closure)` evaluates the closure up to max_eval times; it forgets the gradients, computes the loss, goes back, and
-    returns the loss.
+    The parameters are one long vector: all are of one device and dtype, in one group. The history is up to history_size
+    times twice their memory. `step(closure)` evaluates the closure up to max_eval times; it forgets the gradients,
+    computes the loss, goes back, and returns the loss.
 
     Args:
         line_search_fn: None or "strong_wolfe".
@@ -32,16 +32,37 @@ class LBFGS(Optimizer):
         TypeError: step has no closure, or it does not return a number.
     """
 
-    def __init__(self, params, lr=1.0, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100,
-                 line_search_fn=None):
-        super().__init__(params, dict(
-            lr=lr, max_iter=max_iter, max_eval=max_iter * 5 // 4 if max_eval is None else max_eval, tolerance_grad=tolerance_grad,
-            tolerance_change=tolerance_change, history_size=history_size, line_search_fn=line_search_fn))
+    def __init__(
+        self,
+        params,
+        lr=1.0,
+        max_iter=20,
+        max_eval=None,
+        tolerance_grad=1e-7,
+        tolerance_change=1e-9,
+        history_size=100,
+        line_search_fn=None,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                max_iter=max_iter,
+                max_eval=max_iter * 5 // 4 if max_eval is None else max_eval,
+                tolerance_grad=tolerance_grad,
+                tolerance_change=tolerance_change,
+                history_size=history_size,
+                line_search_fn=line_search_fn,
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("LBFGS", group, "lr")
         if group["max_iter"] < 1 or group["history_size"] < 1:
-            raise ValueError(f"LBFGS: max_iter is {group['max_iter']} and history_size {group['history_size']}; both must be at least 1")
+            raise ValueError(
+                f"LBFGS: max_iter is {group['max_iter']} and history_size {group['history_size']}; both must be at"
+                " least 1"
+            )
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise ValueError(f"LBFGS: line_search_fn is {group['line_search_fn']!r}; it must be 'strong_wolfe' or None")
 
@@ -55,8 +76,10 @@ class LBFGS(Optimizer):
     def step(self, closure):
         """Takes up to max_iter iterations, and returns the first loss."""
         if not callable(closure):
-            raise TypeError("LBFGS: step needs a closure, which it calls several times: it forgets the gradients, computes the loss, goes "
-                            "back, and returns the loss")
+            raise TypeError(
+                "LBFGS: step needs a closure, which it calls several times: it forgets the gradients, computes the"
+                " loss, goes back, and returns the loss"
+            )
         group = self.param_groups[0]
         self._check_group(group)
         for hook in list(self._before_step.values()):
@@ -77,8 +100,10 @@ class _Run:
         first = self.leaves[0]
         for each in self.leaves:
             if each.device != first.device or each.dtype is not first.dtype:
-                raise ValueError(f"LBFGS: parameters are {first.dtype.name} on {first.device} and {each.dtype.name} on {each.device}; move "
-                                 "them to one device and dtype")
+                raise ValueError(
+                    f"LBFGS: parameters are {first.dtype.name} on {first.device} and {each.dtype.name} on"
+                    f" {each.device}; move them to one device and dtype"
+                )
         self.params = [real_parts(each) for each in self.leaves]
         self.sizes = [each.numel() for each in self.params]
         self.evaluations = 0
@@ -141,9 +166,13 @@ class _Run:
                 return False
             self.evaluate()
             self.count(1)
-        return (not is_last and self.evaluations < group["max_eval"] and _largest(self.gradient) > group["tolerance_grad"]
-                and _largest(state["d"]) * abs(state["t"]) > group["tolerance_change"]
-                and abs(self.loss - state["prev_loss"]) >= group["tolerance_change"])
+        return (
+            not is_last
+            and self.evaluations < group["max_eval"]
+            and _largest(self.gradient) > group["tolerance_grad"]
+            and _largest(state["d"]) * abs(state["t"]) > group["tolerance_change"]
+            and abs(self.loss - state["prev_loss"]) >= group["tolerance_change"]
+        )
 
     def remember(self):
         state = self.state
@@ -182,8 +211,14 @@ class _Run:
                     assign(self.params, start)
             return Point(t, self.loss, _product(self.gradient, state["d"]), self.gradient)
 
-        found, evaluations = search_line(at, Point(0.0, self.loss, slope, self.gradient), state["t"], _largest(state["d"]),
-                                         group["tolerance_change"], group["max_eval"] - self.evaluations)
+        found, evaluations = search_line(
+            at,
+            Point(0.0, self.loss, slope, self.gradient),
+            state["t"],
+            _largest(state["d"]),
+            group["tolerance_change"],
+            group["max_eval"] - self.evaluations,
+        )
         self.loss, self.gradient, state["t"] = found.loss, found.gradient, found.t
         self.move(found.t, state["d"])
         self.count(evaluations)

@@ -79,13 +79,15 @@ class Handle:
 class Optimizer:
     """An optimizer over groups of parameters, each with options of its own.
 
-    A step makes a few calls for each group, device and dtype, whatever the number of parameters. It writes parameters in place, and
-    nothing is recorded or cast. A parameter without a gradient stays as it is.
+    A step makes a few calls for each group, device and dtype, whatever the number of parameters. It writes parameters
+    in place, and nothing is recorded or cast. A parameter without a gradient stays as it is.
 
-    A subclass of our own says what is kept of a parameter and how a batch of them steps; others may override `step` whole.
+    A subclass of our own says what is kept of a parameter and how a batch of them steps; others may override `step`
+    whole.
 
     Args:
-        params: an iterable of leaves, of pairs of a name and a leaf, or of dicts with "params" and options of the group.
+        params: an iterable of leaves, of pairs of a name and a leaf, or of dicts with "params" and options of the
+            group.
         defaults: the options of groups that do not have their own.
 
     Raises:
@@ -95,7 +97,10 @@ class Optimizer:
 
     def __init__(self, params, defaults):
         if isinstance(params, (Tensor, str, bytes)):
-            raise TypeError(f"{type(self).__name__}: params must be an iterable of Tensors or of dicts, not a {type(params).__name__}")
+            raise TypeError(
+                f"{type(self).__name__}: params must be an iterable of Tensors or of dicts, not a"
+                f" {type(params).__name__}"
+            )
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
@@ -109,7 +114,7 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    # --- What an optimizer of our own says -------------------------------------------------------------------------------------
+    # --- What an optimizer of our own says ----------------------------------------------------------------------------
 
     _numbers = ()  # names of numbers in a parameter's state, which a batch shares
 
@@ -137,10 +142,13 @@ class Optimizer:
     def _update(self, group, batch):
         raise NotImplementedError(f"{type(self).__name__}: override step")
 
-    # --- Steps -----------------------------------------------------------------------------------------------------------------
+    # --- Steps --------------------------------------------------------------------------------------------------------
 
     def step(self, closure=None):
-        """Takes a step. `closure`, which computes the loss and its gradients, is called before with recording on; returns its loss."""
+        """Takes a step.
+
+        `closure`, which computes the loss and its gradients, is called before with recording on; returns its loss.
+        """
         loss = None
         if closure is not None:
             if not callable(closure):
@@ -233,10 +241,13 @@ class Optimizer:
             with Apart():
                 foreach_zero_(grads)
 
-    # --- Groups ----------------------------------------------------------------------------------------------------------------
+    # --- Groups -------------------------------------------------------------------------------------------------------
 
     def add_param_group(self, param_group):
-        """Adds a group: a dict with "params", and the options that are not the defaults. Raises as the constructor does."""
+        """Adds a group: a dict with "params", and the options that are not the defaults.
+
+        Raises as the constructor does.
+        """
         name = type(self).__name__
         if not isinstance(param_group, dict):
             raise TypeError(f"{name}: a parameter group must be a dict, not a {type(param_group).__name__}")
@@ -266,8 +277,10 @@ class Optimizer:
         if not isinstance(parameter, Tensor):
             raise TypeError(f"{name}: parameter {index} is a {type(parameter).__name__}; pass Tensors")
         if not parameter.is_leaf or not (parameter.is_floating_point() or parameter.is_complex()):
-            raise ValueError(f"{name}: parameter {index} is not a leaf of floating-point or complex numbers; pass what the model was "
-                             "made with, not what was computed of it")
+            raise ValueError(
+                f"{name}: parameter {index} is not a leaf of floating-point or complex numbers; pass what the model was"
+                " made with, not what was computed of it"
+            )
         self._check_parameter(index, parameter)
 
     def register_step_pre_hook(self, hook):
@@ -278,7 +291,7 @@ class Optimizer:
         """Calls `hook(optimizer, args, kwargs)` after each step. Returns a handle with `remove()`."""
         return Handle(self._after_step, hook)
 
-    # --- States ----------------------------------------------------------------------------------------------------------------
+    # --- States -------------------------------------------------------------------------------------------------------
 
     def state_dict(self):
         """{"state": {0: {...}}, "param_groups": [...]}, as PyTorch has it; parameters are numbered through all groups.
@@ -294,8 +307,8 @@ class Optimizer:
 
         Raises:
             TypeError: it is not a dict of the layout.
-            ValueError: it has other numbers of groups or parameters, other shapes, or options that the constructor refuses. Nothing
-                has changed then.
+            ValueError: it has other numbers of groups or parameters, other shapes, or options that the constructor
+                refuses. Nothing has changed then.
         """
         from ._states import load_state_dict
 
@@ -312,7 +325,9 @@ class Optimizer:
         lines = [f"{type(self).__name__} ("]
         for index, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {index}")
-            lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name not in ("params", "param_names")]
+            lines += [
+                f"    {name}: {value}" for name, value in sorted(group.items()) if name not in ("params", "param_names")
+            ]
         return "\n".join([*lines, ")"])
 
 

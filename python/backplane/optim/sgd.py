@@ -13,15 +13,40 @@ class SGD(Optimizer):
         ValueError: an option is negative, or `nesterov` has no momentum or a dampening.
     """
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
-                 differentiable=False, fused=None):
-        super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
-                                      maximize=maximize, **switches("SGD", foreach=foreach, differentiable=differentiable, fused=fused)))
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                momentum=momentum,
+                dampening=dampening,
+                weight_decay=weight_decay,
+                nesterov=nesterov,
+                maximize=maximize,
+                **switches("SGD", foreach=foreach, differentiable=differentiable, fused=fused),
+            ),
+        )
 
     def _check_group(self, group):
         check_not_negative("SGD", group, "lr", "momentum", "weight_decay")
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
-            raise ValueError(f"SGD: nesterov needs a momentum above 0 and no dampening, got {group['momentum']} and {group['dampening']}")
+            raise ValueError(
+                f"SGD: nesterov needs a momentum above 0 and no dampening, got {group['momentum']} and"
+                f" {group['dampening']}"
+            )
 
     def _apart_by(self, group, state):
         return (state.get("momentum_buffer") is None,) if group["momentum"] else ()
@@ -33,9 +58,18 @@ class SGD(Optimizer):
             if is_first:  # filled by the step
                 for state, buffer in zip(batch.states, self._new_buffers(batch)):
                     state["momentum_buffer"] = buffer
-        _step(batch.params, batch.grads, batch.kept("momentum_buffer") if momentum else [], weight_decay=group["weight_decay"],
-              momentum=momentum, lr=group["lr"], dampening=group["dampening"], nesterov=group["nesterov"], maximize=group["maximize"],
-              is_first_step=is_first)
+        _step(
+            batch.params,
+            batch.grads,
+            batch.kept("momentum_buffer") if momentum else [],
+            weight_decay=group["weight_decay"],
+            momentum=momentum,
+            lr=group["lr"],
+            dampening=group["dampening"],
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+            is_first_step=is_first,
+        )
 
     def _new_buffers(self, batch):
         empty_like, view_as_complex = _core.operators["empty_like"], _core.operators["view_as_complex"]
