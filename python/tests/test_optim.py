@@ -224,6 +224,18 @@ def test_rates_are_checked_at_each_step_before_anything_changes():
     assert p.tolist() == before
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Lion", "NAdam"])
+def test_a_step_that_fails_is_not_counted(name):
+    p = bp.zeros(1).expand(3).requires_grad_()  # whose elements share memory
+    optimizer = getattr(optim, name)([p], lr=1.0, **({"momentum": 0.9} if name == "SGD" else {}))
+    p.grad = bp.ones(3)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="memory"):
+            optimizer.step()
+    assert p.tolist() == [0.0] * 3 and optimizer.state[p].get("momentum_buffer") is None
+    assert float(optimizer.state[p].get("step", 0)) == 0
+
+
 def test_names_and_rates_as_tensors():
     p = matrix()
     optimizer = optim.Adam([("w", p)], lr=bp.tensor(0.1))

@@ -169,7 +169,13 @@ class Optimizer:
             self._check_group(group)
         for group, batches in [(group, self._batches(group)) for group in self.param_groups]:
             for batch in batches:
-                self._update(group, batch)
+                before = {name: batch.states[0][name] for name in self._numbers}
+                try:
+                    self._update(group, batch)
+                except BaseException:  # a step that was not taken is not counted
+                    for state in batch.states:
+                        state.update(before)
+                    raise
 
     def _batches(self, group):
         batches = {}

@@ -1,6 +1,7 @@
 """Stochastic gradient descent."""
 
 from .. import _core
+from ._lists import real_parts
 from .optimizer import Optimizer, check_not_negative, switches
 
 _step = _core.operators["_fused_sgd_"]
@@ -52,16 +53,14 @@ class SGD(Optimizer):
         return (state.get("momentum_buffer") is None,) if group["momentum"] else ()
 
     def _update(self, group, batch):
-        momentum, is_first = group["momentum"], False
-        if momentum:
-            is_first = batch.states[0].get("momentum_buffer") is None
-            if is_first:  # filled by the step
-                for state, buffer in zip(batch.states, self._new_buffers(batch)):
-                    state["momentum_buffer"] = buffer
+        momentum = group["momentum"]
+        is_first = bool(momentum) and batch.states[0].get("momentum_buffer") is None
+        made = self._new_buffers(batch) if is_first else []  # which the step fills
+        buffers = [real_parts(each) for each in made] if is_first else batch.kept("momentum_buffer") if momentum else []
         _step(
             batch.params,
             batch.grads,
-            batch.kept("momentum_buffer") if momentum else [],
+            buffers,
             weight_decay=group["weight_decay"],
             momentum=momentum,
             lr=group["lr"],
@@ -70,6 +69,8 @@ class SGD(Optimizer):
             maximize=group["maximize"],
             is_first_step=is_first,
         )
+        for state, buffer in zip(batch.states, made):
+            state["momentum_buffer"] = buffer
 
     def _new_buffers(self, batch):
         empty_like, view_as_complex = _core.operators["empty_like"], _core.operators["view_as_complex"]
