@@ -166,13 +166,17 @@ Tensor over(nb::handle data, bool copies) {
 
 nb::object make(nb::handle data, nb::handle dtype, nb::handle device, bool wants_grad,
                 bool copies) {
-  const Wanted to = wanted(dtype, device, copies ? "tensor" : "asarray");
+  Wanted to = wanted(dtype, device, copies ? "tensor" : "as_tensor");
   Tensor made;
   if (const Tensor* tensor = tensor_in(data.ptr())) {
     made = moved(detach(*tensor), to);
     if (copies && made.shares_storage(*tensor)) made = clone(made);
   } else if (!is_list(data.ptr()) && shows_memory(data.ptr())) {
     const Tensor borrowed = over(data, copies);
+    // The host's memory becomes a tensor of the default device, as numbers of Python's do.
+    Device usual;
+    if (!to.device && device_record(borrowed.device()).host_readable && get_default_device(usual))
+      to.device = usual;
     made = moved(borrowed, to);
     if (copies && made.shares_storage(borrowed)) made = clone(made);
   } else {

@@ -71,8 +71,10 @@ def _natural(value):
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """An array of one number."""
-    return _rows["full"](_shape(shape), fill_value, dtype=dtype or _natural(fill_value), device=device)
+    """An array of one number, rounded to the dtype."""
+    dtype = dtype or _natural(fill_value)
+    wide = {_core.float32: _core.float64, _core.complex64: _core.complex128}.get(dtype, dtype)
+    return _rows["full"](_shape(shape), fill_value, dtype=wide, device=device).to(dtype)
 
 
 def empty_like(x, /, *, dtype=None, device=None):

@@ -47,13 +47,13 @@ def _binary(name, row):
 
 
 for _name in (
-    "acos acosh asin asinh atan atanh conj cos cosh exp expm1 isfinite isinf isnan log log1p log2 log10 logical_not "
-    "reciprocal signbit sin sinh sqrt square tan tanh"
+    "acos acosh asin asinh atan atanh conj cos cosh exp isfinite isinf isnan log log1p log2 log10 logical_not "
+    "reciprocal sin sinh sqrt square tan"
 ).split():
     globals()[_name] = _unary(_name, _name)
 for _name in (
     "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign hypot "
-    "logaddexp logical_and logical_or logical_xor maximum minimum nextafter pow remainder"
+    "logaddexp logical_and logical_or logical_xor maximum minimum nextafter pow"
 ).split():
     globals()[_name] = _binary(_name, _name)
 for _name, _row in {"subtract": "sub", "multiply": "mul", "divide": "div", "equal": "eq", "not_equal": "ne",
@@ -116,9 +116,47 @@ def bitwise_invert(x, /):
     return ~x
 
 
+# Where the standard says more of zeros, infinities and NaN than PyTorch, whose rows these are.
+
+
 def sign(x, /):
-    """-1, 0 or 1; of complex numbers x / |x|."""
-    return _rows["sgn"](x) if x.dtype.is_complex else _rows["sign"](x)
+    """-1, 0 or 1; of complex numbers x / |x|; NaN of NaN."""
+    if x.dtype.is_complex:
+        return _rows["where"](x == 0, _rows["zeros_like"](x), _rows["sgn"](x))
+    found = _rows["sign"](x)
+    return _rows["where"](_rows["isnan"](x), x, found) if x.dtype.is_floating_point else found
+
+
+def signbit(x, /):
+    """Is the sign that of negative numbers, as those of -0 and of some NaNs are?"""
+    return _rows["copysign"](_rows["ones_like"](x), x) < 0
+
+
+def remainder(x1, x2, /):
+    """What is left of x1 / x2 rounded down, with the sign of x2, which a zero has as well."""
+    x1, x2 = _pair("remainder", x1, x2)
+    rest = _rows["remainder"](x1, x2)
+    if not rest.dtype.is_floating_point:
+        return rest
+    return _rows["where"](rest == 0, _rows["copysign"](rest, x2), rest)
+
+
+def expm1(x, /):
+    """exp(x) - 1, exact near 0; of a complex zero 0."""
+    found = _rows["expm1"](x)
+    if not x.dtype.is_complex:
+        return found
+    return _rows["where"]((x == 0) & ~signbit(x.imag), _rows["zeros_like"](x), found)
+
+
+def tanh(x, /):
+    """The hyperbolic tangent; of an infinite real part 1 or -1, and a zero with the sign of the imaginary part."""
+    found = _rows["tanh"](x)
+    if not x.dtype.is_complex:
+        return found
+    parts = [_rows["copysign"](_rows["ones_like"](x.real), x.real), _rows["copysign"](_rows["zeros_like"](x.imag), x.imag)]
+    at_ends = _rows["view_as_complex"](_rows["stack"](parts, -1))
+    return _rows["where"](_rows["isinf"](x.real) & _rows["isfinite"](x.imag), at_ends, found)
 
 
 def real(x, /):

@@ -19,8 +19,8 @@ def _summed_dtype(x, dtype):
 def _over(row, x, axis, keepdims, **options):
     """A row over axes. PyTorch's rows take no axes for all of them, and here they are none: each element is a group."""
     if axis == ():
-        return _rows[row](x.unsqueeze(-1), -1, keepdim=False, **options)
-    return _rows[row](x, axis, keepdim=keepdims, **options)
+        return _rows[row](x.unsqueeze(-1), dim=-1, keepdim=False, **options)
+    return _rows[row](x, dim=axis, keepdim=keepdims, **options)
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):

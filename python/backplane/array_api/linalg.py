@@ -4,7 +4,7 @@ from collections import namedtuple
 
 from .. import _core
 from ._elementwise import _pair
-from ._statistics import _summed_dtype
+from ._statistics import _over, _summed_dtype
 
 _rows = _core.operators
 EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
@@ -167,5 +167,5 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Norms of vectors along axes; with None, of all elements."""
     if ord == 0:
         real = {_core.complex64: _core.float32, _core.complex128: _core.float64}.get(x.dtype, x.dtype)
-        return _rows["sum"]((x != 0).to(real), axis, keepdims)
-    return _rows["norm"](x, ord, axis, keepdims)
+        return _over("sum", (x != 0).to(real), axis, keepdims)
+    return _over("norm", x, axis, keepdims, p=ord)
