@@ -6,6 +6,7 @@ from .. import _core
 from .._core import Tensor
 from . import hooks as _hooks_
 from . import state as _state
+from .arguments import not_a_tensor
 from .hooks import HookMethods
 from .moves import MoveMethods
 from .parameter import Buffer, Parameter
@@ -45,8 +46,10 @@ class Module(HookMethods, MoveMethods):
                 return self.forward(*args, **keywords)
             return _hooks_.call(self, args, keywords)
         except Exception as error:
-            _locate(self, error)
-            raise
+            other = _located(self, error, args, keywords)
+            if other is None:
+                raise
+        raise other
 
     # --- Attributes ----------------------------------------------------------------------------------------------------
 
@@ -305,8 +308,21 @@ def _kind_of(value):
 _LOCATED = (ValueError, TypeError, IndexError, _core.Error, _core.DeviceError, _core.OutOfMemoryError, _core.UnsupportedError)
 
 
-def _locate(module, error):
-    """Puts the path from `module` to where the error came about before its text. The first call sees it in the innermost module."""
+def _located(module, error, args, keywords):
+    """Puts the path from `module` to where the error came about before its text, or returns an error to raise instead.
+
+    The first call sees it in the innermost module.
+    """
+    if type(error) is AttributeError and type(module).__module__.startswith(__package__):
+        other = not_a_tensor(module._get_name(), error, (*args, *keywords.values()))
+        if other is not None:
+            _put_path(module, other)
+        return other
+    _put_path(module, error)
+    return None
+
+
+def _put_path(module, error):
     if type(error) not in _LOCATED or len(error.args) != 1 or not isinstance(error.args[0], str):
         return
     innermost, text = error.__dict__.setdefault("_location", (module, error.args[0]))

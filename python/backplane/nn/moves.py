@@ -2,6 +2,7 @@
 
 from .. import _core
 from .._core import Tensor
+from .parameter import Buffer
 
 __all__ = ["MoveMethods"]
 
@@ -10,13 +11,16 @@ class MoveMethods:
     """What Module inherits to change where its tensors are, and what they are made of."""
 
     def _apply(self, fn, recurse=True):
-        """Replaces each parameter, gradient and buffer by fn of it. Parameters stay the objects that they are."""
+        """Replaces each parameter, gradient and buffer by fn of it. Parameters stay the objects that they are,
+        and so do Buffers."""
         for module in self.modules() if recurse else [self]:
             for parameter in module._parameters.values():
                 if parameter is not None:
                     _replace(parameter, fn)
             for name, buffer in module._buffers.items():
-                if buffer is not None:
+                if isinstance(buffer, Buffer):
+                    _replace(buffer, fn)
+                elif buffer is not None:
                     module.__dict__[name] = fn(buffer)
         return self
 
@@ -67,16 +71,18 @@ class MoveMethods:
         return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
 
 
-def _replace(parameter, fn):
-    gradient = parameter.grad
-    old = parameter.detach()
+def _replace(tensor, fn):
+    gradient = tensor.grad
+    old = tensor.detach()
     new = fn(old)
     if new is old:
         return
-    parameter.grad = None  # a gradient is like its tensor, at all times
-    parameter.data = new
-    if gradient is not None:
-        parameter.grad = fn(gradient.detach())
+    if gradient is None:
+        tensor.data = new
+        return
+    tensor.grad = None  # a gradient is like its tensor, at all times
+    tensor.data = new
+    tensor.grad = fn(gradient.detach())
 
 
 def _destination(args, keywords):

@@ -1,6 +1,7 @@
 """Nonlinearities."""
 
 from ... import _core
+from ..arguments import of_tensors
 
 _rows = _core.operators
 
@@ -59,6 +60,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return _either("leaky_relu", input, negative_slope, inplace=inplace)
 
 
+@of_tensors
 def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
     """leaky_relu whose slope, in training, is drawn from lower to upper for each element, and else is their mean."""
     if not lower <= upper:
@@ -138,21 +140,25 @@ def usual_dim(ndim):
     return 0 if ndim in (0, 1, 3) else 1
 
 
+@of_tensors
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) divided by its sum along `dim`."""
     return _rows["softmax"](input, usual_dim(input.ndim) if dim is None else dim, dtype=dtype)
 
 
+@of_tensors
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of softmax."""
     return _rows["log_softmax"](input, usual_dim(input.ndim) if dim is None else dim, dtype=dtype)
 
 
+@of_tensors
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-x)."""
     return _rows["softmin"](input, usual_dim(input.ndim) if dim is None else dim, dtype=dtype)
 
 
+@of_tensors
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """A draw from the distribution that the logits say, through which derivatives go (Jang et al., 2016).
 

@@ -3,6 +3,7 @@
 import math
 
 from ... import _core
+from ..arguments import of_tensors
 
 _rows = _core.operators
 _linear = _rows["linear"]
@@ -12,6 +13,7 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 scaled_dot_product_attention = _rows["scaled_dot_product_attention"]
 
 
+@of_tensors
 def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
                                  add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,
                                  need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None,

@@ -1,6 +1,7 @@
 """Convolutions and products with weights; padding."""
 
 from ... import _core
+from ..arguments import of_tensors
 
 _rows = _core.operators
 
@@ -24,7 +25,7 @@ def _convolution(rank):
     conv.__doc__ = (f"Cross-correlation of the input, [N, C, ...] or [C, ...] with {rank} more dimensions, with the weight, "
                     "[out, C / groups, ...].\n\n"
                     "    padding is a number, one for each dimension, \"valid\" for none, or \"same\" for results of the input's size.\n    ")
-    return conv
+    return of_tensors(conv)
 
 
 conv1d, conv2d, conv3d = (_convolution(rank) for rank in (1, 2, 3))
@@ -59,6 +60,7 @@ def pad(input, pad, mode="constant", value=None):
     return _rows["pad"](input, pad, mode, value)
 
 
+@of_tensors
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of [N, C, H, W] as columns, [N, C * elements, windows]; or without N."""
     if input.ndim not in (3, 4):
@@ -67,6 +69,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     return columns if input.ndim == 4 else columns.squeeze(0)
 
 
+@of_tensors
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Columns, [N, C * elements, windows], added up in their windows, [N, C, *output_size]; or without N."""
     if input.ndim not in (2, 3):

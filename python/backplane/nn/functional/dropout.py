@@ -3,6 +3,7 @@
 import math
 
 from ... import _core
+from ..arguments import of_tensors
 
 _rows = _core.operators
 
@@ -17,6 +18,7 @@ def check_probability(name, p):
         raise ValueError(f"{name}: p is {p}; give a probability from 0 to 1")
 
 
+@of_tensors
 def dropout(input, p=0.5, training=True, inplace=False):
     """Each element becomes 0 with probability p while training; the others are divided by 1 - p (Srivastava et al., 2014)."""
     check_probability("dropout", p)
@@ -25,16 +27,19 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return input.mul_(_rows["dropout"](_rows["ones_like"](input.detach()), float(p), True))
 
 
+@of_tensors
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of [N, C, L] or [C, L]."""
     return _drop_channels("dropout1d", input, p, training, inplace, 2 if _rank(input, "dropout1d", (2, 3)) == 3 else 1)
 
 
+@of_tensors
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of [N, C, H, W]. An input of three dimensions is [N, C, L], as PyTorch has it."""
     return _drop_channels("dropout2d", input, p, training, inplace, _rank(input, "dropout2d", (3, 4)) and 2)
 
 
+@of_tensors
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of [N, C, D, H, W] or [C, D, H, W]."""
     return _drop_channels("dropout3d", input, p, training, inplace, 2 if _rank(input, "dropout3d", (4, 5)) == 5 else 1)
@@ -55,12 +60,14 @@ def _drop_channels(name, input, p, training, inplace, num_kept):
     return input.mul_(factors) if inplace else input * factors
 
 
+@of_tensors
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout to selu's limit, which keeps mean and variance (Klambauer et al., 2017)."""
     check_probability("alpha_dropout", p)
     return _to_alpha(input, input.shape, p, inplace) if training and p else input
 
 
+@of_tensors
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """alpha_dropout of whole channels of [N, C, ...]."""
     check_probability("feature_alpha_dropout", p)

@@ -7,6 +7,7 @@ import math
 import warnings
 
 from ... import _core
+from ..arguments import of_tensors
 
 _rows = _core.operators
 
@@ -51,11 +52,13 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return _rows["nll_loss"](input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
 
 
+@of_tensors
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target) ** 2, times the weight if there is one."""
     return _of_elements("mse_loss", input, target, reduction_of(size_average, reduce, reduction), weight)
 
 
+@of_tensors
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|, times the weight if there is one."""
     return _of_elements("l1_loss", input, target, reduction_of(size_average, reduce, reduction), weight)
@@ -69,6 +72,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return _rows["smooth_l1_loss"](input, target, reduction, beta) if beta else _rows["l1_loss"](input, target, reduction)
 
 
+@of_tensors
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """delta * smooth_l1_loss with beta = delta."""
     if not delta > 0:
@@ -102,6 +106,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return _rows["binary_cross_entropy_with_logits"](input, target, weight, reduction, pos_weight)
 
 
+@of_tensors
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log(target) - input), of logarithms of probabilities and of probabilities.
 
@@ -118,6 +123,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     return _rows["poisson_nll_loss"](input, target, log_input, full, eps, reduction_of(size_average, reduce, reduction))
 
 
+@of_tensors
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """How unlikely a normal distribution of this mean and variance makes the target (Nix and Weigend, 1994).
 
@@ -176,6 +182,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return _rows["multi_margin_loss"](input, target, int(p), margin, weight, reduction_of(size_average, reduce, reduction))
 
 
+@of_tensors
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The sum, over labels and other classes, of max(0, 1 - the label's score + the other's), divided by the classes.
 
@@ -198,6 +205,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
                     reduction_of(size_average, reduce, reduction))
 
 
+@of_tensors
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the classes of binary_cross_entropy_with_logits."""
     losses = _rows["binary_cross_entropy_with_logits"](input, target, weight, "none").mean(-1)
@@ -219,6 +227,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     return _rows["triplet_margin_loss"](anchor, positive, negative, margin, p, eps, swap, reduction_of(size_average, reduce, reduction))
 
 
+@of_tensors
 def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
                                       reduction="mean"):
     """triplet_margin_loss with another distance, a function of two tensors; by default pairwise_distance."""
@@ -235,6 +244,7 @@ def _check_margin(loss, margin):
         raise ValueError(f"{loss}: margin is {margin}; give a number above 0")
 
 
+@of_tensors
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0):
     """cross_entropy of the input, [N, features] or [features], times a weight, [C, ..., features], plus a bias, [C, ...]."""

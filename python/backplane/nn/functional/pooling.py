@@ -1,6 +1,7 @@
 """Pooling: the greatest, the mean or a norm of windows."""
 
 from ... import _core
+from ..arguments import of_tensors
 from ..sizes import each
 
 _rows = _core.operators
@@ -77,7 +78,7 @@ def _of_rank(rank):
         head, _, tail = name.partition("_with_")
         function.__name__ = function.__qualname__ = f"{head}{rank}d" + (f"_with_{tail}" if tail else "")
         function.__doc__ = f"{doc}, of {sizes}."
-        globals()[function.__name__] = function
+        globals()[function.__name__] = of_tensors(function)
 
 
 def _has_batch(name, input, rank):
@@ -105,24 +106,28 @@ for _rank in (1, 2, 3):
 # --- Windows in random places --------------------------------------------------------------------------------------------------
 
 
+@of_tensors
 def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=True,
                                        _random_samples=None):
     """Like fractional_max_pool2d, and where the elements stand."""
     return _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@of_tensors
 def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
     """The greatest elements of windows in pseudo-random places (Graham, 2014), so that sizes shrink by any ratio below 1."""
     both = _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
     return both if return_indices else both[0]
 
 
+@of_tensors
 def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=True,
                                        _random_samples=None):
     """Like fractional_max_pool3d, and where the elements stand."""
     return _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@of_tensors
 def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
     """fractional_max_pool2d of three dimensions."""
     both = _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)

@@ -3,6 +3,7 @@
 import math
 
 from ... import _core
+from ..arguments import of_tensors
 
 _rows = _core.operators
 
@@ -14,6 +15,7 @@ pixel_shuffle, pixel_unshuffle = _rows["pixel_shuffle"], _rows["pixel_unshuffle"
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area")
 
 
+@of_tensors
 def channel_shuffle(input, groups):
     """Channels of [N, C, ...], seen as [groups, C / groups], in the order of [C / groups, groups]."""
     if not groups > 0:
@@ -34,6 +36,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return _rows["grid_sample"](input, grid, mode, padding_mode, bool(align_corners))
 
 
+@of_tensors
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
                 antialias=False):
     """The input, [N, C, ...] with one to three more dimensions, in other sizes.

@@ -2,6 +2,7 @@
 
 from ... import _core
 from ...autograd import no_grad
+from ..arguments import of_tensors
 
 _rows = _core.operators
 _embedding = _rows["embedding"]
@@ -9,6 +10,7 @@ _embedding = _rows["embedding"]
 __all__ = ["embedding", "embedding_bag"]
 
 
+@of_tensors
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of the weight, [rows, features], that the input's integers name: [..., features].
 
@@ -26,6 +28,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return _embedding(weight, input, -1 if padding_idx is None else padding_idx)
 
 
+@of_tensors
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):
     """The sum, mean or maximum of the rows in each bag.

@@ -39,17 +39,21 @@ class ParametrizationList(ModuleList):
         with no_grad():
             value = self._backwards(original.detach(), require=False)
         self.is_tensor = isinstance(value, Tensor)
+        if self.is_tensor and value.dtype != original.dtype:
+            raise ValueError(f"register_parametrization: right_inverse gave {value.dtype.name} for {original.dtype.name}; let it "
+                             "keep the dtype")
+        values = {"original": value} if self.is_tensor else {f"original{i}": each for i, each in enumerate(value)}
+        self.ntensors = len(values)
+        for name, each in values.items():
+            made = Parameter(each, original.requires_grad) if isinstance(original, Parameter) else each
+            self._hold(name, made, _kind(original))
+
+    def take(self, original):
+        """Makes this very tensor the original, if there is one."""
         if self.is_tensor:
-            if value.dtype != original.dtype:
-                raise ValueError(f"register_parametrization: right_inverse gave {value.dtype.name} for {original.dtype.name}; let it "
-                                 "keep the dtype")
-            _set(original, value)
+            if any(hasattr(module, "right_inverse") for module in self):
+                _set(original, self.original)
             self._hold("original", original, _kind(original))
-        else:
-            self.ntensors = len(value)
-            for i, each in enumerate(value):
-                made = Parameter(each, original.requires_grad) if isinstance(original, Parameter) else each
-                self._hold(f"original{i}", made, _kind(original))
 
     def originals(self):
         """All of them."""
@@ -112,14 +116,10 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     if module._kinds.get(tensor_name) not in ("parameter", "buffer", "transient buffer") or module.__dict__[tensor_name] is None:
         raise ValueError(f"register_parametrization: {type(module).__name__} has no parameter or buffer '{tensor_name}'")
     original = module.__dict__[tensor_name]
-    before = original.detach()
     held = ParametrizationList([parametrization], original)
-    try:
-        with no_grad():
-            _check(module, tensor_name, before, held(), unsafe)
-    except Exception:
-        _set(original, before)
-        raise
+    with no_grad():
+        _check(module, tensor_name, original, held(), unsafe)
+    held.take(original)
     if not is_parametrized(module):
         _make_parametrized(module)
     delattr(module, tensor_name)
