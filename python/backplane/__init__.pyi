@@ -1,9 +1,11 @@
 """Backplane: tensors on every accelerator that comes as a plugin."""
 
-from . import amp as amp, autograd as autograd, nn as nn, optim as optim, serialize as serialize
+from . import amp as amp, autograd as autograd, data as data, fft as fft, linalg as linalg, nn as nn, optim as optim
+from . import serialize as serialize, special as special
 from ._core import *
 from ._core import __version__ as __version__
 from ._forms import *
+from ._functions import *
 from ._operators import *
 from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled

@@ -97,7 +97,7 @@ def load_backend(path: Str) -> Str:
 def unload_backend(name: Str) -> None:
     """Unloads a backend. Fails naming what still lives on it."""
 
-def synchronize(device: DeviceLike) -> None:
+def synchronize(device: DeviceLike | None = None) -> None:
     """Waits for all work of a device."""
 
 def set_default_device(device: DeviceLike) -> None:
@@ -130,27 +130,102 @@ class Generator:
     def set_state(self, state: tuple[Int, Int]) -> None: ...
 
 class Stream:
-    """A queue of a device; work of one runs in order."""
+    """A queue of a device; work of one runs in order. In a with statement it is the one to which this thread's work on
+    the device goes."""
 
-    def __init__(self, device: DeviceLike, priority: Int = 0) -> None: ...
-    def synchronize(self) -> None: ...
+    def __init__(self, device: DeviceLike | None = None, priority: Int = 0) -> None: ...
+    def synchronize(self) -> None:
+        """Waits for all its work."""
     def query(self) -> Bool:
         """Is all its work done?"""
+    def wait_event(self, event: Event) -> None:
+        """Its later work waits for the event."""
+    def wait_stream(self, stream: Stream) -> None:
+        """Its later work waits for what the other has been given so far."""
     @property
     def device(self) -> device: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: object) -> None: ...
 
 class Event:
     """A point in the work of a stream."""
 
-    def __init__(self, device: DeviceLike) -> None: ...
-    def record(self, stream: Stream) -> None: ...
-    def wait(self, stream: Stream) -> None: ...
-    def query(self) -> Bool: ...
+    def __init__(self, device: DeviceLike | None = None, enable_timing: Bool = True) -> None: ...
+    def record(self, stream: Stream) -> None:
+        """Here is the point."""
+    def wait(self, stream: Stream) -> None:
+        """Later work of the stream waits for the point."""
+    def query(self) -> Bool:
+        """Is it reached?"""
     def synchronize(self) -> None: ...
     def elapsed_time(self, end: Event) -> Float:
         """Milliseconds from this event to another."""
 
-def current_stream(device: DeviceLike) -> Stream: ...
+def current_stream(device: DeviceLike | None = None) -> Stream:
+    """The one to which this thread's work on the device goes."""
+
+def default_stream(device: DeviceLike | None = None) -> Stream: ...
+def stream(stream: Stream) -> Stream:
+    """For a with statement, in which this thread's work goes to the stream."""
+
+class Recording:
+    """Work that was recorded once, and is replayed as one piece. It keeps all tensors that it reads and writes."""
+
+    def replay(self) -> None:
+        """Gives the work to this thread's current stream of the device. New inputs are written into the old tensors by
+        copy_ before, and results are where the first call put them."""
+    @property
+    def device(self) -> device: ...
+    @property
+    def num_calls(self) -> Int:
+        """Kernels, copies and fills."""
+    @property
+    def is_of_device(self) -> Bool:
+        """Does the device itself hold the work, and not the host call by call?"""
+
+def capture(work: Callable[[], object], device: DeviceLike | None = None) -> Recording:
+    """Calls `work`, whose operators are recorded and do not run.
+
+    Raises:
+        ValueError: something cannot be recorded: reading values, and work of other devices.
+    """
+
+def memory_stats(device: DeviceLike | None = None) -> dict[Str, Int]:
+    """Bytes that tensors hold (allocated) and that were taken from the device (reserved), their peaks, and numbers of
+    calls."""
+
+def memory_allocated(device: DeviceLike | None = None) -> Int:
+    """Bytes that tensors hold."""
+
+def max_memory_allocated(device: DeviceLike | None = None) -> Int: ...
+def memory_reserved(device: DeviceLike | None = None) -> Int:
+    """Bytes that were taken from the device, held by tensors or free."""
+
+def max_memory_reserved(device: DeviceLike | None = None) -> Int: ...
+def reset_peak_memory_stats(device: DeviceLike | None = None) -> None: ...
+def memory_summary(device: DeviceLike | None = None) -> Str:
+    """What is held, by size, as text."""
+
+def empty_cache(device: DeviceLike | None = None) -> None:
+    """Gives back to the device what no tensor holds."""
+
+def set_memory_limit(bytes: Int, device: DeviceLike | None = None) -> None:
+    """The most bytes to take from the device; 0: no limit."""
+
+def get_printoptions() -> dict[Str, Any]:
+    """What set_printoptions set, by name."""
+
+def set_printoptions(
+    precision: Int | None = None,
+    threshold: Int | None = None,
+    edgeitems: Int | None = None,
+    linewidth: Int | None = None,
+    profile: Str | None = None,
+    sci_mode: Bool | None = None,
+) -> None:
+    """How tensors are written as text: digits after the point, the number of elements from which a tensor is
+    summarized, those shown at each end then, characters of a line, and whether numbers are in scientific notation,
+    which is decided for each tensor if it is None."""
 
 @final
 class Operator:
@@ -247,7 +322,8 @@ class Tensor(TensorOperators):
         """The tensor as an array of NumPy, over the same memory where the host can read it.
 
         Raises:
-            TypeError: NumPy does not have the dtype, or the tensor requires grad. With `force`, the latter does not matter.
+            TypeError: NumPy does not have the dtype, or the tensor requires grad. With `force`, the latter does not
+            matter.
         """
     def __array__(self, dtype: Any = None, copy: Bool | None = None) -> Any: ...
     def __dlpack__(
@@ -320,8 +396,6 @@ class Tensor(TensorOperators):
     def copy_(self, src: Tensor) -> Self: ...
     def fill_(self, value: Number) -> Self: ...
     def zero_(self) -> Self: ...
-    def uniform_(self, from_: Real = 0.0, to: Real = 1.0, generator: Generator | None = None) -> Self: ...
-    def normal_(self, mean: Real = 0.0, std: Real = 1.0, generator: Generator | None = None) -> Self: ...
     def expand_as(self, other: Tensor) -> Tensor: ...
     def view_as(self, other: Tensor) -> Tensor: ...
     def reshape_as(self, other: Tensor) -> Tensor: ...
@@ -407,6 +481,13 @@ class Tensor(TensorOperators):
     def min(self, dim: Tensor, keepdim: Bool = False) -> Tensor: ...
     @overload
     def min(self, dim: Int, keepdim: Bool = False) -> Extremum: ...
+    def where(self, condition: Tensor, other: Tensor | Number) -> Tensor: ...
+    def det(self) -> Tensor: ...
+    def inverse(self) -> Tensor: ...
+    def pinverse(self) -> Tensor: ...
+    def slogdet(self) -> Any: ...
+    def matrix_power(self, n: SupportsIndex) -> Tensor: ...
+    def matrix_exp(self) -> Tensor: ...
     def split(
         self, split_size_or_sections: SupportsIndex | Sequence[SupportsIndex], dim: Int = 0
     ) -> tuple[Tensor, ...]: ...
@@ -516,11 +597,12 @@ def from_dlpack(
     """A tensor over the memory of another's array, by DLPack.
 
     `data` has `__dlpack__`, or is a capsule that this returned. Memory that may only be read is refused, unless
-    `accept_read_only` promises that nobody writes into the tensor. With `device` the tensor is there; with `copy` it has
-    memory of its own.
+    `accept_read_only` promises that nobody writes into the tensor. With `device` the tensor is there; with `copy` it
+    has memory of its own.
 
     Raises:
-        BufferError, ValueError: the memory is of a device or of elements that are not known here, or may not be written.
+        BufferError, ValueError: the memory is of a device or of elements that are not known here, or may not be
+        written.
     """
 
 def backward(

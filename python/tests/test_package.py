@@ -18,7 +18,7 @@ SOURCES = HERE.parent  # where the stubs lie beside the modules
 STUBS = SOURCES / "backplane"
 # What the package's own modules use of the part in C++.
 INTERNAL = set(
-    """apply_function bytes_of exclude_layers is_inference operators restore_layers tensor_of_bytes
+    """apply_function bytes_of forms exclude_layers is_inference operators restore_layers tensor_of_bytes
     tensor_of_capsule""".split()
 )
 
@@ -34,6 +34,8 @@ def defined_in(body):
             names.add(node.name)
         elif isinstance(node, ast.AnnAssign):
             names.add(node.target.id)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets}
         elif isinstance(node, ast.ImportFrom) and not any(each.name == "*" for each in node.names):
             names |= {each.asname for each in node.names if each.asname}
     return names
@@ -110,7 +112,9 @@ def test_the_typed_program_runs():
 
 
 def test_stubs_know_every_name():
-    known = set().union(*(defined_in(stub(name)) for name in ("__init__", "_core", "_operators", "_forms")))
+    known = set().union(
+        *(defined_in(stub(name)) for name in ("__init__", "_core", "_operators", "_forms", "_functions"))
+    )
     present = {name for name in dir(backplane) if not name.startswith("_")} | set(backplane.operators)
     assert sorted(present - known - INTERNAL) == [], "write these into python/backplane/*.pyi, or run ./dev gen"
     absent = {name for name in known if not name.startswith("_") and not hasattr(backplane, name)}

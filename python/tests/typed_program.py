@@ -53,6 +53,8 @@ def computed(x: Tensor, y: Tensor) -> Tensor:
     assert_type(z.topk(2).values, Tensor)
     assert_type(z.max(dim=1).indices, Tensor)
     assert_type(z.max(), Tensor)
+    assert_type(z.median(1).values, Tensor)
+    assert_type(backplane.multiply(z, 2), Tensor)
     parts = z.split(1)
     assert_type(parts, tuple[Tensor, ...])
     both = backplane.cat([values, indices.to(values.dtype)], dim=0)
