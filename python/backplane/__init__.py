@@ -13,11 +13,17 @@ for _name, _operator in _operators.items():
 
 from . import _forms
 from ._forms import *  # noqa: F403
+from . import _aliases
+from ._arranging import *  # noqa: F403
+from ._computing import *  # noqa: F403
+from ._creation import *  # noqa: F403
+
+_aliases.add_to(globals())
 from . import autograd
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .serialize import load, load_file, save, save_file
 
-_LATER = ("amp", "data", "nn", "optim")  # imported when they are first used, since most programs do without one or the other
+_LATER = ("amp", "data", "fft", "linalg", "nn", "optim", "special")  # imported when they are first used, since most programs do without one or the other
 
 
 def __getattr__(name):

@@ -1,7 +1,5 @@
 """Functions of several forms, as PyTorch has them, made of the table's rows; and the methods of Tensor that are written in Python."""
 
-import numbers
-
 from . import _core
 from ._core import Tensor
 from ._exchange import from_numpy, to_numpy
@@ -15,7 +13,7 @@ def _extremum(row, argument_row, both_row, input, dim, keepdim):
         return _rows[row](input)
     if isinstance(dim, Tensor):
         return _rows[both_row](input, dim)
-    indices = _rows[argument_row](input, dim, True)
+    indices = _rows[argument_row](input.to(_core.uint8) if input.dtype == _core.bool else input, dim, True)
     values = _rows["gather"](input, dim, indices)
     if not keepdim:
         values, indices = values.squeeze(dim), indices.squeeze(dim)
@@ -50,7 +48,7 @@ def min(input, dim=None, keepdim=False):
 
 def split(tensor, split_size_or_sections, dim=0):
     """Parts of one size, of which the last may be smaller, or of the sizes in a list, along `dim`."""
-    if isinstance(split_size_or_sections, numbers.Integral):
+    if hasattr(split_size_or_sections, "__index__"):
         return _rows["split"](tensor, split_size_or_sections, dim)
     return _rows["split_with_sizes"](tensor, split_size_or_sections, dim)
 

@@ -17,15 +17,6 @@ std::shared_ptr<nb::object> shared(nb::handle object) {
           }};
 }
 
-std::vector<Tensor> tensors_in(nb::handle given, const char* what) {
-  if (given.is_none()) return {};
-  if (tensor_in(given.ptr())) return {*tensor_in(given.ptr())};
-  std::vector<Tensor> list;
-  for (nb::handle each : nb::borrow(given))
-    list.push_back(each.is_none() ? Tensor() : tensor_of(each, what));
-  return list;
-}
-
 autograd::BackwardOptions options_of(std::optional<bool> retain_graph, bool create_graph) {
   autograd::BackwardOptions options;
   options.retain_graph = retain_graph;
@@ -52,7 +43,7 @@ autograd::FunctionContext& running(const Context& context) {
 std::vector<Tensor> results_of(nb::object given, const char* name) {
   if (tensor_in(given.ptr()) || given.is_none() || PyTuple_Check(given.ptr()) ||
       PyList_Check(given.ptr()))
-    return given.is_none() ? std::vector<Tensor>{Tensor()} : tensors_in(given, "a result");
+    return given.is_none() ? std::vector<Tensor>{Tensor()} : tensors_of(given, "a result");
   throw nb::type_error((std::string(name) + ": return a Tensor, or a tuple of them").c_str());
 }
 
@@ -120,7 +111,7 @@ void add_context(nb::module_& module) {
                       "What one call of a Function keeps from forward to backward.")
       .def("save_for_backward",
            [](Context& self, nb::args tensors) {
-             running(self).save(tensors_in(tensors, "save_for_backward: each"));
+             running(self).save(tensors_of(tensors, "save_for_backward: each"));
            })
       .def_prop_ro("saved_tensors",
                    [](const Context& self) { return nb::tuple(hand_out(running(self).saved())); })
@@ -157,7 +148,7 @@ void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor) {
       "backward",
       [](const Tensor& self, nb::handle gradient, std::optional<bool> retain_graph,
          bool create_graph) {
-        const std::vector<Tensor> weights = tensors_in(gradient, "gradient");
+        const std::vector<Tensor> weights = tensors_of(gradient, "gradient");
         without_gil([&] {
           backward(self, weights.empty() ? Tensor() : weights[0],
                    options_of(retain_graph, create_graph));
@@ -187,8 +178,8 @@ void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor) {
       "backward",
       [](nb::handle tensors, nb::handle gradients, std::optional<bool> retain_graph,
          bool create_graph) {
-        const std::vector<Tensor> all = tensors_in(tensors, "tensors"),
-                                  weights = tensors_in(gradients, "grad_tensors");
+        const std::vector<Tensor> all = tensors_of(tensors, "tensors"),
+                                  weights = tensors_of(gradients, "grad_tensors");
         without_gil(
             [&] { autograd::backward(all, weights, options_of(retain_graph, create_graph)); });
       },
@@ -198,9 +189,9 @@ void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor) {
       "grad",
       [](nb::handle outputs, nb::handle inputs, nb::handle gradients,
          std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
-        const std::vector<Tensor> of = tensors_in(outputs, "outputs"),
-                                  by = tensors_in(inputs, "inputs"),
-                                  weights = tensors_in(gradients, "grad_outputs");
+        const std::vector<Tensor> of = tensors_of(outputs, "outputs"),
+                                  by = tensors_of(inputs, "inputs"),
+                                  weights = tensors_of(gradients, "grad_outputs");
         const std::vector<Tensor> found = without_gil([&] {
           return autograd::grad(of, by, weights, options_of(retain_graph, create_graph),
                                 allow_unused);

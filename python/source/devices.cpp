@@ -1,4 +1,4 @@
-// Devices, plugins, streams, and what ran where.
+// Devices, plugins, generators, and what ran where.
 #include <array>
 #include <cstdlib>
 #include <deque>
@@ -23,12 +23,6 @@ std::pair<std::string, int> parts_of(Device device) {
   const std::size_t colon = full.rfind(':');
   if (colon == std::string::npos) return {full, 0};
   return {full.substr(0, colon), std::atoi(full.c_str() + colon + 1)};
-}
-
-Device device_argument(nb::handle object) {
-  Device device;
-  if (!find_device(object.ptr(), device)) throw nb::type_error("give a device, or its name");
-  return device;
 }
 
 nb::dict counts_of(const CallCount& count) {
@@ -91,6 +85,17 @@ void add_device_class(nb::module_& module) {
 
 }  // namespace
 
+Device device_argument(nb::handle object) {
+  Device device;
+  if (object.is_none()) return default_device();
+  if (!find_device(object.ptr(), device)) {
+    PyErr_Format(PyExc_TypeError, "device must be a device or its name, not %s",
+                 Py_TYPE(object.ptr())->tp_name);
+    throw nb::python_error();
+  }
+  return device;
+}
+
 bool is_ready(const Tensor& tensor) {
   if (tensor.device() == meta_device) return false;
   const DeviceRecord& record = device_record(tensor.device());
@@ -150,7 +155,7 @@ void add_devices(nb::module_& module) {
         const Device found = device_argument(device);
         without_gil([&] { synchronize(found); });
       },
-      nb::arg("device"), "Waits for all work of a device.");
+      nb::arg("device") = nb::none(), "Waits for all work of a device.");
   module.def(
       "set_default_device", [](nb::handle device) { set_default_device(device_argument(device)); },
       nb::arg("device"), "The device on which new tensors of this process are made.");
@@ -220,30 +225,6 @@ void add_devices(nb::module_& module) {
             self.set_state({state.first, state.second});
           },
           nb::arg("state"));
-  nb::class_<Stream>(module, "Stream", "A queue of a device; work of one runs in order.")
-      .def(
-          "__init__",
-          [](Stream* self, nb::handle device, int priority) {
-            new (self) Stream(device_argument(device), priority);
-          },
-          nb::arg("device"), nb::arg("priority") = 0)
-      .def("synchronize", [](const Stream& self) { without_gil([&] { self.synchronize(); }); })
-      .def("query", &Stream::query, "Is all its work done?")
-      .def_prop_ro("device", [](const Stream& self) { return DeviceObject{self.device()}; });
-  nb::class_<Event>(module, "Event", "A point in the work of a stream.")
-      .def(
-          "__init__",
-          [](Event* self, nb::handle device) { new (self) Event(device_argument(device)); },
-          nb::arg("device"))
-      .def("record", &Event::record, nb::arg("stream"))
-      .def("wait", &Event::wait, nb::arg("stream"))
-      .def("query", &Event::query)
-      .def("synchronize", [](const Event& self) { without_gil([&] { self.synchronize(); }); })
-      .def("elapsed_time", &Event::elapsed_ms, nb::arg("end"),
-           "Milliseconds from this event to another.");
-  module.def(
-      "current_stream", [](nb::handle device) { return Stream::current(device_argument(device)); },
-      nb::arg("device"));
 }
 
 }  // namespace bp::python

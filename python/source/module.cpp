@@ -11,9 +11,11 @@ NB_MODULE(_core, module) {
   python::add_errors(module);
   python::add_dtypes(module);
   python::add_devices(module);
+  python::add_streams(module);
   python::add_tensor(module);
   python::add_creation(module);
   python::add_operators(module);
+  python::add_forms(module);
   python::add_serialize(module);
   python::add_amp(module);
 }

@@ -1,9 +1,11 @@
 // What comes out of tensors as Python's numbers, lists and text.
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include <backplane/tensor/elements.hpp>
+#include <backplane/tensor/printing.hpp>
 
 #include "objects.hpp"
 #include "values.hpp"
@@ -107,6 +109,17 @@ std::string text_of(const Tensor& self) {
   return text;
 }
 
+nb::dict options_as_dict() {
+  const PrintOptions options = print_options();
+  nb::dict found;
+  found["precision"] = options.precision;
+  found["threshold"] = options.threshold;
+  found["edgeitems"] = options.edgeitems;
+  found["linewidth"] = options.linewidth;
+  found["sci_mode"] = options.sci_mode ? nb::object(nb::bool_(*options.sci_mode)) : nb::none();
+  return found;
+}
+
 }  // namespace
 
 nb::object number_object(const Scalar& value) {
@@ -127,7 +140,36 @@ nb::object number_object(const Scalar& value) {
   return nb::steal(number);
 }
 
-void add_numbers(nb::class_<Tensor>& type) {
+void add_numbers(nb::module_& module, nb::class_<Tensor>& type) {
+  module.def("get_printoptions", &options_as_dict, "What set_printoptions set, by name.");
+  module.def(
+      "set_printoptions",
+      [](std::optional<int> precision, std::optional<std::int64_t> threshold,
+         std::optional<std::int64_t> edgeitems, std::optional<std::int64_t> linewidth,
+         const std::optional<std::string>& profile, std::optional<bool> sci_mode) {
+        PrintOptions options = print_options();
+        if (profile) {
+          if (*profile != "default" && *profile != "short" && *profile != "full")
+            throw nb::value_error(("set_printoptions: no profile '" + *profile +
+                                   "'; there are default, short and full")
+                                      .c_str());
+          options = PrintOptions();
+          if (*profile == "short") options.precision = 2, options.edgeitems = 2;
+          if (*profile == "full") options.threshold = std::numeric_limits<std::int64_t>::max();
+        }
+        options.precision = precision.value_or(options.precision);
+        options.threshold = threshold.value_or(options.threshold);
+        options.edgeitems = edgeitems.value_or(options.edgeitems);
+        options.linewidth = linewidth.value_or(options.linewidth);
+        options.sci_mode = sci_mode;
+        set_print_options(options);
+      },
+      nb::arg("precision") = nb::none(), nb::arg("threshold") = nb::none(),
+      nb::arg("edgeitems") = nb::none(), nb::arg("linewidth") = nb::none(),
+      nb::arg("profile") = nb::none(), nb::arg("sci_mode") = nb::none(),
+      "How tensors are written as text: digits after the point, the number of elements from which "
+      "a tensor is summarized, those shown at each end then, characters of a line, and whether "
+      "numbers are in scientific notation, which is decided for each tensor if it is None.");
   type.def(
       "item", [](const Tensor& self) { return number_object(item_of(self)); },
       "The only element as a number of Python's.");

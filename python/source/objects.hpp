@@ -27,14 +27,15 @@ struct DeviceObject {
 void add_errors(nb::module_& module);
 void add_dtypes(nb::module_& module);
 void add_devices(nb::module_& module);
+void add_streams(nb::module_& module);
 void add_tensor(nb::module_& module);
 void add_creation(nb::module_& module);
 void add_operators(nb::module_& module);
 void add_serialize(nb::module_& module);
 void add_amp(nb::module_& module);
-void add_numbers(nb::class_<Tensor>& tensor);
+void add_numbers(nb::module_& module, nb::class_<Tensor>& tensor);
 void add_iteration(nb::class_<Tensor>& tensor);
-void add_forms(nb::module_& module, nb::class_<Tensor>& tensor);
+void add_forms(nb::module_& module);
 // Parts of the class Tensor; each ends with a zero.
 extern PyType_Slot indexing_slots[];    // x[...] and x[...] = y
 extern PyType_Slot arithmetic_slots[];  // x + y
@@ -51,6 +52,8 @@ PyObject* wrap(Tensor&& tensor);
 Tensor& self_of(PyObject* object);
 // The tensor that an argument of a method is; throws TypeError otherwise.
 const Tensor& tensor_of(nb::handle object, const char* what);
+// One tensor, or a list of them in which None stands for an undefined one; throws TypeError otherwise.
+std::vector<Tensor> tensors_of(nb::handle given, const char* what);
 
 nb::object dtype_object(Dtype dtype);
 // One object for each device, as long as the process.
@@ -62,6 +65,8 @@ nb::object object_or_none(const Tensor& tensor);
 bool find_dtype(PyObject* object, Dtype& out);
 // A device, or its name, whose plugin is loaded if need be. False: the object is neither.
 bool find_device(PyObject* object, Device& out);
+// None is the default device; throws TypeError for what is no device.
+Device device_argument(nb::handle object);
 // By name; one that the core does not know may be of a plugin that pip installed. Throws as bp::device.
 Device device_named(const std::string& name);
 // Those that may offer a device of this name, or all, by None. Was there one that could be loaded?

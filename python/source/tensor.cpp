@@ -201,22 +201,6 @@ void add_moves(nb::class_<Tensor>& type) {
     without_gil([&] { fill_(target, 0); });
     return self;
   });
-  type.def(
-      "uniform_",
-      [](nb::object self, double low, double high, Generator* generator) {
-        const Tensor& target = self_of(self.ptr());
-        without_gil([&] { uniform_(target, low, high, generator); });
-        return self;
-      },
-      nb::arg("from_") = 0.0, nb::arg("to") = 1.0, nb::arg("generator") = nb::none());
-  type.def(
-      "normal_",
-      [](nb::object self, double mean, double std, Generator* generator) {
-        const Tensor& target = self_of(self.ptr());
-        without_gil([&] { normal_(target, mean, std, generator); });
-        return self;
-      },
-      nb::arg("mean") = 0.0, nb::arg("std") = 1.0, nb::arg("generator") = nb::none());
 }
 
 }  // namespace
@@ -255,6 +239,20 @@ const Tensor& tensor_of(nb::handle object, const char* what) {
   throw nb::python_error();
 }
 
+std::vector<Tensor> tensors_of(nb::handle given, const char* what) {
+  if (given.is_none()) return {};
+  if (const Tensor* one = tensor_in(given.ptr())) return {*one};
+  if (!PySequence_Check(given.ptr()) && !PyObject_HasAttrString(given.ptr(), "__iter__")) {
+    PyErr_Format(PyExc_TypeError, "%s must be Tensors, not %s", what,
+                 Py_TYPE(given.ptr())->tp_name);
+    throw nb::python_error();
+  }
+  std::vector<Tensor> list;
+  for (nb::handle each : nb::borrow(given))
+    list.push_back(each.is_none() ? Tensor() : tensor_of(each, what));
+  return list;
+}
+
 void add_tensor(nb::module_& module) {
   static std::vector<PyType_Slot> slots;
   for (const PyType_Slot* part : {arithmetic_slots, indexing_slots})
@@ -277,7 +275,7 @@ void add_tensor(nb::module_& module) {
       "__init__", [](Tensor* self, const Tensor& data) { new (self) Tensor(detach(data)); },
       nb::arg("data"));
   add_facts(tensor);
-  add_numbers(tensor);
+  add_numbers(module, tensor);
   add_moves(tensor);
   add_iteration(tensor);
   add_exchange(module);

@@ -1,0 +1,27 @@
+"""Discrete Fourier transforms, by PyTorch's names: rows that begin with fft_, frequencies and shifts."""
+
+from ._core import forms as _forms, operators as _rows
+
+for _name, _row in _rows.items():
+    if _name.startswith("fft_") and _name not in ("fft_c2c", "fft_r2c", "fft_c2r"):
+        globals()[_name[4:]] = _row
+
+
+def fftfreq(n, d=1.0, *, dtype=None, device=None):
+    """[n]: the frequencies of a transform of n samples that lie `d` apart."""
+    return _forms.frequencies(False, n, float(d), dtype, device)
+
+
+def rfftfreq(n, d=1.0, *, dtype=None, device=None):
+    """[n / 2 + 1]: the frequencies of a transform of n real samples that lie `d` apart."""
+    return _forms.frequencies(True, n, float(d), dtype, device)
+
+
+def fftshift(input, dim=None):
+    """The frequency 0 to the middle of `dim`, one or several, by default all."""
+    return _forms.fftshift(input, dim)
+
+
+def ifftshift(input, dim=None):
+    """Back from fftshift."""
+    return _forms.ifftshift(input, dim)
