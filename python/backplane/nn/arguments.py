@@ -17,7 +17,7 @@ def not_a_tensor(name, error, values):
 
 
 def of_tensors(function):
-    """Makes a function of tensors say so when it is given something else. Costs nothing more than a call while all goes well."""
+    """Makes a function of tensors say so when it is given something else."""
 
     @functools.wraps(function)
     def checked(*args, **keywords):

@@ -16,28 +16,43 @@ __all__ = ["MultiheadAttention"]
 class MultiheadAttention(Module):
     """Softmax of the scaled products of projected queries and keys, times the projected values, projected once more.
 
-    (Vaswani et al., Attention is all you need, 2017.) Query, key and value are [length, batch, features], [batch, length, features]
-    with `batch_first`, or [length, features]. Weights begin as xavier_uniform_, biases as zeros.
+    (Vaswani et al., Attention is all you need, 2017.) Query, key and value are [length, batch, features], [batch,
+    length, features] with `batch_first`, or [length, features]. Weights begin as xavier_uniform_, biases as zeros.
 
     Args:
         dropout: of the weights, in training. add_bias_kv: one more key and value, which are parameters.
         add_zero_attn: one more of zeros. kdim, vdim: features of keys and values, by default embed_dim.
 
     Attributes:
-        in_proj_weight: [3 * embed_dim, embed_dim]; with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight instead.
+        in_proj_weight: [3 * embed_dim, embed_dim]; with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight
+        instead.
         in_proj_bias: [3 * embed_dim], or None. out_proj: a Linear. bias_k, bias_v: [1, 1, embed_dim], or None.
 
     Raises:
         ValueError: num_heads does not divide embed_dim.
     """
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
-                 batch_first=False, device=None, dtype=None):
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         self.embed_dim = check_whole("MultiheadAttention", "embed_dim", embed_dim, 1)
         self.num_heads = check_whole("MultiheadAttention", "num_heads", num_heads, 1)
         if embed_dim % num_heads:
-            raise ValueError(f"MultiheadAttention: embed_dim {embed_dim} does not come apart into {num_heads} heads; take a divisor")
+            raise ValueError(
+                f"MultiheadAttention: embed_dim {embed_dim} does not come apart into {num_heads} heads; take a divisor"
+            )
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
         self.head_dim = embed_dim // num_heads
@@ -68,20 +83,34 @@ class MultiheadAttention(Module):
             if bias is not None:
                 init.xavier_normal_(bias)
 
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
-                is_causal=False):
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+        is_causal=False,
+    ):
         """The output, like the query, and the weights.
 
         Args:
             key_padding_mask: [batch, keys], or [keys]: true for keys that nobody sees, or numbers to add to the scores.
-            need_weights: without them the computation is one scaled_dot_product_attention, and None comes in their place.
-            attn_mask: [queries, keys], or [batch * num_heads, queries, keys]: true for keys that the query does not see, or numbers.
-            average_attn_weights: weights are means over the heads, [batch, queries, keys]; else [batch, num_heads, queries, keys].
+            need_weights: without them the computation is one scaled_dot_product_attention, and None comes in their
+            place.
+            attn_mask: [queries, keys], or [batch * num_heads, queries, keys]: true for keys that the query does not
+            see, or numbers.
+            average_attn_weights: weights are means over the heads, [batch, queries, keys]; else [batch, num_heads,
+            queries, keys].
             is_causal: says that attn_mask hides all that comes after the query; it must be given all the same.
         """
         if key.shape[-1] != self.kdim or value.shape[-1] != self.vdim:
-            raise ValueError(f"MultiheadAttention: key and value have {key.shape[-1]} and {value.shape[-1]} features; they were to "
-                             f"have {self.kdim} and {self.vdim}")
+            raise ValueError(
+                f"MultiheadAttention: key and value have {key.shape[-1]} and {value.shape[-1]} features; they were to "
+                f"have {self.kdim} and {self.vdim}"
+            )
         turned = self.batch_first and query.ndim == 3
         if turned:
             # What was one tensor stays one, so that it is projected by one product.
@@ -90,8 +119,28 @@ class MultiheadAttention(Module):
             value = keys if value is key else value.transpose(0, 1)
             query, key = steps, keys
         output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v,
-            self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask, need_weights,
-            attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,
-            average_attn_weights=average_attn_weights, is_causal=is_causal)
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            self.training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            not self._qkv_same_embed_dim,
+            self.q_proj_weight,
+            self.k_proj_weight,
+            self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
         return output.transpose(0, 1) if turned else output, weights

@@ -47,7 +47,9 @@ class _Numbered(_Container):
         try:
             place = operator.index(index)
         except TypeError:
-            raise TypeError(f"{self._get_name()}: the index must be an int or a slice, not {type(index).__name__}") from None
+            raise TypeError(
+                f"{self._get_name()}: the index must be an int or a slice, not {type(index).__name__}"
+            ) from None
         if not -len(self) <= place < len(self):
             raise IndexError(f"{self._get_name()}: index {place} of {len(self)}")
         return place % len(self)

@@ -23,15 +23,30 @@ class _Convolution(Module):
 
     _rank, _transposed = 0, False
 
-    def _begin(self, in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode,
-               device, dtype):
+    def _begin(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        padding,
+        dilation,
+        output_padding,
+        groups,
+        bias,
+        padding_mode,
+        device,
+        dtype,
+    ):
         layer, rank = self._get_name(), self._rank
         self.in_channels = check_whole(layer, "in_channels", in_channels, 0)
         self.out_channels = check_whole(layer, "out_channels", out_channels, 0)
         self.groups = check_whole(layer, "groups", groups, 1)
         for name, channels in (("input", in_channels), ("output", out_channels)):
             if channels % groups:
-                raise ValueError(f"{layer}: {channels} {name} channels do not come apart into {groups} groups; take a divisor")
+                raise ValueError(
+                    f"{layer}: {channels} {name} channels do not come apart into {groups} groups; take a divisor"
+                )
         self.kernel_size = each(layer, "kernel_size", kernel_size, rank, 1)
         self.stride = each(layer, "stride", stride, rank, 1)
         self.padding = _checked_words(layer, padding, self.stride, padding_mode)
@@ -78,7 +93,9 @@ def _checked_words(layer, padding, stride, padding_mode):
         if padding == "same" and any(one != 1 for one in stride):
             raise ValueError(f"{layer}: padding 'same' with stride {stride}; take stride 1, or numbers as padding")
     if padding_mode not in _PADDING_MODES:
-        raise ValueError(f"{layer}: padding_mode is {padding_mode!r}; give one of {', '.join(map(repr, _PADDING_MODES))}")
+        raise ValueError(
+            f"{layer}: padding_mode is {padding_mode!r}; give one of {', '.join(map(repr, _PADDING_MODES))}"
+        )
     return padding
 
 
@@ -86,8 +103,8 @@ class _Conv(_Convolution):
     """Cross-correlation with a weight.
 
     Args:
-        kernel_size, stride, padding, dilation: one number, or one for each dimension. The padding may be "valid", none, or "same",
-            for results of the input's size.
+        kernel_size, stride, padding, dilation: one number, or one for each dimension. The padding may be "valid", none,
+            or "same", for results of the input's size.
         groups: parts of the channels that do not see each other.
         padding_mode: "zeros", "reflect", "replicate" or "circular".
 
@@ -95,10 +112,35 @@ class _Conv(_Convolution):
         weight: [out_channels, in_channels / groups, *kernel_size]. bias: [out_channels], or None.
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
-        self._begin(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device, dtype)
+        self._begin(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            0,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def forward(self, input):
         padding = self.padding
@@ -144,25 +186,54 @@ class _ConvTranspose(_Convolution):
 
     _transposed = True
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         layer = self._get_name()
         if padding_mode != "zeros":
             raise ValueError(f"{layer}: padding_mode is {padding_mode!r}; transposed convolutions have 'zeros' alone")
         if isinstance(padding, str):
             raise ValueError(f"{layer}: padding is {padding!r}; give numbers")
-        self._begin(in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode,
-                    device, dtype)
+        self._begin(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            output_padding,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def forward(self, input, output_size=None):
         added = self.output_padding if output_size is None else self._output_padding_for(input, output_size)
-        return self._function(input, self.weight, self.bias, self.stride, self.padding, added, self.groups, self.dilation)
+        return self._function(
+            input, self.weight, self.bias, self.stride, self.padding, added, self.groups, self.dilation
+        )
 
     def _output_padding_for(self, input, output_size):
         layer, rank = self._get_name(), self._rank
         if input.ndim not in (rank + 1, rank + 2):
-            raise ValueError(f"{layer}: the input is {list(input.shape)}; give {rank + 2} dimensions, or {rank + 1} without a batch")
+            raise ValueError(
+                f"{layer}: the input is {list(input.shape)}; give {rank + 2} dimensions, or {rank + 1} without a batch"
+            )
         output_size = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
         if len(output_size) not in (rank, input.ndim):
             raise ValueError(f"{layer}: output_size is {output_size}; give {rank} numbers, or {input.ndim}")
@@ -170,8 +241,11 @@ class _ConvTranspose(_Convolution):
         for i, (size, wanted) in enumerate(zip(input.shape[-rank:], output_size[-rank:])):
             least = (size - 1) * self.stride[i] - 2 * self.padding[i] + self.dilation[i] * (self.kernel_size[i] - 1) + 1
             if not least <= wanted < least + self.stride[i]:
-                raise ValueError(f"{layer}: output_size is {output_size} for an input of {list(input.shape)}; dimension {i} can have "
-                                 f"{least} to {least + self.stride[i] - 1}")
+                raise ValueError(
+                    f"{layer}: output_size is {output_size} for an input of {list(input.shape)}; dimension {i} "
+                    "can have "
+                    f"{least} to {least + self.stride[i] - 1}"
+                )
             added.append(wanted - least)
         return added
 

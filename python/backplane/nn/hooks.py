@@ -62,12 +62,15 @@ class HookMethods:
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
         """hook(module, args, output) is called after forward, and may return another output.
 
-        With `with_kwargs` it is hook(module, args, kwargs, output). With `always_call` it is called after an error as well.
+        With `with_kwargs` it is hook(module, args, kwargs, output). With `always_call` it is called after an error as
+        well.
         """
         return self._register("forward", hook, with_kwargs, always_call, prepend=prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
-        """hook(module, grad_input, grad_output) sees the derivatives by inputs and outputs, and may return others by the inputs."""
+        """hook(module, grad_input, grad_output) sees derivatives by inputs and outputs, and may replace those by
+        inputs.
+        """
         return self._register("backward", hook, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
@@ -83,9 +86,10 @@ class HookMethods:
         return self._register("state_dict_post", hook)
 
     def register_load_state_dict_pre_hook(self, hook):
-        """hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs) may change the dict.
+        """The hook may change the dict before anything is compared or loaded.
 
-        It is called before anything is compared or loaded. The dict is a copy; the three lists are for names and messages of its own.
+        It is called as hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        error_msgs). The dict is a copy; the three lists are for names and messages of its own.
         """
         return self._register("load_pre", hook)
 
@@ -102,8 +106,10 @@ def call(module, args, keywords):
             given = hook(module, args, keywords)
             if given is not None:
                 if not isinstance(given, tuple) or len(given) != 2:
-                    raise TypeError(f"{type(module).__name__}: a forward pre-hook with kwargs returns None or (args, kwargs), "
-                                    f"not {type(given).__name__}")
+                    raise TypeError(
+                        f"{type(module).__name__}: a forward pre-hook with kwargs returns None or (args, kwargs), "
+                        f"not {type(given).__name__}"
+                    )
                 args, keywords = given
         else:
             given = hook(module, args)
@@ -192,8 +198,10 @@ class _Watch:
         else:
             for hook in self.hooks:
                 if hook(self.module, (None,) * self.num_inputs, gradients) is not None:
-                    raise ValueError("full backward hook: no input of the module requires grad, so that there is no gradient to "
-                                     "replace; return None")
+                    raise ValueError(
+                        "full backward hook: no input of the module requires grad, so that there is no gradient to "
+                        "replace; return None"
+                    )
         return [gradients[i] for i in self.watched_outputs]
 
     def at_inputs(self, gradients):

@@ -8,10 +8,34 @@ from ..autograd import no_grad
 
 _rows = _core.operators
 
-__all__ = ["calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_",
-           "sparse_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_"]
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
 
-_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+_LINEAR = (
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "sigmoid",
+)
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -26,8 +50,10 @@ def calculate_gain(nonlinearity, param=None):
     if nonlinearity in known:
         return known[nonlinearity]
     if nonlinearity != "leaky_relu":
-        raise ValueError(f"calculate_gain: no nonlinearity '{nonlinearity}'; take linear, conv1d to conv3d and their transposed, "
-                         "sigmoid, tanh, relu, leaky_relu or selu")
+        raise ValueError(
+            f"calculate_gain: no nonlinearity '{nonlinearity}'; take linear, conv1d to conv3d and their transposed, "
+            "sigmoid, tanh, relu, leaky_relu or selu"
+        )
     if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
         raise TypeError(f"calculate_gain: the slope of leaky_relu is {param!r}; give a number")
     slope = 0.01 if param is None else param
@@ -58,7 +84,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     dtype = _drawn_dtype("trunc_normal_", tensor)
     # Above the mean, the share below a number is so near 1 that digits are lost: there it is drawn from the other side.
     side = -1 if a > mean else 1
-    low, high = ((mean - b, mean - a) if side < 0 else (a - mean, b - mean))
+    low, high = (mean - b, mean - a) if side < 0 else (a - mean, b - mean)
     least = 2.3e-308 if dtype == _core.float64 else 1.2e-38  # shares are numbers of the dtype
     with no_grad():
         drawn = _rows["empty"](tensor.shape, dtype=dtype, device=tensor.device)
@@ -89,7 +115,9 @@ def eye_(tensor):
     rows, columns = tensor.shape
     places = _rows["arange"]
     with no_grad():
-        return tensor.copy_(places(0, rows, device=tensor.device).unsqueeze(1) == places(0, columns, device=tensor.device))
+        return tensor.copy_(
+            places(0, rows, device=tensor.device).unsqueeze(1) == places(0, columns, device=tensor.device)
+        )
 
 
 def dirac_(tensor, groups=1):
@@ -101,7 +129,9 @@ def dirac_(tensor, groups=1):
     if _checked("dirac_", tensor).ndim not in (3, 4, 5):
         raise ValueError(f"dirac_: the tensor has shape {list(tensor.shape)}; give one of 3, 4 or 5 dimensions")
     if groups <= 0 or tensor.shape[0] % groups:
-        raise ValueError(f"dirac_: {tensor.shape[0]} output channels do not come apart into {groups} groups; take a divisor")
+        raise ValueError(
+            f"dirac_: {tensor.shape[0]} output channels do not come apart into {groups} groups; take a divisor"
+        )
     in_group = tensor.shape[0] // groups
     center = tuple(size // 2 for size in tensor.shape[2:])
     with no_grad():
@@ -144,7 +174,9 @@ def orthogonal_(tensor, gain=1, generator=None):
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
     dtype = _drawn_dtype("orthogonal_", tensor)
     with no_grad():
-        drawn = _rows["randn"]([max(rows, columns), min(rows, columns)], dtype=dtype, device=tensor.device, generator=generator)
+        drawn = _rows["randn"](
+            [max(rows, columns), min(rows, columns)], dtype=dtype, device=tensor.device, generator=generator
+        )
         q, r = _rows["linalg_qr"](drawn)
         # The signs make it uniform among all such matrices.
         q = q * _rows["sign"](_rows["diagonal"](r))
@@ -201,7 +233,9 @@ def _drawn_dtype(function, tensor):
 
 def _fans(function, tensor):
     if _checked(function, tensor).ndim < 2:
-        raise ValueError(f"{function}: the tensor has shape {list(tensor.shape)}, and fans are of tensors with 2 dimensions or more")
+        raise ValueError(
+            f"{function}: the tensor has shape {list(tensor.shape)}, and fans are of tensors with 2 dimensions or more"
+        )
     kernel = math.prod(tensor.shape[2:])
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
 

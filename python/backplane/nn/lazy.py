@@ -1,7 +1,7 @@
 """Layers that find the number of their input's features or channels in the first input that they see.
 
-Each becomes the layer of the same name without "Lazy" then. Until then its weight has no shape, and only a state dict of a layer that
-was called gives it one.
+Each becomes the layer of the same name without "Lazy" then. Until then its weight has no shape, and only a state dict
+of a layer that was called gives it one.
 """
 
 from .. import _core
@@ -12,8 +12,13 @@ from .parameter import Buffer, Parameter
 _rows = _core.operators
 
 __all__ = ["UninitializedBuffer", "UninitializedParameter"]
-__all__ += [f"Lazy{name}" for name in ("Linear", *(f"{kind}{rank}d" for kind in ("BatchNorm", "Conv", "ConvTranspose", "InstanceNorm")
-                                                   for rank in (1, 2, 3)))]
+__all__ += [
+    f"Lazy{name}"
+    for name in (
+        "Linear",
+        *(f"{kind}{rank}d" for kind in ("BatchNorm", "Conv", "ConvTranspose", "InstanceNorm") for rank in (1, 2, 3)),
+    )
+]
 
 
 class _Uninitialized:
@@ -142,12 +147,16 @@ class LazyLinear(LazyModule, linear.Linear):
 class _LazyConvolution(LazyModule):
     def _size_in(self, input):
         if input.ndim not in (self._rank + 1, self._rank + 2):
-            raise ValueError(f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
-                             f"{self._rank + 1} without a batch")
+            raise ValueError(
+                f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
+                f"{self._rank + 1} without a batch"
+            )
         channels = input.shape[-self._rank - 1]
         if channels % self.groups:
-            raise ValueError(f"{self._get_name()}: {channels} input channels do not come apart into {self.groups} groups; take a "
-                             "divisor")
+            raise ValueError(
+                f"{self._get_name()}: {channels} input channels do not come apart into {self.groups} groups; take a "
+                "divisor"
+            )
         return channels
 
     def _size(self, channels):
@@ -157,22 +166,61 @@ class _LazyConvolution(LazyModule):
         return self.weight.shape[0] if self._transposed else self.weight.shape[1] * self.groups
 
     def _shapes(self):
-        outer, inner = (self.in_channels, self.out_channels) if self._transposed else (self.out_channels, self.in_channels)
+        outer, inner = (
+            (self.in_channels, self.out_channels) if self._transposed else (self.out_channels, self.in_channels)
+        )
         return {"weight": [outer, inner // self.groups, *self.kernel_size]}
 
 
 class _LazyConv(_LazyConvolution):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
-                 device=None, dtype=None):
-        super().__init__(0, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            0, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
+        )
         self._forget()
 
 
 class _LazyConvTranspose(_LazyConvolution):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):
-        super().__init__(0, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device,
-                         dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            0,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            bias,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
         self._forget()
 
 
@@ -201,26 +249,36 @@ class _LazyNorm(LazyModule):
 
 
 class _LazyBatchNorm(_LazyNorm):
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+    def __init__(
+        self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
+    ):
         super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self._forget()
 
 
 class _LazyInstanceNorm(_LazyNorm):
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+    def __init__(
+        self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
+    ):
         super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self._forget()
 
     def _size_in(self, input):
         if input.ndim not in (self._rank + 1, self._rank + 2):
-            raise ValueError(f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
-                             f"{self._rank + 1} without a batch")
+            raise ValueError(
+                f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
+                f"{self._rank + 1} without a batch"
+            )
         return input.shape[-self._rank - 1]
 
 
 def _make():
-    bases = {"Conv": (_LazyConv, convolution), "ConvTranspose": (_LazyConvTranspose, convolution), "BatchNorm": (_LazyBatchNorm, norms),
-             "InstanceNorm": (_LazyInstanceNorm, norms)}
+    bases = {
+        "Conv": (_LazyConv, convolution),
+        "ConvTranspose": (_LazyConvTranspose, convolution),
+        "BatchNorm": (_LazyBatchNorm, norms),
+        "InstanceNorm": (_LazyInstanceNorm, norms),
+    }
     for kind, (lazy, module) in bases.items():
         for rank in (1, 2, 3):
             layer = getattr(module, f"{kind}{rank}d")

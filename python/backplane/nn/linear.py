@@ -67,7 +67,8 @@ class Bilinear(Module):
     """x1 W x2' + b for each output, of [..., in1_features] and [..., in2_features] to [..., out_features].
 
     Attributes:
-        weight: [out_features, in1_features, in2_features], uniform in +-1 / sqrt(in1_features). bias: [out_features], or None.
+        weight: [out_features, in1_features, in2_features], uniform in +-1 / sqrt(in1_features). bias: [out_features],
+        or None.
     """
 
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
@@ -90,5 +91,7 @@ class Bilinear(Module):
         return _bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self):
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )

@@ -20,8 +20,9 @@ PARAMETER, BUFFER, TRANSIENT, MODULE = "parameter", "buffer", "transient buffer"
 class Module(HookMethods, MoveMethods):
     """The base of all layers and models.
 
-    A subclass assigns parameters, buffers and other modules to attributes, and overrides `forward`. Calling the module calls forward
-    with its hooks. An error within a submodule begins with the path to it: "encoder.layer.3.attention.query: linear: ...".
+    A subclass assigns parameters, buffers and other modules to attributes, and overrides `forward`. Calling the module
+    calls forward with its hooks. An error within a submodule begins with the path to it:
+    "encoder.layer.3.attention.query: linear: ...".
 
     `_parameters`, `_buffers` and `_modules` are read-only views: assign and delete attributes to change them.
     """
@@ -29,7 +30,8 @@ class Module(HookMethods, MoveMethods):
     def __new__(cls, *args, **keywords):
         # Here, and not in __init__: a subclass that forgets to call it works all the same.
         self = object.__new__(cls)
-        # Values are plain attributes, so that reading one costs no more than that of any object; this says what they are.
+        # Values are plain attributes, so that reading one costs no more than that of any object; this says what they
+        # are.
         self.__dict__.update(training=True, _kinds={}, _hooks=None)
         return self
 
@@ -51,7 +53,7 @@ class Module(HookMethods, MoveMethods):
                 raise
         raise other
 
-    # --- Attributes ----------------------------------------------------------------------------------------------------
+    # --- Attributes -----------------------------------------------------------------------------------------
 
     def __setattr__(self, name, value):
         if isinstance(value, (Parameter, Module, Buffer)):
@@ -61,8 +63,10 @@ class Module(HookMethods, MoveMethods):
             kind = self._kinds[name]
             if value is not None and not (kind in (BUFFER, TRANSIENT) and isinstance(value, Tensor)):
                 wanted = {PARAMETER: "an nn.Parameter", MODULE: "a module"}.get(kind, "a tensor")
-                raise TypeError(f"{type(self).__name__}: '{name}' is a {kind}; assign {wanted} or None, not "
-                                f"{type(value).__name__}, or delete it first")
+                raise TypeError(
+                    f"{type(self).__name__}: '{name}' is a {kind}; assign {wanted} or None, not "
+                    f"{type(value).__name__}, or delete it first"
+                )
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name):
@@ -118,7 +122,7 @@ class Module(HookMethods, MoveMethods):
     _buffers = property(lambda self: types.MappingProxyType(self._held(BUFFER, TRANSIENT)))
     _modules = property(lambda self: types.MappingProxyType(self._held(MODULE)))
 
-    # --- Walks ---------------------------------------------------------------------------------------------------------
+    # --- Walks ----------------------------------------------------------------------------------------------
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """This module, by the name `prefix`, and all within it, by their paths; one that is shared comes once."""
@@ -185,7 +189,9 @@ class Module(HookMethods, MoveMethods):
         for name in target.split(".") if target else ():
             following = getattr(module, name, None)
             if not isinstance(following, Module):
-                raise AttributeError(f"get_submodule: no module '{target}': {type(module).__name__} has no module '{name}'")
+                raise AttributeError(
+                    f"get_submodule: no module '{target}': {type(module).__name__} has no module '{name}'"
+                )
             module = following
         return module
 
@@ -221,7 +227,7 @@ class Module(HookMethods, MoveMethods):
         fn(self)
         return self
 
-    # --- Modes ---------------------------------------------------------------------------------------------------------
+    # --- Modes ----------------------------------------------------------------------------------------------
 
     def train(self, mode=True):
         """Sets `training`, which dropout and batch norm look at, here and in all within."""
@@ -253,7 +259,7 @@ class Module(HookMethods, MoveMethods):
             else:
                 parameter.grad = gradient.detach().zero_()
 
-    # --- State ---------------------------------------------------------------------------------------------------------
+    # --- State ----------------------------------------------------------------------------------------------
 
     state_dict = _state.state_dict
     load_state_dict = _state.load_state_dict
@@ -271,7 +277,7 @@ class Module(HookMethods, MoveMethods):
         self.__dict__.update(state)
         self.__dict__["_kinds"] = dict(self._kinds)  # a shallow copy has attributes of its own
 
-    # --- Text ----------------------------------------------------------------------------------------------------------
+    # --- Text -----------------------------------------------------------------------------------------------
 
     def _get_name(self):
         return type(self).__name__
@@ -305,7 +311,15 @@ def _kind_of(value):
     return BUFFER if value.persistent else TRANSIENT
 
 
-_LOCATED = (ValueError, TypeError, IndexError, _core.Error, _core.DeviceError, _core.OutOfMemoryError, _core.UnsupportedError)
+_LOCATED = (
+    ValueError,
+    TypeError,
+    IndexError,
+    _core.Error,
+    _core.DeviceError,
+    _core.OutOfMemoryError,
+    _core.UnsupportedError,
+)
 
 
 def _located(module, error, args, keywords):

@@ -25,7 +25,8 @@ class MoveMethods:
         return self
 
     def to(self, *args, **keywords):
-        """to(device), to(dtype), to(device, dtype) or to(tensor): moves all, and casts floating-point and complex numbers.
+        """to(device), to(dtype), to(device, dtype) or to(tensor): moves all, and casts floating-point and complex
+        numbers.
 
         Raises:
             TypeError: what is given is none of these, or the dtype is of integers or bools.

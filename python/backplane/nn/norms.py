@@ -1,4 +1,4 @@
-"""Layers that bring their input to mean 0 and variance 1, or to size 1: over the batch, over channels, over features."""
+"""Layers that bring their input to mean 0 and variance 1, or to size 1, over the batch, channels or features."""
 
 from .. import _core
 from ..autograd import no_grad
@@ -11,8 +11,19 @@ from .sizes import check_whole
 _rows = _core.operators
 _empty, _batch_norm = _rows["empty"], _rows["batch_norm"]
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
-           "InstanceNorm3d", "LayerNorm", "LocalResponseNorm", "RMSNorm", "SyncBatchNorm"]
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LayerNorm",
+    "LocalResponseNorm",
+    "RMSNorm",
+    "SyncBatchNorm",
+]
 
 
 class _Affine(Module):
@@ -58,31 +69,47 @@ class _RunningNorm(_Affine):
         super().reset_parameters()
 
     def extra_repr(self):
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, "
-                f"track_running_stats={self.track_running_stats}")
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
 
     def _refuse(self, input, wanted):
         raise ValueError(f"{self._get_name()}: the input is {list(input.shape)}; give {wanted}")
 
     def _check_channels(self, input, channels):
         if channels != self.num_features:
-            raise ValueError(f"{self._get_name()}: the input {list(input.shape)} has {channels} channels, and the layer "
-                             f"{self.num_features}; make both the same")
+            raise ValueError(
+                f"{self._get_name()}: the input {list(input.shape)} has {channels} channels, and the layer "
+                f"{self.num_features}; make both the same"
+            )
 
 
 class _BatchNorm(_RunningNorm):
-    """(x - mean) / sqrt(variance + eps) of each channel over the batch, times weight, plus bias (Ioffe and Szegedy, 2015).
+    """(x - mean) / sqrt(variance + eps) of each channel over the batch, times weight, plus bias.
 
-    Evaluation goes by the running statistics, if there are any.
+    (Ioffe and Szegedy, Batch Normalization, 2015.) Evaluation goes by the running statistics, if there are any.
 
     Args:
-        num_features: C. momentum: how much a batch counts in the running statistics; None makes them means over all batches.
+        num_features: C.
+        momentum: how much a batch counts in the running statistics; None makes them means over all batches.
     """
 
     _ranks = ()
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
-                 bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input):
@@ -95,8 +122,16 @@ class _BatchNorm(_RunningNorm):
                 self.num_batches_tracked.add_(1)
             if momentum is None:
                 momentum = 1 / self.num_batches_tracked.item()
-        return _batch_norm(input, self.weight, self.bias, self.running_mean, self.running_var,
-                           training or self.running_mean is None, float(momentum or 0), self.eps)
+        return _batch_norm(
+            input,
+            self.weight,
+            self.bias,
+            self.running_mean,
+            self.running_var,
+            training or self.running_mean is None,
+            float(momentum or 0),
+            self.eps,
+        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -120,8 +155,19 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch norm of [N, C, ...]. Here a batch is on one device, so that there is nothing to synchronize."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None,
-                 dtype=None, *, bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
 
@@ -130,8 +176,18 @@ class _InstanceNorm(_RunningNorm):
 
     _rank = 0
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *,
-                 bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=False,
+        track_running_stats=False,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input):
@@ -140,8 +196,16 @@ class _InstanceNorm(_RunningNorm):
         has_batch = input.ndim == self._rank + 2
         if self.weight is not None or self.running_mean is not None:
             self._check_channels(input, input.shape[1 if has_batch else 0])
-        result = F.instance_norm(input if has_batch else input.unsqueeze(0), self.running_mean, self.running_var, self.weight,
-                                 self.bias, self.training or self.running_mean is None, self.momentum or 0.0, self.eps)
+        result = F.instance_norm(
+            input if has_batch else input.unsqueeze(0),
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            self.momentum or 0.0,
+            self.eps,
+        )
         return result if has_batch else result.squeeze(0)
 
 
@@ -188,15 +252,18 @@ class LayerNorm(_Affine):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(Module):
     """x / sqrt(mean of x * x + eps) over the last dimensions, times weight (Zhang and Sennrich, 2019).
 
     Args:
-        normalized_shape: the sizes of these dimensions. eps: by default the distance from 1 to the next number of the dtype.
+        normalized_shape: the sizes of these dimensions.
+        eps: by default the distance from 1 to the next number of the dtype.
     """
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
@@ -231,7 +298,9 @@ class GroupNorm(_Affine):
         self.num_groups = check_whole("GroupNorm", "num_groups", num_groups, 1)
         self.num_channels = check_whole("GroupNorm", "num_channels", num_channels, 0)
         if num_channels % num_groups:
-            raise ValueError(f"GroupNorm: {num_channels} channels do not come apart into {num_groups} groups; take a divisor")
+            raise ValueError(
+                f"GroupNorm: {num_channels} channels do not come apart into {num_groups} groups; take a divisor"
+            )
         self.eps, self.affine = eps, affine
         self._begin([num_channels], affine, affine and bias, device, dtype)
         self.reset_parameters()
@@ -240,7 +309,8 @@ class GroupNorm(_Affine):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        groups = f"{self.num_groups}, {self.num_channels}"
+        return f"{groups}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class LocalResponseNorm(Module):

@@ -18,14 +18,16 @@ __all__ = ["AdaptiveLogSoftmaxWithLoss", "LinearCrossEntropyLoss"]
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Softmax over many classes, of which frequent ones come first (Grave et al., 2017).
 
-    Those up to the first cutoff are scored at once, those up to each further one only for targets among them, by fewer features.
+    Those up to the first cutoff are scored at once, those up to each further one only for targets among them, by fewer
+    features.
 
     Args:
         cutoffs: numbers that rise from 1 to n_classes - 1.
         div_value: by how much each cluster's features are fewer than those of the one before.
 
     Attributes:
-        head: a Linear of [in_features] to the first classes and the clusters. tail: for each cluster, two Linear without bias.
+        head: a Linear of [in_features] to the first classes and the clusters. tail: for each cluster, two Linear
+        without bias.
     """
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
@@ -35,7 +37,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.n_classes = check_whole(layer, "n_classes", n_classes, 1)
         cutoffs = [check_whole(layer, "a cutoff", cutoff, 1) for cutoff in cutoffs]
         if not cutoffs or sorted(set(cutoffs)) != cutoffs or cutoffs[-1] > n_classes - 1:
-            raise ValueError(f"{layer}: cutoffs {cutoffs} for {n_classes} classes; give numbers that rise from 1 to {n_classes - 1}")
+            raise ValueError(
+                f"{layer}: cutoffs {cutoffs} for {n_classes} classes; give numbers that rise from 1 to {n_classes - 1}"
+            )
         if not div_value > 0:
             raise ValueError(f"{layer}: div_value is {div_value}; give a number above 0")
         self.cutoffs, self.div_value, self.head_bias = [*cutoffs, n_classes], div_value, head_bias
@@ -46,7 +50,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.tail = ModuleList()
         for i in range(self.n_clusters):
             features, size = int(in_features // div_value ** (i + 1)), self.cutoffs[i + 1] - self.cutoffs[i]
-            self.tail.append(Sequential(Linear(in_features, features, bias=False, **made), Linear(features, size, bias=False, **made)))
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, features, bias=False, **made), Linear(features, size, bias=False, **made)
+                )
+            )
 
     def reset_parameters(self):
         """Draws all weights anew."""
@@ -54,18 +62,24 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             layer.reset_parameters()
 
     def forward(self, input, target):
-        """[N, in_features] and classes [N] to the logarithm of each target's probability, [N], and the mean loss; or without N.
+        """[N, in_features] and classes [N] to the logarithm of each target's probability, [N], and the mean loss; or
+        without N.
 
         Waits for the device, to find who is in which cluster.
         """
         if target.ndim > 1 or input.ndim != target.ndim + 1 or target.ndim and input.shape[0] != target.shape[0]:
-            raise ValueError(f"AdaptiveLogSoftmaxWithLoss: the input is {list(input.shape)} and the target {list(target.shape)}; give "
-                             "[N, features] and [N], or [features] and one class")
+            raise ValueError(
+                f"AdaptiveLogSoftmaxWithLoss: the input is {list(input.shape)} and the target "
+                f"{list(target.shape)}; give "
+                "[N, features] and [N], or [features] and one class"
+            )
         if target.ndim == 0:
             output, loss = self.forward(input.unsqueeze(0), target.unsqueeze(0))
             return output.squeeze(0), loss
         if not ((target >= 0) & (target < self.n_classes)).all().item():
-            raise ValueError(f"AdaptiveLogSoftmaxWithLoss: a target is no class; give numbers from 0 to {self.n_classes - 1}")
+            raise ValueError(
+                f"AdaptiveLogSoftmaxWithLoss: a target is no class; give numbers from 0 to {self.n_classes - 1}"
+            )
         zero = _rows["zeros_like"](target)
         places = _rows["where"](target < self.cutoffs[0], target, zero)  # in the head's result
         output = _rows["zeros"]([input.shape[0]], dtype=input.dtype, device=input.device)
@@ -106,7 +120,8 @@ class _Result(tuple):
 
 
 class LinearCrossEntropyLoss(Module):
-    """CrossEntropyLoss of a Linear: [N, in_features] or [in_features], and classes [N, *out_features] or their probabilities.
+    """CrossEntropyLoss of a Linear: [N, in_features] or [in_features], and classes [N, *out_features] or their
+    probabilities.
 
     Args:
         out_features: dimensions of the target beside the batch. weight: of each class, [num_classes].
@@ -115,8 +130,20 @@ class LinearCrossEntropyLoss(Module):
         linear: a Linear of in_features to num_classes times the product of out_features.
     """
 
-    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean",
-                 weight=None, ignore_index=None, label_smoothing=0.0):
+    def __init__(
+        self,
+        in_features,
+        num_classes,
+        *,
+        out_features=(),
+        bias=False,
+        device=None,
+        dtype=None,
+        reduction="mean",
+        weight=None,
+        ignore_index=None,
+        label_smoothing=0.0,
+    ):
         super().__init__()
         layer = "LinearCrossEntropyLoss"
         check_reduction(layer, reduction)
@@ -125,19 +152,33 @@ class LinearCrossEntropyLoss(Module):
         self.in_features, self.num_classes = in_features, check_whole(layer, "num_classes", num_classes, 0)
         self.out_features = tuple(check_whole(layer, "out_features", size, 0) for size in out_features)
         if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise ValueError(f"{layer}: weight is {list(weight.shape)} for {num_classes} classes; give one number for each")
+            raise ValueError(
+                f"{layer}: weight is {list(weight.shape)} for {num_classes} classes; give one number for each"
+            )
         self.register_buffer("weight", weight)
-        self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias=bias, device=device, dtype=dtype)
+        self.linear = Linear(
+            in_features, num_classes * math.prod(self.out_features), bias=bias, device=device, dtype=dtype
+        )
         self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
 
     def forward(self, input, target):
         if input.ndim not in (1, 2):
-            raise ValueError(f"LinearCrossEntropyLoss: the input is {list(input.shape)}; give [N, features] or [features]")
+            raise ValueError(
+                f"LinearCrossEntropyLoss: the input is {list(input.shape)}; give [N, features] or [features]"
+            )
         scores = self.linear(input).reshape([*input.shape[:-1], self.num_classes, *self.out_features])
-        return F.cross_entropy(scores, target, self.weight, ignore_index=-100 if self.ignore_index is None else self.ignore_index,
-                               reduction=self.reduction, label_smoothing=self.label_smoothing)
+        return F.cross_entropy(
+            scores,
+            target,
+            self.weight,
+            ignore_index=-100 if self.ignore_index is None else self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
 
     def extra_repr(self):
-        return (f"in_features={self.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
-                f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
-                f"label_smoothing={self.label_smoothing}, options=None")
+        return (
+            f"in_features={self.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options=None"
+        )

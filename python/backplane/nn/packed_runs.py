@@ -1,4 +1,4 @@
-"""Recurrent layers along packed sequences: by the operators for each stretch of steps that the same number of sequences reach."""
+"""Recurrent layers along packed sequences: the operators run each stretch of steps that as many sequences reach."""
 
 from .. import _core
 
@@ -14,10 +14,14 @@ def checked_batch_sizes(layer, batch_sizes, num_elements):
         raise ValueError(f"{layer}: batch_sizes must be int64 of one dimension; pass what packing gave")
     sizes = batch_sizes.tolist()
     if not sizes or min(sizes) <= 0 or any(after > before for before, after in zip(sizes, sizes[1:])):
-        raise ValueError(f"{layer}: batch_sizes are {sizes}; they are above 0 and never rise, and there is one at least")
+        raise ValueError(
+            f"{layer}: batch_sizes are {sizes}; they are above 0 and never rise, and there is one at least"
+        )
     if sum(sizes) != num_elements:
-        raise ValueError(f"{layer}: batch_sizes add up to {sum(sizes)}, and {num_elements} elements are packed; pass what packing "
-                         "gave")
+        raise ValueError(
+            f"{layer}: batch_sizes add up to {sum(sizes)}, and {num_elements} elements are packed; pass what packing "
+            "gave"
+        )
     return sizes
 
 
@@ -29,7 +33,9 @@ def run_layers(rnn, data, batch_sizes, states):
         outputs = []
         for direction in range(num_directions):
             run = depth * num_directions + direction
-            output, last = _run_direction(rnn, data, batch_sizes, [state.select(0, run) for state in states], run, direction == 1)
+            output, last = _run_direction(
+                rnn, data, batch_sizes, [state.select(0, run) for state in states], run, direction == 1
+            )
             outputs.append(output)
             for all_last, one in zip(after, last):
                 all_last.append(one)

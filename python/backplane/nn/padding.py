@@ -5,7 +5,9 @@ import operator
 from . import functional as F
 from .module import Module
 
-__all__ = [f"{mode}Pad{rank}d" for mode in ("Circular", "Constant", "Reflection", "Replication", "Zero") for rank in (1, 2, 3)]
+__all__ = [
+    f"{mode}Pad{rank}d" for mode in ("Circular", "Constant", "Reflection", "Replication", "Zero") for rank in (1, 2, 3)
+]
 
 _SIZES = {1: "[N, C, L] or [C, L]", 2: "[N, C, H, W] or [C, H, W]", 3: "[N, C, D, H, W] or [C, D, H, W]"}
 
@@ -26,8 +28,10 @@ class _Padding(Module):
 
     def forward(self, input):
         if input.ndim not in (self._rank + 1, self._rank + 2):
-            raise ValueError(f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
-                             f"{self._rank + 1} without a batch")
+            raise ValueError(
+                f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
+                f"{self._rank + 1} without a batch"
+            )
         return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self):

@@ -13,7 +13,8 @@ class _MaxPool(Module):
     """The greatest element of each window, and with `return_indices` where it stands.
 
     Args:
-        kernel_size, stride, padding, dilation: one number, or one for each dimension; the stride is the kernel's size by default.
+        kernel_size, stride, padding, dilation: one number, or one for each dimension; the stride is the kernel's size
+        by default.
         ceil_mode: also windows that go beyond the end.
     """
 
@@ -26,12 +27,15 @@ class _MaxPool(Module):
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, input):
-        return getattr(F, f"max_pool{self._rank}d")(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
-                                                    self.return_indices)
+        return getattr(F, f"max_pool{self._rank}d")(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
 
     def extra_repr(self):
-        return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-                f"ceil_mode={self.ceil_mode}")
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
 
 
 class _AvgPool(Module):
@@ -41,7 +45,9 @@ class _AvgPool(Module):
         count_include_pad: zeros of the padding count. divisor_override: what sums are divided by.
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    def __init__(
+        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    ):
         super().__init__()
         _check_padding(self, kernel_size, padding)
         if divisor_override == 0:
@@ -51,7 +57,15 @@ class _AvgPool(Module):
 
     def forward(self, input):
         pool = F.avg_pool2d if self._rank == 2 else F.avg_pool3d
-        return pool(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+        return pool(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -73,7 +87,8 @@ class _LPPool(Module):
         return getattr(F, f"lp_pool{self._rank}d")(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self):
-        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+        sizes = f"kernel_size={self.kernel_size}, stride={self.stride}"
+        return f"norm_type={self.norm_type}, {sizes}, ceil_mode={self.ceil_mode}"
 
 
 class _AdaptiveAvgPool(Module):
@@ -121,14 +136,17 @@ class _MaxUnpool(Module):
         self.padding = each(self._get_name(), "padding", padding, self._rank, 0)
 
     def forward(self, input, indices, output_size=None):
-        return getattr(F, f"max_unpool{self._rank}d")(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return getattr(F, f"max_unpool{self._rank}d")(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
 
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class _FractionalMaxPool(Module):
-    """The greatest elements of windows in pseudo-random places (Graham, 2014), so that sizes shrink by any ratio below 1.
+    """The greatest elements of windows in pseudo-random places (Graham, 2014), so that sizes shrink by any ratio below
+    1.
 
     Args:
         output_size, output_ratio: the sizes, or their ratios to the input's; give one of the two.
@@ -142,15 +160,18 @@ class _FractionalMaxPool(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input):
-        return getattr(F, f"fractional_max_pool{self._rank}d")(input, self.kernel_size, self.output_size, self.output_ratio,
-                                                               self.return_indices, self._random_samples)
+        return getattr(F, f"fractional_max_pool{self._rank}d")(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
 
 
 def _check_padding(module, kernel_size, padding):
     kernel = each(module._get_name(), "kernel_size", kernel_size, module._rank, 1)
     for side, size in zip(each(module._get_name(), "padding", padding, module._rank, 0), kernel):
         if side > size // 2:
-            raise ValueError(f"{module._get_name()}: padding {padding} is beyond half of kernel_size {kernel_size}; pad less")
+            raise ValueError(
+                f"{module._get_name()}: padding {padding} is beyond half of kernel_size {kernel_size}; pad less"
+            )
 
 
 def _stride(module, stride, kernel_size):

@@ -18,22 +18,35 @@ _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 class RNNBase(Module):
     """What the three hold and how they are called.
 
-    Inputs are [steps, batch, input_size], [batch, steps, input_size] with `batch_first`, [steps, input_size], or a PackedSequence.
-    First states are [layers * directions, batch, features], or without the batch; by default zeros.
+    Inputs are [steps, batch, input_size], [batch, steps, input_size] with `batch_first`, [steps, input_size], or a
+    PackedSequence. First states are [layers * directions, batch, features], or without the batch; by default zeros.
 
     Args:
         num_layers: each takes what the one before gave. bias: whether there are biases.
-        dropout: of each layer's results but the last's, in training. bidirectional: sequences are read from behind as well.
+        dropout: of each layer's results but the last's, in training. bidirectional: sequences are read from behind as
+        well.
         proj_size: LSTM's results are projected to so many features; 0 for none.
 
     Attributes:
-        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0, and so on for each layer, with "_reverse" behind the name
-        for the other direction: [gates * hidden_size, features], [gates * hidden_size, hidden_size], [gates * hidden_size] and
-        [proj_size, hidden_size], which begin uniform in +-1 / sqrt(hidden_size).
+        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0, and so on for each layer, with "_reverse"
+        behind the name for the other direction: [gates * hidden_size, features], [gates * hidden_size, hidden_size],
+        [gates * hidden_size] and [proj_size, hidden_size], which begin uniform in +-1 / sqrt(hidden_size).
     """
 
-    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 proj_size=0, device=None, dtype=None):
+    def __init__(
+        self,
+        mode,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        proj_size=0,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         layer = self._get_name()
         if mode not in _GATES:
@@ -45,8 +58,10 @@ class RNNBase(Module):
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             raise ValueError(f"{layer}: dropout is {dropout}; give a probability from 0 to 1")
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
-            raise ValueError(f"{layer}: proj_size is {proj_size} and hidden_size {hidden_size}; only an LSTM projects, to fewer "
-                             "features")
+            raise ValueError(
+                f"{layer}: proj_size is {proj_size} and hidden_size {hidden_size}; only an LSTM projects, to fewer "
+                "features"
+            )
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
         self._begin(device, dtype)
@@ -57,8 +72,10 @@ class RNNBase(Module):
         for run in range(self.num_layers * self.num_directions):
             depth, is_reverse = divmod(run, self.num_directions)
             suffix = f"_l{depth}{'_reverse' if is_reverse else ''}"
-            shapes = {"weight_ih": [rows, self.input_size if depth == 0 else features * self.num_directions],
-                      "weight_hh": [rows, features]}
+            shapes = {
+                "weight_ih": [rows, self.input_size if depth == 0 else features * self.num_directions],
+                "weight_hh": [rows, features],
+            }
             if self.bias:
                 shapes.update(bias_ih=[rows], bias_hh=[rows])
             if self.proj_size:
@@ -92,8 +109,10 @@ class RNNBase(Module):
         if not isinstance(input, _core.Tensor):
             raise TypeError(f"{layer}: the input must be a Tensor or a PackedSequence, not {type(input).__name__}")
         if input.ndim not in (2, 3):
-            raise ValueError(f"{layer}: the input has shape {list(input.shape)}; give [steps, batch, {self.input_size}], or [steps, "
-                             f"{self.input_size}] without a batch")
+            raise ValueError(
+                f"{layer}: the input has shape {list(input.shape)}; give [steps, batch, {self.input_size}], or [steps, "
+                f"{self.input_size}] without a batch"
+            )
         if input.shape[-1] != self.input_size:
             raise ValueError(f"{layer}: the input has {input.shape[-1]} features, input_size is {self.input_size}")
         is_batched = input.ndim == 3
@@ -104,11 +123,19 @@ class RNNBase(Module):
             raise ValueError(f"{layer}: the input has shape {list(input.shape)}, and no step; give one at least")
         states = self._first_states(hx, input, batch, is_batched)
         if self.proj_size == 0:
-            results = self.run_row(batched, states, batch_first, [name for names in self._all_weights for name in names],
-                                   self.num_layers, self.bidirectional)
+            results = self.run_row(
+                batched,
+                states,
+                batch_first,
+                [name for names in self._all_weights for name in names],
+                self.num_layers,
+                self.bidirectional,
+            )
         else:
             in_steps = batched.transpose(0, 1) if batch_first else batched
-            output, *after = _runs.run_layers(self, in_steps.reshape([steps * batch, self.input_size]), [batch] * steps, states)
+            output, *after = _runs.run_layers(
+                self, in_steps.reshape([steps * batch, self.input_size]), [batch] * steps, states
+            )
             output = output.reshape([steps, batch, output.shape[-1]])
             results = [output.transpose(0, 1) if batch_first else output, *after]
         if not is_batched:
@@ -124,7 +151,9 @@ class RNNBase(Module):
         layer = self._get_name()
         data, batch_sizes, order, back = input
         if data.ndim != 2 or data.shape[1] != self.input_size:
-            raise ValueError(f"{layer}: the packed input has shape {list(data.shape)}; give [elements, {self.input_size}]")
+            raise ValueError(
+                f"{layer}: the packed input has shape {list(data.shape)}; give [elements, {self.input_size}]"
+            )
         sizes = _runs.checked_batch_sizes(layer, batch_sizes, data.shape[0])
         states = self._first_states(hx, data, sizes[0], True)
         if order is not None:
@@ -142,7 +171,9 @@ class RNNBase(Module):
             return [_rows["zeros"]([runs, batch, size], dtype=input.dtype, device=input.device) for size in sizes]
         layer = self._get_name()
         if self.mode == "LSTM" and (not isinstance(given, (tuple, list)) or len(given) != 2):
-            raise TypeError(f"{layer}: the first states are a tuple of two tensors, hidden and cell; give both, or None")
+            raise TypeError(
+                f"{layer}: the first states are a tuple of two tensors, hidden and cell; give both, or None"
+            )
         states = list(given) if self.mode == "LSTM" else [given]
         for name, state, size in zip(("hidden", "cell"), states, sizes):
             wanted = (runs, batch, size) if is_batched else (runs, size)
@@ -157,8 +188,9 @@ class RNNBase(Module):
         first = states if self.mode == "LSTM" else states[0]
         values = self.__dict__
         params = [values[name] if name in values else getattr(self, name) for name in names]
-        return _rows[self.mode.lower()](input, first, params, self.bias, num_layers, self.dropout, self.training, bidirectional,
-                                        batch_first)
+        return _rows[self.mode.lower()](
+            input, first, params, self.bias, num_layers, self.dropout, self.training, bidirectional, batch_first
+        )
 
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
@@ -180,28 +212,91 @@ class RNNBase(Module):
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) (Elman, 1990), or with relu. Gives the results and the last states."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
-                 bidirectional=False, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        nonlinearity="tanh",
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        device=None,
+        dtype=None,
+    ):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNN: the nonlinearity is {nonlinearity!r}; take 'tanh' or 'relu'")
         self.nonlinearity = nonlinearity
-        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         device=device, dtype=dtype)
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )
 
 
 class LSTM(RNNBase):
     """Gates i, f, g, o (Hochreiter and Schmidhuber, 1997). Gives the results and the last (hidden, cell) states."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 proj_size=0, device=None, dtype=None):
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
-                         dtype)
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        proj_size=0,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
 
 
 class GRU(RNNBase):
     """Gates r, z, n (Cho et al., 2014). Gives the results and the last states."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 device=None, dtype=None):
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device=device,
-                         dtype=dtype)
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )

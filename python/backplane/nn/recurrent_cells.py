@@ -32,7 +32,9 @@ class RNNCellBase(Module):
         self.weight_ih = Parameter(_rows["empty"]([rows, input_size], device=device, dtype=dtype))
         self.weight_hh = Parameter(_rows["empty"]([rows, hidden_size], device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(_rows["empty"]([rows], device=device, dtype=dtype)) if bias else None)
+            self.register_parameter(
+                name, Parameter(_rows["empty"]([rows], device=device, dtype=dtype)) if bias else None
+            )
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -44,8 +46,10 @@ class RNNCellBase(Module):
     def _state(self, input, state, name="hidden"):
         layer = self._get_name()
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
-            raise ValueError(f"{layer}: the input has shape {list(input.shape)}; give [batch, {self.input_size}], or "
-                             f"[{self.input_size}]")
+            raise ValueError(
+                f"{layer}: the input has shape {list(input.shape)}; give [batch, {self.input_size}], or "
+                f"[{self.input_size}]"
+            )
         wanted = [*input.shape[:-1], self.hidden_size]
         if state is None:
             return _rows["zeros"](wanted, dtype=input.dtype, device=input.device)
@@ -87,7 +91,9 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input, hx=None):
         if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
-            raise TypeError("LSTMCell: the first states are a tuple of two tensors, hidden and cell; give both, or None")
+            raise TypeError(
+                "LSTMCell: the first states are a tuple of two tensors, hidden and cell; give both, or None"
+            )
         hidden, cell = (None, None) if hx is None else hx
         hidden, cell = self._state(input, hidden), self._state(input, cell, "cell")
         of_input, of_hidden = self._products(input, hidden)

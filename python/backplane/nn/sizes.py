@@ -13,8 +13,11 @@ def check_whole(layer, name, value, least):
         raise TypeError(f"{layer}: {name} must be an int, not {type(value).__name__}")
     whole = operator.index(value)
     if not least <= whole <= _LARGEST:
-        raise ValueError(f"{layer}: {name} is {whole}; give {least} or more" if whole < least
-                         else f"{layer}: {name} is {whole}; give {_LARGEST} at most")
+        raise ValueError(
+            f"{layer}: {name} is {whole}; give {least} or more"
+            if whole < least
+            else f"{layer}: {name} is {whole}; give {_LARGEST} at most"
+        )
     return whole
 
 

@@ -1,9 +1,9 @@
 """Tables of vectors, whose rows are looked up by number."""
 
 from .. import _core
+from ..autograd import no_grad
 from . import functional as F
 from . import init
-from ..autograd import no_grad
 from .functional.sparse import checked_padding
 from .module import Module
 from .parameter import Parameter
@@ -15,17 +15,36 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    def _begin(self, num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, weight, freeze,
-               device, dtype):
+    def _begin(
+        self,
+        num_embeddings,
+        embedding_dim,
+        padding_idx,
+        max_norm,
+        norm_type,
+        scale_grad_by_freq,
+        sparse,
+        weight,
+        freeze,
+        device,
+        dtype,
+    ):
         layer = self._get_name()
         self.num_embeddings = check_whole(layer, "num_embeddings", num_embeddings, 0)
         self.embedding_dim = check_whole(layer, "embedding_dim", embedding_dim, 0)
         if sparse:
             raise ValueError(f"{layer}: sparse gradients are not supported; leave out sparse=True")
         self.padding_idx = None if padding_idx is None else checked_padding(layer, padding_idx, num_embeddings)
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = (
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+        )
         if weight is None:
-            self.weight = Parameter(_empty([num_embeddings, embedding_dim], device=device, dtype=dtype), requires_grad=not freeze)
+            self.weight = Parameter(
+                _empty([num_embeddings, embedding_dim], device=device, dtype=dtype), requires_grad=not freeze
+            )
             self.reset_parameters()
         elif tuple(weight.shape) != (num_embeddings, embedding_dim):
             raise ValueError(f"{layer}: the table is {list(weight.shape)}; give {[num_embeddings, embedding_dim]}")
@@ -65,18 +84,58 @@ class Embedding(_Table):
         weight: [num_embeddings, embedding_dim].
     """
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
-                 sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        padding_idx=None,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        sparse=False,
+        _weight=None,
+        _freeze=False,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
-        self._begin(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight, _freeze,
-                    device, dtype)
+        self._begin(
+            num_embeddings,
+            embedding_dim,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight,
+            _freeze,
+            device,
+            dtype,
+        )
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
-                        sparse=False):
+    def from_pretrained(
+        cls,
+        embeddings,
+        freeze=True,
+        padding_idx=None,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        sparse=False,
+    ):
         """One over the memory of a table, [rows, columns], which is trained unless it is frozen."""
-        return cls._of(embeddings, freeze, dict(padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
-                                                scale_grad_by_freq=scale_grad_by_freq, sparse=sparse))
+        return cls._of(
+            embeddings,
+            freeze,
+            dict(
+                padding_idx=padding_idx,
+                max_norm=max_norm,
+                norm_type=norm_type,
+                scale_grad_by_freq=scale_grad_by_freq,
+                sparse=sparse,
+            ),
+        )
 
     def forward(self, input):
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
@@ -99,28 +158,84 @@ class EmbeddingBag(_Table):
         weight: [num_embeddings, embedding_dim].
     """
 
-    def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
-                 sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None, _freeze=False):
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        mode="mean",
+        sparse=False,
+        _weight=None,
+        include_last_offset=False,
+        padding_idx=None,
+        device=None,
+        dtype=None,
+        _freeze=False,
+    ):
         super().__init__()
         if mode not in ("mean", "sum", "max"):
             raise ValueError(f"EmbeddingBag: mode is {mode!r}; give 'mean', 'sum' or 'max'")
         if mode == "max" and scale_grad_by_freq:
             raise ValueError("EmbeddingBag: scale_grad_by_freq with mode 'max'; take 'mean' or 'sum'")
         self.mode, self.include_last_offset = mode, include_last_offset
-        self._begin(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight, _freeze,
-                    device, dtype)
+        self._begin(
+            num_embeddings,
+            embedding_dim,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight,
+            _freeze,
+            device,
+            dtype,
+        )
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
-                        sparse=False, include_last_offset=False, padding_idx=None):
+    def from_pretrained(
+        cls,
+        embeddings,
+        freeze=True,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        mode="mean",
+        sparse=False,
+        include_last_offset=False,
+        padding_idx=None,
+    ):
         """One over the memory of a table, [rows, columns], which is trained unless it is frozen."""
-        return cls._of(embeddings, freeze, dict(max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq,
-                                                mode=mode, sparse=sparse, include_last_offset=include_last_offset,
-                                                padding_idx=padding_idx))
+        return cls._of(
+            embeddings,
+            freeze,
+            dict(
+                max_norm=max_norm,
+                norm_type=norm_type,
+                scale_grad_by_freq=scale_grad_by_freq,
+                mode=mode,
+                sparse=sparse,
+                include_last_offset=include_last_offset,
+                padding_idx=padding_idx,
+            ),
+        )
 
     def forward(self, input, offsets=None, per_sample_weights=None):
-        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, False,
-                               per_sample_weights, self.include_last_offset, self.padding_idx)
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            False,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
 
     def extra_repr(self):
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"

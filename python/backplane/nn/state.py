@@ -86,7 +86,15 @@ def load_state_dict(self, state_dict, strict=True, assign=False):
     writes, known = [], set()
     for path, module in _places(self):
         for name, own in _own(module).items():
-            _match(path + name, own, given, known, missing, misfits, lambda value, m=module, n=name: writes.append((m, n, value)))
+            _match(
+                path + name,
+                own,
+                given,
+                known,
+                missing,
+                misfits,
+                lambda value, m=module, n=name: writes.append((m, n, value)),
+            )
         if _has_extra(module, "set_extra_state"):
             known.add(path + _EXTRA)
             if path + _EXTRA in given:
@@ -162,8 +170,10 @@ def _refuse(module, misfits, missing, unexpected):
     titled = [("differ", misfits), ("missing in the dict", missing), ("unknown to the module", unexpected)]
     text = "".join(f"\n  {title}: {', '.join(names)}" for title, names in titled if names)
     if text:
-        raise ValueError(f"load_state_dict: the dict does not fit the {module}, and nothing was loaded; take that of a module with "
-                         f"the same parts, or pass strict=False for one with other names too{text}")
+        raise ValueError(
+            f"load_state_dict: the dict does not fit the {module}, and nothing was loaded; take that of a module with "
+            f"the same parts, or pass strict=False for one with other names too{text}"
+        )
 
 
 def _write(module, name, value, assign):

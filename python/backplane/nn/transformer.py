@@ -16,7 +16,13 @@ from .sizes import check_whole
 
 _rows = _core.operators
 
-__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
 
 
 class _Layer(Module):
@@ -31,13 +37,27 @@ class _Layer(Module):
 
     _attends_to_memory = False
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation=F.relu,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         made = dict(device=device, dtype=dtype)
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
         if self._attends_to_memory:
-            self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
+            self.multihead_attn = MultiheadAttention(
+                d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made
+            )
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
@@ -52,8 +72,11 @@ class _Layer(Module):
         self.activation = _activation(activation)
 
     def _attend(self, x, mask, padding, is_causal):
-        return self.dropout1(self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False, attn_mask=mask,
-                                            is_causal=is_causal)[0])
+        return self.dropout1(
+            self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False, attn_mask=mask, is_causal=is_causal)[
+                0
+            ]
+        )
 
     def _feed(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -85,8 +108,17 @@ class TransformerDecoderLayer(_Layer):
 
     _attends_to_memory = True
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
-                tgt_is_causal=False, memory_is_causal=False):
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=False,
+        memory_is_causal=False,
+    ):
         """tgt to its like. Masks are those of MultiheadAttention: attn_mask and key_padding_mask."""
         masks = tgt_mask, tgt_key_padding_mask, tgt_is_causal
         of_memory = memory, memory_mask, memory_key_padding_mask, memory_is_causal
@@ -99,8 +131,11 @@ class TransformerDecoderLayer(_Layer):
         return self.norm3(tgt + self.dropout3(self._feed(tgt)))
 
     def _remember(self, x, memory, mask, padding, is_causal):
-        return self.dropout2(self.multihead_attn(x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask,
-                                                 is_causal=is_causal)[0])
+        return self.dropout2(
+            self.multihead_attn(
+                x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask, is_causal=is_causal
+            )[0]
+        )
 
 
 class _Stack(Module):
@@ -117,7 +152,8 @@ class TransformerEncoder(_Stack):
     """Copies of an encoder layer, one after the other.
 
     Args:
-        norm: a normalization behind them. enable_nested_tensor, mask_check: for PyTorch's callers; they change nothing here.
+        norm: a normalization behind them. enable_nested_tensor, mask_check: for PyTorch's callers; they change nothing
+        here.
     """
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
@@ -125,7 +161,7 @@ class TransformerEncoder(_Stack):
         self._begin(encoder_layer, num_layers, norm)
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
-        """src to its like. is_causal: whether the mask hides all that comes later; None looks."""
+        """src to its like. is_causal: whether the mask hides all that comes later."""
         is_causal = _is_causal(mask, is_causal)
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=is_causal)
@@ -139,13 +175,30 @@ class TransformerDecoder(_Stack):
         super().__init__()
         self._begin(decoder_layer, num_layers, norm)
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
-                tgt_is_causal=None, memory_is_causal=False):
-        """tgt to its like, attending to memory. tgt_is_causal: whether tgt_mask hides all that comes later; None looks."""
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
+        """tgt to its like, attending to memory. tgt_is_causal: whether tgt_mask hides all that comes later."""
         tgt_is_causal = _is_causal(tgt_mask, tgt_is_causal)
         for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal,
-                        memory_is_causal)
+            tgt = layer(
+                tgt,
+                memory,
+                tgt_mask,
+                memory_mask,
+                tgt_key_padding_mask,
+                memory_key_padding_mask,
+                tgt_is_causal,
+                memory_is_causal,
+            )
         return tgt if self.norm is None else self.norm(tgt)
 
 
@@ -161,17 +214,48 @@ class Transformer(Module):
         custom_encoder, custom_decoder: modules in place of the two. Others as those of the layers.
     """
 
-    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
-                 activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False, norm_first=False,
-                 bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model=512,
+        nhead=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation=F.relu,
+        custom_encoder=None,
+        custom_decoder=None,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
-        options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
+        options = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+            device,
+            dtype,
+        )
 
         def norm():
             return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
 
-        self.encoder = custom_encoder or TransformerEncoder(TransformerEncoderLayer(*options), num_encoder_layers, norm())
-        self.decoder = custom_decoder or TransformerDecoder(TransformerDecoderLayer(*options), num_decoder_layers, norm())
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*options), num_encoder_layers, norm()
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*options), num_decoder_layers, norm()
+        )
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -180,19 +264,41 @@ class Transformer(Module):
             if parameter.ndim > 1:
                 init.xavier_uniform_(parameter)
 
-    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None, tgt_key_padding_mask=None,
-                memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None, memory_is_causal=False):
+    def forward(
+        self,
+        src,
+        tgt,
+        src_mask=None,
+        tgt_mask=None,
+        memory_mask=None,
+        src_key_padding_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        src_is_causal=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
         """[target length, batch, d_model], like tgt. Masks are those of MultiheadAttention."""
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 and tgt.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
-            raise ValueError(f"Transformer: src and tgt have batches of {src.shape[batch]} and {tgt.shape[batch]}; let them be the "
-                             "same")
+            raise ValueError(
+                f"Transformer: src and tgt have batches of {src.shape[batch]} and {tgt.shape[batch]}; let them be the "
+                "same"
+            )
         for name, each in (("src", src), ("tgt", tgt)):
             if each.shape[-1] != self.d_model:
                 raise ValueError(f"Transformer: {name} has {each.shape[-1]} features, d_model is {self.d_model}")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
-        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal,
-                            memory_is_causal)
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask,
+            memory_mask,
+            tgt_key_padding_mask,
+            memory_key_padding_mask,
+            tgt_is_causal,
+            memory_is_causal,
+        )
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):

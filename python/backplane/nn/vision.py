@@ -4,8 +4,18 @@ from . import functional as F
 from .module import Module
 from .sizes import check_whole, each
 
-__all__ = ["ChannelShuffle", "Flatten", "Fold", "PixelShuffle", "PixelUnshuffle", "Unflatten", "Unfold", "Upsample",
-           "UpsamplingBilinear2d", "UpsamplingNearest2d"]
+__all__ = [
+    "ChannelShuffle",
+    "Flatten",
+    "Fold",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "Unflatten",
+    "Unfold",
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+]
 
 
 class Flatten(Module):
@@ -28,9 +38,13 @@ class Unflatten(Module):
     def __init__(self, dim, unflattened_size):
         super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(f"Unflatten: unflattened_size must be a tuple of ints, not {type(unflattened_size).__name__}")
+            raise TypeError(
+                f"Unflatten: unflattened_size must be a tuple of ints, not {type(unflattened_size).__name__}"
+            )
         self.dim = check_whole("Unflatten", "dim", dim, -(1 << 40))
-        self.unflattened_size = tuple(check_whole("Unflatten", "unflattened_size", size, -1) for size in unflattened_size)
+        self.unflattened_size = tuple(
+            check_whole("Unflatten", "unflattened_size", size, -1) for size in unflattened_size
+        )
         if not self.unflattened_size:
             raise ValueError("Unflatten: unflattened_size is empty; give a size at least")
 
@@ -70,8 +84,11 @@ class Fold(Module):
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self):
-        return (f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
-                f"stride={self.stride}")
+        return (
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
+            f"padding={self.padding}, "
+            f"stride={self.stride}"
+        )
 
 
 def _check_windows(layer, kernel_size, dilation, padding, stride):
@@ -135,12 +152,17 @@ class Upsample(Module):
     def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
         super().__init__()
         self.size, self.mode, self.align_corners = size, mode, align_corners
-        self.scale_factor = tuple(float(one) for one in scale_factor) if isinstance(scale_factor, (tuple, list)) else (
-            None if scale_factor is None else float(scale_factor))
+        self.scale_factor = (
+            tuple(float(one) for one in scale_factor)
+            if isinstance(scale_factor, (tuple, list))
+            else (None if scale_factor is None else float(scale_factor))
+        )
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+        return F.interpolate(
+            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
+        )
 
     def extra_repr(self):
         what = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"

@@ -3,13 +3,12 @@
 import pytest
 
 torch = pytest.importorskip("torch")
+import backplane as bp  # noqa: E402
 import torch.nn as tnn  # noqa: E402
 import torch.nn.functional as TF  # noqa: E402
-from test_nn import assert_same, classes, map_tensors, over, positive, r, run_both, tensors_of  # noqa: E402
-
-import backplane as bp  # noqa: E402
 from backplane import nn  # noqa: E402
 from backplane.nn import functional as F  # noqa: E402
+from test_nn import assert_same, classes, map_tensors, over, positive, r, run_both, tensors_of  # noqa: E402
 
 CASES = [
     ("linear", lambda: (r(2, 4), r(3, 4), r(3)), {}),
@@ -63,7 +62,11 @@ CASES = [
     ("interpolate", lambda: (r(1, 2, 7, 9),), dict(size=(3, 20), mode="bicubic", antialias=True, align_corners=False)),
     ("interpolate", lambda: (r(1, 2, 7, 9),), dict(size=(3, 4), mode="bilinear", antialias=True, align_corners=True)),
     ("scaled_dot_product_attention", lambda: (r(2, 3, 4, 8), r(2, 3, 5, 8), r(2, 3, 5, 6)), {}),
-    ("scaled_dot_product_attention", lambda: (r(2, 3, 4, 8), r(2, 3, 4, 8), r(2, 3, 4, 8)), dict(is_causal=True, scale=0.3)),
+    (
+        "scaled_dot_product_attention",
+        lambda: (r(2, 3, 4, 8), r(2, 3, 4, 8), r(2, 3, 4, 8)),
+        dict(is_causal=True, scale=0.3),
+    ),
     ("mse_loss", lambda: (r(3, 4), r(3, 4)), dict(weight=lambda: positive(3, 4))),
     ("l1_loss", lambda: (r(3, 4), r(3, 4)), dict(weight=lambda: positive(3, 4), reduction="sum")),
     ("huber_loss", lambda: (r(3, 4), r(3, 4)), dict(weight=lambda: positive(3, 4), reduction="none")),
@@ -81,7 +84,10 @@ def test_function(name, arguments, options):
     grad = lambda x: x.clone().requires_grad_() if x.is_floating_point() else x.clone()  # noqa: E731
     plain = name in ("batch_norm", "instance_norm")  # their running statistics take no part
     their_args = tuple(map_tensors(torch.clone if plain else grad, a) for a in args)
-    our_args = tuple(map_tensors(lambda x: over(x).requires_grad_() if x.is_floating_point() and not plain else over(x), a) for a in args)
+    our_args = tuple(
+        map_tensors(lambda x: over(x).requires_grad_() if x.is_floating_point() and not plain else over(x), a)
+        for a in args
+    )
     theirs = getattr(TF, name)(*their_args, **{k: v[0] if k == "dtype" else v for k, v in drawn.items()})
     ours = getattr(F, name)(*our_args, **{k: v[1] if k == "dtype" else map_tensors(over, v) for k, v in drawn.items()})
     assert len(tensors_of(ours)) == len(tensors_of(theirs))
@@ -98,16 +104,28 @@ def test_function(name, arguments, options):
 
 
 def test_every_function_of_pytorch_is_here_or_named():
-    absent = {"conv_tbc", "native_channel_shuffle", "scaled_mm", "scaled_grouped_mm", "grouped_mm", "scaled_addmm", "scaled_addmm_",
-              "assert_int_or_pair", "boolean_dispatch", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
-              "has_torch_function_variadic"}
+    absent = {
+        "conv_tbc",
+        "native_channel_shuffle",
+        "scaled_mm",
+        "scaled_grouped_mm",
+        "grouped_mm",
+        "scaled_addmm",
+        "scaled_addmm_",
+        "assert_int_or_pair",
+        "boolean_dispatch",
+        "handle_torch_function",
+        "has_torch_function",
+        "has_torch_function_unary",
+        "has_torch_function_variadic",
+    }
     theirs = {name for name in dir(TF) if not name.startswith("_") and name.islower() and callable(getattr(TF, name))}
     assert {name for name in theirs - absent if not hasattr(F, name)} == set()
 
 
 def test_every_module_of_pytorch_is_here_or_named():
-    # Containers of old, what runs on several devices, what PyTorch's own module computes otherwise than it says, and options of
-    # a kernel that is not here.
+    # Containers of old, what runs on several devices, what PyTorch's own module computes otherwise than it says, and
+    # options of a kernel that is not here.
     absent = {"Container", "DataParallel", "CrossMapLRN2d", "LinearCrossEntropyOptions"}
     theirs = {name for name in dir(tnn) if isinstance(getattr(tnn, name), type)}
     assert {name for name in theirs - absent if not hasattr(nn, name)} == set()
@@ -147,8 +165,16 @@ def test_masks_of_attention(masks, average, need_weights):
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_masks_of_the_transformer(norm_first):
     torch.manual_seed(3)
-    options = dict(d_model=8, nhead=2, num_encoder_layers=2, num_decoder_layers=2, dim_feedforward=12, dropout=0.0, batch_first=True,
-                   norm_first=norm_first)
+    options = dict(
+        d_model=8,
+        nhead=2,
+        num_encoder_layers=2,
+        num_decoder_layers=2,
+        dim_feedforward=12,
+        dropout=0.0,
+        batch_first=True,
+        norm_first=norm_first,
+    )
     theirs, ours = tnn.Transformer(**options).double(), nn.Transformer(**options, dtype=bp.float64)
     ours.load_state_dict(theirs.state_dict())
     mask = tnn.Transformer.generate_square_subsequent_mask(4, dtype=torch.float64)
@@ -159,7 +185,9 @@ def test_masks_of_the_transformer(norm_first):
 
 
 @pytest.mark.parametrize("enforce_sorted", [True, False])
-@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "num_layers": 2}, {"bias": False}, {"proj_size": 2}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"bidirectional": True, "num_layers": 2}, {"bias": False}, {"proj_size": 2}], ids=str
+)
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_packed_sequences(name, options, enforce_sorted):
     if "proj_size" in options and name != "LSTM":
@@ -201,9 +229,17 @@ def test_ctc_of_logits():
 
 def test_begins_as_pytorch_does():
     """Means and deviations of 20,000 numbers and more."""
-    pairs = [("Linear", (200, 300)), ("Conv2d", (20, 50, 5)), ("ConvTranspose2d", (20, 50, 5)), ("Embedding", (200, 100)),
-             ("LSTM", (60, 80)), ("GRUCell", (60, 80)), ("MultiheadAttention", (120, 4)), ("Bilinear", (30, 30, 30)),
-             ("EmbeddingBag", (200, 100))]
+    pairs = [
+        ("Linear", (200, 300)),
+        ("Conv2d", (20, 50, 5)),
+        ("ConvTranspose2d", (20, 50, 5)),
+        ("Embedding", (200, 100)),
+        ("LSTM", (60, 80)),
+        ("GRUCell", (60, 80)),
+        ("MultiheadAttention", (120, 4)),
+        ("Bilinear", (30, 30, 30)),
+        ("EmbeddingBag", (200, 100)),
+    ]
     for name, args in pairs:
         theirs, ours = getattr(tnn, name)(*args), getattr(nn, name)(*args)
         for (path, a), (_, b) in zip(ours.named_parameters(), theirs.named_parameters()):
@@ -213,10 +249,20 @@ def test_begins_as_pytorch_does():
             assert abs(a.max().item() - b.max().item()) < (0.1 if b.max() < 2 else 2), (name, path)
 
 
-@pytest.mark.parametrize("name, args", [
-    ("xavier_uniform_", ()), ("xavier_normal_", (2.0,)), ("kaiming_uniform_", (0.1, "fan_out")), ("kaiming_normal_", (0, "fan_in", "relu")),
-    ("trunc_normal_", (0.0, 0.5, -0.7, 0.3)), ("uniform_", (-1.0, 3.0)), ("normal_", (1.0, 2.0)), ("orthogonal_", (2.0,)),
-    ("sparse_", (0.3,))])
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("xavier_uniform_", ()),
+        ("xavier_normal_", (2.0,)),
+        ("kaiming_uniform_", (0.1, "fan_out")),
+        ("kaiming_normal_", (0, "fan_in", "relu")),
+        ("trunc_normal_", (0.0, 0.5, -0.7, 0.3)),
+        ("uniform_", (-1.0, 3.0)),
+        ("normal_", (1.0, 2.0)),
+        ("orthogonal_", (2.0,)),
+        ("sparse_", (0.3,)),
+    ],
+)
 def test_initialization(name, args):
     theirs = getattr(tnn.init, name)(torch.empty(150, 200), *args)
     ours = getattr(nn.init, name)(bp.empty(150, 200), *args)

@@ -5,14 +5,13 @@ import copy
 import pytest
 
 torch = pytest.importorskip("torch")
-import torch.nn as tnn  # noqa: E402
-from test_nn import assert_same, compare_state, over, r, run_both  # noqa: E402
-from torch.nn.utils import parametrizations as theirs_of  # noqa: E402
-
 import backplane as bp  # noqa: E402
+import torch.nn as tnn  # noqa: E402
 from backplane import nn  # noqa: E402
 from backplane.nn.utils import parametrizations as ours_of  # noqa: E402
 from backplane.nn.utils import parametrize  # noqa: E402
+from test_nn import assert_same, compare_state, over, r, run_both  # noqa: E402
+from torch.nn.utils import parametrizations as theirs_of  # noqa: E402
 
 LAYERS = {
     "Linear": ((3, 4), lambda: [r(5, 3)]),
@@ -113,9 +112,14 @@ def test_own_parametrizations():
         parametrize.remove_parametrizations(ours, "bias")
 
 
-LAZY = {"Linear": ((4,), (3, 5)), **{
-    f"{kind}{rank}d": (args, (2, 6) + (7,) * rank)
-    for kind, args in (("Conv", (4, 3)), ("ConvTranspose", (4, 3)), ("BatchNorm", ()), ("InstanceNorm", ())) for rank in (1, 2, 3)}}
+LAZY = {
+    "Linear": ((4,), (3, 5)),
+    **{
+        f"{kind}{rank}d": (args, (2, 6) + (7,) * rank)
+        for kind, args in (("Conv", (4, 3)), ("ConvTranspose", (4, 3)), ("BatchNorm", ()), ("InstanceNorm", ()))
+        for rank in (1, 2, 3)
+    },
+}
 
 
 @pytest.mark.parametrize("name", LAZY)

@@ -5,15 +5,52 @@ from ..arguments import of_tensors
 
 _rows = _core.operators
 
-__all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-           "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "relu_", "rrelu",
-           "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
-           "tanhshrink", "threshold", "threshold_"]
+__all__ = [
+    "celu",
+    "celu_",
+    "elu",
+    "elu_",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]
 
-sigmoid, tanh, tanhshrink, softsign, prelu = (_rows[name] for name in ("sigmoid", "tanh", "tanhshrink", "softsign", "prelu"))
+sigmoid, tanh, tanhshrink, softsign, prelu = (
+    _rows[name] for name in ("sigmoid", "tanh", "tanhshrink", "softsign", "prelu")
+)
 logsigmoid, glu = _rows["logsigmoid"], _rows["glu"]
 celu_, elu_, hardtanh_, leaky_relu_, selu_, threshold_ = (
-    _rows[f"{name}_"] for name in ("celu", "elu", "hardtanh", "leaky_relu", "selu", "threshold"))
+    _rows[f"{name}_"] for name in ("celu", "elu", "hardtanh", "leaky_relu", "selu", "threshold")
+)
 _relu = _rows["relu"]
 
 

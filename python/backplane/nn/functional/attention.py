@@ -14,12 +14,35 @@ scaled_dot_product_attention = _rows["scaled_dot_product_attention"]
 
 
 @of_tensors
-def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
-                                 add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,
-                                 need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None,
-                                 k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
-                                 is_causal=False):
-    """What MultiheadAttention computes, of [length, batch, features] or [length, features], with its weights as arguments.
+def multi_head_attention_forward(
+    query,
+    key,
+    value,
+    embed_dim_to_check,
+    num_heads,
+    in_proj_weight,
+    in_proj_bias,
+    bias_k,
+    bias_v,
+    add_zero_attn,
+    dropout_p,
+    out_proj_weight,
+    out_proj_bias,
+    training=True,
+    key_padding_mask=None,
+    need_weights=True,
+    attn_mask=None,
+    use_separate_proj_weight=False,
+    q_proj_weight=None,
+    k_proj_weight=None,
+    v_proj_weight=None,
+    static_k=None,
+    static_v=None,
+    average_attn_weights=True,
+    is_causal=False,
+):
+    """What MultiheadAttention computes, of [length, batch, features] or [length, features], with its weights as
+    arguments.
 
     Returns:
         The output, like the query, and the weights, [batch, queries, keys], or None unless they are needed.
@@ -30,8 +53,14 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         query, key, value = _unsqueezed(query, key, value)
     queries, batch, embed_dim = query.shape
     head_dim = embed_dim // num_heads
-    q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias,
-                         (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None)
+    q, k, v = _projected(
+        query,
+        key,
+        value,
+        in_proj_weight,
+        in_proj_bias,
+        (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None,
+    )
     if bias_k is not None:
         k = _rows["cat"]([k, bias_k.expand([1, batch, embed_dim])])
         v = _rows["cat"]([v, bias_v.expand([1, batch, embed_dim])])
@@ -65,17 +94,23 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
 
 def _check(query, key, value, embed_dim, num_heads, is_causal, attn_mask):
     if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
-        raise ValueError(f"attention: query, key and value have {query.ndim}, {key.ndim} and {value.ndim} dimensions; give 3, or 2 "
-                         "without a batch")
+        raise ValueError(
+            f"attention: query, key and value have {query.ndim}, {key.ndim} and {value.ndim} dimensions; give 3, or 2 "
+            "without a batch"
+        )
     if query.shape[-1] != embed_dim:
         raise ValueError(f"attention: the query has {query.shape[-1]} features, embed_dim is {embed_dim}")
     if embed_dim % num_heads:
         raise ValueError(f"attention: embed_dim {embed_dim} does not come apart into {num_heads} heads; take a divisor")
     if key.shape[:-1] != value.shape[:-1]:
-        raise ValueError(f"attention: key and value have shapes {list(key.shape)} and {list(value.shape)}; they differ in features "
-                         "alone")
+        raise ValueError(
+            f"attention: key and value have shapes {list(key.shape)} and {list(value.shape)}; they differ in features "
+            "alone"
+        )
     if query.ndim == 3 and query.shape[1] != key.shape[1]:
-        raise ValueError(f"attention: query and key have batches of {query.shape[1]} and {key.shape[1]}; let them be the same")
+        raise ValueError(
+            f"attention: query and key have batches of {query.shape[1]} and {key.shape[1]}; let them be the same"
+        )
     if is_causal and attn_mask is None:
         raise ValueError("attention: is_causal says what attn_mask is; give attn_mask as well")
 
@@ -123,16 +158,22 @@ def _joined_mask(attn_mask, key_padding_mask, q, batch, num_heads, queries, num_
     rows = batch * num_heads
     if mask is not None:
         if tuple(mask.shape) not in ((queries, num_keys), (rows, queries, num_keys)):
-            raise ValueError(f"attention: attn_mask has shape {list(mask.shape)}; give {[queries, num_keys]} or "
-                             f"{[rows, queries, num_keys]}")
+            raise ValueError(
+                f"attention: attn_mask has shape {list(mask.shape)}; give {[queries, num_keys]} or "
+                f"{[rows, queries, num_keys]}"
+            )
         mask = mask.unsqueeze(0) if mask.ndim == 2 else mask
         mask = _longer(mask, length - num_keys)
     if padding is None:
         return mask
     padding = padding.unsqueeze(0) if padding.ndim == 1 else padding
     if tuple(padding.shape) != (batch, num_keys):
-        raise ValueError(f"attention: key_padding_mask has shape {list(key_padding_mask.shape)}; give {[batch, num_keys]}")
-    padding = _longer(padding, length - num_keys).unsqueeze(1).expand([batch, num_heads, length]).reshape([rows, 1, length])
+        raise ValueError(
+            f"attention: key_padding_mask has shape {list(key_padding_mask.shape)}; give {[batch, num_keys]}"
+        )
+    padding = (
+        _longer(padding, length - num_keys).unsqueeze(1).expand([batch, num_heads, length]).reshape([rows, 1, length])
+    )
     return padding if mask is None else mask + padding
 
 

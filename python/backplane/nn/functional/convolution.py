@@ -5,8 +5,19 @@ from ..arguments import of_tensors
 
 _rows = _core.operators
 
-__all__ = ["bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "linear",
-           "pad", "unfold"]
+__all__ = [
+    "bilinear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "fold",
+    "linear",
+    "pad",
+    "unfold",
+]
 
 linear, bilinear = _rows["linear"], _rows["bilinear"]
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (_rows[f"conv_transpose{rank}d"] for rank in (1, 2, 3))
@@ -22,9 +33,11 @@ def _convolution(rank):
         return row(input, weight, bias, stride, padding, dilation, groups)
 
     conv.__name__ = conv.__qualname__ = name
-    conv.__doc__ = (f"Cross-correlation of the input, [N, C, ...] or [C, ...] with {rank} more dimensions, with the weight, "
-                    "[out, C / groups, ...].\n\n"
-                    "    padding is a number, one for each dimension, \"valid\" for none, or \"same\" for results of the input's size.\n    ")
+    conv.__doc__ = (
+        f"Cross-correlation of the input, [N, C, ...] or [C, ...] with {rank} more dimensions, with the weight, "
+        "[out, C / groups, ...].\n\n"
+        '    padding is a number, one for each dimension, "valid" for none, or "same" to keep the sizes.\n    '
+    )
     return of_tensors(conv)
 
 
@@ -39,7 +52,9 @@ def _padded_by_word(name, rank, input, weight, stride, word, dilation):
     strides = (stride,) if isinstance(stride, int) else tuple(stride)
     if any(each != 1 for each in strides):
         raise ValueError(f"{name}: padding 'same' with stride {stride}; take stride 1, or numbers as padding")
-    dilations = (dilation,) * rank if isinstance(dilation, int) else tuple(dilation) * (rank if len(dilation) == 1 else 1)
+    dilations = (
+        (dilation,) * rank if isinstance(dilation, int) else tuple(dilation) * (rank if len(dilation) == 1 else 1)
+    )
     sides = [one * (size - 1) for one, size in zip(dilations, weight.shape[2:])]
     if all(side % 2 == 0 for side in sides):
         return input, [side // 2 for side in sides]
@@ -75,5 +90,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     if input.ndim not in (2, 3):
         raise ValueError(f"fold: the input is {list(input.shape)}; give [N, channels * elements, windows], or no N")
     output_size = (output_size,) * 2 if isinstance(output_size, int) else output_size
-    image = _rows["col2im"](input if input.ndim == 3 else input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride)
+    image = _rows["col2im"](
+        input if input.ndim == 3 else input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride
+    )
     return image if input.ndim == 3 else image.squeeze(0)

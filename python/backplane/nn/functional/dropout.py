@@ -20,7 +20,9 @@ def check_probability(name, p):
 
 @of_tensors
 def dropout(input, p=0.5, training=True, inplace=False):
-    """Each element becomes 0 with probability p while training; the others are divided by 1 - p (Srivastava et al., 2014)."""
+    """Each element becomes 0 with probability p in training; the others are divided by 1 - p (Srivastava et al.,
+    2014).
+    """
     check_probability("dropout", p)
     if not inplace or not training or p == 0:
         return _rows["dropout"](input, float(p), training)

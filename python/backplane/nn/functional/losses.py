@@ -1,6 +1,7 @@
 """Losses: one number from outputs and what they should have been.
 
-`reduction` is "mean", "sum", or "none" for a loss of each element or sample. `size_average` and `reduce` are its old form.
+`reduction` is "mean", "sum", or "none" for a loss of each element or sample. `size_average` and `reduce` are its old
+form.
 """
 
 import math
@@ -11,10 +12,30 @@ from ..arguments import of_tensors
 
 _rows = _core.operators
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",
-           "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "linear_cross_entropy",
-           "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
-           "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss"]
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cross_entropy",
+    "ctc_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "linear_cross_entropy",
+    "margin_ranking_loss",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
 
 
 def reduction_of(size_average, reduce, reduction):
@@ -41,10 +62,13 @@ def _reduced(loss, losses, reduction):
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
-                  label_smoothing=0.0):
-    """How unlikely softmax of the input, [N, C, ...] or [C], makes the target: classes [N, ...], or probabilities like the input."""
-    return _rows["cross_entropy"](input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction), label_smoothing)
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
+    """How unlikely softmax of the input, [N, C, ...] or [C], makes the target: classes [N, ...], or probabilities."""
+    return _rows["cross_entropy"](
+        input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction), label_smoothing
+    )
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
@@ -69,7 +93,9 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     reduction = reduction_of(size_average, reduce, reduction)
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta is {beta}; give 0 or more")
-    return _rows["smooth_l1_loss"](input, target, reduction, beta) if beta else _rows["l1_loss"](input, target, reduction)
+    return (
+        _rows["smooth_l1_loss"](input, target, reduction, beta) if beta else _rows["l1_loss"](input, target, reduction)
+    )
 
 
 @of_tensors
@@ -100,7 +126,9 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _rows["binary_cross_entropy"](input, target, weight, reduction_of(size_average, reduce, reduction))
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
     """binary_cross_entropy of sigmoid(input). `pos_weight` is of the part of the target that is 1, for each class."""
     reduction = reduction_of(size_average, reduce, reduction)
     return _rows["binary_cross_entropy_with_logits"](input, target, weight, reduction, pos_weight)
@@ -118,7 +146,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return _rows["kl_div"](input, target, "sum", log_target) / (input.shape[0] if input.ndim else 1)
 
 
-def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
     """How unlikely a Poisson distribution of this mean, or its logarithm, makes the target."""
     return _rows["poisson_nll_loss"](input, target, log_input, full, eps, reduction_of(size_average, reduce, reduction))
 
@@ -127,8 +157,8 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """How unlikely a normal distribution of this mean and variance makes the target (Nix and Weigend, 1994).
 
-    `var` is a number, or has the input's shape, or 1 or nothing in place of the last dimension. Waits for the device, to refuse
-    negative variances.
+    `var` is a number, or has the input's shape, or 1 or nothing in place of the last dimension. Waits for the device,
+    to refuse negative variances.
     """
     if isinstance(var, (int, float)):
         var = _rows["full_like"](input, var)
@@ -136,8 +166,11 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         var = var.unsqueeze(-1)
     alike = var.ndim == input.ndim and all(a in (1, b) for a, b in zip(var.shape, input.shape))
     if not alike and var.numel() != 1:
-        raise ValueError(f"gaussian_nll_loss: var is {list(var.shape)} for an input of {list(input.shape)}; give the same shape, or 1 "
-                         "or nothing for the last dimension")
+        raise ValueError(
+            f"gaussian_nll_loss: var is {list(var.shape)} for an input of {list(input.shape)}; give the same "
+            "shape, or 1 "
+            "or nothing for the last dimension"
+        )
     values = var.detach()
     if (values < 0).any().item():
         raise ValueError("gaussian_nll_loss: var has a number below 0; variances are 0 or more")
@@ -153,7 +186,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
     Lengths are tensors, or lists of integers.
     """
-    return _rows["ctc_loss"](log_probs, targets, _lengths(input_lengths), _lengths(target_lengths), blank, reduction, zero_infinity)
+    return _rows["ctc_loss"](
+        log_probs, targets, _lengths(input_lengths), _lengths(target_lengths), blank, reduction, zero_infinity
+    )
 
 
 def _lengths(given):
@@ -179,7 +214,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     """The mean over the classes of max(0, margin - the target's score + theirs) ** p, where p is 1 or 2."""
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: p is {p}; give 1 or 2")
-    return _rows["multi_margin_loss"](input, target, int(p), margin, weight, reduction_of(size_average, reduce, reduction))
+    return _rows["multi_margin_loss"](
+        input, target, int(p), margin, weight, reduction_of(size_average, reduce, reduction)
+    )
 
 
 @of_tensors
@@ -189,11 +226,15 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     Both are [N, C] or [C]; labels end before the first -1.
     """
     if input.ndim not in (1, 2) or target.shape != input.shape:
-        raise ValueError(f"multilabel_margin_loss: the input is {list(input.shape)} and the target {list(target.shape)}; give both "
-                         "[N, C] or [C]")
+        raise ValueError(
+            f"multilabel_margin_loss: the input is {list(input.shape)} and the target {list(target.shape)}; give both "
+            "[N, C] or [C]"
+        )
     classes = input.shape[-1]
     if classes == 0:
-        raise ValueError(f"multilabel_margin_loss: the input is {list(input.shape)}, without a class; give one at least")
+        raise ValueError(
+            f"multilabel_margin_loss: the input is {list(input.shape)}, without a class; give one at least"
+        )
     labels, scores = target.reshape(-1, classes), input.reshape(-1, classes)
     counts = (labels < 0).to(_core.int64).cumsum(1) == 0  # before the first -1
     chosen = _rows["where"](counts, labels, _rows["zeros_like"](labels))
@@ -201,8 +242,11 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     margins = _rows["relu"](1 - scores.gather(1, chosen).unsqueeze(2) + scores.unsqueeze(1))
     weights = (counts.unsqueeze(2) & (~is_label).unsqueeze(1)).to(input.dtype)
     losses = (margins * weights).sum([1, 2]) / classes
-    return _reduced("multilabel_margin_loss", losses.squeeze(0) if input.ndim == 1 else losses,
-                    reduction_of(size_average, reduce, reduction))
+    return _reduced(
+        "multilabel_margin_loss",
+        losses.squeeze(0) if input.ndim == 1 else losses,
+        reduction_of(size_average, reduce, reduction),
+    )
 
 
 @of_tensors
@@ -217,19 +261,23 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return _rows["cosine_embedding_loss"](input1, input2, target, margin, reduction_of(size_average, reduce, reduction))
 
 
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
-                        reduction="mean"):
+def triplet_margin_loss(
+    anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
+):
     """max(0, distance of anchor and positive - distance of anchor and negative + margin).
 
     With `swap`, the distance of positive and negative where that is smaller.
     """
     _check_margin("triplet_margin_loss", margin)
-    return _rows["triplet_margin_loss"](anchor, positive, negative, margin, p, eps, swap, reduction_of(size_average, reduce, reduction))
+    return _rows["triplet_margin_loss"](
+        anchor, positive, negative, margin, p, eps, swap, reduction_of(size_average, reduce, reduction)
+    )
 
 
 @of_tensors
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
-                                      reduction="mean"):
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
     """triplet_margin_loss with another distance, a function of two tensors; by default pairwise_distance."""
     _check_margin("triplet_margin_with_distance_loss", margin)
     distance = distance_function or _rows["pairwise_distance"]
@@ -245,10 +293,23 @@ def _check_margin(loss, margin):
 
 
 @of_tensors
-def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
-                         label_smoothing=0.0):
-    """cross_entropy of the input, [N, features] or [features], times a weight, [C, ..., features], plus a bias, [C, ...]."""
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+):
+    """cross_entropy of the input, [N, features] or [features], times a weight, [C, ..., features], plus a bias, [C,
+    ...].
+    """
     sizes, features = linear_weight.shape[:-1], linear_weight.shape[-1]
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = _rows["linear"](input, linear_weight.reshape(-1, features), bias).reshape([*input.shape[:-1], *sizes])
-    return _rows["cross_entropy"](scores, target, weight, -100 if ignore_index is None else ignore_index, reduction, label_smoothing)
+    return _rows["cross_entropy"](
+        scores, target, weight, -100 if ignore_index is None else ignore_index, reduction, label_smoothing
+    )

@@ -9,14 +9,17 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
-    """(x - mean) / sqrt(variance + eps) of each channel over the batch, times weight, plus bias (Ioffe and Szegedy, 2015).
+    """(x - mean) / sqrt(variance + eps) of each channel over the batch, times weight, plus bias (Ioffe and Szegedy,
+    2015).
 
     Without `training`, by the running statistics; with it, these are written.
     """
     return _rows["batch_norm"](input, weight, bias, running_mean, running_var, training, float(momentum), eps)
 
 
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5
+):
     """batch_norm of each sample on its own (Ulyanov et al., 2017)."""
     return _rows["instance_norm"](input, weight, bias, running_mean, running_var, use_input_stats, float(momentum), eps)
 

@@ -6,11 +6,28 @@ from ..sizes import each
 
 _rows = _core.operators
 
-__all__ = [f"{kind}_pool{rank}d{ending}" for rank in (1, 2, 3)
-           for kind, ending in (("avg", ""), ("max", ""), ("max", "_with_indices"), ("lp", ""), ("adaptive_avg", ""),
-                                ("adaptive_max", ""), ("adaptive_max", "_with_indices"))]
-__all__ += ["max_unpool1d", "max_unpool2d", "max_unpool3d", "fractional_max_pool2d", "fractional_max_pool2d_with_indices",
-            "fractional_max_pool3d", "fractional_max_pool3d_with_indices"]
+__all__ = [
+    f"{kind}_pool{rank}d{ending}"
+    for rank in (1, 2, 3)
+    for kind, ending in (
+        ("avg", ""),
+        ("max", ""),
+        ("max", "_with_indices"),
+        ("lp", ""),
+        ("adaptive_avg", ""),
+        ("adaptive_max", ""),
+        ("adaptive_max", "_with_indices"),
+    )
+]
+__all__ += [
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+]
 
 
 def _of_rank(rank):
@@ -20,10 +37,14 @@ def _of_rank(rank):
     sizes = {1: "[N, C, L] or [C, L]", 2: "[N, C, H, W] or [C, H, W]", 3: "[N, C, D, H, W] or [C, D, H, W]"}[rank]
 
     if rank == 1:
+
         def avg_pool(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
             return avg(input, kernel_size, stride or (), padding, ceil_mode, count_include_pad)
     else:
-        def avg_pool(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+
+        def avg_pool(
+            input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+        ):
             if divisor_override == 0:
                 raise ValueError(f"avg_pool{rank}d: divisor_override is 0; give another number")
             return avg(input, kernel_size, stride or (), padding, ceil_mode, count_include_pad, divisor_override)
@@ -33,11 +54,14 @@ def _of_rank(rank):
             return max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
         return most(input, kernel_size, stride or (), padding, dilation, ceil_mode)
 
-    def max_pool_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
+    def max_pool_with_indices(
+        input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
+    ):
         has_batch = _has_batch(f"max_pool{rank}d", input, rank)
         kernel_size = each(f"max_pool{rank}d", "kernel_size", kernel_size, rank, 1)
-        both = _rows["max_pool_with_indices"](input if has_batch else input.unsqueeze(0), kernel_size, stride or (), padding, dilation,
-                                              ceil_mode)
+        both = _rows["max_pool_with_indices"](
+            input if has_batch else input.unsqueeze(0), kernel_size, stride or (), padding, dilation, ceil_mode
+        )
         return tuple(both) if has_batch else tuple(one.squeeze(0) for one in both)
 
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -70,7 +94,10 @@ def _of_rank(rank):
         "max_pool_with_indices": (max_pool_with_indices, "The greatest element of each window and where it stands"),
         "lp_pool": (lp_pool, "The sum of x ** norm_type in each window, to the power of 1 / norm_type"),
         "adaptive_avg_pool": (adaptive_avg_pool, "The means of windows that give the wanted sizes; None keeps one"),
-        "adaptive_max_pool": (adaptive_max_pool, "The greatest elements of windows that give the wanted sizes; None keeps one"),
+        "adaptive_max_pool": (
+            adaptive_max_pool,
+            "The greatest elements of windows that give the wanted sizes; None keeps one",
+        ),
         "adaptive_max_pool_with_indices": (adaptive_max_pool_with_indices, "The same, and where they stand"),
         "max_unpool": (max_unpool, "Puts elements where `indices` of a max_pool say, zeros elsewhere"),
     }
@@ -83,7 +110,9 @@ def _of_rank(rank):
 
 def _has_batch(name, input, rank):
     if input.ndim not in (rank + 1, rank + 2):
-        raise ValueError(f"{name}: the input is {list(input.shape)}; give {rank + 2} dimensions, or {rank + 1} without a batch")
+        raise ValueError(
+            f"{name}: the input is {list(input.shape)}; give {rank + 2} dimensions, or {rank + 1} without a batch"
+        )
     return input.ndim == rank + 2
 
 
@@ -103,32 +132,38 @@ for _rank in (1, 2, 3):
     _of_rank(_rank)
 
 
-# --- Windows in random places --------------------------------------------------------------------------------------------------
+# --- Windows in random places -------------------------------------------------------------------------------
 
 
 @of_tensors
-def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=True,
-                                       _random_samples=None):
+def fractional_max_pool2d_with_indices(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=True, _random_samples=None
+):
     """Like fractional_max_pool2d, and where the elements stand."""
     return _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
 @of_tensors
-def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
-    """The greatest elements of windows in pseudo-random places (Graham, 2014), so that sizes shrink by any ratio below 1."""
+def fractional_max_pool2d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """The greatest elements of windows in pseudo-random places, so that sizes shrink by any ratio (Graham, 2014)."""
     both = _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
     return both if return_indices else both[0]
 
 
 @of_tensors
-def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=True,
-                                       _random_samples=None):
+def fractional_max_pool3d_with_indices(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=True, _random_samples=None
+):
     """Like fractional_max_pool3d, and where the elements stand."""
     return _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
 @of_tensors
-def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+def fractional_max_pool3d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
     """fractional_max_pool2d of three dimensions."""
     both = _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
     return both if return_indices else both[0]
@@ -144,8 +179,10 @@ def _fractional(name, rank, input, kernel_size, output_size, output_ratio, sampl
     if samples is None:
         samples = _rows["rand"]([batch, channels, rank], dtype=input.dtype, device=input.device)
     if tuple(samples.shape) != (batch, channels, rank):
-        raise ValueError(f"{name}: _random_samples is {list(samples.shape)} for an input of {list(input.shape)}; give "
-                         f"{[batch, channels, rank]}")
+        raise ValueError(
+            f"{name}: _random_samples is {list(samples.shape)} for an input of {list(input.shape)}; give "
+            f"{[batch, channels, rank]}"
+        )
     places = _window_places(samples, input.shape[2:], counts, kernel)
     windows = _rows["gather"](input.flatten(2), 2, places.flatten(2)).reshape(places.shape)
     chosen = _rows["argmax"](windows, -1, True)
@@ -169,7 +206,9 @@ def _window_counts(name, rank, sizes, kernel, output_size, output_ratio):
     counts = counts or [int(size * ratio) for size, ratio in zip(sizes, ratios)]
     for i, (count, size, width) in enumerate(zip(counts, sizes, kernel)):
         if count < 1 or count + width - 1 > size:
-            raise ValueError(f"{name}: {count} windows of {width} do not fit into {size} (dimension {i}); take fewer or smaller ones")
+            raise ValueError(
+                f"{name}: {count} windows of {width} do not fit into {size} (dimension {i}); take fewer or smaller ones"
+            )
     return counts
 
 

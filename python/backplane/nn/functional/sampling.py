@@ -7,8 +7,17 @@ from ..arguments import of_tensors
 
 _rows = _core.operators
 
-__all__ = ["affine_grid", "channel_shuffle", "grid_sample", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",
-           "upsample_bilinear", "upsample_nearest"]
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "grid_sample",
+    "interpolate",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
 
 pixel_shuffle, pixel_unshuffle = _rows["pixel_shuffle"], _rows["pixel_unshuffle"]
 
@@ -21,8 +30,10 @@ def channel_shuffle(input, groups):
     if not groups > 0:
         raise ValueError(f"channel_shuffle: {groups} groups; give 1 or more")
     if input.ndim < 3 or input.shape[1] % groups:
-        raise ValueError(f"channel_shuffle: the input is {list(input.shape)}; give [N, C, ...] with channels that come apart into "
-                         f"{groups} groups")
+        raise ValueError(
+            f"channel_shuffle: the input is {list(input.shape)}; give [N, C, ...] with channels that come apart into "
+            f"{groups} groups"
+        )
     return input.unflatten(1, [groups, input.shape[1] // groups]).transpose(1, 2).flatten(1, 2)
 
 
@@ -37,8 +48,15 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 @of_tensors
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
-                antialias=False):
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
     """The input, [N, C, ...] with one to three more dimensions, in other sizes.
 
     Args:
@@ -56,18 +74,30 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if mode in ("linear", "bilinear", "trilinear", "bicubic"):
         wanted = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}[mode]
         if rank != wanted:
-            raise ValueError(f"interpolate: mode '{mode}' for an input of {list(input.shape)}; it is for {wanted + 2} dimensions")
+            raise ValueError(
+                f"interpolate: mode '{mode}' for an input of {list(input.shape)}; it is for {wanted + 2} dimensions"
+            )
     if size is not None:
         sizes = [size] * rank if isinstance(size, int) else list(size)
         factors = None
         if len(sizes) != rank:
-            raise ValueError(f"interpolate: size has {len(sizes)} numbers for an input of {list(input.shape)}; give one, or {rank}")
+            raise ValueError(
+                f"interpolate: size has {len(sizes)} numbers for an input of {list(input.shape)}; give one, or {rank}"
+            )
     else:
-        factors = [float(scale_factor)] * rank if isinstance(scale_factor, (int, float)) else [float(one) for one in scale_factor]
+        factors = (
+            [float(scale_factor)] * rank
+            if isinstance(scale_factor, (int, float))
+            else [float(one) for one in scale_factor]
+        )
         if len(factors) != rank:
-            raise ValueError(f"interpolate: {len(factors)} factors for an input of {list(input.shape)}; give one, or {rank}")
+            raise ValueError(
+                f"interpolate: {len(factors)} factors for an input of {list(input.shape)}; give one, or {rank}"
+            )
         sizes = [math.floor(length * factor) for length, factor in zip(input.shape[2:], factors)]
-        if recompute_scale_factor or all(length * factor == new for length, factor, new in zip(input.shape[2:], factors, sizes)):
+        if recompute_scale_factor or all(
+            length * factor == new for length, factor, new in zip(input.shape[2:], factors, sizes)
+        ):
             factors = None
     if any(new < 1 for new in sizes):
         raise ValueError(f"interpolate: sizes {sizes} of an input of {list(input.shape)}; give sizes of 1 or more")
@@ -82,7 +112,9 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
 def _check_interpolation(input, size, scale_factor, mode, align_corners):
     if not 3 <= input.ndim <= 5:
-        raise ValueError(f"interpolate: the input is {list(input.shape)}; give [N, C, ...] with one to three more dimensions")
+        raise ValueError(
+            f"interpolate: the input is {list(input.shape)}; give [N, C, ...] with one to three more dimensions"
+        )
     if mode not in _MODES:
         raise ValueError(f"interpolate: mode is {mode!r}; give one of {', '.join(map(repr, _MODES))}")
     if (size is None) == (scale_factor is None):
@@ -93,8 +125,8 @@ def _check_interpolation(input, size, scale_factor, mode, align_corners):
 
 def _resampled(input, dim, size, factor, mode, align_corners):
     """One dimension to `size`, read in steps of 1 / factor as PyTorch does for a given factor."""
-    # Where a size stays or doubles, PyTorch's nearest mode of two dimensions goes by the sizes, whatever the factor, as its
-    # linear ones do where it stays.
+    # Where a size stays or doubles, PyTorch's nearest mode of two dimensions goes by the sizes, whatever the factor, as
+    # its linear ones do where it stays.
     stays, doubles = input.shape[dim] == size, 2 * input.shape[dim] == size
     if "linear" in mode and stays:
         return input
@@ -103,8 +135,15 @@ def _resampled(input, dim, size, factor, mode, align_corners):
     kind = "nearest" if mode.startswith("nearest") else "cubic" if mode == "bicubic" else "linear"
     coordinates = "align_corners" if align_corners else "asymmetric" if mode == "nearest" else "half_pixel"
     nearest_mode = "floor" if mode == "nearest" else "round_prefer_ceil"
-    return _rows["resample"](input, [size], dim, kind, coordinates=coordinates, nearest_mode=nearest_mode,
-                             scale=None if align_corners else factor)
+    return _rows["resample"](
+        input,
+        [size],
+        dim,
+        kind,
+        coordinates=coordinates,
+        nearest_mode=nearest_mode,
+        scale=None if align_corners else factor,
+    )
 
 
 def _antialiased(input, sizes, factors, mode, align_corners):
@@ -118,8 +157,17 @@ def _antialiased(input, sizes, factors, mode, align_corners):
                 raise ValueError("interpolate: antialias with align_corners to a size of 1; leave out align_corners")
             factor = (size - 1) / max(input.shape[i + 2] - 1, 1)
         # The cubic kernel that reads over several elements is another than the one between two.
-        input = _rows["resample"](input, [size], i + 2, kind, coordinates="half_pixel", antialias=True, cubic_coeff_a=-0.5,
-                                  exclude_outside=True, scale=factor)
+        input = _rows["resample"](
+            input,
+            [size],
+            i + 2,
+            kind,
+            coordinates="half_pixel",
+            antialias=True,
+            cubic_coeff_a=-0.5,
+            exclude_outside=True,
+            scale=factor,
+        )
     return input
 
 

@@ -29,8 +29,19 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 
 @of_tensors
-def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
-                  per_sample_weights=None, include_last_offset=False, padding_idx=None):
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
     """The sum, mean or maximum of the rows in each bag.
 
     Bags are the rows of an input of two dimensions, or parts of one of one dimension that begin at `offsets`.
@@ -48,8 +59,15 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         padding_idx = checked_padding("embedding_bag", padding_idx, weight.shape[0])
     if max_norm is not None or scale_grad_by_freq:
         weight = _prepared(weight, input, max_norm, norm_type, scale_grad_by_freq)
-    return _rows["embedding_bag"](input, weight, offsets, mode=mode, per_sample_weights=per_sample_weights,
-                                  include_last_offset=include_last_offset, padding_idx=-1 if padding_idx is None else padding_idx)
+    return _rows["embedding_bag"](
+        input,
+        weight,
+        offsets,
+        mode=mode,
+        per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset,
+        padding_idx=-1 if padding_idx is None else padding_idx,
+    )
 
 
 def checked_padding(layer, index, num_embeddings):

@@ -38,7 +38,9 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         norms = [each.to(device) for one in _by_kind(tensors) for each in _rows["_foreach_norm"](one, norm_type)]
         total = _rows["norm"](_rows["stack"](_alike(norms)), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise ValueError(f"get_total_norm: the norm of order {norm_type} is {total.item()}; look for gradients that are not finite")
+        raise ValueError(
+            f"get_total_norm: the norm of order {norm_type} is {total.item()}; look for gradients that are not finite"
+        )
     return total
 
 
@@ -66,7 +68,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Scales the gradients of all parameters in place, so that their total norm is max_norm at most. Returns what it was."""
+    """Scales the gradients in place, so that their total norm is max_norm at most. Returns what it was."""
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)

@@ -24,7 +24,9 @@ class _WeightNorm(Module):
 
     def right_inverse(self, value):
         if not -1 <= self.dim < value.ndim:
-            raise ValueError(f"weight_norm: no dimension {self.dim} of shape {list(value.shape)}; give one of them, or -1 for all")
+            raise ValueError(
+                f"weight_norm: no dimension {self.dim} of shape {list(value.shape)}; give one of them, or -1 for all"
+            )
         if self.dim == -1:
             return _rows["norm"](value), value
         others = [i for i in range(value.ndim) if i != self.dim]
@@ -32,7 +34,8 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """The weight is a length, for each index of `dim`, times a direction (Salimans and Kingma, 2016). None or -1: one length.
+    """The weight is a length, for each index of `dim`, times a direction (Salimans and Kingma, 2016). None or -1: one
+    length.
 
     Returns the module, whose parameters are parametrizations.<name>.original0, the length, and original1.
     """
@@ -166,7 +169,7 @@ def _identity(size, like):
 
 
 def _reflected(reflectors, tau):
-    """The first columns of the product of reflections I - tau v v', where v has 1 at its own place and what is below it there."""
+    """The first columns of the product of reflections I - tau v v', where v is a column with 1 at its own place."""
     rows, columns = reflectors.shape[-2:]
     unit = _eye(rows, columns, reflectors)
     vectors, product = reflectors.tril(-1) + unit, unit.expand(reflectors.shape)
@@ -177,7 +180,9 @@ def _reflected(reflectors, tau):
 
 
 def _reflectors(matrix):
-    """The reflections of a QR decomposition, and on the diagonal the signs by which their product gives columns that were orthonormal."""
+    """The reflections of a QR decomposition, and on the diagonal the signs by which their product gives columns that
+    were orthonormal.
+    """
     rows, columns = matrix.shape[-2:]
     rest, reflectors = matrix.clone(), []
     where, zero = _rows["where"], _rows["zeros_like"]
@@ -199,13 +204,13 @@ def _reflectors(matrix):
 
 
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
-    """The weight is a matrix with orthonormal columns, or rows if it has fewer of these; of batches of matrices, each is.
+    """The weight is a matrix with orthonormal columns, or rows if it has fewer of these; so is each of a batch.
 
     Args:
         orthogonal_map: "matrix_exp" (Lezcano-Casado and Martinez-Rubio, 2019), "cayley", or "householder", a product of
             reflections. By default the first of square matrices, and the last of others.
-        use_trivialization: begins at the present value, kept in the buffer `base`. Without it only "householder" begins there; of
-            the other two the present value is the original.
+        use_trivialization: begins at the present value, kept in the buffer `base`. Without it only "householder" begins
+            there; of the other two the present value is the original.
 
     Returns the module.
     """

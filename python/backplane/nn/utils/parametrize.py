@@ -8,8 +8,14 @@ from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter
 
-__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-           "type_before_parametrizations"]
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "type_before_parametrizations",
+]
 
 _cache, _cache_users = {}, 0
 
@@ -40,8 +46,10 @@ class ParametrizationList(ModuleList):
             value = self._backwards(original.detach(), require=False)
         self.is_tensor = isinstance(value, Tensor)
         if self.is_tensor and value.dtype != original.dtype:
-            raise ValueError(f"register_parametrization: right_inverse gave {value.dtype.name} for {original.dtype.name}; let it "
-                             "keep the dtype")
+            raise ValueError(
+                f"register_parametrization: right_inverse gave {value.dtype.name} for {original.dtype.name}; let it "
+                "keep the dtype"
+            )
         values = {"original": value} if self.is_tensor else {f"original{i}": each for i, each in enumerate(value)}
         self.ntensors = len(values)
         for name, each in values.items():
@@ -78,8 +86,14 @@ class ParametrizationList(ModuleList):
             if hasattr(module, "right_inverse"):
                 value = module.right_inverse(value)
             elif require:
-                raise ValueError(f"parametrize: {type(module).__name__} has no right_inverse(), so that a value cannot be assigned")
-        if isinstance(value, Tensor) or isinstance(value, (tuple, list)) and all(isinstance(each, Tensor) for each in value):
+                raise ValueError(
+                    f"parametrize: {type(module).__name__} has no right_inverse(), so that a value cannot be assigned"
+                )
+        if (
+            isinstance(value, Tensor)
+            or isinstance(value, (tuple, list))
+            and all(isinstance(each, Tensor) for each in value)
+        ):
             return value
         raise TypeError(f"parametrize: right_inverse() must return a tensor or several, not {type(value).__name__}")
 
@@ -96,10 +110,12 @@ def _set(original, value):
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
-    """From now on the module's parameter or buffer of this name is computed by `parametrization`, a module, and returned.
+    """From now on the module's parameter or buffer of this name is computed by `parametrization`, a module, and
+    returned.
 
-    Its original takes its place in parameters() and state_dict(), as "parametrizations.<name>.original". It begins as what
-    `parametrization.right_inverse` gives for the present value, or as that itself. A second one computes of what the first one gave.
+    Its original takes its place in parameters() and state_dict(), as "parametrizations.<name>.original". It begins as
+    what `parametrization.right_inverse` gives for the present value, or as that itself. A second one computes of what
+    the first one gave.
 
     Raises:
         ValueError: the module has no such member, or, unless `unsafe`, the result has another shape or dtype.
@@ -113,8 +129,13 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         held = module.parametrizations[tensor_name].append(parametrization)
         held.right_inverse(value)
         return module
-    if module._kinds.get(tensor_name) not in ("parameter", "buffer", "transient buffer") or module.__dict__[tensor_name] is None:
-        raise ValueError(f"register_parametrization: {type(module).__name__} has no parameter or buffer '{tensor_name}'")
+    if (
+        module._kinds.get(tensor_name) not in ("parameter", "buffer", "transient buffer")
+        or module.__dict__[tensor_name] is None
+    ):
+        raise ValueError(
+            f"register_parametrization: {type(module).__name__} has no parameter or buffer '{tensor_name}'"
+        )
     original = module.__dict__[tensor_name]
     held = ParametrizationList([parametrization], original)
     with no_grad():
@@ -132,16 +153,26 @@ def _check(module, name, before, after, unsafe):
     if unsafe:
         return
     if not isinstance(after, Tensor):
-        raise TypeError(f"register_parametrization: '{name}' of {type(module).__name__} must become a tensor, not "
-                        f"{type(after).__name__}")
+        raise TypeError(
+            f"register_parametrization: '{name}' of {type(module).__name__} must become a tensor, not "
+            f"{type(after).__name__}"
+        )
     if after.shape != before.shape or after.dtype != before.dtype:
-        raise ValueError(f"register_parametrization: '{name}' of {type(module).__name__} is {before.dtype.name}{list(before.shape)} and "
-                         f"would become {after.dtype.name}{list(after.shape)}; pass unsafe=True if that is meant")
+        raise ValueError(
+            f"register_parametrization: '{name}' of {type(module).__name__} is "
+            f"{before.dtype.name}{list(before.shape)} and "
+            f"would become {after.dtype.name}{list(after.shape)}; pass unsafe=True if that is meant"
+        )
 
 
 def _make_parametrized(module):
     base = type(module)
-    members = {"_parametrized_base": base, "__module__": base.__module__, "__doc__": base.__doc__, "__reduce_ex__": _reduce}
+    members = {
+        "_parametrized_base": base,
+        "__module__": base.__module__,
+        "__doc__": base.__doc__,
+        "__reduce_ex__": _reduce,
+    }
     module.__class__ = type(f"Parametrized{base.__name__}", (base,), members)
     module.parametrizations = ModuleDict()
 
@@ -200,7 +231,9 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
         raise ValueError(f"remove_parametrizations: '{tensor_name}' of {type(module).__name__} is not parametrized")
     held = module.parametrizations[tensor_name]
     if not leave_parametrized and not held.is_tensor:
-        raise ValueError(f"remove_parametrizations: '{tensor_name}' has {held.ntensors} originals; pass leave_parametrized=True")
+        raise ValueError(
+            f"remove_parametrizations: '{tensor_name}' has {held.ntensors} originals; pass leave_parametrized=True"
+        )
     original = held.originals()[0]
     kind = held._kinds["original" if held.is_tensor else "original0"]
     if leave_parametrized:

@@ -7,8 +7,16 @@ from ..._core import Tensor
 
 _rows = _core.operators
 
-__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
-           "unpack_sequence", "unpad_sequence"]
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
 
 _Packed = collections.namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 
@@ -31,7 +39,9 @@ class PackedSequence(_Packed):
     def to(self, *args, **keywords):
         """Like Tensor.to, of the data; the indices go to its device."""
         data = self.data.to(*args, **keywords)
-        order, back = (None if each is None else each.to(data.device) for each in (self.sorted_indices, self.unsorted_indices))
+        order, back = (
+            None if each is None else each.to(data.device) for each in (self.sorted_indices, self.unsorted_indices)
+        )
         return type(self)(data, self.batch_sizes, order, back)
 
     def cpu(self):
@@ -50,7 +60,10 @@ class PackedSequence(_Packed):
 def _lengths(function, lengths):
     given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
     if isinstance(lengths, Tensor) and (lengths.ndim != 1 or lengths.is_floating_point()):
-        raise ValueError(f"{function}: lengths is {lengths.dtype.name} of shape {list(lengths.shape)}; give one int for each sequence")
+        raise ValueError(
+            f"{function}: lengths is {lengths.dtype.name} of shape {list(lengths.shape)}; give one int for each "
+            "sequence"
+        )
     if not all(isinstance(length, int) for length in given):
         raise TypeError(f"{function}: lengths must be ints")
     return given
@@ -70,14 +83,22 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         raise ValueError(f"pack_padded_sequence: the input has shape {list(input.shape)}; give [steps, batch, ...]")
     batch, steps = input.shape[0 if batch_first else 1], input.shape[1 if batch_first else 0]
     if len(all_lengths) != batch or not batch:
-        raise ValueError(f"pack_padded_sequence: {len(all_lengths)} lengths for {batch} sequences; give one for each, and a sequence "
-                         "at least")
+        raise ValueError(
+            f"pack_padded_sequence: {len(all_lengths)} lengths for {batch} sequences; give one for each, and a "
+            "sequence "
+            "at least"
+        )
     for i, length in enumerate(all_lengths):
         if not 0 < length <= steps:
-            raise ValueError(f"pack_padded_sequence: sequence {i} has length {length} of {steps} steps; give lengths of 1 to these")
+            raise ValueError(
+                f"pack_padded_sequence: sequence {i} has length {length} of {steps} steps; give lengths of 1 to these"
+            )
         if enforce_sorted and i and length > all_lengths[i - 1]:
-            raise ValueError(f"pack_padded_sequence: sequence {i} has length {length} and the one before it {all_lengths[i - 1]}; sort "
-                             "them, the longest first, or pass enforce_sorted=False")
+            raise ValueError(
+                f"pack_padded_sequence: sequence {i} has length {length} and the one before it "
+                f"{all_lengths[i - 1]}; sort "
+                "them, the longest first, or pass enforce_sorted=False"
+            )
     order = None
     if not enforce_sorted:
         places = sorted(range(batch), key=lambda i: -all_lengths[i])
@@ -120,14 +141,18 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """The sequences [length, ...] of one tensor."""
     all_lengths, dim = _lengths("unpad_sequence", lengths), 0 if batch_first else 1
     if len(all_lengths) != padded_sequences.shape[dim]:
-        raise ValueError(f"unpad_sequence: {len(all_lengths)} lengths of {padded_sequences.shape[dim]} sequences; give one for each")
+        raise ValueError(
+            f"unpad_sequence: {len(all_lengths)} lengths of {padded_sequences.shape[dim]} sequences; give one for each"
+        )
     return [padded_sequences.select(dim, i).narrow(0, 0, length) for i, length in enumerate(all_lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):
     """Packs sequences [length, ...]."""
     sequences = list(sequences)
-    return pack_padded_sequence(pad_sequence(sequences), [each.shape[0] for each in sequences], enforce_sorted=enforce_sorted)
+    return pack_padded_sequence(
+        pad_sequence(sequences), [each.shape[0] for each in sequences], enforce_sorted=enforce_sorted
+    )
 
 
 def unpack_sequence(packed_sequences):

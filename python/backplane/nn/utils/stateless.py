@@ -21,8 +21,10 @@ def functional_call(module, parameters_and_buffers, args=(), kwargs=None, *, tie
     unknown = [path for path in parameters_and_buffers if path not in places]
     missing = [path for path in places if path not in parameters_and_buffers] if strict else []
     if unknown or missing:
-        raise ValueError(f"functional_call: unknown to the module: {', '.join(unknown) or 'none'}; missing: "
-                         f"{', '.join(missing) or 'none'}")
+        raise ValueError(
+            f"functional_call: unknown to the module: {', '.join(unknown) or 'none'}; missing: "
+            f"{', '.join(missing) or 'none'}"
+        )
     replaced = {}
     for path, tensor in parameters_and_buffers.items():
         holder, name = places[path]

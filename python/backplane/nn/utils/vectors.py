@@ -25,8 +25,10 @@ def vector_to_parameters(vec, parameters):
     parameters = list(parameters)
     count = sum(each.numel() for each in parameters)
     if vec.ndim != 1 or vec.shape[0] != count:
-        raise ValueError(f"vector_to_parameters: the vector has shape {list(vec.shape)}, and the parameters {count} elements")
+        raise ValueError(
+            f"vector_to_parameters: the vector has shape {list(vec.shape)}, and the parameters {count} elements"
+        )
     place = 0
     for each in parameters:
-        each.data = vec.detach()[place:place + each.numel()].view(each.shape)
+        each.data = vec.detach()[place : place + each.numel()].view(each.shape)
         place += each.numel()
