@@ -52,7 +52,11 @@ def load(name=None):
     global _candidates
     if _candidates is None:
         _candidates = {}  # before others' code runs, which may come back here
-        _candidates = _found()
+        try:
+            _candidates = _found()
+        except BaseException:  # Ctrl-C, or warnings that are errors: the next call looks again
+            _candidates = None
+            raise
     parts = None if name is None else name.split(":")
     wanted = [each for each in _candidates.items() if parts is None or each[1][0] is None or each[1][0] in parts]
     return any([_load_one(library, *_candidates.pop(library)) for library, _ in wanted if library in _candidates])
