@@ -54,6 +54,13 @@ class _Numbered(_Container):
             raise IndexError(f"{self._get_name()}: index {place} of {len(self)}")
         return place % len(self)
 
+    def _at(self, index):
+        values = self._values()
+        try:
+            return values[index]
+        except (TypeError, IndexError):
+            return values[self._place(index)]  # which says what is wrong with it
+
     def _set_all(self, values, names=None):
         for name in self._names():
             delattr(self, name)
@@ -141,7 +148,7 @@ class Sequential(_Numbered):
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)({name: self.__dict__[name] for name in self._names()[index]})
-        return self._values()[self._place(index)]
+        return self._at(index)
 
     def __delitem__(self, index):
         names = self._names()
@@ -181,7 +188,7 @@ class ModuleList(_Numbered):
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(self._values()[index])
-        return self._values()[self._place(index)]
+        return self._at(index)
 
     def __repr__(self):
         entries = [repr(module) for module in self]
@@ -214,7 +221,7 @@ class ParameterList(_Numbered, _Parameters):
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(self._values()[index])
-        return self._values()[self._place(index)]
+        return self._at(index)
 
     def __repr__(self):
         return _listed(self, enumerate(self))

@@ -63,13 +63,13 @@ def calculate_gain(nonlinearity, param=None):
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Uniform numbers from a to b."""
     with no_grad():
-        return _checked("uniform_", tensor).uniform_(a, b, generator)
+        return _checked("uniform_", tensor).uniform_(a, b, generator=generator)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
     """Normal numbers."""
     with no_grad():
-        return _checked("normal_", tensor).normal_(mean, std, generator)
+        return _checked("normal_", tensor).normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
@@ -88,7 +88,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     least = 2.3e-308 if dtype == _core.float64 else 1.2e-38  # shares are numbers of the dtype
     with no_grad():
         drawn = _rows["empty"](tensor.shape, dtype=dtype, device=tensor.device)
-        drawn.uniform_(max(_share(low / std), least), max(_share(high / std), least), generator)
+        drawn.uniform_(max(_share(low / std), least), max(_share(high / std), least), generator=generator)
         return tensor.copy_(_rows["clamp"](_rows["ndtri"](drawn) * (side * std) + mean, a, b))
 
 
@@ -191,7 +191,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
         raise ValueError(f"sparse_: the sparsity is {sparsity}; give a part from 0 to 1")
     num_zeros = math.ceil(sparsity * tensor.shape[0])
     with no_grad():
-        tensor.normal_(0.0, std, generator)
+        tensor.normal_(0.0, std, generator=generator)
         if tensor.numel() == 0:
             return tensor
         # Sorting random numbers gives each column a permutation of its own.
