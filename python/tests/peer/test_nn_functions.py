@@ -8,7 +8,7 @@ import torch.nn as tnn  # noqa: E402
 import torch.nn.functional as TF  # noqa: E402
 from backplane import nn  # noqa: E402
 from backplane.nn import functional as F  # noqa: E402
-from test_nn import assert_same, classes, map_tensors, over, positive, r, run_both, tensors_of  # noqa: E402
+from test_nn_layers import assert_same, classes, map_tensors, over, positive, r, run_both, tensors_of  # noqa: E402
 
 CASES = [
     ("linear", lambda: (r(2, 4), r(3, 4), r(3)), {}),

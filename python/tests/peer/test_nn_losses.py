@@ -3,7 +3,7 @@
 import pytest
 
 torch = pytest.importorskip("torch")
-from test_nn import case, check_layer, classes, positive, r, signs  # noqa: E402
+from test_nn_layers import case, check_layer, classes, positive, r, signs  # noqa: E402
 
 LOSSES = []
 for reduction in ("mean", "sum", "none"):

@@ -10,7 +10,7 @@ import torch.nn as tnn  # noqa: E402
 from backplane import nn  # noqa: E402
 from backplane.nn.utils import parametrizations as ours_of  # noqa: E402
 from backplane.nn.utils import parametrize  # noqa: E402
-from test_nn import assert_same, compare_state, over, r, run_both  # noqa: E402
+from test_nn_layers import assert_same, compare_state, over, r, run_both  # noqa: E402
 from torch.nn.utils import parametrizations as theirs_of  # noqa: E402
 
 LAYERS = {
