@@ -41,8 +41,10 @@ TYPES = {
 def emit_python(rows, root):
     """`root`: of the tree, whose stubs by hand are read: what is in them is not emitted again."""
     package = root / "python/backplane"
-    by_hand = tree_of(package / "_functions.pyi")
-    functions = names_in(tree_of(package / "_forms.pyi")) | names_in(by_hand)
+    modules = [package / f"{name}.py" for name in ("_arranging", "_computing", "_creation")]
+    stubs = {module.stem: tree_of(module.with_suffix(".pyi")) for module in modules}
+    homes = {name: stem for stem, body in stubs.items() for name in names_in(body)}
+    functions = names_in(tree_of(package / "_forms.pyi")) | set(homes)
     methods = names_in(class_in(tree_of(package / "_core.pyi"), "Tensor"))
     made = {"": {}, "    ": {}}  # by indent: functions by name, and methods
 
@@ -51,8 +53,8 @@ def emit_python(rows, root):
             made[indent].setdefault(name, text)
 
     written = words_in(package / "_aliases.py", "_WRITTEN")
-    also_methods = set(words_in(package / "_functions.py", "_METHODS"))
-    for node in by_hand:
+    also_methods = {name for module in modules for name in words_in(module, "_METHODS")}
+    for node in itertools.chain(*stubs.values()):
         if getattr(node, "name", "") in also_methods - methods:
             made["    "][node.name] = made["    "].get(node.name, "") + method_of(node)
     for row in rows:
@@ -65,8 +67,8 @@ def emit_python(rows, root):
         for indent, ending in itertools.product(made, ("", "_")):
             if known + ending in made[indent]:
                 add(name + ending, indent, f"{indent}{name}{ending} = {known}{ending}\n")
-            elif known + ending in names_in(by_hand) and not indent:
-                add(name + ending, "", f"from ._functions import {known}{ending} as {name}{ending}\n")
+            elif known + ending in homes and not indent:
+                add(name + ending, "", f"from .{homes[known + ending]} import {known}{ending} as {name}{ending}\n")
     listed = ", ".join(f'"{name}"' for name in made[""])
     listed = textwrap.fill(listed, WIDTH, initial_indent="    ", subsequent_indent="    ")
     results = (

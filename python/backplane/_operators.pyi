@@ -10,82 +10,80 @@ __all__ = [
     "relu6", "relu6_", "hardtanh", "hardtanh_", "selu", "selu_", "celu", "celu_", "mish", "mish_", "softsign",
     "softsign_", "logsigmoid", "logsigmoid_", "hardshrink", "hardshrink_", "softshrink", "softshrink_", "shrink",
     "shrink_", "tanhshrink", "tanhshrink_", "threshold", "threshold_", "movedim", "unflatten", "tile",
-    "repeat_interleave_by", "diag", "diag_embed", "rot90", "pixel_shuffle", "pixel_unshuffle",
-    "scaled_dot_product_attention", "native_attention", "attention_backward", "attention_mask_backward", "bessel_j0",
-    "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0",
-    "scaled_modified_bessel_k1", "spherical_bessel_j0", "airy_ai", "bitwise_and", "bitwise_and_", "bitwise_or",
-    "bitwise_or_", "bitwise_xor", "bitwise_xor_", "bitwise_not", "bitwise_not_", "bitwise_left_shift",
-    "bitwise_left_shift_", "bitwise_right_shift", "bitwise_right_shift_", "eq", "eq_", "ne", "ne_", "lt", "lt_", "le",
-    "le_", "gt", "gt_", "ge", "ge_", "logical_and", "logical_and_", "logical_or", "logical_or_", "logical_not",
-    "logical_not_", "logical_xor", "logical_xor_", "isnan", "isfinite", "isinf", "isposinf", "isneginf", "signbit",
-    "view_as_real", "view_as_complex", "real", "imag", "conj", "polar", "angle", "sgn", "sgn_", "vecdot", "inner",
-    "cross", "kron", "addr", "addr_", "bilinear", "trace", "convolution", "convolution_backward_weight", "conv1d",
-    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "ctc_loss", "ctc_loss_backward",
-    "box_iou", "nms", "non_max_suppression", "roi_align", "roi_pool", "deform_conv2d", "pairwise_distance", "cdist",
-    "pdist", "normalize", "glu", "prelu", "logit", "logit_", "cosine_embedding_loss", "triplet_margin_loss",
-    "multi_margin_loss", "fmod", "fmod_", "remainder", "remainder_", "floor_divide", "floor_divide_", "frac", "frac_",
-    "copysign", "copysign_", "sign", "sign_", "heaviside", "heaviside_", "fmax", "fmax_", "fmin", "fmin_", "lerp",
-    "lerp_", "addcmul", "addcmul_", "addcdiv", "addcdiv_", "bernoulli", "multinomial", "exp2", "exp2_", "log2", "log2_",
-    "log10", "log10_", "erfc", "erfc_", "ndtr", "ndtr_", "logaddexp", "logaddexp_", "logaddexp2", "logaddexp2_",
-    "ldexp", "ldexp_", "xlogy", "xlogy_", "xlog1py", "xlog1py_", "entr", "entr_", "full", "empty", "zeros", "ones",
-    "empty_like", "zeros_like", "ones_like", "full_like", "masked_fill_", "masked_select", "masked_scatter",
-    "masked_scatter_", "fill_diagonal", "fill_diagonal_", "index_fill_", "index_add", "index_add_", "index_copy",
-    "index_copy_", "put", "put_", "_foreach_add", "_foreach_add_", "_foreach_sub", "_foreach_sub_", "_foreach_mul",
-    "_foreach_mul_", "_foreach_div", "_foreach_div_", "_foreach_maximum", "_foreach_minimum", "_foreach_clamp_min",
-    "_foreach_clamp_max", "_foreach_pow", "_foreach_addcmul", "_foreach_addcmul_", "_foreach_addcdiv",
-    "_foreach_addcdiv_", "_foreach_lerp", "_foreach_lerp_", "_foreach_neg", "_foreach_abs", "_foreach_sign",
-    "_foreach_sqrt", "_foreach_exp", "_foreach_reciprocal", "_foreach_sqrt_", "_foreach_zero_", "_foreach_norm",
-    "fft_c2c", "fft_r2c", "fft_c2r", "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft",
-    "fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "stft",
-    "istft", "gammainc", "gammaincc", "zeta", "scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_",
-    "embedding_bag", "gather", "index_select", "scatter_add", "scatter_add_", "one_hot", "cumsum", "cumsum_", "sort",
-    "addmm", "addmm_", "baddbmm", "baddbmm_", "linear", "einsum", "linalg_cholesky", "linalg_solve_triangular",
-    "cholesky_solve", "cholesky_inverse", "linalg_lu_factor", "lu_unpack", "linalg_solve", "linalg_inv", "linalg_det",
-    "linalg_adjugate", "linalg_slogdet", "linalg_matrix_power", "linalg_matrix_exp", "linalg_qr", "linalg_eigh",
-    "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_svd", "linalg_svdvals", "linalg_pinv", "linalg_lstsq",
-    "linalg_matrix_rank", "linalg_matrix_norm", "linalg_vander", "linalg_multi_dot", "mse_loss", "l1_loss",
-    "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div", "nll_loss", "cross_entropy", "matmul", "bmm",
-    "count_nonzero", "aminmax", "nansum", "nanmean", "var_mean", "std_mean", "nan_to_num", "nan_to_num_", "isclose",
-    "diff", "cumprod", "cumprod_", "_safe_softmax", "copy", "cast", "cat", "layer_norm", "native_layer_norm",
-    "rms_norm", "native_rms_norm", "norm_backward", "norm_weight_backward", "norm_gradients", "group_norm",
-    "batch_norm", "native_batch_norm", "batch_norm_backward", "instance_norm", "softmax", "log_softmax", "softmin",
-    "_fused_sgd_", "_fused_adam_", "_fused_adamw_", "_fused_adagrad_", "searchsorted", "bucketize", "isin", "bincount",
-    "histc", "unique_all", "nanquantile", "huber_loss", "soft_margin_loss", "hinge_embedding_loss",
-    "margin_ranking_loss", "poisson_nll_loss", "binary_cross_entropy", "add", "add_", "sub", "sub_", "mul", "mul_",
-    "div", "div_", "maximum", "maximum_", "minimum", "minimum_", "neg", "neg_", "abs", "abs_", "exp", "exp_", "log",
-    "log_", "sqrt", "sqrt_", "sin", "sin_", "cos", "cos_", "tanh", "tanh_", "sigmoid", "sigmoid_", "relu", "relu_",
-    "floor", "floor_", "ceil", "ceil_", "trunc", "trunc_", "round", "round_", "reciprocal", "reciprocal_", "rsqrt",
-    "rsqrt_", "square", "square_", "pow", "pow_", "clamp_", "clamp_min", "clamp_min_", "clamp_max", "clamp_max_", "erf",
-    "erf_", "expm1", "expm1_", "log1p", "log1p_", "silu", "silu_", "gelu", "gelu_", "gelu_tanh", "gelu_tanh_", "elu",
-    "elu_", "leaky_relu", "leaky_relu_", "softplus", "softplus_", "hardswish", "hardswish_", "hardsigmoid",
-    "hardsigmoid_", "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
-    "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
-    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
-    "laguerre_polynomial_l", "legendre_polynomial_p", "max_pool_with_indices", "avg_pool", "avg_pool_backward",
-    "adaptive_max_pool_with_indices", "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d", "adaptive_avg_pool3d", "dot", "mv", "addmv", "addmv_", "outer", "quantize_linear",
-    "dequantize_linear", "dynamic_quantize_linear", "matmul_integer", "conv_integer", "qlinear_matmul", "qlinear_conv",
-    "_scaled_mm", "philox", "rand_philox", "randn_philox", "rand", "randn", "randperm", "dropout", "lstm", "gru",
-    "rnn_tanh", "rnn_relu", "sum", "mean", "argmax", "center_crop_pad", "depth_to_space", "space_to_depth",
-    "reverse_sequence", "pack_padded_sequence", "pad_packed_sequence", "resample", "interpolate", "affine_grid",
-    "grid_sample", "im2col", "col2im", "hardmax", "mean_variance_normalization", "local_response_norm", "weight_norm",
-    "cummax", "cummin", "logcumsumexp", "mode", "kthvalue", "scatter_", "index", "index_put", "embedding", "topk",
-    "stack", "constant_pad_nd", "pad", "repeat", "flip", "roll", "tril", "tril_", "triu", "triu_", "chunk",
-    "tensor_split_at", "meshgrid", "broadcast_tensors", "cosine_similarity", "lgamma", "lgamma_", "digamma", "digamma_",
-    "polygamma", "multigammaln", "nextafter", "erfinv", "erfinv_", "ndtri", "erfcx", "log_ndtr", "i0", "i0_", "i0e",
-    "i1", "i1e", "frexp", "prod", "var", "std", "argmin", "any", "all", "logsumexp", "norm", "tan", "tan_", "asin",
-    "asin_", "acos", "acos_", "atan", "atan_", "atan2", "atan2_", "sinh", "sinh_", "cosh", "cosh_", "asinh", "asinh_",
-    "acosh", "acosh_", "atanh", "atanh_", "hypot", "hypot_", "sinc", "sinc_", "deg2rad", "deg2rad_", "rad2deg",
-    "rad2deg_", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "view",
-    "reshape", "flatten", "transpose", "permute", "slice", "select", "narrow", "expand", "squeeze", "unsqueeze",
-    "as_strided", "unfold", "diagonal", "unbind", "split_with_sizes", "absolute", "absolute_", "clip", "clip_",
-    "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan_",
-    "arctan2", "arctan2_", "arctanh", "arctanh_", "concat", "concatenate", "conj_physical", "divide", "divide_", "fix",
-    "fix_", "ger", "greater", "greater_", "greater_equal", "greater_equal_", "igamma", "igammac", "less", "less_",
-    "less_equal", "less_equal_", "moveaxis", "multiply", "multiply_", "mvlgamma", "mm", "negative", "negative_",
-    "not_equal", "not_equal_", "subtract", "subtract_", "swapaxes", "swapdims", "true_divide", "true_divide_", "det",
-    "inverse", "pinverse", "slogdet", "matrix_power", "matrix_exp", "row_stack", "special_digamma", "special_digamma_",
+    "repeat_interleave_by", "diag", "diag_embed", "pixel_shuffle", "pixel_unshuffle", "scaled_dot_product_attention",
+    "native_attention", "attention_backward", "attention_mask_backward", "bessel_j0", "bessel_j1", "bessel_y0",
+    "bessel_y1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
+    "spherical_bessel_j0", "airy_ai", "bitwise_and", "bitwise_and_", "bitwise_or", "bitwise_or_", "bitwise_xor",
+    "bitwise_xor_", "bitwise_not", "bitwise_not_", "bitwise_left_shift", "bitwise_left_shift_", "bitwise_right_shift",
+    "bitwise_right_shift_", "eq", "eq_", "ne", "ne_", "lt", "lt_", "le", "le_", "gt", "gt_", "ge", "ge_", "logical_and",
+    "logical_and_", "logical_or", "logical_or_", "logical_not", "logical_not_", "logical_xor", "logical_xor_", "isnan",
+    "isfinite", "isinf", "isposinf", "isneginf", "signbit", "view_as_real", "view_as_complex", "real", "imag", "conj",
+    "polar", "angle", "sgn", "sgn_", "vecdot", "inner", "cross", "kron", "addr", "addr_", "bilinear", "trace",
+    "convolution", "convolution_backward_weight", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "ctc_loss", "ctc_loss_backward", "box_iou", "nms", "non_max_suppression", "roi_align",
+    "roi_pool", "deform_conv2d", "pairwise_distance", "cdist", "pdist", "normalize", "glu", "prelu", "logit", "logit_",
+    "cosine_embedding_loss", "triplet_margin_loss", "multi_margin_loss", "fmod", "fmod_", "remainder", "remainder_",
+    "floor_divide", "floor_divide_", "frac", "frac_", "copysign", "copysign_", "sign", "sign_", "heaviside",
+    "heaviside_", "fmax", "fmax_", "fmin", "fmin_", "lerp", "lerp_", "addcmul", "addcmul_", "addcdiv", "addcdiv_",
+    "bernoulli", "multinomial", "exp2", "exp2_", "log2", "log2_", "log10", "log10_", "erfc", "erfc_", "ndtr", "ndtr_",
+    "logaddexp", "logaddexp_", "logaddexp2", "logaddexp2_", "ldexp", "ldexp_", "xlogy", "xlogy_", "xlog1py", "xlog1py_",
+    "entr", "entr_", "full", "empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "full_like",
+    "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_", "fill_diagonal", "fill_diagonal_",
+    "index_fill_", "index_add", "index_add_", "index_copy", "index_copy_", "put", "put_", "_foreach_add",
+    "_foreach_add_", "_foreach_sub", "_foreach_sub_", "_foreach_mul", "_foreach_mul_", "_foreach_div", "_foreach_div_",
+    "_foreach_maximum", "_foreach_minimum", "_foreach_clamp_min", "_foreach_clamp_max", "_foreach_pow",
+    "_foreach_addcmul", "_foreach_addcmul_", "_foreach_addcdiv", "_foreach_addcdiv_", "_foreach_lerp", "_foreach_lerp_",
+    "_foreach_neg", "_foreach_abs", "_foreach_sign", "_foreach_sqrt", "_foreach_exp", "_foreach_reciprocal",
+    "_foreach_sqrt_", "_foreach_zero_", "_foreach_norm", "fft_c2c", "fft_r2c", "fft_c2r", "fft_fft", "fft_ifft",
+    "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft", "fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_fft2",
+    "fft_ifft2", "fft_rfft2", "fft_irfft2", "stft", "istft", "gammainc", "gammaincc", "zeta", "scatter_reduce",
+    "scatter_reduce_", "index_reduce", "index_reduce_", "embedding_bag", "gather", "index_select", "scatter_add",
+    "scatter_add_", "one_hot", "cumsum", "cumsum_", "sort", "addmm", "addmm_", "baddbmm", "baddbmm_", "linear",
+    "linalg_cholesky", "linalg_solve_triangular", "cholesky_solve", "cholesky_inverse", "linalg_lu_factor", "lu_unpack",
+    "linalg_solve", "linalg_inv", "linalg_det", "linalg_adjugate", "linalg_slogdet", "linalg_matrix_power",
+    "linalg_matrix_exp", "linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_svd",
+    "linalg_svdvals", "linalg_pinv", "linalg_lstsq", "linalg_matrix_rank", "linalg_matrix_norm", "linalg_vander",
+    "linalg_multi_dot", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div",
+    "nll_loss", "cross_entropy", "matmul", "bmm", "count_nonzero", "aminmax", "nansum", "nanmean", "nan_to_num",
+    "nan_to_num_", "isclose", "diff", "cumprod", "cumprod_", "_safe_softmax", "copy", "cast", "cat", "layer_norm",
+    "native_layer_norm", "rms_norm", "native_rms_norm", "norm_backward", "norm_weight_backward", "norm_gradients",
+    "group_norm", "batch_norm", "native_batch_norm", "batch_norm_backward", "instance_norm", "softmax", "log_softmax",
+    "softmin", "_fused_sgd_", "_fused_adam_", "_fused_adamw_", "_fused_adagrad_", "bucketize", "isin", "bincount",
+    "histc", "unique_all", "huber_loss", "soft_margin_loss", "hinge_embedding_loss", "margin_ranking_loss",
+    "poisson_nll_loss", "binary_cross_entropy", "add", "add_", "sub", "sub_", "mul", "mul_", "maximum", "maximum_",
+    "minimum", "minimum_", "neg", "neg_", "abs", "abs_", "exp", "exp_", "log", "log_", "sqrt", "sqrt_", "sin", "sin_",
+    "cos", "cos_", "tanh", "tanh_", "sigmoid", "sigmoid_", "relu", "relu_", "floor", "floor_", "ceil", "ceil_", "trunc",
+    "trunc_", "round", "round_", "reciprocal", "reciprocal_", "rsqrt", "rsqrt_", "square", "square_", "pow", "pow_",
+    "clamp_", "clamp_min_", "clamp_max_", "erf", "erf_", "expm1", "expm1_", "log1p", "log1p_", "silu", "silu_", "gelu",
+    "gelu_", "gelu_tanh", "gelu_tanh_", "elu", "elu_", "leaky_relu", "leaky_relu_", "softplus", "softplus_",
+    "hardswish", "hardswish_", "hardsigmoid", "hardsigmoid_", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
+    "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
+    "max_pool_with_indices", "avg_pool", "avg_pool_backward", "adaptive_max_pool_with_indices", "max_pool1d",
+    "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "dot", "mv", "addmv",
+    "addmv_", "outer", "quantize_linear", "dequantize_linear", "dynamic_quantize_linear", "matmul_integer",
+    "conv_integer", "qlinear_matmul", "qlinear_conv", "_scaled_mm", "philox", "rand_philox", "randn_philox", "rand",
+    "randn", "randperm", "dropout", "lstm", "gru", "rnn_tanh", "rnn_relu", "sum", "mean", "argmax", "center_crop_pad",
+    "depth_to_space", "space_to_depth", "reverse_sequence", "pack_padded_sequence", "pad_packed_sequence", "resample",
+    "interpolate", "affine_grid", "grid_sample", "im2col", "col2im", "hardmax", "mean_variance_normalization",
+    "local_response_norm", "weight_norm", "cummax", "cummin", "logcumsumexp", "mode", "kthvalue", "scatter_", "index",
+    "index_put", "embedding", "topk", "stack", "constant_pad_nd", "pad", "repeat", "flip", "roll", "tril", "tril_",
+    "triu", "triu_", "chunk", "tensor_split_at", "cosine_similarity", "lgamma", "lgamma_", "digamma", "digamma_",
+    "multigammaln", "nextafter", "erfinv", "erfinv_", "ndtri", "erfcx", "log_ndtr", "i0", "i0_", "i0e", "i1", "i1e",
+    "frexp", "prod", "argmin", "any", "all", "logsumexp", "tan", "tan_", "asin", "asin_", "acos", "acos_", "atan",
+    "atan_", "atan2", "atan2_", "sinh", "sinh_", "cosh", "cosh_", "asinh", "asinh_", "acosh", "acosh_", "atanh",
+    "atanh_", "hypot", "hypot_", "sinc", "sinc_", "deg2rad", "deg2rad_", "rad2deg", "rad2deg_", "lp_pool1d",
+    "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "view", "reshape", "flatten", "transpose",
+    "permute", "slice", "select", "narrow", "expand", "squeeze", "unsqueeze", "as_strided", "unfold", "diagonal",
+    "unbind", "split_with_sizes", "absolute", "absolute_", "clip", "clip_", "arccos", "arccos_", "arccosh", "arccosh_",
+    "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan_", "arctan2", "arctan2_", "arctanh", "arctanh_",
+    "concat", "concatenate", "conj_physical", "divide", "divide_", "fix", "fix_", "ger", "greater", "greater_",
+    "greater_equal", "greater_equal_", "igamma", "igammac", "less", "less_", "less_equal", "less_equal_", "moveaxis",
+    "multiply", "multiply_", "mvlgamma", "mm", "negative", "negative_", "not_equal", "not_equal_", "subtract",
+    "subtract_", "swapaxes", "swapdims", "true_divide", "true_divide_", "det", "inverse", "pinverse", "slogdet",
+    "matrix_power", "matrix_exp", "row_stack", "special_digamma", "special_digamma_",
 ]
 
 class _native_attention(NamedTuple):
@@ -466,12 +464,6 @@ def diag_embed(
 
     Matrices with the elements along input's last dimension on the diagonal `offset` and zeros elsewhere; their rows and
     columns are the dimensions `dim1` and `dim2`.
-    """
-
-def rot90(input: Tensor, k: SupportsIndex, dims: Ints, *, out: Tensor | None = None) -> Tensor:
-    """rot90(Tensor input, int k, int[] dims) -> Tensor
-
-    `input` turned `k` times by 90 degrees in the plane of the two dimensions `dims`, from the first to the second.
     """
 
 def pixel_shuffle(input: Tensor, upscale_factor: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
@@ -2348,14 +2340,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     [...].
     """
 
-def einsum(equation: Str, operands: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """einsum(str equation, Tensor[] operands) -> Tensor
-
-    The sum of products that `equation` writes with a letter for each dimension, as in 'bij,bjk->bik'. Letters that are
-    not behind the arrow are summed over; without an arrow, the result has those that occur once, in order. '...' stands
-    for dimensions that broadcast. Operands are multiplied from left to right, in pairs.
-    """
-
 def linalg_cholesky(input: Tensor, *, upper: Bool = False, out: Tensor | None = None) -> Tensor:
     """linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor
 
@@ -2679,36 +2663,6 @@ def nanmean(
     The mean of the elements over the dimensions `dim` (all, if none are given) that are not NaN; NaN where all are.
     """
 
-@overload
-def var_mean(
-    input: Tensor, dim: Ints | None = None, *, correction: SupportsIndex = 1, keepdim: Bool = False,
-    out: Sequence[Tensor] | None = None,
-) -> _var_mean: ...
-@overload
-def var_mean(
-    input: Tensor, *dim: SupportsIndex, correction: SupportsIndex = 1, keepdim: Bool = False,
-    out: Sequence[Tensor] | None = None,
-) -> _var_mean:
-    """var_mean(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
-
-    The variance, as `var` takes it, and the mean over the dimensions `dim` (all, if none are given).
-    """
-
-@overload
-def std_mean(
-    input: Tensor, dim: Ints | None = None, *, correction: SupportsIndex = 1, keepdim: Bool = False,
-    out: Sequence[Tensor] | None = None,
-) -> _std_mean: ...
-@overload
-def std_mean(
-    input: Tensor, *dim: SupportsIndex, correction: SupportsIndex = 1, keepdim: Bool = False,
-    out: Sequence[Tensor] | None = None,
-) -> _std_mean:
-    """std_mean(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
-
-    The standard deviation, as `std` takes it, and the mean over the dimensions `dim` (all, if none are given).
-    """
-
 def nan_to_num(
     input: Tensor, nan: Real | None = None, posinf: Real | None = None, neginf: Real | None = None, *,
     out: Tensor | None = None,
@@ -3016,16 +2970,6 @@ def _fused_adagrad_(
     _fused_sgd_.
     """
 
-def searchsorted(
-    sorted_sequence: Tensor, input: Tensor, *, out_int32: Bool = False, right: Bool = False, out: Tensor | None = None,
-) -> Tensor:
-    """searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False) -> Tensor
-
-    The int64 places (int32 with `out_int32`) in the last dimension of `sorted_sequence`, a vector or of input's other
-    sizes, before which `input` would have to stand; with `right` behind equal elements, else before them. NaN is the
-    largest.
-    """
-
 def bucketize(
     input: Tensor, boundaries: Tensor, *, out_int32: Bool = False, right: Bool = False, out: Tensor | None = None,
 ) -> Tensor:
@@ -3068,15 +3012,6 @@ def unique_all(input: Tensor, *, out: Sequence[Tensor] | None = None) -> _unique
 
     The different elements of `input` in order, the first place of each in row-major order, for each element which of
     them it is, and how often each occurs. NaN equals nothing.
-    """
-
-def nanquantile(
-    input: Tensor, q: Real, dim: SupportsIndex | None = None, keepdim: Bool = False, *, interpolation: Str = 'linear',
-    out: Tensor | None = None,
-) -> Tensor:
-    """nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
-
-    What quantile gives of the elements that are not NaN; NaN where all are.
     """
 
 def huber_loss(
@@ -3171,20 +3106,6 @@ def mul_(input: Tensor, other: Tensor | Number) -> Tensor:
     """mul(Tensor input, Tensor other) -> Tensor
 
     input * other, elementwise; of bools, their conjunction.
-
-    Written into `input` itself.
-    """
-
-def div(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """div(Tensor input, Tensor other) -> Tensor
-
-    input / other, elementwise. Integers and bools are divided as the default dtype.
-    """
-
-def div_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """div(Tensor input, Tensor other) -> Tensor
-
-    input / other, elementwise. Integers and bools are divided as the default dtype.
 
     Written into `input` itself.
     """
@@ -3480,24 +3401,12 @@ def clamp_(input: Tensor, min: Number, max: Number) -> Tensor:
     Written into `input` itself.
     """
 
-def clamp_min(input: Tensor, min: Number, *, out: Tensor | None = None) -> Tensor:
-    """clamp_min(Tensor input, Scalar min) -> Tensor
-
-    `input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.
-    """
-
 def clamp_min_(input: Tensor, min: Number) -> Tensor:
     """clamp_min(Tensor input, Scalar min) -> Tensor
 
     `input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.
 
     Written into `input` itself.
-    """
-
-def clamp_max(input: Tensor, max: Number, *, out: Tensor | None = None) -> Tensor:
-    """clamp_max(Tensor input, Scalar max) -> Tensor
-
-    `input`, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum.
     """
 
 def clamp_max_(input: Tensor, max: Number) -> Tensor:
@@ -4561,19 +4470,6 @@ def tensor_split_at(input: Tensor, indices: Ints, dim: SupportsIndex = 0) -> tup
     end; where one is smaller than the one before, the part between them is empty.
     """
 
-def meshgrid(tensors: Sequence[Tensor], *, indexing: Str = 'ij') -> tuple[Tensor, ...]:
-    """meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]
-
-    For vectors, or 0-dim tensors, of n1, n2 ... elements as many views of shape [n1, n2 ...], each with the elements of
-    one vector along its own dimension. With `indexing` 'xy', the first two dimensions are swapped.
-    """
-
-def broadcast_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """broadcast_tensors(Tensor[] tensors) -> Tensor[]
-
-    Views of the tensors in the one shape that theirs broadcast to.
-    """
-
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: SupportsIndex = 1, eps: Real = 1e-08, *, out: Tensor | None = None,
 ) -> Tensor:
@@ -4613,13 +4509,6 @@ def digamma_(input: Tensor) -> Tensor:
     the default dtype.
 
     Written into `input` itself.
-    """
-
-def polygamma(n: SupportsIndex, input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """polygamma(int n, Tensor input) -> Tensor
-
-    The derivative of order `n`, 0 or more, of digamma, elementwise; at 0 and at negative whole numbers inf for an odd
-    n, and -inf for an even one from 2 on. Integers are taken as the default dtype.
     """
 
 def multigammaln(input: Tensor, p: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
@@ -4725,35 +4614,6 @@ def prod(
     multiplied as int64.
     """
 
-@overload
-def var(
-    input: Tensor, dim: Ints | None = None, *, correction: SupportsIndex = 1, keepdim: Bool = False,
-    out: Tensor | None = None,
-) -> Tensor: ...
-@overload
-def var(
-    input: Tensor, *dim: SupportsIndex, correction: SupportsIndex = 1, keepdim: Bool = False, out: Tensor | None = None,
-) -> Tensor:
-    """var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor
-
-    The variance over the dimensions `dim` (all, if none are given) - the sum of the squared distances from the mean,
-    divided by the count less `correction`.
-    """
-
-@overload
-def std(
-    input: Tensor, dim: Ints | None = None, *, correction: SupportsIndex = 1, keepdim: Bool = False,
-    out: Tensor | None = None,
-) -> Tensor: ...
-@overload
-def std(
-    input: Tensor, *dim: SupportsIndex, correction: SupportsIndex = 1, keepdim: Bool = False, out: Tensor | None = None,
-) -> Tensor:
-    """std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor
-
-    The standard deviation over the dimensions `dim` (all, if none are given), the square root of `var`.
-    """
-
 def argmin(
     input: Tensor, dim: SupportsIndex | None = None, keepdim: Bool = False, *, out: Tensor | None = None,
 ) -> Tensor:
@@ -4791,15 +4651,6 @@ def logsumexp(input: Tensor, *dim: SupportsIndex, keepdim: Bool = False, out: Te
 
     The logarithm of the sum of exp(input) over the dimensions `dim` (all, if none are given), without overflow.
     Integers are taken as the default dtype.
-    """
-
-def norm(
-    input: Tensor, p: Real = 2, dim: Ints | None = None, keepdim: Bool = False, *, out: Tensor | None = None,
-) -> Tensor:
-    """norm(Tensor input, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor
-
-    The p-norm over the dimensions `dim` (all, if none are given) - the p-th root of the sum of abs(input) to the power
-    of p; for 0 the count of nonzero elements, for inf the largest and for -inf the smallest abs(input).
     """
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -5189,7 +5040,7 @@ absolute = abs
 
 absolute_ = abs_
 
-from ._functions import clamp as clip
+from ._computing import clamp as clip
 
 clip_ = clamp_
 
@@ -5227,9 +5078,9 @@ concatenate = cat
 
 conj_physical = conj
 
-divide = div
+from ._computing import div as divide
 
-divide_ = div_
+from ._computing import div_ as divide_
 
 fix = trunc
 
@@ -5283,9 +5134,9 @@ swapaxes = transpose
 
 swapdims = transpose
 
-true_divide = div
+from ._computing import div as true_divide
 
-true_divide_ = div_
+from ._computing import div_ as true_divide_
 
 det = linalg_det
 
@@ -5299,7 +5150,7 @@ matrix_power = linalg_matrix_power
 
 matrix_exp = linalg_matrix_exp
 
-from ._functions import vstack as row_stack
+from ._arranging import vstack as row_stack
 
 special_digamma = digamma
 
@@ -5307,6 +5158,90 @@ special_digamma_ = digamma_
 
 
 class TensorOperators:
+    def broadcast_to(self, size: Ints) -> Tensor:
+        """`input` with dimensions of size 1, and new leading ones, repeated to `size`; a view."""
+
+    def ravel(self) -> Tensor:
+        """All elements in one dimension; a view where that can be."""
+
+    def adjoint(self) -> Tensor:
+        """The last two dimensions exchanged, and conjugate."""
+
+    def fliplr(self) -> Tensor:
+        """The second dimension backwards."""
+
+    def flipud(self) -> Tensor:
+        """The first dimension backwards."""
+
+    def argwhere(self) -> Tensor:
+        """[n, input.ndim]: the indices of all elements that are not 0."""
+
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    @overload
+    def nonzero(self, *, as_tuple: Bool) -> Any:
+        """[n, input.ndim]: the indices of all elements that are not 0; with `as_tuple`, a tensor for each
+        dimension.
+        """
+
+    def repeat_interleave(
+        self, repeats: Tensor | SupportsIndex, dim: SupportsIndex | None = None, *,
+        output_size: SupportsIndex | None = None,
+    ) -> Tensor:
+        """Each slice along `dim`, or each element, `repeats` times: a number, or a tensor with one for each.
+        `output_size` is not needed.
+        """
+
+    def tensor_split(self, indices_or_sections: Ints, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
+        """Parts of nearly one size, so many of them, or cut before each index in a list, along `dim`."""
+
+    def rot90(self, k: SupportsIndex = 1, dims: Sequence[SupportsIndex] = (0, 1)) -> Tensor:
+        """`input` turned `k` times by a right angle in a plane, from the first of `dims` to the second."""
+
+    def sum_to_size(self, *size: Ints) -> Tensor:
+        """The sum over those dimensions along which `size` was broadcast to `input`'s shape."""
+
+    def select_scatter(self, src: Tensor, dim: SupportsIndex, index: SupportsIndex) -> Tensor:
+        """A copy of `input` with `src` at `index` along `dim`."""
+
+    def slice_scatter(
+        self, src: Tensor, dim: SupportsIndex = 0, start: SupportsIndex | None = None, end: SupportsIndex | None = None,
+        step: SupportsIndex = 1,
+    ) -> Tensor:
+        """A copy of `input` with `src` in a slice along `dim`."""
+
+    def hsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
+        """tensor_split along the second dimension; of a vector along its one."""
+
+    def vsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
+        """tensor_split along the first dimension."""
+
+    def dsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
+        """tensor_split along the third dimension."""
+
+    def masked_fill(self, mask: Tensor, value: Tensor | Number) -> Tensor:
+        """`input` with `value`, a number or a tensor of one, where the mask holds."""
+
+    def index_fill(self, dim: SupportsIndex, index: Tensor, value: Tensor | Number) -> Tensor:
+        """`input` with `value`, a number or a tensor of one, in the slices along `dim` that `index` names."""
+
+    def scatter(
+        self, dim: SupportsIndex, index: Tensor, src: Tensor | Number | None = None, *, value: Number | None = None,
+        reduce: Str | None = None,
+    ) -> Tensor:
+        """`input` with elements of `src`, or one number, at the places along `dim` that `index` names."""
+
+    def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: Bool = False) -> Tensor:
+        """Writes `values` into the places that `indices`, a list of tensors and Nones, names; adds them with
+        `accumulate`.
+        """
+
+    def take(self, index: Tensor) -> Tensor:
+        """The elements of the flat `input` at `index`, in its shape; negative ones count from the end."""
+
+    def take_along_dim(self, indices: Tensor, dim: SupportsIndex | None = None) -> Tensor:
+        """gather, whose arguments broadcast; without `dim` of flat tensors."""
+
     def equal(self, other: Tensor) -> Bool:
         """True if both have one shape and equal elements; NaN equals nothing. Waits for the device."""
 
@@ -5365,76 +5300,62 @@ class TensorOperators:
     def isreal(self) -> Tensor:
         """Whether each element has no imaginary part."""
 
-    def broadcast_to(self, size: Ints) -> Tensor:
-        """`input` with dimensions of size 1, and new leading ones, repeated to `size`; a view."""
-
-    def ravel(self) -> Tensor:
-        """All elements in one dimension; a view where that can be."""
-
-    def adjoint(self) -> Tensor:
-        """The last two dimensions exchanged, and conjugate."""
-
-    def fliplr(self) -> Tensor:
-        """The second dimension backwards."""
-
-    def flipud(self) -> Tensor:
-        """The first dimension backwards."""
-
-    def argwhere(self) -> Tensor:
-        """[n, input.ndim]: the indices of all elements that are not 0."""
-
-    @overload
-    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
-    @overload
-    def nonzero(self, *, as_tuple: Bool) -> Any:
-        """[n, input.ndim]: the indices of all elements that are not 0; with `as_tuple`, a tensor for each
-        dimension.
-        """
-
-    def repeat_interleave(self, repeats: Tensor | SupportsIndex, dim: SupportsIndex | None = None) -> Tensor:
-        """Each slice along `dim`, or each element, `repeats` times: a number, or a tensor with one for each."""
-
-    def tensor_split(self, indices_or_sections: Ints, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
-        """Parts of nearly one size, so many of them, or cut before each index in a list, along `dim`."""
-
-    def hsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
-        """tensor_split along the second dimension; of a vector along its one."""
-
-    def vsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
-        """tensor_split along the first dimension."""
-
-    def dsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
-        """tensor_split along the third dimension."""
-
-    def masked_fill(self, mask: Tensor, value: Tensor | Number) -> Tensor:
-        """`input` with `value`, a number or a tensor of one, where the mask holds."""
-
-    def index_fill(self, dim: SupportsIndex, index: Tensor, value: Tensor | Number) -> Tensor:
-        """`input` with `value`, a number or a tensor of one, in the slices along `dim` that `index` names."""
-
-    def scatter(
-        self, dim: SupportsIndex, index: Tensor, src: Tensor | Number | None = None, *, value: Number | None = None,
-        reduce: Str | None = None,
-    ) -> Tensor:
-        """`input` with elements of `src`, or one number, at the places along `dim` that `index` names."""
-
-    def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: Bool = False) -> Tensor:
-        """Writes `values` into the places that `indices`, a list of tensors and Nones, names; adds them with
-        `accumulate`.
-        """
-
-    def take(self, index: Tensor) -> Tensor:
-        """The elements of the flat `input` at `index`, in its shape."""
-
-    def take_along_dim(self, indices: Tensor, dim: SupportsIndex | None = None) -> Tensor:
-        """gather, whose arguments broadcast; without `dim` of flat tensors."""
-
     def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
         """Each element brought between `min` and `max`, numbers or tensors, of which one may be missing.
 
         Raises:
         ValueError: both are.
         """
+
+    def clamp_min(self, min: Tensor | Number) -> Tensor:
+        """Each element, or `min` where that is larger: a number or a tensor."""
+
+    def clamp_max(self, max: Tensor | Number) -> Tensor:
+        """Each element, or `max` where that is smaller: a number or a tensor."""
+
+    def div(self, other: Tensor | Number, *, rounding_mode: Str | None = None, out: Tensor | None = None) -> Tensor:
+        """input / other; with `rounding_mode` "floor" or "trunc", of which the whole part is taken downwards or
+        towards
+        zero.
+
+        Raises:
+        ValueError: another rounding mode.
+        """
+
+    def div_(self, other: Tensor | Number, *, rounding_mode: Str | None = None) -> Tensor:
+        """div, written into `input` itself, which is returned."""
+
+    def std(
+        self, dim: Ints | Bool | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+        correction: Real | None = None, out: Tensor | None = None,
+    ) -> Tensor:
+        """The standard deviation of all elements, or along `dim`."""
+
+    def var(
+        self, dim: Ints | Bool | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+        correction: Real | None = None, out: Tensor | None = None,
+    ) -> Tensor:
+        """The variance of all elements, or along `dim`."""
+
+    def norm(
+        self, p: Number | Str | None = 'fro', dim: Ints | None = None, keepdim: Bool = False, *,
+        dtype: DtypeLike | None = None, out: Tensor | None = None,
+    ) -> Tensor:
+        """The p-norm of all elements, or of those along `dim`; "fro" is 2, "nuc" the sum of a matrix's singular
+        values.
+        """
+
+    def polygamma(self, input: Tensor) -> Tensor:
+        """The n-th derivative of digamma; as a method, x.polygamma(n)."""
+
+    def nanquantile(
+        self, q: Tensor | Real, dim: SupportsIndex | None = None, keepdim: Bool = False, *,
+        interpolation: Str = 'linear',
+    ) -> Tensor:
+        """quantile of the elements that are numbers; for each q along a new first dimension."""
+
+    def positive(self) -> Tensor:
+        """`input` itself."""
 
     def float_power(self, exponent: Tensor | Number) -> Tensor:
         """`input` to a power, in float64 or complex128."""
@@ -5448,32 +5369,25 @@ class TensorOperators:
     def dist(self, other: Tensor, p: Number = 2) -> Tensor:
         """The p-norm of input - other."""
 
-    def cov(self, *, correction: Real = 1) -> Tensor:
-        """The covariance of the rows of a matrix, each a variable and its columns what was seen."""
+    def cov(
+        self, *, correction: SupportsIndex = 1, fweights: Tensor | None = None, aweights: Tensor | None = None,
+    ) -> Tensor:
+        """The covariance of the rows of a matrix, each a variable and its columns what was seen.
+
+        `fweights` says how often each column was seen, `aweights` how much it counts.
+
+        Raises:
+        ValueError: the input has more than two dimensions, or the weights do not fit.
+        """
 
     def corrcoef(self) -> Tensor:
         """The correlation of the rows of a matrix."""
 
-    def uniform_(
-        self, from_: Real = 0.0, to: Real = 1.0, *, generator: Generator | None = None, **keywords: Any,
-    ) -> Tensor:
-        """Draws numbers from `from` up to `to` into the tensor."""
+    def is_signed(self) -> Bool:
+        """Does the dtype have negative numbers?"""
 
-    def normal_(self, mean: Real = 0.0, std: Real = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Draws normal numbers into the tensor."""
-
-    def bernoulli_(self, p: Tensor | Real = 0.5, *, generator: Generator | None = None) -> Tensor:
-        """Draws 1 with probability `p`, else 0, into the tensor; with a tensor, of each its own."""
-
-    def exponential_(self, lambd: Real = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Draws waiting times with `lambd` events to expect in a unit of time into the tensor."""
-
-    def random_(
-        self, from_: SupportsIndex = 0, to: SupportsIndex | None = None, *, generator: Generator | None = None,
-    ) -> Tensor:
-        """Draws integers from `from_` up to `to`, without it, into the tensor; by default all that the dtype counts
-        exactly.
-        """
+    def is_same_size(self, other: Tensor) -> Bool:
+        """Do both have one shape?"""
 
     def is_nonzero(self) -> Bool:
         """The truth of the only element."""
@@ -5697,12 +5611,6 @@ class TensorOperators:
 
         Matrices with the elements along input's last dimension on the diagonal `offset` and zeros elsewhere; their rows
         and columns are the dimensions `dim1` and `dim2`.
-        """
-
-    def rot90(self, k: SupportsIndex, dims: Ints, *, out: Tensor | None = None) -> Tensor:
-        """rot90(Tensor input, int k, int[] dims) -> Tensor
-
-        `input` turned `k` times by 90 degrees in the plane of the two dimensions `dims`, from the first to the second.
         """
 
     def pixel_shuffle(self, upscale_factor: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
@@ -7642,16 +7550,6 @@ class TensorOperators:
         of them it is, and how often each occurs. NaN equals nothing.
         """
 
-    def nanquantile(
-        self, q: Real, dim: SupportsIndex | None = None, keepdim: Bool = False, *, interpolation: Str = 'linear',
-        out: Tensor | None = None,
-    ) -> Tensor:
-        """nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') ->
-        Tensor
-
-        What quantile gives of the elements that are not NaN; NaN where all are.
-        """
-
     def huber_loss(
         self, target: Tensor, reduction: Str = 'mean', delta: Real = 1.0, *, out: Tensor | None = None,
     ) -> Tensor:
@@ -7734,20 +7632,6 @@ class TensorOperators:
         """mul(Tensor input, Tensor other) -> Tensor
 
         input * other, elementwise; of bools, their conjunction.
-
-        Written into `input` itself.
-        """
-
-    def div(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """div(Tensor input, Tensor other) -> Tensor
-
-        input / other, elementwise. Integers and bools are divided as the default dtype.
-        """
-
-    def div_(self, other: Tensor | Number) -> Self:
-        """div(Tensor input, Tensor other) -> Tensor
-
-        input / other, elementwise. Integers and bools are divided as the default dtype.
 
         Written into `input` itself.
         """
@@ -8043,24 +7927,12 @@ class TensorOperators:
         Written into `input` itself.
         """
 
-    def clamp_min(self, min: Number, *, out: Tensor | None = None) -> Tensor:
-        """clamp_min(Tensor input, Scalar min) -> Tensor
-
-        `input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.
-        """
-
     def clamp_min_(self, min: Number) -> Self:
         """clamp_min(Tensor input, Scalar min) -> Tensor
 
         `input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.
 
         Written into `input` itself.
-        """
-
-    def clamp_max(self, max: Number, *, out: Tensor | None = None) -> Tensor:
-        """clamp_max(Tensor input, Scalar max) -> Tensor
-
-        `input`, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum.
         """
 
     def clamp_max_(self, max: Number) -> Self:
@@ -9140,35 +9012,6 @@ class TensorOperators:
         multiplied as int64.
         """
 
-    @overload
-    def var(
-        self, dim: Ints | None = None, *, correction: SupportsIndex = 1, keepdim: Bool = False,
-        out: Tensor | None = None,
-    ) -> Tensor: ...
-    @overload
-    def var(
-        self, *dim: SupportsIndex, correction: SupportsIndex = 1, keepdim: Bool = False, out: Tensor | None = None,
-    ) -> Tensor:
-        """var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor
-
-        The variance over the dimensions `dim` (all, if none are given) - the sum of the squared distances from the
-        mean, divided by the count less `correction`.
-        """
-
-    @overload
-    def std(
-        self, dim: Ints | None = None, *, correction: SupportsIndex = 1, keepdim: Bool = False,
-        out: Tensor | None = None,
-    ) -> Tensor: ...
-    @overload
-    def std(
-        self, *dim: SupportsIndex, correction: SupportsIndex = 1, keepdim: Bool = False, out: Tensor | None = None,
-    ) -> Tensor:
-        """std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor
-
-        The standard deviation over the dimensions `dim` (all, if none are given), the square root of `var`.
-        """
-
     def argmin(self, dim: SupportsIndex | None = None, keepdim: Bool = False, *, out: Tensor | None = None) -> Tensor:
         """argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
 
@@ -9202,15 +9045,6 @@ class TensorOperators:
 
         The logarithm of the sum of exp(input) over the dimensions `dim` (all, if none are given), without overflow.
         Integers are taken as the default dtype.
-        """
-
-    def norm(
-        self, p: Real = 2, dim: Ints | None = None, keepdim: Bool = False, *, out: Tensor | None = None,
-    ) -> Tensor:
-        """norm(Tensor input, float p=2, int[]? dim=None, bool keepdim=False) -> Tensor
-
-        The p-norm over the dimensions `dim` (all, if none are given) - the p-th root of the sum of abs(input) to the
-        power of p; for 0 the count of nonzero elements, for inf the largest and for -inf the smallest abs(input).
         """
 
     def tan(self, *, out: Tensor | None = None) -> Tensor:

@@ -47,8 +47,7 @@ def environment():
 
 
 def load(name=None):
-    """Loads the plugins that may offer a device of this name, or all. Was there one that could be loaded? Raises
-    nothing."""
+    """Loads the plugins that may offer a device of this name, or all. Was there one that could be loaded?"""
     global _candidates
     if _candidates is None:
         _candidates = {}  # before others' code runs, which may come back here

@@ -113,7 +113,10 @@ def test_the_typed_program_runs():
 
 def test_stubs_know_every_name():
     known = set().union(
-        *(defined_in(stub(name)) for name in ("__init__", "_core", "_operators", "_forms", "_functions"))
+        *(
+            defined_in(stub(name))
+            for name in ("__init__", "_core", "_operators", "_forms", "_arranging", "_computing", "_creation")
+        )
     )
     present = {name for name in dir(backplane) if not name.startswith("_")} | set(backplane.operators)
     assert sorted(present - known - INTERNAL) == [], "write these into python/backplane/*.pyi, or run ./dev gen"
