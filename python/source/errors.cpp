@@ -1,5 +1,6 @@
 // C++'s errors as Python's: what the call did wrong is a ValueError, what a device did a DeviceError.
 #include <new>
+#include <unistd.h>
 
 #include "objects.hpp"
 
@@ -43,6 +44,10 @@ PyObject* class_of(nb::exception_type type) {
 }
 
 }  // namespace
+
+void stay_until_the_process_ends() {
+  for (;;) pause();
+}
 
 void set_python_error() {
   try {

@@ -1,6 +1,7 @@
 // Python's objects for tensors, dtypes and devices.
 #pragma once
 
+#include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -9,6 +10,8 @@
 #include <string>
 
 #include <backplane/backplane.hpp>
+
+#include "gil.hpp"
 
 namespace bp::python {
 
@@ -43,6 +46,10 @@ extern PyGetSetDef attributes[];        // x.shape
 extern PyMethodDef exchange_methods[];  // x.__dlpack__()
 void add_exchange(nb::module_& module);
 void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor);
+void add_functions(nb::module_& module);
+
+// Holds an object of Python's where C++ copies and drops it on any thread.
+std::shared_ptr<nb::object> shared(nb::handle object);
 
 // Null: the object is no tensor.
 Tensor* tensor_in(PyObject* object);
@@ -78,7 +85,7 @@ void set_python_error();
 // Calls `call`, whose exceptions become Python's; the rest of a slot of C's.
 template <class F> auto guarded(F&& call, decltype(call()) failed = {}) noexcept {
   try {
-    return call();
+    return staying(call);
   } catch (...) {
     set_python_error();
     return failed;
@@ -87,11 +94,5 @@ template <class F> auto guarded(F&& call, decltype(call()) failed = {}) noexcept
 
 // Can the host read the elements at once, without waiting for a device?
 bool is_ready(const Tensor& tensor);
-
-// Runs what does not touch Python while other threads of Python go on.
-template <class F> auto without_gil(F&& call) {
-  nb::gil_scoped_release released;
-  return call();
-}
 
 }  // namespace bp::python

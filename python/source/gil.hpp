@@ -1,0 +1,58 @@
+// The lock of Python's interpreter around work that does not touch Python, and around calls from C++ into Python.
+#pragma once
+
+#include <cxxabi.h>
+#include <nanobind/nanobind.h>
+
+namespace bp::python {
+
+// When the interpreter ends, a thread that asks for the lock is ended by an unwinding that no frame of C++ may stop, and
+// that ends the process where it meets a destructor. So the thread stays where it is until the process is gone.
+[[noreturn]] void stay_until_the_process_ends();
+
+// Calls what may be unwound so. Other exceptions pass.
+template <class F> decltype(auto) staying(F&& call) {
+  try {
+    return call();
+  } catch (abi::__forced_unwind&) {
+    stay_until_the_process_ends();
+  }
+}
+
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() {
+    staying([this] { PyEval_RestoreThread(state_); });
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+class WithGil {
+ public:
+  WithGil() : state_(staying([] { return PyGILState_Ensure(); })) {}
+  ~WithGil() { PyGILState_Release(state_); }
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Runs what does not touch Python while other threads of Python go on.
+template <class F> auto without_gil(F&& call) {
+  WithoutGil released;
+  return call();
+}
+
+// From C++, which may be on any thread.
+template <class F> auto with_gil(F&& call) {
+  WithGil acquired;
+  return staying(call);
+}
+
+}  // namespace bp::python
