@@ -5,6 +5,7 @@ from typing import Any, Self, SupportsIndex, final, overload
 
 from ._operators import TensorOperators
 from ._types import Bool, DeviceLike, DtypeLike, Float, Index, Int, Ints, Number, Real, Str
+from .autograd import RemovableHandle
 
 __version__: Str
 
@@ -513,9 +514,14 @@ class Tensor(TensorOperators):
         self, gradient: Tensor | None = None, retain_graph: Bool | None = None, create_graph: Bool = False
     ) -> None:
         """Adds the derivatives of this tensor to the leaves that it was made of."""
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Sees the derivative by this tensor, and may return another."""
-    def remove_hook(self, id: Int) -> None: ...
+    @property
+    def grad_fn(self) -> Any:
+        """None for a leaf."""
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Calls `hook` with the derivative by this tensor as soon as it is complete; what it returns, if anything,
+        takes its place."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Calls `hook` with this leaf once its gradient is accumulated."""
 
     # Python's operators.
     def __getitem__(self, index: Index) -> Tensor: ...
@@ -632,6 +638,20 @@ def grad(
     `allow_unused`."""
 
 def is_grad_enabled() -> Bool: ...
+def is_inference_mode_enabled() -> Bool: ...
+
+class saved_tensors_hooks:
+    """In a with statement: this thread's recorded calls keep what `pack_hook` makes of a tensor, and `unpack_hook`
+    makes that a tensor again when backward needs it."""
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: object) -> None: ...
+
+def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
+    """The results of `function`, which keeps nothing for backward: it is computed once more when backward comes
+    there."""
+
 def is_autocast_enabled(device_type: DeviceLike = "cpu") -> Bool:
     """Does this thread cast calls on the device?"""
 
@@ -666,8 +686,10 @@ class FunctionContext:
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]: ...
     def mark_non_differentiable(self, *tensors: Tensor) -> None: ...
-    def needs_input_grad(self, tensor: Int) -> Bool:
-        """Does anybody want the derivative by this tensor among the inputs?"""
+    def set_materialize_grads(self, value: Bool) -> None: ...
+    @property
+    def needs_input_grad(self) -> tuple[Bool, ...]:
+        """For each argument: does anybody want the derivative by it?"""
     def __setattr__(self, name: Str, value: Any) -> None: ...
     def __getattr__(self, name: Str) -> Any: ...
 

@@ -61,6 +61,11 @@ def computed(x: Tensor, y: Tensor) -> Tensor:
     return 1 - backplane.softmax(both.permute(1, 0), dim=0) @ both
 
 
+@backplane.no_grad
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
 class Network(nn.Module):
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -103,6 +108,7 @@ def main() -> None:
     assert computed(backplane.ones(2, 3), backplane.zeros(2, 3)).shape == (3, 3)
     assert abs(norm(backplane.tensor([3.0, 4.0])).item() - 5) < 1e-6
     assert devices()
+    assert_type(doubled(backplane.ones(1)), Tensor)
     assert trained(20) < 0.1
     try:
         print(backplane.ones(2) + backplane.ones(3))
