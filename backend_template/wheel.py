@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A Python wheel of the plugin and its manifest, with Python alone: wheel.py BUILD_FOLDER TARGET_FOLDER.
 
-`pip install --user` puts both where Backplane looks; in an environment of its own, let BACKPLANE_PLUGIN_PATH name the
-environment's share/backplane/plugins."""
+`pip install` puts both where Backplane looks: Python's package finds them in any environment; for programs in C++, which
+look in `pip install --user`'s place alone, let BACKPLANE_PLUGIN_PATH name the environment's share/backplane/plugins."""
 import base64, hashlib, pathlib, platform, sys, zipfile
 
 NAME, VERSION = "backplane_acme", "0.1"

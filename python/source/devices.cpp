@@ -83,6 +83,46 @@ void add_device_class(nb::module_& module) {
   });
 }
 
+void add_settings(nb::module_& module) {
+  module.def("get_num_threads", &num_threads);
+  module.def(
+      "set_num_threads",
+      [](std::int64_t count) {
+        if (count < 1 || count > 4096)
+          throw nb::value_error("set_num_threads: give a number from 1 to 4096");
+        set_num_threads(static_cast<std::uint32_t>(count));
+      },
+      nb::arg("num"));
+  module.def("use_deterministic_algorithms", &set_deterministic, nb::arg("mode"));
+  module.def("are_deterministic_algorithms_enabled", &deterministic);
+  module.def(
+      "manual_seed", [](nb::int_ seed) { manual_seed(PyLong_AsUnsignedLongLongMask(seed.ptr())); },
+      nb::arg("seed"), "Seeds the generators of all devices.");
+}
+
+void add_generator(nb::module_& module) {
+  nb::class_<Generator>(module, "Generator", "A stream of random numbers.")
+      .def(nb::init<>())
+      .def(
+          "manual_seed",
+          [](nb::object self, nb::int_ seed) {
+            nb::cast<Generator&>(self).manual_seed(PyLong_AsUnsignedLongLongMask(seed.ptr()));
+            return self;
+          },
+          nb::arg("seed"))
+      .def("initial_seed", &Generator::initial_seed)
+      .def("get_state",
+           [](const Generator& self) {
+             return nb::make_tuple(self.state().seed, self.state().offset);
+           })
+      .def(
+          "set_state",
+          [](Generator& self, std::pair<std::uint64_t, std::uint64_t> state) {
+            self.set_state({state.first, state.second});
+          },
+          nb::arg("state"));
+}
+
 }  // namespace
 
 Device device_argument(nb::handle object) {
@@ -191,40 +231,8 @@ void add_devices(nb::module_& module) {
                                   .c_str());
       },
       nb::arg("device"), nb::arg("rung"), nb::arg("policy"));
-  module.def("get_num_threads", &num_threads);
-  module.def(
-      "set_num_threads",
-      [](std::int64_t count) {
-        if (count < 1 || count > 4096)
-          throw nb::value_error("set_num_threads: give a number from 1 to 4096");
-        set_num_threads(static_cast<std::uint32_t>(count));
-      },
-      nb::arg("num"));
-  module.def("use_deterministic_algorithms", &set_deterministic, nb::arg("mode"));
-  module.def("are_deterministic_algorithms_enabled", &deterministic);
-  module.def(
-      "manual_seed", [](nb::int_ seed) { manual_seed(PyLong_AsUnsignedLongLongMask(seed.ptr())); },
-      nb::arg("seed"), "Seeds the generators of all devices.");
-  nb::class_<Generator>(module, "Generator", "A stream of random numbers.")
-      .def(nb::init<>())
-      .def(
-          "manual_seed",
-          [](nb::object self, nb::int_ seed) {
-            nb::cast<Generator&>(self).manual_seed(PyLong_AsUnsignedLongLongMask(seed.ptr()));
-            return self;
-          },
-          nb::arg("seed"))
-      .def("initial_seed", &Generator::initial_seed)
-      .def("get_state",
-           [](const Generator& self) {
-             return nb::make_tuple(self.state().seed, self.state().offset);
-           })
-      .def(
-          "set_state",
-          [](Generator& self, std::pair<std::uint64_t, std::uint64_t> state) {
-            self.set_state({state.first, state.second});
-          },
-          nb::arg("state"));
+  add_settings(module);
+  add_generator(module);
 }
 
 }  // namespace bp::python

@@ -164,6 +164,56 @@ bool find_integer(PyObject* object, std::int64_t& out) {
   return true;
 }
 
+// False: the object is no list of the kind.
+bool Values::set_list(std::size_t at, const SchemaArgument& argument, bool may_be_number,
+                      PyObject* object) {
+  switch (argument.type) {
+    case ArgumentType::integer_list: {
+      std::int64_t one = 0;
+      if (find_integer(object, one)) {
+        std::vector<std::int64_t>& list = integers_.emplace_back(1, one);
+        set(at, value_of(IntList(list.data(), 1)));
+        return true;
+      }
+      std::vector<std::int64_t>& list = integers_.emplace_back();
+      const bool fits = each_element(
+          object, [&](PyObject* element) { return find_integer(element, list.emplace_back()); });
+      if (fits) set(at, value_of(IntList(list.data(), list.size())));
+      return fits;
+    }
+    case ArgumentType::real_list: {
+      std::vector<double>& list = reals_.emplace_back();
+      if (!each_element(object,
+                        [&](PyObject* element) { return find_real(element, list.emplace_back()); }))
+        return false;
+      bp_value value{};
+      value.tag = BP_DOUBLE_LIST;
+      value.aux = static_cast<std::uint32_t>(list.size());
+      value.u.ptr = list.data();
+      set(at, value);
+      return true;
+    }
+    case ArgumentType::tensor_list: {
+      Scalar number;
+      if (may_be_number && find_number(object, number)) {
+        Scalar& kept = more_numbers_.emplace_back(number);
+        set(at, kept.value());
+        return true;
+      }
+      std::vector<Tensor>& list = tensors_.emplace_back();
+      const bool fits = each_element(object, [&](PyObject* element) {
+        const Tensor* tensor = tensor_in(element);
+        if (!tensor && !(element == Py_None && argument.holes)) return false;
+        list.push_back(tensor ? *tensor : Tensor());
+        return true;
+      });
+      if (fits) set(at, lists_.emplace_back(list).value());
+      return fits;
+    }
+    default: return false;
+  }
+}
+
 void Values::set(std::size_t at, const bp::Operator& op, PyObject* object) {
   const SchemaArgument& argument = op.schema->arguments[at];
   const bool may_be_number = (op.scalar_ok >> at & 1) != 0;
@@ -225,45 +275,10 @@ void Values::set(std::size_t at, const bp::Operator& op, PyObject* object) {
       if (!nb::try_cast<Generator*>(nb::handle(object), generator) || !generator) break;
       return set(at, value_of(generator));
     }
-    case ArgumentType::integer_list: {
-      std::int64_t one = 0;
-      if (find_integer(object, one)) {
-        std::vector<std::int64_t>& list = integers_.emplace_back(1, one);
-        return set(at, value_of(IntList(list.data(), 1)));
-      }
-      std::vector<std::int64_t>& list = integers_.emplace_back();
-      const bool fits = each_element(
-          object, [&](PyObject* element) { return find_integer(element, list.emplace_back()); });
-      if (!fits) break;
-      return set(at, value_of(IntList(list.data(), list.size())));
-    }
-    case ArgumentType::real_list: {
-      std::vector<double>& list = reals_.emplace_back();
-      if (!each_element(object,
-                        [&](PyObject* element) { return find_real(element, list.emplace_back()); }))
-        break;
-      bp_value value{};
-      value.tag = BP_DOUBLE_LIST;
-      value.aux = static_cast<std::uint32_t>(list.size());
-      value.u.ptr = list.data();
-      return set(at, value);
-    }
-    case ArgumentType::tensor_list: {
-      Scalar number;
-      if (may_be_number && find_number(object, number)) {
-        Scalar& kept = more_numbers_.emplace_back(number);
-        return set(at, kept.value());
-      }
-      std::vector<Tensor>& list = tensors_.emplace_back();
-      const bool fits = each_element(object, [&](PyObject* element) {
-        const Tensor* tensor = tensor_in(element);
-        if (!tensor && !(element == Py_None && argument.holes)) return false;
-        list.push_back(tensor ? *tensor : Tensor());
-        return true;
-      });
-      if (!fits) break;
-      return set(at, lists_.emplace_back(list).value());
-    }
+    case ArgumentType::integer_list:
+    case ArgumentType::real_list:
+    case ArgumentType::tensor_list:
+      if (set_list(at, argument, may_be_number, object)) return;
   }
   throw_type(op, argument, object);
 }

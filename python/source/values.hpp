@@ -30,6 +30,9 @@ class Values {
                     std::size_t count);
 
  private:
+  bool set_list(std::size_t at, const SchemaArgument& argument, bool may_be_number,
+                PyObject* object);
+
   bp_value values_[most];
   Scalar numbers_[4];
   std::size_t num_numbers_ = 0;
