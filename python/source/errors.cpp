@@ -1,5 +1,7 @@
 // C++'s errors as Python's: what the call did wrong is a ValueError, what a device did a DeviceError.
+#include <atomic>
 #include <new>
+#include <thread>
 #include <unistd.h>
 
 #include "objects.hpp"
@@ -9,6 +11,9 @@ namespace {
 
 PyObject *error_class = nullptr, *device_error = nullptr, *out_of_memory = nullptr,
          *unsupported = nullptr;
+
+// The one that runs atexit functions, and ends the interpreter after them.
+std::atomic<std::thread::id> ending_thread;
 
 PyObject* make_class(nb::module_& module, const char* name, const char* doc, nb::object bases) {
   const std::string full = std::string("backplane.") + name;
@@ -49,6 +54,12 @@ void stay_until_the_process_ends() {
   for (;;) pause();
 }
 
+void stay_if_the_interpreter_ends() {
+  if (Py_IsInitialized())
+    return;  // false as soon as it begins to end, and no atexit function is left
+  if (std::this_thread::get_id() != ending_thread.load()) stay_until_the_process_ends();
+}
+
 void set_python_error() {
   try {
     throw;
@@ -68,6 +79,8 @@ void set_python_error() {
 }
 
 void add_errors(nb::module_& module) {
+  nb::module_::import_("atexit").attr("register")(
+      nb::cpp_function([] { ending_thread = std::this_thread::get_id(); }));
   error_class = make_class(module, "Error", "What a device, a plugin or the runtime could not do.",
                            nb::borrow(PyExc_RuntimeError));
   device_error = make_class(module, "DeviceError",

@@ -10,6 +10,9 @@ namespace bp::python {
 // that ends the process where it meets a destructor. So the thread stays where it is until the process is gone.
 [[noreturn]] void stay_until_the_process_ends();
 
+// Stays, if the interpreter is ending on another thread: what this one would ask of it may be freed already.
+void stay_if_the_interpreter_ends();
+
 // Calls what may be unwound so. Other exceptions pass.
 template <class F> decltype(auto) staying(F&& call) {
   try {
@@ -23,6 +26,7 @@ class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}
   ~WithoutGil() {
+    stay_if_the_interpreter_ends();
     staying([this] { PyEval_RestoreThread(state_); });
   }
   WithoutGil(const WithoutGil&) = delete;
@@ -34,7 +38,10 @@ class WithoutGil {
 
 class WithGil {
  public:
-  WithGil() : state_(staying([] { return PyGILState_Ensure(); })) {}
+  WithGil() {
+    stay_if_the_interpreter_ends();
+    state_ = staying([] { return PyGILState_Ensure(); });
+  }
   ~WithGil() { PyGILState_Release(state_); }
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;
