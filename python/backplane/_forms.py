@@ -96,11 +96,14 @@ def _deepcopy(self, memo):
     made = self.detach().clone()
     if type(self) is not Tensor:
         made = type(self)(made)
-        made.__dict__.update(self.__dict__)
+    memo[id(self)] = made
     made.requires_grad_(self.requires_grad)
     if self.grad is not None:
         made.grad = self.grad.detach().clone()
-    memo[id(self)] = made
+    if self.__dict__:
+        from copy import deepcopy
+
+        made.__dict__.update(deepcopy(self.__dict__, memo))
     return made
 
 

@@ -1,7 +1,7 @@
 // Python's operators on tensors: x + y, -x, x < y, x @ y, x += y, and their reflected forms.
 #include <backplane/core_ops/generated/rows.hpp>
 
-#include "objects.hpp"
+#include "index.hpp"
 #include "values.hpp"
 
 namespace bp::python {
@@ -15,7 +15,13 @@ PyObject* same(PyObject* object) {
   return nb::handle(object).inc_ref().ptr();
 }
 
-// Two tensors, or a tensor and a number, as arguments of a pointwise row; others are at their defaults.
+// An array of NumPy, which leaves mixed operators to us (__array_ufunc__ is None), as a tensor. Undefined: it is none.
+Tensor tensor_of_array(PyObject* object) {
+  if (!PyObject_HasAttrString(object, "__array_interface__")) return {};
+  return tensor_from(object);
+}
+
+// Two tensors, or a tensor and a number or an array, as arguments of a pointwise row; others are at their defaults.
 class Operands {
  public:
   // False: one of them is neither, and may answer for itself.
@@ -36,12 +42,17 @@ class Operands {
       values[at] = value_of(*tensor);
       return true;
     }
-    if (!find_number(object, numbers_[at])) return false;
-    values[at] = numbers_[at].value();
-    return true;
+    if (find_number(object, numbers_[at])) {
+      values[at] = numbers_[at].value();
+      return true;
+    }
+    arrays_[at] = tensor_of_array(object);
+    values[at] = value_of(arrays_[at]);
+    return arrays_[at].defined();
   }
 
   Scalar numbers_[2];
+  Tensor arrays_[2];
 };
 
 PyObject* binary(bp::Operator& op, PyObject* a, PyObject* b) noexcept {
@@ -99,7 +110,11 @@ PyObject* slot_invert(PyObject* a) noexcept {
 PyObject* slot_matmul(PyObject* a, PyObject* b) noexcept {
   return guarded([&]() -> PyObject* {
     const Tensor *left = tensor_in(a), *right = tensor_in(b);
-    if (!left || !right) return not_implemented();
+    const Tensor left_array = left ? Tensor() : tensor_of_array(a),
+                 right_array = right ? Tensor() : tensor_of_array(b);
+    if (!left) left = &left_array;
+    if (!right) right = &right_array;
+    if (!left->defined() || !right->defined()) return not_implemented();
     return wrap(without_gil([&] { return matmul(*left, *right); }));
   });
 }

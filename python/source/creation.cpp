@@ -1,4 +1,5 @@
 // Tensors of Python's values: nested lists, and arrays that show their memory.
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -131,6 +132,18 @@ class Flattening {
   std::vector<std::complex<double>> complex_;
 };
 
+// A list of arrays of NumPy, which NumPy itself joins.
+bool holds_arrays(PyObject* object) {
+  for (int level = 0; level < deepest; ++level) {
+    const bool is_nonempty =
+        (PyList_Check(object) || PyTuple_Check(object)) && PySequence_Fast_GET_SIZE(object) > 0;
+    if (!is_nonempty) return false;
+    object = PySequence_Fast_GET_ITEM(object, 0);
+    if (std::strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") == 0) return true;
+  }
+  return false;
+}
+
 struct Wanted {
   std::optional<Dtype> dtype;
   std::optional<Device> device;
@@ -171,7 +184,7 @@ nb::object make(nb::handle data, nb::handle dtype, nb::handle device, bool wants
   if (const Tensor* tensor = tensor_in(data.ptr())) {
     made = moved(detach(*tensor), to);
     if (copies && made.shares_storage(*tensor)) made = clone(made);
-  } else if (!is_list(data.ptr()) && shows_memory(data.ptr())) {
+  } else if (holds_arrays(data.ptr()) || (!is_list(data.ptr()) && shows_memory(data.ptr()))) {
     const Tensor borrowed = over(data, copies);
     // The host's memory becomes a tensor of the default device, as numbers of Python's do.
     Device usual;
@@ -194,15 +207,15 @@ void add_creation(nb::module_& module) {
       [](nb::handle data, nb::handle dtype, nb::handle device, bool wants_grad) {
         return make(data, dtype, device, wants_grad, true);
       },
-      nb::arg("data"), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
-      nb::arg("requires_grad") = false,
+      nb::arg("data").none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
+      nb::arg("device") = nb::none(), nb::arg("requires_grad") = false,
       "A new tensor of numbers, nested lists, or another's array, which is copied.");
   module.def(
       "as_tensor",
       [](nb::handle data, nb::handle dtype, nb::handle device) {
         return make(data, dtype, device, false, false);
       },
-      nb::arg("data"), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
+      nb::arg("data").none(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       "A tensor of the values, over the same memory where that can be.");
   module.def(
       "bytes_of",

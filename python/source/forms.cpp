@@ -99,7 +99,7 @@ void add_factories(nb::module_& forms) {
         });
       },
       nb::arg("kind"), nb::arg("window_length"), nb::arg("periodic"), nb::arg("alpha"),
-      nb::arg("beta"), nb::arg("dtype"), nb::arg("device"));
+      nb::arg("beta"), nb::arg("dtype").none(), nb::arg("device").none());
   forms.def(
       "frequencies",
       [](bool of_real, std::int64_t n, double d, nb::handle dtype, nb::handle device) {
@@ -108,7 +108,8 @@ void add_factories(nb::module_& forms) {
         return without_gil(
             [&] { return of_real ? rfftfreq(n, d, type, where) : fftfreq(n, d, type, where); });
       },
-      nb::arg("of_real"), nb::arg("n"), nb::arg("d"), nb::arg("dtype"), nb::arg("device"));
+      nb::arg("of_real"), nb::arg("n"), nb::arg("d"), nb::arg("dtype").none(),
+      nb::arg("device").none());
   forms.def(
       "mel_weight_matrix",
       [](std::int64_t num_mel_bins, std::int64_t dft_length, std::int64_t sample_rate, double lower,

@@ -67,7 +67,11 @@ void add_stream_class(nb::module_& module) {
       [](nb::handle device) { return Stream::default_of(device_argument(device)); },
       nb::arg("device") = nb::none());
   module.def(
-      "stream", [](nb::object stream) { return nb::cast<Stream&>(stream), stream; },
+      "stream",
+      [](nb::object stream) {
+        if (!nb::isinstance<Stream>(stream)) throw nb::type_error("stream: give a Stream");
+        return stream;
+      },
       nb::arg("stream"), "For a with statement, in which this thread's work goes to the stream.");
 }
 
