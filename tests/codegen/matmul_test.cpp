@@ -1,4 +1,4 @@
-// needs: cpu reference_compiler
+// needs: cpu reference_compiler once
 // Products of matrices on devices that compile: against cpu, at the edges of tiles and panels, and however
 // the operands lie.
 #include <complex>

@@ -1,4 +1,4 @@
-// needs: cpu reference_compiler
+// needs: cpu reference_compiler once
 // layer_norm, rms_norm and their gradients on devices that compile, against plain loops in float64.
 #include <cmath>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// needs: cpu
+// needs: cpu once
 // NVRTC takes the kernels of every row, in the types for which kernels differ in kind: real, integral, stored as
 // another, and structs.
 #include "codegen/nvrtc.hpp"

@@ -1,4 +1,4 @@
-// needs: cpu reference_compiler
+// needs: cpu reference_compiler once
 // Elementwise rows on devices that compile: a new row is tested by itself.
 #include "codegen/agree.hpp"
 #include "codegen/pointwise_dtypes.hpp"

@@ -1,4 +1,4 @@
-// needs: cpu reference_compiler
+// needs: cpu reference_compiler once
 // Reductions and argmax on devices that compile.
 #include <cmath>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// needs: cpu reference_compiler
+// needs: cpu reference_compiler once
 // Scans on devices that compile.
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// needs: cpu opencl
+// needs: cpu opencl once
 // Kernels that go by units and tiles of neighbours (codegen/kinds/units.hpp), at the sizes and addresses where their
 // ways part. They are for devices of GPU shape: a card, or any OpenCL device with BACKPLANE_OPENCL_SHAPE=gpu, with
 // which this file runs.
