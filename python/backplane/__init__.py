@@ -23,7 +23,15 @@ from . import autograd
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .serialize import load, load_file, save, save_file
 
-_LATER = ("amp", "data", "fft", "linalg", "nn", "optim", "special")  # imported when they are first used, since most programs do without one or the other
+_LATER = (
+    "amp",
+    "data",
+    "fft",
+    "linalg",
+    "nn",
+    "optim",
+    "special",
+)  # imported when they are first used, since most programs do without one or the other
 
 
 def __getattr__(name):
@@ -32,4 +40,6 @@ def __getattr__(name):
 
         return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+
+
 from . import _standard  # the array API's part of Tensor

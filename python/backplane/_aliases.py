@@ -7,19 +7,50 @@ _rows = _core.operators
 
 # PyTorch's second name: the row's.
 ALIASES = {
-    "absolute": "abs", "clip": "clamp", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctan2": "atan2", "arctanh": "atanh", "concat": "cat", "concatenate": "cat", "conj_physical": "conj", "divide": "div",
-    "fix": "trunc", "ger": "outer", "greater": "gt", "greater_equal": "ge", "igamma": "gammainc", "igammac": "gammaincc",
-    "less": "lt", "less_equal": "le", "moveaxis": "movedim", "multiply": "mul", "mvlgamma": "multigammaln", "mm": "matmul",
-    "negative": "neg", "not_equal": "ne", "subtract": "sub", "swapaxes": "transpose", "swapdims": "transpose",
-    "true_divide": "div", "det": "linalg_det", "inverse": "linalg_inv", "pinverse": "linalg_pinv", "slogdet": "linalg_slogdet",
-    "matrix_power": "linalg_matrix_power", "matrix_exp": "linalg_matrix_exp", "row_stack": "vstack",
+    "absolute": "abs",
+    "clip": "clamp",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "concat": "cat",
+    "concatenate": "cat",
+    "conj_physical": "conj",
+    "divide": "div",
+    "fix": "trunc",
+    "ger": "outer",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "igamma": "gammainc",
+    "igammac": "gammaincc",
+    "less": "lt",
+    "less_equal": "le",
+    "moveaxis": "movedim",
+    "multiply": "mul",
+    "mvlgamma": "multigammaln",
+    "mm": "matmul",
+    "negative": "neg",
+    "not_equal": "ne",
+    "subtract": "sub",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+    "true_divide": "div",
+    "det": "linalg_det",
+    "inverse": "linalg_inv",
+    "pinverse": "linalg_pinv",
+    "slogdet": "linalg_slogdet",
+    "matrix_power": "linalg_matrix_power",
+    "matrix_exp": "linalg_matrix_exp",
+    "row_stack": "vstack",
     "special_digamma": "digamma",
 }
 # Rows without a form in place of their own, whose result has the shape of their first argument.
-_WRITTEN = """addmm addmv addr baddbmm cumprod cumsum digamma eq erfinv fill_diagonal ge gt i0 index_add index_copy index_fill
-    index_put index_reduce le lgamma logical_and logical_not logical_or logical_xor logit lt masked_fill masked_scatter nan_to_num ne
-    put scatter scatter_add scatter_reduce sgn tril triu xlogy""".split()
+_WRITTEN = """addmm addmv addr baddbmm cumprod cumsum digamma eq erfinv fill_diagonal ge gt i0 index_add index_copy
+    index_fill index_put index_reduce le lgamma logical_and logical_not logical_or logical_xor logit lt
+    masked_fill masked_scatter nan_to_num ne put scatter scatter_add scatter_reduce sgn tril triu xlogy""".split()
 
 
 def in_place(function, name):

@@ -1,10 +1,12 @@
-"""Functions by PyTorch's names that change shapes, choose elements and put them: made of several rows, or of forms of one."""
+"""Functions by PyTorch's names that change shapes, choose elements and put them: made of several rows, or of forms of
+one."""
 
 from . import _core
 from ._core import Tensor, forms as _forms
 
 _rows = _core.operators
 _cat, _reshape = _rows["cat"], _rows["reshape"]
+
 
 def _each(function, tensors):
     if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
@@ -103,7 +105,7 @@ def nonzero(input, *, as_tuple=False):
 
 
 def where(condition, input=None, other=None):
-    """Elements of `input` where the condition holds, else of `other`; of the condition alone, nonzero(as_tuple=True)."""
+    """Elements of `input` where the condition holds, else of `other`; of the condition alone, its places."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     return _rows["where"](condition, input, other)
@@ -118,7 +120,8 @@ def tensordot(a, b, dims=2):
 
 
 def repeat_interleave(input, repeats, dim=None, *, output_size=None):
-    """Each slice along `dim`, or each element, `repeats` times: a number, or a tensor with one for each. `output_size` is not needed."""
+    """Each slice along `dim`, or each element, `repeats` times: a number, or a tensor with one for each.
+    `output_size` is not needed."""
     row = "repeat_interleave_by" if isinstance(repeats, Tensor) else "repeat_interleave"
     return _rows[row](input, repeats, dim)
 
@@ -199,7 +202,7 @@ def block_diag(*tensors):
     return _cat(rows, 0)
 
 
-# --- Elements ----------------------------------------------------------------------------------------------------------------
+# --- Elements ---------------------------------------------------------------------------------------------------------
 
 
 def masked_fill(input, mask, value):
@@ -218,7 +221,11 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
         names = {"add": "sum", "multiply": "prod"}
         if reduce not in names:
             raise ValueError(f"scatter: reduce is {reduce!r}; it may be 'add' or 'multiply'")
-        source = src if isinstance(src, Tensor) else _rows["full_like"](index, value if src is None else src, dtype=input.dtype)
+        source = (
+            src
+            if isinstance(src, Tensor)
+            else _rows["full_like"](index, value if src is None else src, dtype=input.dtype)
+        )
         return _rows["scatter_reduce"](input, dim, index, source, names[reduce])
     if isinstance(src, Tensor):
         return _rows["scatter"](input, dim, index, src)
@@ -226,7 +233,8 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
 
 
 def index_put_(input, indices, values, accumulate=False):
-    """Writes `values` into the places that `indices`, a list of tensors and Nones, names; adds them with `accumulate`."""
+    """Writes `values` into the places that `indices`, a list of tensors and Nones, names; adds them with
+    `accumulate`."""
     return _forms.index_put_(input, indices, values, accumulate)
 
 
@@ -245,17 +253,20 @@ def take_along_dim(input, indices, dim=None):
     if dim is None:
         return take(input, indices.reshape(-1))
     if input.ndim != indices.ndim:
-        raise ValueError(f"take_along_dim: input has {input.ndim} dimensions, and indices {indices.ndim}; make them equal")
+        raise ValueError(
+            f"take_along_dim: input has {input.ndim} dimensions, and indices {indices.ndim}; make them equal"
+        )
     dim %= input.ndim
-    without = [shape[:dim] + (1,) + shape[dim + 1:] for shape in (input.shape, indices.shape)]
+    without = [shape[:dim] + (1,) + shape[dim + 1 :] for shape in (input.shape, indices.shape)]
     common = broadcast_shapes(*without)
-    input, indices = (each.expand(common[:dim] + (each.shape[dim],) + common[dim + 1:]) for each in (input, indices))
+    input, indices = (each.expand(common[:dim] + (each.shape[dim],) + common[dim + 1 :]) for each in (input, indices))
     return _rows["gather"](input, dim, _from_the_end(indices, input.shape[dim]))
 
 
 __all__ = [name for name in dir() if not name.startswith("_") and name != "Tensor"]
-_METHODS = """adjoint argwhere broadcast_to dsplit fliplr flipud hsplit index_fill index_put_ masked_fill nonzero ravel repeat_interleave
-    rot90 scatter select_scatter slice_scatter sum_to_size take take_along_dim tensor_split vsplit""".split()
+_METHODS = """adjoint argwhere broadcast_to dsplit fliplr flipud hsplit index_fill index_put_ masked_fill nonzero ravel
+    repeat_interleave rot90 scatter select_scatter slice_scatter sum_to_size take take_along_dim tensor_split
+    vsplit""".split()
 for _name in _METHODS:
     setattr(Tensor, _name, globals()[_name])
 Tensor.where = lambda self, condition, other: _rows["where"](condition, self, other)

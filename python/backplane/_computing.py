@@ -5,6 +5,7 @@ from ._core import Tensor, forms as _forms
 
 _rows = _core.operators
 
+
 def equal(input, other):
     """True if both have one shape and equal elements; NaN equals nothing. Waits for the device."""
     return _forms.equal(input, other)
@@ -53,7 +54,8 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The different elements in rising order; with them, where each element of `input` is found there, and how often each occurs.
+    """The different elements in rising order; with them, where each element of `input` is found there, and how often
+    each occurs.
 
     Raises:
         ValueError: `dim` is given: rows are not compared here.
@@ -74,7 +76,7 @@ def isreal(input):
     return _rows["eq"](input.imag, 0) if input.dtype.is_complex else _rows["ones_like"](input, dtype=_core.bool)
 
 
-# --- Computing ---------------------------------------------------------------------------------------------------------------
+# --- Computing --------------------------------------------------------------------------------------------------------
 
 
 def clamp(input, min=None, max=None):
@@ -105,7 +107,8 @@ def clamp_max(input, max):
 
 
 def div(input, other, *, rounding_mode=None, out=None):
-    """input / other; with `rounding_mode` "floor" or "trunc", of which the whole part is taken downwards or towards zero.
+    """input / other; with `rounding_mode` "floor" or "trunc", of which the whole part is taken downwards or towards
+    zero.
 
     Raises:
         ValueError: another rounding mode.
@@ -125,7 +128,11 @@ def div(input, other, *, rounding_mode=None, out=None):
 
 def div_(input, other, *, rounding_mode=None):
     """div, written into `input` itself, which is returned."""
-    return _rows["div_"](input, other) if rounding_mode is None else input.copy_(div(input, other, rounding_mode=rounding_mode))
+    return (
+        _rows["div_"](input, other)
+        if rounding_mode is None
+        else input.copy_(div(input, other, rounding_mode=rounding_mode))
+    )
 
 
 def _deviation(row):
@@ -137,10 +144,18 @@ def _deviation(row):
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         options = {} if out is None else {"out": out}
-        return _rows[row](input, dim or None if isinstance(dim, (tuple, list)) else dim, correction=correction, keepdim=keepdim, **options)
+        return _rows[row](
+            input,
+            dim or None if isinstance(dim, (tuple, list)) else dim,
+            correction=correction,
+            keepdim=keepdim,
+            **options,
+        )
 
     compute.__name__ = compute.__qualname__ = row
-    compute.__doc__ = f"{row} of all elements, or along `dim`: sums are divided by their number less `correction`, by default 1."
+    compute.__doc__ = (
+        f"{row} of all elements, or along `dim`: sums are divided by their number less `correction`, by default 1."
+    )
     return compute
 
 
@@ -163,7 +178,8 @@ def polygamma(n, input):
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
-    """The indices at which each element of `input` keeps a sorted sequence in order; `right`, or side="right": behind equal ones."""
+    """The indices at which each element of `input` keeps a sorted sequence in order; `right`, or side="right": behind
+    equal ones."""
     if side not in (None, "left", "right"):
         raise ValueError(f"searchsorted: side is {side!r}; it may be 'left' or 'right'")
     if sorter is not None:
@@ -175,14 +191,18 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 def einsum(equation, *operands):
     """Sums of products of the operands, as the equation's letters say: "ij,jk->ik" is matmul."""
-    return _rows["einsum"](equation, operands[0] if len(operands) == 1 and not isinstance(operands[0], Tensor) else operands)
+    return _rows["einsum"](
+        equation, operands[0] if len(operands) == 1 and not isinstance(operands[0], Tensor) else operands
+    )
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """quantile of the elements that are numbers; for each q along a new first dimension."""
     if not isinstance(q, Tensor):
         return _rows["nanquantile"](input, q, dim, keepdim, interpolation=interpolation)
-    parts = [_rows["nanquantile"](input, each, dim, keepdim, interpolation=interpolation) for each in q.reshape(-1).tolist()]
+    parts = [
+        _rows["nanquantile"](input, each, dim, keepdim, interpolation=interpolation) for each in q.reshape(-1).tolist()
+    ]
     return _rows["stack"](parts).reshape(tuple(q.shape) + tuple(parts[0].shape))
 
 
@@ -193,10 +213,12 @@ def positive(input):
 
 def float_power(input, exponent):
     """`input` to a power, in float64 or complex128."""
+
     def widest(each):
         if isinstance(each, Tensor):
             return each.to(_core.complex128 if each.dtype.is_complex else _core.float64)
         return each
+
     return _rows["pow"](widest(input), widest(exponent))
 
 
@@ -222,7 +244,9 @@ def dist(input, other, p=2):
 
 def _weighted(input, name, weights):
     if weights.ndim != 1 or weights.shape[0] != input.shape[1]:
-        raise ValueError(f"cov: {name} has shape {list(weights.shape)}; give one for each of the {input.shape[1]} columns")
+        raise ValueError(
+            f"cov: {name} has shape {list(weights.shape)}; give one for each of the {input.shape[1]} columns"
+        )
     return weights
 
 
@@ -287,7 +311,7 @@ def cartesian_prod(*tensors):
     return _rows["stack"]([each.reshape(-1) for each in _rows["meshgrid"](list(tensors), indexing="ij")], -1)
 
 
-# --- What a tensor is --------------------------------------------------------------------------------------------------------
+# --- What a tensor is -------------------------------------------------------------------------------------------------
 
 
 def is_tensor(obj):
@@ -340,21 +364,25 @@ def result_type(tensor1, tensor2):
     tensors = [tensor1, tensor2]
     if not any(isinstance(each, Tensor) for each in tensors):
         tensors = [_core.tensor(each) for each in tensors]
-    small = [_rows["empty"]((1,) * min(each.ndim, 1), dtype=each.dtype, device="meta") if isinstance(each, Tensor) else each
-             for each in tensors]
+    small = [
+        _rows["empty"]((1,) * min(each.ndim, 1), dtype=each.dtype, device="meta") if isinstance(each, Tensor) else each
+        for each in tensors
+    ]
     return _rows["add"](*small).dtype
 
 
 def can_cast(from_, to):
     """May an array of the first dtype become one of the second without leaving its category?"""
+
     def rank(dtype):
         return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 0 if dtype == _core.bool else 1
+
     return rank(from_) <= rank(to) and (rank(from_) != 1 or to.is_signed or not from_.is_signed or rank(to) > 1)
 
 
-
 __all__ = [name for name in dir() if not name.startswith("_") and name != "Tensor"]
-_METHODS = """allclose amax amin argsort clamp clamp_max clamp_min corrcoef cov dist div div_ equal float_power is_nonzero is_same_size
-    is_signed isreal logdet median msort nanmedian nanquantile norm polygamma positive quantile std unique var vdot""".split()
+_METHODS = """allclose amax amin argsort clamp clamp_max clamp_min corrcoef cov dist div div_ equal float_power
+    is_nonzero is_same_size is_signed isreal logdet median msort nanmedian nanquantile norm polygamma positive quantile
+    std unique var vdot""".split()
 for _name in _METHODS:
     setattr(Tensor, _name, globals()[_name])

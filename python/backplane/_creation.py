@@ -33,7 +33,9 @@ def hann_window(window_length, periodic=True, *, dtype=None, device=None, requir
     return _leaf(_forms.window("hann", window_length, periodic, 0, 0, dtype, device), requires_grad)
 
 
-def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, device=None, requires_grad=False):
+def hamming_window(
+    window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, device=None, requires_grad=False
+):
     """[window_length]: alpha - beta cos(2 pi i / n)."""
     return _leaf(_forms.window("hamming", window_length, periodic, alpha, beta, dtype, device), requires_grad)
 
@@ -43,10 +45,14 @@ def blackman_window(window_length, periodic=True, *, dtype=None, device=None, re
     return _leaf(_forms.window("blackman", window_length, periodic, 0, 0, dtype, device), requires_grad)
 
 
-def mel_weight_matrix(num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz, *, dtype=None, device=None):
-    """[dft_length / 2 + 1, num_mel_bins]: triangular windows in equal steps of the mel scale, as ONNX's MelWeightMatrix."""
+def mel_weight_matrix(
+    num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz, *, dtype=None, device=None
+):
+    """[dft_length / 2 + 1, num_mel_bins]: triangular windows in equal steps of the mel scale, as ONNX's
+    MelWeightMatrix."""
     return _forms.mel_weight_matrix(
-        num_mel_bins, dft_length, sample_rate, float(lower_edge_hertz), float(upper_edge_hertz), dtype, device)
+        num_mel_bins, dft_length, sample_rate, float(lower_edge_hertz), float(upper_edge_hertz), dtype, device
+    )
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False):
@@ -62,7 +68,13 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, device=None,
 
 def _like(row):
     def make(input, *, dtype=None, device=None, requires_grad=False, **options):
-        return _rows[row](input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad, **options)
+        return _rows[row](
+            input.shape,
+            dtype=dtype or input.dtype,
+            device=device or input.device,
+            requires_grad=requires_grad,
+            **options,
+        )
 
     make.__name__ = make.__qualname__ = f"{row}_like"
     make.__doc__ = f"{row} of `input`'s shape, and by default of its dtype and device."
@@ -76,7 +88,8 @@ def randint_like(input, low, high=None, *, dtype=None, device=None, requires_gra
     """Integers from `low`, by default 0, up to `high`, without it, of `input`'s shape."""
     low, high = (0, low) if high is None else (low, high)
     return _rows["randint"](
-        low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+        low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad
+    )
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
@@ -116,8 +129,10 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     raw = bytes(memoryview(buffer).cast("B")[offset:])
     count = len(raw) // dtype.itemsize if count < 0 else count
     if count * dtype.itemsize > len(raw):
-        raise ValueError(f"frombuffer: {count} of {dtype.name} need {count * dtype.itemsize} bytes, and there are {len(raw)}")
-    return _leaf(_core.tensor_of_bytes(raw[:count * dtype.itemsize], dtype, (count,)), requires_grad)
+        raise ValueError(
+            f"frombuffer: {count} of {dtype.name} need {count * dtype.itemsize} bytes, and there are {len(raw)}"
+        )
+    return _leaf(_core.tensor_of_bytes(raw[: count * dtype.itemsize], dtype, (count,)), requires_grad)
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None):
@@ -131,11 +146,13 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None):
 
 
 def _triangle(part, row, col, offset, dtype, device):
-    places = _rows["nonzero"](_rows[part](_rows["ones"]([row, col], dtype=_core.bool, device=device), offset)).T.contiguous()
+    places = _rows["nonzero"](
+        _rows[part](_rows["ones"]([row, col], dtype=_core.bool, device=device), offset)
+    ).T.contiguous()
     return places.to(dtype or _core.int64)
 
 
-# --- Drawing into a tensor ---------------------------------------------------------------------------------------------------
+# --- Drawing into a tensor --------------------------------------------------------------------------------------------
 
 
 def uniform_(self, from_=0.0, to=1.0, *, generator=None, **keywords):
@@ -165,12 +182,14 @@ _EXACT_BITS = {_core.float16: 11, _core.bfloat16: 8, _core.float32: 24, _core.fl
 
 
 def random_(self, from_=0, to=None, *, generator=None):
-    """Draws integers from `from_` up to `to`, without it, into the tensor; by default all that the dtype counts exactly."""
+    """Draws integers from `from_` up to `to`, without it, into the tensor; by default all that the dtype counts
+    exactly."""
     if to is None:
         bits = _EXACT_BITS.get(self.dtype, min(63, self.itemsize * 8 - self.dtype.is_signed))
         from_, to = (0, from_) if from_ else (0, min(2**bits, 2**63 - 1))
-    return self.copy_(_rows["randint"](from_, to, self.shape, dtype=_core.int64, device=self.device, generator=generator))
-
+    return self.copy_(
+        _rows["randint"](from_, to, self.shape, dtype=_core.int64, device=self.device, generator=generator)
+    )
 
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None

@@ -1,4 +1,5 @@
-"""Functions of several forms, as PyTorch has them, made of the table's rows; and the methods of Tensor that are written in Python."""
+"""Functions of several forms, as PyTorch has them, made of the table's rows; and the methods of Tensor that are
+written in Python."""
 
 from . import _core
 from ._core import Tensor
@@ -37,12 +38,13 @@ _types = {name: type(name, (_Named,), {"__module__": "backplane.return_types"}) 
 
 
 def max(input, dim=None, keepdim=False):
-    """The largest element; with `dim`, the largest along it and where it stands; of two tensors, the larger elements."""
+    """The largest element; with `dim`, the largest along it and where it stands; of two tensors, the larger."""
     return _extremum("max", "argmax", "maximum", input, dim, keepdim)
 
 
 def min(input, dim=None, keepdim=False):
-    """The smallest element; with `dim`, the smallest along it and where it stands; of two tensors, the smaller elements."""
+    """The smallest element; with `dim`, the smallest along it and where it stands; of two tensors, the smaller
+    elements."""
     return _extremum("min", "argmin", "minimum", input, dim, keepdim)
 
 
@@ -65,7 +67,9 @@ def arange(*bounds, start=None, end=None, step=1, dtype=None, device=None, requi
         start = bounds[0]
     if end is None:
         raise TypeError("arange: give an end")
-    return _rows["arange"](0 if start is None else start, end, step, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _rows["arange"](
+        0 if start is None else start, end, step, dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
 def randint(low, high=None, size=None, **keywords):
@@ -75,7 +79,7 @@ def randint(low, high=None, size=None, **keywords):
     return _rows["randint"](low, high, size, **keywords)
 
 
-# --- Methods -------------------------------------------------------------------------------------------------------------------
+# --- Methods ----------------------------------------------------------------------------------------------------------
 
 
 def _reduce(self, protocol=None):
@@ -122,7 +126,14 @@ Tensor.max, Tensor.min, Tensor.split = max, min, split
 Tensor.expand_as = lambda self, other: self.expand(other.shape)
 Tensor.view_as = lambda self, other: self.view(other.shape)
 Tensor.reshape_as = lambda self, other: self.reshape(other.shape)
-Tensor.new_tensor = lambda self, data, **options: _core.tensor(data, **{"dtype": self.dtype, "device": self.device, **options})
+Tensor.new_tensor = lambda self, data, **options: _core.tensor(
+    data, **{"dtype": self.dtype, "device": self.device, **options}
+)
 for _name in ("zeros", "ones", "full", "empty"):
-    setattr(Tensor, f"new_{_name}", lambda self, *sizes, _row=_rows[_name], **options: _row(
-        *sizes, **{"dtype": self.dtype, "device": self.device, **options}))
+    setattr(
+        Tensor,
+        f"new_{_name}",
+        lambda self, *sizes, _row=_rows[_name], **options: _row(
+            *sizes, **{"dtype": self.dtype, "device": self.device, **options}
+        ),
+    )

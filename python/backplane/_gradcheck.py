@@ -7,7 +7,9 @@ _rows = _core.operators
 
 
 def _floating(values):
-    return [each for each in values if isinstance(each, Tensor) and (each.dtype.is_floating_point or each.dtype.is_complex)]
+    return [
+        each for each in values if isinstance(each, Tensor) and (each.dtype.is_floating_point or each.dtype.is_complex)
+    ]
 
 
 def _outputs(function, inputs):
@@ -48,7 +50,11 @@ def _analytical(outputs, input):
             for weight in (1, 1j) if is_complex else (1,):
                 weights = _rows["zeros_like"](output).contiguous()
                 weights.view(-1)[i] = weight
-                found = grad([output], [input], [weights], retain_graph=True, allow_unused=True)[0] if output.requires_grad else None
+                found = (
+                    grad([output], [input], [weights], retain_graph=True, allow_unused=True)[0]
+                    if output.requires_grad
+                    else None
+                )
                 rows.append(_parts(_rows["zeros_like"](input) if found is None else found))
     return rows
 
@@ -70,8 +76,10 @@ def _check(function, inputs, eps, atol, rtol):
             for k, found in enumerate(row):
                 expected = numerical[k][j]
                 if not abs(found - expected) <= atol + rtol * abs(expected):
-                    return (f"gradcheck: the derivative of output number {j} by number {k} of input {i} is {found}, and by "
-                            f"differences {expected}")
+                    return (
+                        f"gradcheck: the derivative of output number {j} by number {k} of input {i} is {found}, and by "
+                        f"differences {expected}"
+                    )
     return None
 
 
@@ -100,7 +108,10 @@ def gradgradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_excepti
     def derivatives(*given):
         wanted = [each for each in given if isinstance(each, Tensor) and each.requires_grad]
         outputs = [each for each in _outputs(func, given) if each.requires_grad]
-        weights = [(1 / _rows["arange"](1, each.numel() + 1, dtype=_core.float64)).reshape(each.shape).to(each.dtype) for each in outputs]
+        weights = [
+            (1 / _rows["arange"](1, each.numel() + 1, dtype=_core.float64)).reshape(each.shape).to(each.dtype)
+            for each in outputs
+        ]
         found = grad(outputs, wanted, weights, create_graph=True, allow_unused=True)
         return tuple(each for each in found if each is not None and each.requires_grad)
 

@@ -4,8 +4,22 @@ from . import _core
 from ._core import Tensor, backward, grad, is_grad_enabled, saved_tensors_hooks
 from ._gradcheck import gradcheck, gradgradcheck
 
-__all__ = ["Function", "backward", "checkpoint", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
-           "is_grad_enabled", "no_grad", "once_differentiable", "saved_tensors_hooks", "set_grad_enabled"]
+__all__ = [
+    "Function",
+    "backward",
+    "checkpoint",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "once_differentiable",
+    "saved_tensors_hooks",
+    "set_grad_enabled",
+]
 
 _GENERATOR = 0x20  # of code objects
 
@@ -138,7 +152,8 @@ class set_grad_enabled(_Mode):
 
 
 class detect_anomaly:
-    """While one lives, errors in this thread's backward name the call that was recorded, and NaN in a derivative is an error.
+    """While one lives, errors in this thread's backward name the call that was recorded, and NaN in a derivative is an
+    error.
 
     For finding faults: each call waits for its device.
     """
@@ -154,7 +169,7 @@ class detect_anomaly:
         del self._open[-1]
 
 
-# --- Hooks -------------------------------------------------------------------------------------------------------------------
+# --- Hooks ------------------------------------------------------------------------------------------------------------
 
 
 class RemovableHandle:
@@ -178,7 +193,8 @@ class RemovableHandle:
 
 
 def _register_hook(self, hook):
-    """Calls `hook` with the derivative by this tensor as soon as it is complete; what it returns, if anything, takes its place.
+    """Calls `hook` with the derivative by this tensor as soon as it is complete; what it returns, if anything, takes
+    its place.
 
     Returns a handle, whose remove() takes the hook away.
     """
@@ -186,7 +202,8 @@ def _register_hook(self, hook):
 
 
 def _register_post_accumulate_grad_hook(self, hook):
-    """Calls `hook` with this leaf once its gradient is accumulated. Returns a handle, whose remove() takes the hook away."""
+    """Calls `hook` with this leaf once its gradient is accumulated. Returns a handle, whose remove() takes the hook
+    away."""
     return RemovableHandle(self, self._register_post_accumulate_grad_hook(hook))
 
 
@@ -205,15 +222,15 @@ Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook
 Tensor.grad_fn = property(lambda self: None if self.is_leaf else _recorded, doc="None for a leaf.")
 
 
-# --- Functions ---------------------------------------------------------------------------------------------------------------
+# --- Functions --------------------------------------------------------------------------------------------------------
 
 
 class Function:
     """A function whose derivative is written by hand.
 
-    A subclass has two static methods: `forward(ctx, *inputs)`, whose calls are not recorded, and `backward(ctx, *gradients)`, which
-    returns a derivative, or None, for each input. It is called by `apply`. With a third, `setup_context(ctx, inputs, output)`, forward
-    has no ctx.
+    A subclass has two static methods: `forward(ctx, *inputs)`, whose calls are not recorded, and
+    `backward(ctx, *gradients)`, which returns a derivative, or None, for each input. It is called by `apply`. With a
+    third, `setup_context(ctx, inputs, output)`, forward has no ctx.
     """
 
     setup_context = None

@@ -26,7 +26,9 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices in two dimensions: "fro", "nuc", or one of 1, -1, 2, -2, inf and -inf."""
     names = {float("inf"): "inf", float("-inf"): "-inf"}
-    name = ord if isinstance(ord, str) else names.get(ord, str(int(ord)) if ord == ord and ord not in names else str(ord))
+    name = (
+        ord if isinstance(ord, str) else names.get(ord, str(int(ord)) if ord == ord and ord not in names else str(ord))
+    )
     return _rows["linalg_matrix_norm"](A if dtype is None else A.to(dtype), name, dim, keepdim)
 
 

@@ -1,6 +1,7 @@
 """Calls operators with random arguments of right and wrong types: `python random_calls.py SEED COUNT LOG`.
 
-Each call is written to the log before it is made, so that a crash is told by the last line. Any exception but those that the
+Each call is written to the log before it is made, so that a crash is told by the last line. Any exception but those
+that the
 package documents ends the program with its traceback.
 """
 
@@ -13,10 +14,55 @@ import backplane as bp
 import numpy as np
 
 DOCUMENTED = (TypeError, ValueError, IndexError, OverflowError, BufferError, bp.Error)
-DTYPES = [bp.float32, bp.float32, bp.float64, bp.int64, bp.int32, bp.uint8, bp.bool, bp.float16, bp.bfloat16, bp.complex64, bp.int8,
-          bp.uint16, bp.uint64, bp.float8_e4m3fn, bp.complex128]
-SHAPES = [(), (1,), (3,), (2, 3), (3, 3), (2, 2), (0,), (2, 0), (1, 3, 4), (2, 3, 4), (2, 3, 4, 4), (1, 1, 5, 5), (2, 1, 3, 1, 2), (4,)]
-WORDS = ["mean", "sum", "none", "linear", "nearest", "reflect", "constant", "left", "floor", "ij,jk->ik", "", "reduce", "\0", "é" * 300]
+DTYPES = [
+    bp.float32,
+    bp.float32,
+    bp.float64,
+    bp.int64,
+    bp.int32,
+    bp.uint8,
+    bp.bool,
+    bp.float16,
+    bp.bfloat16,
+    bp.complex64,
+    bp.int8,
+    bp.uint16,
+    bp.uint64,
+    bp.float8_e4m3fn,
+    bp.complex128,
+]
+SHAPES = [
+    (),
+    (1,),
+    (3,),
+    (2, 3),
+    (3, 3),
+    (2, 2),
+    (0,),
+    (2, 0),
+    (1, 3, 4),
+    (2, 3, 4),
+    (2, 3, 4, 4),
+    (1, 1, 5, 5),
+    (2, 1, 3, 1, 2),
+    (4,),
+]
+WORDS = [
+    "mean",
+    "sum",
+    "none",
+    "linear",
+    "nearest",
+    "reflect",
+    "constant",
+    "left",
+    "floor",
+    "ij,jk->ik",
+    "",
+    "reduce",
+    "\0",
+    "é" * 300,
+]
 INTEGERS = [0, 1, 2, 3, -1, -2, 4, 5, 7, -3, 64, -100, 2**31, -(2**31), 2**62, -(2**63), 2**63 - 1]
 REALS = [0.0, 1.0, -1.0, 0.5, 1e-5, 2.5, 1e30, -1e300, float("inf"), float("-inf"), float("nan")]
 # Their time grows with the number itself, as asked; others answer at once.
@@ -43,9 +89,13 @@ class Makers:
         if choice.random() < 0.03:
             return bp.empty(shape, dtype=dtype, device="meta")
         count = int(np.prod(shape))
-        values = [choice.choice([0, 1, 2, 3, -1, 5]) if choice.random() < 0.9 else choice.choice(REALS) for _ in range(count)]
+        values = [
+            choice.choice([0, 1, 2, 3, -1, 5]) if choice.random() < 0.9 else choice.choice(REALS) for _ in range(count)
+        ]
         made = bp.tensor(np.array(values, dtype=np.float64)).reshape(shape)
-        made = made.nan_to_num(0, 0, 0).to(dtype) if not (dtype.is_floating_point or dtype.is_complex) else made.to(dtype)
+        made = (
+            made.nan_to_num(0, 0, 0).to(dtype) if not (dtype.is_floating_point or dtype.is_complex) else made.to(dtype)
+        )
         kind = choice.random()
         if kind < 0.15 and made.ndim >= 2:
             made = made.transpose(0, 1)
@@ -65,15 +115,54 @@ class Makers:
         if kind.endswith("?"):
             return None if choice.random() < 0.4 else self.of(kind[:-1])
         return {
-            "Tensor": self.tensor, "int": self.integer, "bool": lambda: choice.random() < 0.5,
-            "float": lambda: choice.choice(REALS), "Scalar": lambda: choice.choice([self.integer(), choice.choice(REALS), 1j, True]),
-            "str": lambda: choice.choice(WORDS), "Dtype": lambda: choice.choice(DTYPES), "Device": lambda: "cpu",
-            "Generator": bp.Generator}[kind]()
+            "Tensor": self.tensor,
+            "int": self.integer,
+            "bool": lambda: choice.random() < 0.5,
+            "float": lambda: choice.choice(REALS),
+            "Scalar": lambda: choice.choice([self.integer(), choice.choice(REALS), 1j, True]),
+            "str": lambda: choice.choice(WORDS),
+            "Dtype": lambda: choice.choice(DTYPES),
+            "Device": lambda: "cpu",
+            "Generator": bp.Generator,
+        }[kind]()
 
     def wrong(self):
-        kinds = ["Tensor", "int", "bool", "float", "Scalar", "str", "Dtype", "Generator", "Tensor[]", "int[]", "float[]"]
-        odd = [None, Odd(), [Odd()], object(), {}, {1: 2}, b"bytes", "cpu", "acme:7", int, np.float32(2), np.array([1, 2]), np.int64(3),
-               [None], [[1]], 10**30, range(2), slice(1), lambda: 0, bp.Tensor.__new__(bp.Tensor), [bp.Tensor.__new__(bp.Tensor)]]
+        kinds = [
+            "Tensor",
+            "int",
+            "bool",
+            "float",
+            "Scalar",
+            "str",
+            "Dtype",
+            "Generator",
+            "Tensor[]",
+            "int[]",
+            "float[]",
+        ]
+        odd = [
+            None,
+            Odd(),
+            [Odd()],
+            object(),
+            {},
+            {1: 2},
+            b"bytes",
+            "cpu",
+            "acme:7",
+            int,
+            np.float32(2),
+            np.array([1, 2]),
+            np.int64(3),
+            [None],
+            [[1]],
+            10**30,
+            range(2),
+            slice(1),
+            lambda: 0,
+            bp.Tensor.__new__(bp.Tensor),
+            [bp.Tensor.__new__(bp.Tensor)],
+        ]
         return self.of(self.random.choice(kinds)) if self.random.random() < 0.5 else self.random.choice(odd)
 
     def argument(self, kind):
@@ -82,7 +171,7 @@ class Makers:
 
 def arguments_of(schema):
     """(name, kind, keyword alone, has a default) of each."""
-    inside = schema[schema.index("(") + 1:schema.rindex(") ->")]
+    inside = schema[schema.index("(") + 1 : schema.rindex(") ->")]
     alone, found = False, []
     for part in re.split(r",\s*(?![^\[]*\])", inside):
         if part == "*":
@@ -133,7 +222,9 @@ def main(seed, count, log):
         for number in range(count):
             name, function = operators[number % len(operators)]
             args, keywords = one_call(makers, name, function)
-            out.write(f"{number} {name}({', '.join(map(show, args))}, {({k: show(v) for k, v in keywords.items()})})\n")
+            out.write(
+                f"{number} {name}({', '.join(map(show, args))}, { ({k: show(v) for k, v in keywords.items()}) })\n"
+            )
             try:
                 result = function(*args, **keywords)
                 worked += 1

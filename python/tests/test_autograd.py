@@ -12,7 +12,7 @@ def leaf(*values):
     return bp.tensor(values, dtype=bp.float64, requires_grad=True)
 
 
-# --- Going back --------------------------------------------------------------------------------------------------------------
+# --- Going back -------------------------------------------------------------------------------------------------------
 
 
 def test_accumulates_in_leaves():
@@ -51,7 +51,7 @@ def test_retain_graph():
 
 def test_grad_and_allow_unused():
     x, other = leaf(2.0), leaf(1.0)
-    assert bp.grad((x ** 3).sum(), x)[0].item() == 12
+    assert bp.grad((x**3).sum(), x)[0].item() == 12
     assert x.grad is None
     with pytest.raises(ValueError, match="allow_unused"):
         bp.grad((x * 2).sum(), [x, other])
@@ -67,9 +67,9 @@ def test_backward_to_some_inputs_alone():
 
 def test_derivatives_of_derivatives():
     x = leaf(3.0)
-    first, = bp.grad((x ** 4).sum(), x, create_graph=True)
-    second, = bp.grad(first.sum(), x, create_graph=True)
-    third, = bp.grad(second.sum(), x)
+    (first,) = bp.grad((x**4).sum(), x, create_graph=True)
+    (second,) = bp.grad(first.sum(), x, create_graph=True)
+    (third,) = bp.grad(second.sum(), x)
     assert (first.item(), second.item(), third.item()) == (108, 108, 72)
 
 
@@ -90,7 +90,7 @@ def test_retain_grad_and_grad_fn():
     assert y.grad.item() == 3 and y.grad_fn is not None and x.grad_fn is None and not y.is_leaf
 
 
-# --- Hooks -------------------------------------------------------------------------------------------------------------------
+# --- Hooks ------------------------------------------------------------------------------------------------------------
 
 
 def test_hooks_see_and_replace():
@@ -161,7 +161,7 @@ def test_saved_tensors_hooks():
     assert packed and x.grad.item() == 6
 
 
-# --- Functions ---------------------------------------------------------------------------------------------------------------
+# --- Functions --------------------------------------------------------------------------------------------------------
 
 
 class Scale(Function):
@@ -174,8 +174,8 @@ class Scale(Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        x, = ctx.saved_tensors
-        assert x.tolist() and ctx.needs_input_grad == (True, False, False)[:len(ctx.needs_input_grad)]
+        (x,) = ctx.saved_tensors
+        assert x.tolist() and ctx.needs_input_grad == (True, False, False)[: len(ctx.needs_input_grad)]
         return gradient * ctx.factor, None, None
 
 
@@ -247,7 +247,12 @@ def test_errors_in_functions_reach_the_caller():
 
             if ctx.where == "backward":
                 inner()
-            return {"few": (gradient,), "many": (gradient, None, gradient), "type": (1, None), "shape": (bp.ones(7), None)}[ctx.where]
+            return {
+                "few": (gradient,),
+                "many": (gradient, None, gradient),
+                "type": (1, None),
+                "shape": (bp.ones(7), None),
+            }[ctx.where]
 
     x = leaf(1.0, 2.0)
     with pytest.raises(KeyError, match="in forward"):
@@ -348,7 +353,7 @@ def test_gradcheck():
         bp.autograd.gradcheck(bp.sin, bp.ones(1, requires_grad=True))
 
 
-# --- Modes -------------------------------------------------------------------------------------------------------------------
+# --- Modes ------------------------------------------------------------------------------------------------------------
 
 
 def test_modes_nest():
@@ -389,9 +394,19 @@ def test_inference_mode():
         assert (x * 2).requires_grad
 
 
-@pytest.mark.parametrize("mode, recorded", [
-    (bp.no_grad, False), (bp.no_grad(), False), (bp.enable_grad, True), (bp.enable_grad(), True), (bp.inference_mode, False),
-    (bp.inference_mode(), False), (bp.set_grad_enabled(True), True)], ids=range(7))
+@pytest.mark.parametrize(
+    "mode, recorded",
+    [
+        (bp.no_grad, False),
+        (bp.no_grad(), False),
+        (bp.enable_grad, True),
+        (bp.enable_grad(), True),
+        (bp.inference_mode, False),
+        (bp.inference_mode(), False),
+        (bp.set_grad_enabled(True), True),
+    ],
+    ids=range(7),
+)
 def test_modes_decorate(mode, recorded):
     @mode
     def function(x, *, factor=2):

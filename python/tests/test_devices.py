@@ -8,10 +8,28 @@ import pytest
 
 def test_devices_have_names():
     cpu = bp.device("cpu")
-    assert str(cpu) == "cpu:0" and cpu.type == "cpu" and cpu.index == 0 and cpu == bp.device("cpu", 0) == bp.device(cpu) and cpu != "cpu"
-    assert cpu in bp.devices() and {cpu: 1}[bp.device("cpu:0")] == 1 and repr(cpu) == "device('cpu:0')" and pickle.loads(pickle.dumps(cpu)) == cpu
+    assert (
+        str(cpu) == "cpu:0"
+        and cpu.type == "cpu"
+        and cpu.index == 0
+        and cpu == bp.device("cpu", 0) == bp.device(cpu)
+        and cpu != "cpu"
+    )
+    assert (
+        cpu in bp.devices()
+        and {cpu: 1}[bp.device("cpu:0")] == 1
+        and repr(cpu) == "device('cpu:0')"
+        and pickle.loads(pickle.dumps(cpu)) == cpu
+    )
     assert (cpu == None) is False  # noqa: E711
-    for wrong, error in (("acme", ValueError), (3, TypeError), (None, TypeError), ("", ValueError), ("cpu:99", ValueError), ("cpu:x", ValueError)):
+    for wrong, error in (
+        ("acme", ValueError),
+        (3, TypeError),
+        (None, TypeError),
+        ("", ValueError),
+        ("cpu:99", ValueError),
+        ("cpu:x", ValueError),
+    ):
         with pytest.raises(error):
             bp.device(wrong)
     with pytest.raises((ValueError, bp.Error)):
@@ -84,7 +102,9 @@ def test_generators():
     state = generator.get_state()
     second = bp.rand(3, generator=generator)
     generator.set_state(state)
-    assert bp.rand(3, generator=generator).tolist() == second.tolist() != first.tolist() and generator.initial_seed() == 7
+    assert (
+        bp.rand(3, generator=generator).tolist() == second.tolist() != first.tolist() and generator.initial_seed() == 7
+    )
     bp.manual_seed(3)
     once = bp.randn(5).tolist()
     bp.manual_seed(3)
@@ -102,10 +122,18 @@ def test_memory():
     bp.empty_cache("cpu")
     bp.reset_peak_memory_stats()
     stats = bp.memory_stats()
-    assert stats["allocated_bytes"] <= stats["reserved_bytes"] and isinstance(bp.memory_summary(), str) and bp.memory_reserved() >= 0
+    assert (
+        stats["allocated_bytes"] <= stats["reserved_bytes"]
+        and isinstance(bp.memory_summary(), str)
+        and bp.memory_reserved() >= 0
+    )
     with pytest.raises(bp.OutOfMemoryError) as caught:
         bp.zeros(2**50)
-    assert isinstance(caught.value, MemoryError) and isinstance(caught.value, bp.DeviceError) and isinstance(caught.value, RuntimeError)
+    assert (
+        isinstance(caught.value, MemoryError)
+        and isinstance(caught.value, bp.DeviceError)
+        and isinstance(caught.value, RuntimeError)
+    )
 
 
 def test_what_ran_where():
@@ -120,10 +148,20 @@ def test_what_ran_where():
 
 
 def test_dtypes():
-    assert repr(bp.float32) == "backplane.float32" and bp.float32.itemsize == 4 and bp.float is bp.float32 and bp.float32.is_floating_point
+    assert (
+        repr(bp.float32) == "backplane.float32"
+        and bp.float32.itemsize == 4
+        and bp.float is bp.float32
+        and bp.float32.is_floating_point
+    )
     assert bp.promote_types(bp.int8, bp.float16) is bp.float16 and not bp.uint8.is_signed and bp.complex64.is_complex
     assert bp.result_type(bp.ones(1, dtype=bp.int8), 1.5) is bp.float32 and bp.can_cast(bp.int8, bp.float16)
-    for wrong in (lambda: bp.promote_types(1, 2), lambda: bp.set_default_dtype("a b"), lambda: bp.set_default_dtype(3), lambda: bp.dtype()):
+    for wrong in (
+        lambda: bp.promote_types(1, 2),
+        lambda: bp.set_default_dtype("a b"),
+        lambda: bp.set_default_dtype(3),
+        lambda: bp.dtype(),
+    ):
         with pytest.raises((TypeError, ValueError)):
             wrong()
     bp.set_default_dtype(bp.float64)

@@ -23,9 +23,20 @@ def test_memory_is_shared_both_ways(dtype):
     assert np.shares_memory(np.from_dlpack(bp.from_numpy(array)), array)
 
 
-@pytest.mark.parametrize("view", [
-    lambda a: a.T, lambda a: a[::2], lambda a: a[:, 1], lambda a: a[1:1], lambda a: a[1, 1:2], lambda a: a[None, ..., None], lambda a: a[:, 1:3],
-    lambda a: a.reshape(2, 2, 5)], ids=range(8))
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a.T,
+        lambda a: a[::2],
+        lambda a: a[:, 1],
+        lambda a: a[1:1],
+        lambda a: a[1, 1:2],
+        lambda a: a[None, ..., None],
+        lambda a: a[:, 1:3],
+        lambda a: a.reshape(2, 2, 5),
+    ],
+    ids=range(8),
+)
 def test_strides_are_kept(view):
     array = view(np.arange(20.0).reshape(4, 5))
     x = bp.from_dlpack(array)
@@ -43,7 +54,11 @@ def test_what_is_not_shared():
     assert bp.from_dlpack(read_only, accept_read_only=True).tolist() == [1, 1, 1]
     own = bp.from_dlpack(read_only, copy=True)
     own[0] = 5
-    assert read_only[0] == 1 and bp.tensor(read_only).tolist() == [1, 1, 1] and bp.as_tensor(read_only).tolist() == [1, 1, 1]
+    assert (
+        read_only[0] == 1
+        and bp.tensor(read_only).tolist() == [1, 1, 1]
+        and bp.as_tensor(read_only).tolist() == [1, 1, 1]
+    )
     with pytest.raises((ValueError, BufferError)):
         bp.from_dlpack(np.ones(3)[::-1])
     for wrong in (3, None, "a", [1.0], object(), np.float32):
@@ -116,16 +131,32 @@ def test_the_protocol():
     assert bp.from_dlpack(new).shares_storage(x) and bp.from_dlpack(old).shares_storage(x)
     assert new.asked == [{"max_version": (1, 0)}] and old.asked == [{"max_version": (1, 0)}, {}]
     assert x.__dlpack_device__() == (1, 0)
-    for options in ({}, {"max_version": None}, {"max_version": (0, 8)}, {"stream": None}, {"copy": None, "dl_device": None}):
-        assert "dltensor_versioned" not in repr(x.__dlpack__(**options)) and bp.from_dlpack(x.__dlpack__(**options)).shares_storage(x)
+    for options in (
+        {},
+        {"max_version": None},
+        {"max_version": (0, 8)},
+        {"stream": None},
+        {"copy": None, "dl_device": None},
+    ):
+        assert "dltensor_versioned" not in repr(x.__dlpack__(**options)) and bp.from_dlpack(
+            x.__dlpack__(**options)
+        ).shares_storage(x)
     for options in ({"max_version": (1, 0)}, {"max_version": (9, 1), "dl_device": (1, 0), "copy": False, "stream": -1}):
-        assert "dltensor_versioned" in repr(x.__dlpack__(**options)) and bp.from_dlpack(x.__dlpack__(**options)).shares_storage(x)
+        assert "dltensor_versioned" in repr(x.__dlpack__(**options)) and bp.from_dlpack(
+            x.__dlpack__(**options)
+        ).shares_storage(x)
     copied = bp.from_dlpack(x.__dlpack__(max_version=(1, 0), copy=True))
     assert not copied.shares_storage(x) and copied.tolist() == x.tolist()
     for options in ({"dl_device": (2, 0)}, {"dl_device": (77, 0)}):
         with pytest.raises(BufferError):
             x.__dlpack__(**options)
-    for options in ({"max_version": 1}, {"max_version": ("a", 1)}, {"nothing": 1}, {"dl_device": (1,)}, {"stream": "a"}):
+    for options in (
+        {"max_version": 1},
+        {"max_version": ("a", 1)},
+        {"nothing": 1},
+        {"dl_device": (1,)},
+        {"stream": "a"},
+    ):
         with pytest.raises(TypeError):
             x.__dlpack__(**options)
     with pytest.raises(TypeError):

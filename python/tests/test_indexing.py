@@ -39,8 +39,11 @@ def places(size):
     outside = st.lists(st.integers(-6, 6), max_size=2)
     dtypes = st.sampled_from([np.int64, np.int32, np.int16, np.uint8])
     lists = one | one | two | outside
-    arrays = st.builds(lambda data, dtype: np.abs(np.array(data)).astype(dtype)
-                       if dtype is np.uint8 else np.array(data, dtype=dtype), lists, dtypes)
+    arrays = st.builds(
+        lambda data, dtype: np.abs(np.array(data)).astype(dtype) if dtype is np.uint8 else np.array(data, dtype=dtype),
+        lists,
+        dtypes,
+    )
     return lists | arrays
 
 
@@ -49,8 +52,9 @@ def masks(shape):
     fitting = st.integers(1, 2).map(lambda rank: shape[:rank])
     other = st.lists(sizes, min_size=1, max_size=2).map(tuple)
     mask_shapes = fitting | fitting | fitting | other
-    return mask_shapes.flatmap(lambda shape: st.integers(0, 2**16).map(
-        lambda seed: np.random.default_rng(seed).random(shape) < 0.5))
+    return mask_shapes.flatmap(
+        lambda shape: st.integers(0, 2**16).map(lambda seed: np.random.default_rng(seed).random(shape) < 0.5)
+    )
 
 
 @st.composite
@@ -60,8 +64,24 @@ def indices(draw, shape):
     dim = 0
     for _ in range(draw(st.integers(0, 4))):
         size = shape[dim] if dim < len(shape) else 2
-        kind = draw(st.sampled_from(["number", "number", "slice", "slice", "slice", "none", "ellipsis", "places", "places",
-                                     "mask", "bool", "scalar"]))
+        kind = draw(
+            st.sampled_from(
+                [
+                    "number",
+                    "number",
+                    "slice",
+                    "slice",
+                    "slice",
+                    "none",
+                    "ellipsis",
+                    "places",
+                    "places",
+                    "mask",
+                    "bool",
+                    "scalar",
+                ]
+            )
+        )
         if kind == "number":
             parts.append(draw(numbers(size)))
         elif kind == "slice":
@@ -190,7 +210,7 @@ def test_writes_what_numpy_writes(case, as_tensor):
     assert found.tolist() == expected.tolist(), f"{array.shape}[{theirs!r}] = {value!r}"
 
 
-# --- Single cases ------------------------------------------------------------------------------------------------------------
+# --- Single cases -----------------------------------------------------------------------------------------------------
 
 
 def test_numbers_and_slices_are_views():
@@ -233,7 +253,9 @@ def test_a_leaf_that_requires_grad_is_not_written():
     assert x.tolist() == [1, 0, 0]
 
 
-@pytest.mark.parametrize("index", [3, -4, (0, 0, 0), (..., ...), 1.0, "a", [5], ([0, 1], [0, 1, 2]), bp.tensor([True]), object()])
+@pytest.mark.parametrize(
+    "index", [3, -4, (0, 0, 0), (..., ...), 1.0, "a", [5], ([0, 1], [0, 1, 2]), bp.tensor([True]), object()]
+)
 def test_wrong_indices_are_index_errors(index):
     x = bp.zeros(3, 2)
     with pytest.raises((IndexError, TypeError) if index in ("a",) else IndexError):

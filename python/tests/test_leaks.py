@@ -1,4 +1,4 @@
-"""Nothing grows over BACKPLANE_LOOPS loops, 1500 by default: neither the process nor the counts of what is passed in."""
+"""Nothing grows over BACKPLANE_LOOPS loops, 1500 by default: neither the process nor what is passed in."""
 
 import gc
 import os
@@ -37,7 +37,7 @@ PLACES = [0, 2, 5]
 
 
 def operators():
-    X + Y, X * 2.0, 1 - X, -X, X @ Y.T, X == Y, X ** 2, bp.sum(X, dim=0), X.max(1), bp.sort(X).values, X.to(bp.float16)
+    X + Y, X * 2.0, 1 - X, -X, X @ Y.T, X == Y, X**2, bp.sum(X, dim=0), X.max(1), bp.sort(X).values, X.to(bp.float16)
     bp.add(X, Y, out=bp.empty(64, 16))
     z = X.clone()
     z += 1
@@ -47,14 +47,34 @@ def operators():
 
 
 def refused():
-    for call in (lambda: X + bp.ones(7), lambda: X["a"], lambda: bp.sum(X, "a"), lambda: bp.reshape(X, [7]), lambda: X[100],
-                 lambda: bp.add(X), lambda: bp.tensor([[1], [2, 3]]), lambda: X.no_such, lambda: bp.ones(2, device="acme")):
+    for call in (
+        lambda: X + bp.ones(7),
+        lambda: X["a"],
+        lambda: bp.sum(X, "a"),
+        lambda: bp.reshape(X, [7]),
+        lambda: X[100],
+        lambda: bp.add(X),
+        lambda: bp.tensor([[1], [2, 3]]),
+        lambda: X.no_such,
+        lambda: bp.ones(2, device="acme"),
+    ):
         with pytest.raises((TypeError, ValueError, IndexError, AttributeError)):
             call()
 
 
 def indexing():
-    X[0], X[1:3], X[..., None], X[PLACES], X[X > 0], X[:, ::-1], X[0, 1], list(X[:3]), X[np.array(PLACES)], X[0:2, PLACES]
+    (
+        X[0],
+        X[1:3],
+        X[..., None],
+        X[PLACES],
+        X[X > 0],
+        X[:, ::-1],
+        X[0, 1],
+        list(X[:3]),
+        X[np.array(PLACES)],
+        X[0:2, PLACES],
+    )
     z = X.clone()
     z[0], z[1:3], z[PLACES], z[z > 0], z[::-2] = 1.0, X[0], 2.0, 3.0, X[:32]
 
@@ -64,7 +84,7 @@ def going_back():
     with y.register_hook(lambda gradient: gradient * 1):
         a, b = Double.apply(y, 3.0)
         (a + b).sum().backward(retain_graph=True)
-        first, = bp.grad((LEAF ** 2).sum(), LEAF, create_graph=True)
+        (first,) = bp.grad((LEAF**2).sum(), LEAF, create_graph=True)
         first.sum().backward()
     LEAF.grad = None
 
@@ -83,7 +103,11 @@ def raising_on_the_way_back():
 def exchange():
     bp.from_dlpack(ARRAY), bp.tensor(ARRAY), bp.from_numpy(ARRAY), X.numpy(), np.asarray(X), np.from_dlpack(X)
     X.__dlpack__(), X.__dlpack__(max_version=(1, 0))  # that nobody takes
-    bp.from_dlpack(bp.from_dlpack(X.__dlpack__(max_version=(1, 0)))), bp.tensor([[1.0, 2.0], [3.0, 4.0]]), bp.tensor(range(5))
+    (
+        bp.from_dlpack(bp.from_dlpack(X.__dlpack__(max_version=(1, 0)))),
+        bp.tensor([[1.0, 2.0], [3.0, 4.0]]),
+        bp.tensor(range(5)),
+    )
     with pytest.raises((ValueError, BufferError)):
         bp.from_dlpack(np.ones(5)[::-1])
 

@@ -1,6 +1,5 @@
 """The process: fork and spawn, Ctrl-C, and interpreters that end with everything alive."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,8 +10,13 @@ import pytest
 
 
 def run(program, **options):
-    return subprocess.run([sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(program)], capture_output=True, text=True,
-                          timeout=60, **options)
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
+    )
 
 
 def assert_ends_silently(program):
@@ -66,7 +70,8 @@ ENDINGS = {
     "arrays of NumPy and capsules": """
         import numpy, backplane as bp
         array = numpy.ones(5, dtype="float32")
-        x = bp.from_dlpack(array); y = x.numpy(); z = bp.from_numpy(y); capsule = z.__dlpack__(max_version=(1, 0)); old = x.__dlpack__()
+        x = bp.from_dlpack(array); y = x.numpy(); z = bp.from_numpy(y)
+        capsule = z.__dlpack__(max_version=(1, 0)); old = x.__dlpack__()
         import builtins; builtins.kept = (x, y, z, capsule, old)
         print("done")
     """,
@@ -117,7 +122,8 @@ ENDINGS = {
     "the package imported twice": """
         import sys, backplane
         x = backplane.ones(2)
-        for name in [n for n in sys.modules if n.startswith("backplane") and n != "backplane._core"]: del sys.modules[name]
+        for name in list(sys.modules):
+            if name.startswith("backplane") and name != "backplane._core": del sys.modules[name]
         import backplane as again
         assert (again.ones(2) + x).tolist() == [2, 2]
         print("done")
@@ -137,7 +143,12 @@ def test_daemon_threads_never_end_the_process_otherwise():
 
 def interrupted(program):
     """Runs it, sends SIGINT once it printed, and returns what it ended with."""
-    child = subprocess.Popen([sys.executable, "-u", "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-u", "-c", textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert child.stdout.readline().strip() == "started"
     time.sleep(0.3)
     child.send_signal(signal.SIGINT)

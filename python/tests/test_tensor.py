@@ -10,21 +10,60 @@ import backplane as bp
 import numpy as np
 import pytest
 
-DTYPES = ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool",
-          "complex64", "complex128"]
+DTYPES = [
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+    "complex64",
+    "complex128",
+]
 
 
-# --- Making ------------------------------------------------------------------------------------------------------------------
+# --- Making -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data, dtype, shape", [
-    (1, "int64", ()), (2.5, "float32", ()), (True, "bool", ()), (1j, "complex64", ()), ([], "float32", (0,)), ([[], []], "float32", (2, 0)),
-    ([1, 2.5], "float32", (2,)), ([True, 2], "int64", (2,)), ([1, 2j], "complex64", (2,)), ([(1, 2), [3, 4]], "int64", (2, 2)),
-    (range(3), "int64", (3,)), ([range(2), range(2)], "int64", (2, 2)), (np.float16(2), "float16", ()), (np.uint32(7), "uint32", ()),
-    ([np.float64(1), np.int8(2)], "float32", (2,)), (np.ones((2, 3)), "float64", (2, 3)), ([np.ones(2), np.zeros(2)], "float64", (2, 2)),
-    (np.ones(3)[::-1], "float64", (3,)), (np.ones(3, dtype=">f4"), "float32", (3,)), (np.broadcast_to(np.ones(1), (3,)), "float64", (3,)),
-    (2**63, "uint64", ()), ([-1, 2], "int64", (2,)), (memoryview(b"ab"), "int64", (2,)), (np.array(5), "int64", ()),
-    (np.ones((2, 0)), "float64", (2, 0)), (np.bool_(True), "bool", ())], ids=str)
+@pytest.mark.parametrize(
+    "data, dtype, shape",
+    [
+        (1, "int64", ()),
+        (2.5, "float32", ()),
+        (True, "bool", ()),
+        (1j, "complex64", ()),
+        ([], "float32", (0,)),
+        ([[], []], "float32", (2, 0)),
+        ([1, 2.5], "float32", (2,)),
+        ([True, 2], "int64", (2,)),
+        ([1, 2j], "complex64", (2,)),
+        ([(1, 2), [3, 4]], "int64", (2, 2)),
+        (range(3), "int64", (3,)),
+        ([range(2), range(2)], "int64", (2, 2)),
+        (np.float16(2), "float16", ()),
+        (np.uint32(7), "uint32", ()),
+        ([np.float64(1), np.int8(2)], "float32", (2,)),
+        (np.ones((2, 3)), "float64", (2, 3)),
+        ([np.ones(2), np.zeros(2)], "float64", (2, 2)),
+        (np.ones(3)[::-1], "float64", (3,)),
+        (np.ones(3, dtype=">f4"), "float32", (3,)),
+        (np.broadcast_to(np.ones(1), (3,)), "float64", (3,)),
+        (2**63, "uint64", ()),
+        ([-1, 2], "int64", (2,)),
+        (memoryview(b"ab"), "int64", (2,)),
+        (np.array(5), "int64", ()),
+        (np.ones((2, 0)), "float64", (2, 0)),
+        (np.bool_(True), "bool", ()),
+    ],
+    ids=str,
+)
 def test_tensor_of(data, dtype, shape):
     made = bp.tensor(data)
     assert (made.dtype.name, made.shape) == (dtype, shape)
@@ -32,10 +71,27 @@ def test_tensor_of(data, dtype, shape):
         assert made.tolist() == np.array(data).astype(dtype).reshape(shape).tolist()
 
 
-@pytest.mark.parametrize("data, error", [
-    ([[1], [1, 2]], ValueError), ([1, [2]], ValueError), ([[1], 2], ValueError), ("abc", TypeError), (b"ab", TypeError), (None, TypeError),
-    ([None], TypeError), ({1}, TypeError), ({1: 2}, TypeError), (object(), TypeError), (np.array(["a"]), TypeError),
-    (np.array([None]), TypeError), (np.zeros(2, dtype="M8[s]"), TypeError), (2**64, OverflowError), ([[["a"]]], TypeError)], ids=repr)
+@pytest.mark.parametrize(
+    "data, error",
+    [
+        ([[1], [1, 2]], ValueError),
+        ([1, [2]], ValueError),
+        ([[1], 2], ValueError),
+        ("abc", TypeError),
+        (b"ab", TypeError),
+        (None, TypeError),
+        ([None], TypeError),
+        ({1}, TypeError),
+        ({1: 2}, TypeError),
+        (object(), TypeError),
+        (np.array(["a"]), TypeError),
+        (np.array([None]), TypeError),
+        (np.zeros(2, dtype="M8[s]"), TypeError),
+        (2**64, OverflowError),
+        ([[["a"]]], TypeError),
+    ],
+    ids=repr,
+)
 def test_no_tensor_of(data, error):
     with pytest.raises(error):
         bp.tensor(data)
@@ -50,8 +106,15 @@ def test_lists_without_end():
 
 def test_options_of_tensor():
     x = bp.tensor([1.7, 2.2], dtype=bp.int64)
-    assert x.tolist() == [1, 2] and bp.tensor([1], dtype=float).dtype == bp.float32 and bp.tensor([1], dtype="float16").dtype == bp.float16
-    assert bp.tensor([1.0], requires_grad=True).requires_grad and bp.tensor(np.ones(1), dtype=np.dtype("int8")).dtype == bp.int8
+    assert (
+        x.tolist() == [1, 2]
+        and bp.tensor([1], dtype=float).dtype == bp.float32
+        and bp.tensor([1], dtype="float16").dtype == bp.float16
+    )
+    assert (
+        bp.tensor([1.0], requires_grad=True).requires_grad
+        and bp.tensor(np.ones(1), dtype=np.dtype("int8")).dtype == bp.int8
+    )
     source = bp.ones(2)
     made = bp.tensor(source)
     made[0] = 5
@@ -67,7 +130,7 @@ def test_options_of_tensor():
             bp.tensor([1], **wrong)
 
 
-# --- Arithmetic --------------------------------------------------------------------------------------------------------------
+# --- Arithmetic -------------------------------------------------------------------------------------------------------
 
 
 def test_operators_write_in_place():
@@ -100,7 +163,10 @@ def test_numbers_and_arrays_on_both_sides(name):
     array = np.array([1.0, 2.0, 4.0])
     x = bp.tensor(array)
     for other in (2, 2.5, True, np.float64(2.5), np.int32(3), np.array([3.0, 2.0, 1.0]), np.array(2.0)):
-        for found, expected in ((function(x, other), function(array, other)), (function(other, x), function(other, array))):
+        for found, expected in (
+            (function(x, other), function(array, other)),
+            (function(other, x), function(other, array)),
+        ):
             assert type(found) is bp.Tensor
             assert found.tolist() == pytest.approx(np.asarray(expected).tolist())
     assert (np.ones((2, 3)) @ bp.ones(3, 2, dtype=bp.float64)).tolist() == [[3, 3], [3, 3]]
@@ -120,14 +186,29 @@ def test_others_answer_for_themselves():
     x = bp.ones(2)
     assert x + Other() == "radd" and x @ Other() == "rmatmul" and (x == Other()) == "eq"
     assert (x == None) is False and (x != None) is True and (x == "a") is False  # noqa: E711
-    for call in (lambda: x + None, lambda: "a" + x, lambda: x < None, lambda: x @ 2, lambda: x + [1, 2], lambda: pow(x, 2, 3)):
+    for call in (
+        lambda: x + None,
+        lambda: "a" + x,
+        lambda: x < None,
+        lambda: x @ 2,
+        lambda: x + [1, 2],
+        lambda: pow(x, 2, 3),
+    ):
         with pytest.raises(TypeError):
             call()
 
 
 def test_matmul_of_all_ranks():
     r = np.random.default_rng(0)
-    for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((3,), (5, 3, 4))):
+    for a, b in (
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((3,), (3, 2)),
+        ((2, 3), (3, 4)),
+        ((5, 2, 3), (3, 4)),
+        ((5, 2, 3), (5, 3, 4)),
+        ((3,), (5, 3, 4)),
+    ):
         left, right = r.random(a), r.random(b)
         found = bp.tensor(left) @ bp.tensor(right)
         assert np.allclose(found.numpy(), left @ right) and found.shape == (left @ right).shape
@@ -136,13 +217,20 @@ def test_matmul_of_all_ranks():
         bp.ones(2, 3) @ bp.ones(2, 3)
 
 
-# --- Numbers and text --------------------------------------------------------------------------------------------------------
+# --- Numbers and text -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_numbers_come_out(dtype):
     one = bp.tensor([[1]]).to(getattr(bp, dtype))
-    assert one.item() == 1 and float(one) == 1 and int(one) == 1 and complex(one) == 1 and bool(one) and one.tolist() == [[1]]
+    assert (
+        one.item() == 1
+        and float(one) == 1
+        and int(one) == 1
+        and complex(one) == 1
+        and bool(one)
+        and one.tolist() == [[1]]
+    )
     kind = bool if dtype == "bool" else complex if "complex" in dtype else int if "int" in dtype else float
     assert type(one.item()) is kind and type(one.tolist()[0][0]) is kind
     if kind in (int, bool):
@@ -173,7 +261,9 @@ def test_text():
     assert repr(x) == "tensor([[1.5000, 2.0000],\n        [3.0000,    nan]])"
     assert repr(bp.tensor([1.0], requires_grad=True)) == "tensor([1.], requires_grad=True)"
     assert "grad_fn" in repr(bp.tensor([1.0], requires_grad=True) * 2)
-    assert f"{bp.tensor(2.5):.2f}" == "2.50" and f"{bp.tensor([1])}" == "tensor([1])" and str(bp.tensor(1)) == "tensor(1)"
+    assert (
+        f"{bp.tensor(2.5):.2f}" == "2.50" and f"{bp.tensor([1])}" == "tensor([1])" and str(bp.tensor(1)) == "tensor(1)"
+    )
     assert "meta" in repr(bp.empty(2, device="meta")) and "float16" in repr(bp.ones(1, dtype=bp.float16))
     before = bp.get_printoptions()
     try:
@@ -192,14 +282,28 @@ def test_text():
         bp.set_printoptions(**before)
 
 
-# --- Attributes, copies ------------------------------------------------------------------------------------------------------
+# --- Attributes, copies -----------------------------------------------------------------------------------------------
 
 
 def test_attributes():
     x = bp.ones(2, 3, dtype=bp.float64)
-    assert (x.shape, x.ndim, x.itemsize, x.nbytes, x.numel(), x.stride(), x.stride(0), x.dim()) == ((2, 3), 2, 8, 48, 6, (3, 1), 3, 2)
+    assert (x.shape, x.ndim, x.itemsize, x.nbytes, x.numel(), x.stride(), x.stride(0), x.dim()) == (
+        (2, 3),
+        2,
+        8,
+        48,
+        6,
+        (3, 1),
+        3,
+        2,
+    )
     assert x.device == bp.device("cpu") and x.device is x.device and x.dtype is bp.float64 and not x.is_meta
-    assert x.T.shape == x.mT.shape == x.t().shape == (3, 2) and x.real is x and x.is_contiguous() and not x.T.is_contiguous()
+    assert (
+        x.T.shape == x.mT.shape == x.t().shape == (3, 2)
+        and x.real is x
+        and x.is_contiguous()
+        and not x.T.is_contiguous()
+    )
     z = bp.tensor([[1 + 2j, 3j]])
     assert z.imag.tolist() == [[2, 3]] and z.mH.tolist() == z.H.tolist() == [[1 - 2j], [-3j]]
     z.real.fill_(7)
@@ -210,7 +314,13 @@ def test_attributes():
     for name, value in (("requires_grad", 1), ("data", 1), ("grad", 1)):
         with pytest.raises(TypeError):
             setattr(x, name, value)
-    for call in (lambda: x.size(2), lambda: x.stride(5), lambda: x.imag, lambda: bp.ones(2, 2, 2).H, lambda: bp.ones(2, 2, 2).t()):
+    for call in (
+        lambda: x.size(2),
+        lambda: x.stride(5),
+        lambda: x.imag,
+        lambda: bp.ones(2, 2, 2).H,
+        lambda: bp.ones(2, 2, 2).t(),
+    ):
         with pytest.raises((ValueError, IndexError)):
             call()
     x.own = 5
@@ -219,10 +329,29 @@ def test_attributes():
 
 def test_moves_return_the_same_object_where_nothing_is_to_do():
     x = bp.ones(2)
-    assert x.to("cpu") is x and x.to(bp.float32) is x and x.float() is x and x.cpu() is x and x.contiguous() is x and x.to(x) is x
-    assert x.to(bp.float32, copy=True) is not x and x.to(dtype=bp.int8).dtype == bp.int8 and x.to("cpu", bp.float16).dtype == bp.float16
-    assert x.type_as(bp.ones(1, dtype=bp.int32)).dtype == bp.int32 and x.double().long().half().bfloat16().int().bool().dtype == bp.bool
-    for wrong in (lambda: x.to(3), lambda: x.to("acme"), lambda: x.to(nothing=1), lambda: x.contiguous(memory_format="a")):
+    assert (
+        x.to("cpu") is x
+        and x.to(bp.float32) is x
+        and x.float() is x
+        and x.cpu() is x
+        and x.contiguous() is x
+        and x.to(x) is x
+    )
+    assert (
+        x.to(bp.float32, copy=True) is not x
+        and x.to(dtype=bp.int8).dtype == bp.int8
+        and x.to("cpu", bp.float16).dtype == bp.float16
+    )
+    assert (
+        x.type_as(bp.ones(1, dtype=bp.int32)).dtype == bp.int32
+        and x.double().long().half().bfloat16().int().bool().dtype == bp.bool
+    )
+    for wrong in (
+        lambda: x.to(3),
+        lambda: x.to("acme"),
+        lambda: x.to(nothing=1),
+        lambda: x.contiguous(memory_format="a"),
+    ):
         with pytest.raises((TypeError, ValueError)):
             wrong()
 
@@ -246,7 +375,12 @@ def test_copies():
     x = bp.ones(2, requires_grad=True)
     (x * 2).sum().backward()
     deep = copy.deepcopy([x, x])
-    assert deep[0] is deep[1] and deep[0].requires_grad and deep[0].grad.tolist() == [2, 2] and not deep[0].shares_storage(x)
+    assert (
+        deep[0] is deep[1]
+        and deep[0].requires_grad
+        and deep[0].grad.tolist() == [2, 2]
+        and not deep[0].shares_storage(x)
+    )
     with pytest.raises(ValueError):
         copy.deepcopy(x * 2)
     assert copy.copy(x).tolist() == [1, 1]
@@ -267,7 +401,7 @@ def test_shared_memory_of_data():
     assert x.shape == (5,) and x.requires_grad
 
 
-# --- Forms -------------------------------------------------------------------------------------------------------------------
+# --- Forms ------------------------------------------------------------------------------------------------------------
 
 
 def test_forms():
@@ -279,21 +413,48 @@ def test_forms():
     x = bp.tensor([[1.0, 5.0], [3.0, 2.0]])
     assert x.median().item() == 2 and x.median(0).values.tolist() == [1, 2] and x.max(1).indices.tolist() == [1, 0]
     assert x.quantile(bp.tensor([0.0, 1.0])).tolist() == [1, 5] and bp.tensordot(x, x).item() == 39
-    assert bp.vstack([x, x]).shape == (4, 2) and bp.hstack((x[0], x[1])).shape == (4,) and bp.atleast_3d(x).shape == (2, 2, 1)
+    assert (
+        bp.vstack([x, x]).shape == (4, 2)
+        and bp.hstack((x[0], x[1])).shape == (4,)
+        and bp.atleast_3d(x).shape == (2, 2, 1)
+    )
     assert bp.repeat_interleave(bp.tensor([1, 2]), bp.tensor([0, 2])).tolist() == [2, 2]
     assert x.scatter(1, bp.tensor([[0], [1]]), 9.0).tolist() == [[9, 5], [3, 9]]
     assert x.scatter_(1, bp.tensor([[0]]), value=7) is x and x[0, 0].item() == 7
-    assert x.masked_fill(x > 4, bp.tensor(0.0)).tolist() == [[0, 0], [3, 2]] and x.clip(2, 4).tolist() == [[4, 4], [3, 2]]
-    assert bp.fft.fftfreq(4).tolist() == [0, 0.25, -0.5, -0.25] and bp.fft.fftshift(bp.arange(4)).tolist() == [2, 3, 0, 1]
+    assert x.masked_fill(x > 4, bp.tensor(0.0)).tolist() == [[0, 0], [3, 2]] and x.clip(2, 4).tolist() == [
+        [4, 4],
+        [3, 2],
+    ]
+    assert bp.fft.fftfreq(4).tolist() == [0, 0.25, -0.5, -0.25] and bp.fft.fftshift(bp.arange(4)).tolist() == [
+        2,
+        3,
+        0,
+        1,
+    ]
     assert bp.linalg.norm(bp.tensor([3.0, 4.0])).item() == 5 and bp.linalg.inv(bp.eye(2)).tolist() == [[1, 0], [0, 1]]
     assert bp.special.expit(bp.tensor(0.0)).item() == 0.5
     assert x.index_put_((bp.tensor([0]), bp.tensor([1])), bp.tensor(8.0)) is x and x[0, 1].item() == 8
     assert bp.std(x, 0, unbiased=False).shape == (2,) and x.var(False).ndim == 0
-    assert bp.div(bp.tensor(-7), 2, rounding_mode="trunc").item() == -3 and bp.tensor(-7).div(2, rounding_mode="floor").item() == -4
+    assert (
+        bp.div(bp.tensor(-7), 2, rounding_mode="trunc").item() == -3
+        and bp.tensor(-7).div(2, rounding_mode="floor").item() == -4
+    )
     y = bp.empty(1000)
-    assert set(y.bernoulli_(0.5).unique().tolist()) == {0, 1} and y.exponential_().min().item() > 0 and 0 <= y.uniform_(0, 2).max().item() <= 2
-    for call in (lambda: bp.eye("a"), lambda: bp.linspace(0, 1, -1), lambda: bp.vstack(3), lambda: bp.div(x, 2, rounding_mode="up"),
-                 lambda: bp.eye(2, dtype=3), lambda: bp.equal(x, 1), lambda: bp.fft.fftshift(x, "a"), lambda: bp.clamp(x)):
+    assert (
+        set(y.bernoulli_(0.5).unique().tolist()) == {0, 1}
+        and y.exponential_().min().item() > 0
+        and 0 <= y.uniform_(0, 2).max().item() <= 2
+    )
+    for call in (
+        lambda: bp.eye("a"),
+        lambda: bp.linspace(0, 1, -1),
+        lambda: bp.vstack(3),
+        lambda: bp.div(x, 2, rounding_mode="up"),
+        lambda: bp.eye(2, dtype=3),
+        lambda: bp.equal(x, 1),
+        lambda: bp.fft.fftshift(x, "a"),
+        lambda: bp.clamp(x),
+    ):
         with pytest.raises((TypeError, ValueError)):
             call()
 
@@ -303,7 +464,12 @@ def test_second_names():
         if hasattr(bp, row):
             assert getattr(bp, name) is getattr(bp, row), name
     x = bp.tensor([1.0, -2.0])
-    assert x.absolute_() is x and x.tolist() == [1, 2] and x.multiply(2).tolist() == [2, 4] and x.greater(1).tolist() == [False, True]
+    assert (
+        x.absolute_() is x
+        and x.tolist() == [1, 2]
+        and x.multiply(2).tolist() == [2, 4]
+        and x.greater(1).tolist() == [False, True]
+    )
     assert x.subtract_(1) is x and x.swapaxes(0, 0).tolist() == [0, 1] and bp.concat([x, x]).shape == (4,)
 
 

@@ -1,6 +1,8 @@
-"""The package's functions on PyTorch's own samples, called as PyTorch's are: bp.NAME(*sample) for each entry of op_db whose name is here.
+"""The package's functions on PyTorch's own samples, called as PyTorch's are: bp.NAME(*sample) for each entry of op_db
+whose name is here.
 
-BACKPLANE_SAMPLES of each entry, 2 by default and then in float32 and int64 alone. What differs is listed below with its reason; a call that we refuse and
+BACKPLANE_SAMPLES of each entry, 2 by default and then in float32 and int64 alone. What differs is listed below with its
+reason; a call that we refuse and
 PyTorch takes must be of a listed entry, or refused because the row is not defined for the dtype.
 """
 
@@ -19,33 +21,54 @@ warnings.simplefilter("ignore")
 db = pytest.importorskip("torch.testing._internal.common_methods_invocations")
 
 SAMPLES = int(os.environ.get("BACKPLANE_SAMPLES", "2"))
-DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)[:2 if SAMPLES < 3 else 4]
+DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)[: 2 if SAMPLES < 3 else 4]
 torch.set_num_threads(1)
 
 RANDOM = """normal multinomial bernoulli rand_like randn_like randint randint_like randn rand empty empty_like new_empty
-    nn.functional.dropout nn.functional.dropout1d nn.functional.dropout2d nn.functional.dropout3d nn.functional.alpha_dropout
-    nn.functional.feature_alpha_dropout nn.functional.feature_dropout nn.functional.rrelu nn.functional.fractional_max_pool2d
-    nn.functional.fractional_max_pool3d nn.functional.multi_head_attention_forward nn.functional.scaled_dot_product_attention""".split()
+    nn.functional.dropout nn.functional.dropout1d nn.functional.dropout2d nn.functional.dropout3d
+    nn.functional.alpha_dropout nn.functional.feature_alpha_dropout nn.functional.feature_dropout
+    nn.functional.rrelu nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d
+    nn.functional.multi_head_attention_forward nn.functional.scaled_dot_product_attention""".split()
 TIES = "kthvalue topk mode sort argsort msort median nanmedian".split()  # which of equal elements comes first
-PHASES = "linalg.eig linalg.eigvals linalg.eigh linalg.svd svd linalg.qr qr linalg.lstsq".split()  # order and signs are free
-ORDER = "where polygamma special.polygamma einsum".split()  # a sample's first input is not the function's first argument
+PHASES = (
+    "linalg.eig linalg.eigvals linalg.eigh linalg.svd svd linalg.qr qr linalg.lstsq".split()
+)  # order and signs are free
+ORDER = (
+    "where polygamma special.polygamma einsum".split()
+)  # a sample's first input is not the function's first argument
 OURS = {
     "matrix_exp": "one element of large numbers in float32 differs by 2e-6 of it",
     "logit": "eps above 1/2, where PyTorch leaves open what is clamped",
     "sum_to_size": "bool stays what it is where nothing is summed",
-    "T": "an attribute", "H": "an attribute", "mT": "an attribute", "mH": "an attribute",
-    **dict.fromkeys("bfloat16 bool double float half int long short cdouble cfloat byte char".split(), "a dtype by this name; the method's arguments differ"),
+    "T": "an attribute",
+    "H": "an attribute",
+    "mT": "an attribute",
+    "mH": "an attribute",
+    **dict.fromkeys(
+        "bfloat16 bool double float half int long short cdouble cfloat byte char".split(),
+        "a dtype by this name; the method's arguments differ",
+    ),
 }
 REFUSED = {
     **dict.fromkeys(["addmv", "baddbmm", "addmm", "addbmm", "addr"], "alpha and beta of integers must be whole"),
-    "cdist": "no choice of an algorithm", "stft": "complex input has two sides", "istft": "as stft", "native_batch_norm": "another row",
-    "gather": "indices are int32 or int64", "unique": "slices along a dimension are not compared",
-    "linalg.vander": "of a vector", "linalg.pinv": "tolerances are numbers", "logcumsumexp": "not of complex numbers",
-    "nn.functional.linear_cross_entropy": "no options of chunking", "nn.functional.multilabel_margin_loss": "not of 0 dimensions",
+    "cdist": "no choice of an algorithm",
+    "stft": "complex input has two sides",
+    "istft": "as stft",
+    "native_batch_norm": "another row",
+    "gather": "indices are int32 or int64",
+    "unique": "slices along a dimension are not compared",
+    "linalg.vander": "of a vector",
+    "linalg.pinv": "tolerances are numbers",
+    "logcumsumexp": "not of complex numbers",
+    "nn.functional.linear_cross_entropy": "no options of chunking",
+    "nn.functional.multilabel_margin_loss": "not of 0 dimensions",
     "nn.functional.triplet_margin_with_distance_loss": "the sample's distance is a module of PyTorch's",
-    "nn.functional.batch_norm": "no channels", "nn.functional.embedding": "the sample's input is the weight",
-    "nn.functional.embedding_bag": "the sample's input is the weight", "nn.functional.grid_sample": "no reflection",
-    "nn.functional.alpha_dropout": "not of complex numbers", "nn.functional.feature_alpha_dropout": "not of complex numbers",
+    "nn.functional.batch_norm": "no channels",
+    "nn.functional.embedding": "the sample's input is the weight",
+    "nn.functional.embedding_bag": "the sample's input is the weight",
+    "nn.functional.grid_sample": "no reflection",
+    "nn.functional.alpha_dropout": "not of complex numbers",
+    "nn.functional.feature_alpha_dropout": "not of complex numbers",
 }
 LISTED = {*RANDOM, *TIES, *PHASES, *ORDER, *OURS}
 UNDEFINED = ("not defined for", "n must be an int")  # of a dtype; orders of polynomials are numbers here
@@ -113,16 +136,23 @@ def test_as_pytorch(name):
             samples = list(itertools.islice(entry.sample_inputs("cpu", dtype), 6 * SAMPLES))
         except Exception:  # some need what is not installed
             continue
-        for sample in samples[::max(1, len(samples) // SAMPLES)]:
+        for sample in samples[:: max(1, len(samples) // SAMPLES)]:
             args, keywords = (sample.input, *sample.args), sample.kwargs
             try:
-                expected = entry.op(*(each.clone() if isinstance(each, torch.Tensor) else each for each in args), **keywords)
+                expected = entry.op(
+                    *(each.clone() if isinstance(each, torch.Tensor) else each for each in args), **keywords
+                )
             except Exception:
                 continue
             try:
                 found = function(*map(ours, args), **ours(keywords))
             except (TypeError, ValueError, bp.Error) as error:
-                if name in REFUSED or any(reason in str(error) for reason in UNDEFINED) or dtype != torch.float32 and "cast" in str(error):
+                if (
+                    name in REFUSED
+                    or any(reason in str(error) for reason in UNDEFINED)
+                    or dtype != torch.float32
+                    and "cast" in str(error)
+                ):
                     continue
                 raise
             assert_same(found, expected)

@@ -1,4 +1,5 @@
-"""Tensors beside PyTorch's: Python's operators over all dtypes, numbers on both sides, views, reductions, text, DLPack."""
+"""Tensors beside PyTorch's: Python's operators over all dtypes, numbers on both sides, views, reductions, text,
+DLPack."""
 
 import gc
 import itertools
@@ -11,8 +12,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
-          torch.bool, torch.complex64, torch.complex128]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+    torch.complex128,
+]
 BINARY = "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift eq ne lt le gt ge".split()
 IN_PLACE = ["i" + name.rstrip("_") for name in BINARY[:12]]
 NUMBERS = [2, True, 2.5, 1 + 1j, -1, 0, np.float32(2.5), np.int64(3), np.float64(1.5), np.int8(2)]
@@ -48,7 +61,9 @@ def check(function, *args):
     if not isinstance(expected, torch.Tensor):
         assert found == expected
         return
-    assert (found.dtype.name, found.shape) == (name_of(expected.dtype), tuple(expected.shape)), f"{function.__name__}{args}"
+    assert (found.dtype.name, found.shape) == (name_of(expected.dtype), tuple(expected.shape)), (
+        f"{function.__name__}{args}"
+    )
     mine, its = torch.from_dlpack(found.detach()).to(torch.complex128), expected.detach().to(torch.complex128)
     assert torch.allclose(mine, its, rtol=1e-2, equal_nan=True), f"{function.__name__}{args}: {found}, not {expected}"
 
@@ -79,7 +94,11 @@ def test_a_tensor_and_a_number(name):
     function = getattr(operator, name)
     for dtype, number in itertools.product(DTYPES, NUMBERS):
         x = torch.tensor([3, 0, 1]).to(dtype)
-        for a, b in ((x, number), (x[0], number)) if name in IN_PLACE else ((x, number), (number, x), (x[0], number), (number, x[0])):
+        for a, b in (
+            ((x, number), (x[0], number))
+            if name in IN_PLACE
+            else ((x, number), (number, x), (x[0], number), (number, x[0]))
+        ):
             if not differs_on_purpose(name, a, b):
                 check(function, a, b)
 
@@ -91,8 +110,22 @@ def test_one_tensor(name):
             check(getattr(operator, name), torch.tensor(data).to(dtype))
 
 
-@pytest.mark.parametrize("function", [int, float, bool, complex, len, lambda x: x.item(), lambda x: x.tolist(), lambda x: 3 in x,
-                                      lambda x: [each.tolist() for each in x], lambda x: tuple(x.shape), lambda x: x.numel()])
+@pytest.mark.parametrize(
+    "function",
+    [
+        int,
+        float,
+        bool,
+        complex,
+        len,
+        lambda x: x.item(),
+        lambda x: x.tolist(),
+        lambda x: 3 in x,
+        lambda x: [each.tolist() for each in x],
+        lambda x: tuple(x.shape),
+        lambda x: x.numel(),
+    ],
+)
 def test_what_comes_out(function):
     for dtype in DTYPES:
         for data in ([1], 1, [], [1, 2], [[1, 0], [2, 5]], [0], [[]]):
@@ -124,19 +157,45 @@ def test_reductions():
         if refused is not None or name == "norm" and not dtype.is_floating_point:
             continue
         for found in (getattr(bp, name)(ours(x), **keywords), getattr(ours(x), name)(**keywords)):
-            assert (found.dtype.name, found.shape) == (name_of(expected.dtype), tuple(expected.shape)), (name, x, keywords)
+            assert (found.dtype.name, found.shape) == (name_of(expected.dtype), tuple(expected.shape)), (
+                name,
+                x,
+                keywords,
+            )
             torch.testing.assert_close(torch.from_dlpack(found), expected, rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
 VIEWS = [
-    ("reshape", lambda d, s: ([-1],)), ("flatten", lambda d, s: ()), ("unsqueeze", lambda d, s: (d.randint(-len(s) - 1, len(s)),)),
-    ("squeeze", lambda d, s: ()), ("transpose", lambda d, s: (d.randrange(len(s)), d.randrange(len(s)))), ("t", lambda d, s: ()),
-    ("expand", lambda d, s: (2, *s)), ("narrow", lambda d, s: (0, 0, max(0, s[0] - 1))), ("unbind", lambda d, s: ()),
-    ("chunk", lambda d, s: (2,)), ("split", lambda d, s: (2,)), ("permute", lambda d, s: tuple(d.sample(range(len(s)), len(s)))),
-    ("movedim", lambda d, s: (0, -1)), ("diagonal", lambda d, s: ()), ("repeat", lambda d, s: (2,) * len(s)), ("roll", lambda d, s: (1, 0)),
-    ("flip", lambda d, s: (0,)), ("select", lambda d, s: (0, -1)), ("unfold", lambda d, s: (0, 1, 1)), ("swapaxes", lambda d, s: (0, -1)),
-    ("view", lambda d, s: (-1,)), ("tile", lambda d, s: (2, 2)), ("rot90", lambda d, s: ()), ("tensor_split", lambda d, s: (2,)),
-    ("unflatten", lambda d, s: (0, (1, -1))), ("hsplit", lambda d, s: (1,)), ("fliplr", lambda d, s: ()), ("mT", None), ("T", None)]
+    ("reshape", lambda d, s: ([-1],)),
+    ("flatten", lambda d, s: ()),
+    ("unsqueeze", lambda d, s: (d.randint(-len(s) - 1, len(s)),)),
+    ("squeeze", lambda d, s: ()),
+    ("transpose", lambda d, s: (d.randrange(len(s)), d.randrange(len(s)))),
+    ("t", lambda d, s: ()),
+    ("expand", lambda d, s: (2, *s)),
+    ("narrow", lambda d, s: (0, 0, max(0, s[0] - 1))),
+    ("unbind", lambda d, s: ()),
+    ("chunk", lambda d, s: (2,)),
+    ("split", lambda d, s: (2,)),
+    ("permute", lambda d, s: tuple(d.sample(range(len(s)), len(s)))),
+    ("movedim", lambda d, s: (0, -1)),
+    ("diagonal", lambda d, s: ()),
+    ("repeat", lambda d, s: (2,) * len(s)),
+    ("roll", lambda d, s: (1, 0)),
+    ("flip", lambda d, s: (0,)),
+    ("select", lambda d, s: (0, -1)),
+    ("unfold", lambda d, s: (0, 1, 1)),
+    ("swapaxes", lambda d, s: (0, -1)),
+    ("view", lambda d, s: (-1,)),
+    ("tile", lambda d, s: (2, 2)),
+    ("rot90", lambda d, s: ()),
+    ("tensor_split", lambda d, s: (2,)),
+    ("unflatten", lambda d, s: (0, (1, -1))),
+    ("hsplit", lambda d, s: (1,)),
+    ("fliplr", lambda d, s: ()),
+    ("mT", None),
+    ("T", None),
+]
 
 
 def test_views():
@@ -153,10 +212,16 @@ def test_views():
         if refused is not None or name in ("T", "mT") and x.ndim < 2:  # PyTorch warns of these
             continue
         found, mine = call(ours(x)), ours(x)
-        for one, other in zip(found if isinstance(found, tuple) else [found], expected if isinstance(expected, tuple) else [expected]):
+        for one, other in zip(
+            found if isinstance(found, tuple) else [found], expected if isinstance(expected, tuple) else [expected]
+        ):
             assert one.shape == tuple(other.shape) and one.tolist() == other.tolist(), (name, shape, args)
             if one.numel() and name not in ("reshape", "flatten", "view"):
-                assert (one.stride() == other.stride()) or 1 in one.shape or name in ("repeat", "roll", "flip", "tile", "rot90", "fliplr")
+                assert (
+                    (one.stride() == other.stride())
+                    or 1 in one.shape
+                    or name in ("repeat", "roll", "flip", "tile", "rot90", "fliplr")
+                )
         assert mine.shape == tuple(x.shape)
 
 
@@ -171,14 +236,20 @@ def test_text_is_pytorchs():
         assert repr(ours(x)).split() == repr(x).replace("dtype=torch.", "dtype=").split(), x
 
 
-# --- DLPack ------------------------------------------------------------------------------------------------------------------
+# --- DLPack -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES + [torch.uint16, torch.uint32, torch.uint64, torch.float8_e5m2, torch.float8_e4m3fn], ids=str)
+@pytest.mark.parametrize(
+    "dtype", DTYPES + [torch.uint16, torch.uint32, torch.uint64, torch.float8_e5m2, torch.float8_e4m3fn], ids=str
+)
 def test_memory_is_shared_with_torch(dtype):
     theirs = torch.tensor([[0, 1], [1, 0]]).to(dtype)
     mine = bp.from_dlpack(theirs)
-    assert mine.dtype.name == name_of(dtype) and mine.data_ptr() == theirs.data_ptr() and mine.float().tolist() == [[0, 1], [1, 0]]
+    assert (
+        mine.dtype.name == name_of(dtype)
+        and mine.data_ptr() == theirs.data_ptr()
+        and mine.float().tolist() == [[0, 1], [1, 0]]
+    )
     try:
         back = torch.from_dlpack(mine.T)
     except (RuntimeError, BufferError) as error:
