@@ -5,18 +5,26 @@ namespace bp::python {
 namespace {
 
 PyObject* tuple_of(IntList list) {
-  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
-  if (!tuple.is_valid()) throw nb::python_error();
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
+  if (!tuple) return nullptr;
   for (std::size_t i = 0; i < list.size(); ++i) {
     PyObject* size = PyLong_FromLongLong(list[i]);
-    if (!size) throw nb::python_error();
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), size);
+    if (!size) {
+      Py_DECREF(tuple);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), size);
   }
-  return tuple.release().ptr();
+  return tuple;
+}
+
+PyObject* held(PyObject* object) {
+  Py_INCREF(object);
+  return object;
 }
 
 PyObject* truth(bool value) {
-  return nb::handle(value ? Py_True : Py_False).inc_ref().ptr();
+  return held(value ? Py_True : Py_False);
 }
 
 template <auto get> PyObject* getter(PyObject* self, void*) {
@@ -27,10 +35,14 @@ PyObject* shape(const Tensor& self) {
   return tuple_of(self.shape());
 }
 PyObject* dtype(const Tensor& self) {
-  return dtype_object(self.dtype()).release().ptr();
+  const auto number = static_cast<std::size_t>(index(self.dtype()));
+  if (number >= num_dtypes)
+    throw nb::value_error("dtype: the elements are of the backend's own type");
+  return held(dtype_objects[number]);
 }
 PyObject* device(const Tensor& self) {
-  return device_object(self.device()).release().ptr();
+  PyObject* known = device_objects[self.device().number];
+  return known ? held(known) : device_object(self.device()).release().ptr();
 }
 PyObject* ndim(const Tensor& self) {
   return PyLong_FromLongLong(self.ndim());

@@ -1,5 +1,4 @@
 // Devices, plugins, generators, and what ran where.
-#include <array>
 #include <cstdlib>
 #include <deque>
 #include <optional>
@@ -10,7 +9,6 @@ namespace bp::python {
 namespace {
 
 PyTypeObject* device_type = nullptr;
-std::array<PyObject*, max_devices> objects{};  // made when first asked for, under the GIL
 
 // The devices that `with` has entered on this thread.
 std::deque<DeviceGuard>& entered() {
@@ -142,8 +140,10 @@ bool is_ready(const Tensor& tensor) {
   return record.host_readable && record.synchronous && tensor.impl()->abi.space == 0;
 }
 
+PyObject* device_objects[max_devices] = {};
+
 nb::object device_object(Device device) {
-  PyObject*& object = objects[device.number];
+  PyObject*& object = device_objects[device.number];
   if (!object) object = nb::cast(DeviceObject{device}).release().ptr();
   return nb::borrow(object);
 }

@@ -1,4 +1,3 @@
-#include <array>
 #include <cstring>
 
 #include <backplane/tensor/promotion.hpp>
@@ -8,13 +7,16 @@
 namespace bp::python {
 namespace {
 
-std::array<PyObject*, num_dtypes> objects{};
 PyTypeObject* dtype_type = nullptr;
 
 }  // namespace
 
+PyObject* dtype_objects[num_dtypes] = {};
+
 nb::object dtype_object(Dtype dtype) {
-  return nb::borrow(objects[index(dtype)]);
+  if (static_cast<std::size_t>(index(dtype)) >= num_dtypes)
+    throw nb::value_error("dtype: the elements are of the backend's own type");
+  return nb::borrow(dtype_objects[index(dtype)]);
 }
 
 bool find_dtype(PyObject* object, Dtype& out) {
@@ -64,7 +66,7 @@ void add_dtypes(nb::module_& module) {
   for (unsigned i = 0; i < num_dtypes; ++i) {
     const auto dtype = static_cast<Dtype>(i);
     const nb::object object = nb::cast(DtypeObject{dtype});
-    objects[i] = nb::borrow(object).release().ptr();
+    dtype_objects[i] = nb::borrow(object).release().ptr();
     module.attr(std::string(name(dtype)).c_str()) = object;
   }
   const std::pair<const char*, Dtype> aliases[] = {

@@ -63,8 +63,10 @@ const Tensor& tensor_of(nb::handle object, const char* what);
 std::vector<Tensor> tensors_of(nb::handle given, const char* what);
 
 nb::object dtype_object(Dtype dtype);
+extern PyObject* dtype_objects[num_dtypes];
 // One object for each device, as long as the process.
 nb::object device_object(Device device);
+extern PyObject* device_objects[max_devices];  // null: nobody has asked for it yet
 nb::object number_object(const Scalar& value);
 // None for an undefined one.
 nb::object object_or_none(const Tensor& tensor);
