@@ -18,7 +18,7 @@ SOURCES = HERE.parent  # where the stubs lie beside the modules
 STUBS = SOURCES / "backplane"
 # What the package's own modules use of the part in C++.
 INTERNAL = set(
-    """apply_function bytes_of forms exclude_layers is_inference operators restore_layers tensor_of_bytes
+    """apply_function array_api bytes_of forms exclude_layers is_inference operators restore_layers tensor_of_bytes
     tensor_of_capsule""".split()
 )
 
