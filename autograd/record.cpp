@@ -176,7 +176,6 @@ void record_custom(const Call& call) {
 
 // The operators inside are recorded, whose results depend on the arguments even where there is nothing to compute.
 void record_decomposed(const Call& call) {
-  if (call.op.kind != BP_KIND_COMPOSITE) return run_decomposition(call.op, call);
   Inferred inferred(call.num_results);
   if (!run_rule_and_decomposition(call, inferred)) run_decomposition(call.op, call);
 }

@@ -39,16 +39,17 @@ Tensor causal_mask(const Tensor& scores) {
   return ge(unsqueeze(row, 1), arange(0, columns, 1, i64, scores.device()));
 }
 
-// A rule checks this of calls that are not recorded.
-void check_heads(const char* op, const Tensor& query, const Tensor& key, const Tensor& value) {
+// What a rule checks of the others.
+void check_for_mask(const Tensor& query, const Tensor& key, const Tensor& value) {
   for (const Tensor* input : {&query, &key, &value})
-    BP_CHECK(input->ndim() == 4, "{}: shape {} has {} dimensions; give query, key and value 4", op,
+    BP_CHECK(input->ndim() == 4,
+             "attention_mask_backward: shape {} has {} dimensions; give query, key and value 4",
              to_string(input->shape()), input->ndim());
   const std::int64_t heads = query.size(1), own = key.size(1);
   BP_CHECK(own == value.size(1) && (own == 0 ? heads == 0 : heads % own == 0),
-           "{}: query of shape {}, key of shape {} and value of shape {} do not fit; query's heads "
-           "must be a multiple of key's, which are value's",
-           op, to_string(query.shape()), to_string(key.shape()), to_string(value.shape()));
+           "attention_mask_backward: query of shape {}, key of shape {} and value of shape {} do "
+           "not fit; query's heads must be a multiple of key's, which are value's",
+           to_string(query.shape()), to_string(key.shape()), to_string(value.shape()));
 }
 
 // What softmax is taken of; key's heads are those of query here.
@@ -199,7 +200,6 @@ AttentionBackwardResult attention_backward_by_products(
     const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& query, const Tensor& key,
     const Tensor& value, const Tensor& attn_mask, const Tensor& result, const Tensor& logsumexp,
     bool is_causal, double scale) {
-  check_heads("attention_backward", query, key, value);
   const BackThroughScores back = back_through_scores(
       grad, grad_logsumexp, query, key, value, attn_mask, result, logsumexp, is_causal, scale);
   const std::int64_t own = key.shape()[1];
@@ -216,7 +216,7 @@ Tensor attention_mask_backward_by_products(const Tensor& grad, const Tensor& gra
                                            const Tensor& value, const Tensor& attn_mask,
                                            const Tensor& result, const Tensor& logsumexp,
                                            bool is_causal, double scale) {
-  check_heads("attention_mask_backward", query, key, value);
+  check_for_mask(query, key, value);
   return in_dtype(back_through_scores(grad, grad_logsumexp, query, key, value, attn_mask, result,
                                       logsumexp, is_causal, scale)
                       .by_scores,

@@ -99,10 +99,18 @@ void call_by_name(std::uint32_t number, Values& values) {
   judge(name, [&] { static_cast<void>(call_boxed(*find_operator(name), args)); });
 }
 
+// Rows that the layer of derivatives takes apart itself, before anything below has looked at the call.
+std::vector<std::string_view> names_of_rows_taken_apart() {
+  std::vector<std::string_view> names = names_of_rows();
+  std::erase_if(names, [](std::string_view name) {
+    const Operator& op = *find_operator(name);
+    return op.has_gradient || !op.decompose || !op.infer;
+  });
+  return names;
+}
+
 // A good call of which an argument or two are replaced, or some left out.
-void call_sample(std::uint32_t number, Values& values, Device device) {
-  static const std::vector<std::string_view> names = names_of_rows();
-  Operator& op = *find_operator(names[number % names.size()]);
+void call_sample(Operator& op, Values& values, Device device, bool is_recorded) {
   tell(told->call, op.name());
   const auto drawn = static_cast<Dtype>(values.below(num_dtypes));
   const Dtype dtype = contains(op.dtypes, drawn) ? drawn : contains(op.dtypes, f32) ? f32 : i64;
@@ -128,6 +136,7 @@ void call_sample(std::uint32_t number, Values& values, Device device) {
   }
   if (values.once_in(20)) args.resize(values.below(static_cast<std::uint32_t>(args.size() + 1)));
   if (values.once_in(30)) args.push_back(values.value(ArgumentType::scalar));
+  if (is_recorded) values.record(args);
   tell_call(values.text);
   judge(op.name(), [&] { static_cast<void>(call_boxed(op, args)); });
 }
@@ -177,13 +186,24 @@ void call_cold(std::uint32_t number) {
   check_next_call(meta_device);
 }
 
+template <auto names_of> Operator& row_of(std::uint32_t number) {
+  static const std::vector<std::string_view> names = names_of();
+  return *find_operator(names[number % names.size()]);
+}
+
 void call_warm(std::uint32_t number, const std::vector<Device>& devices) {
   Values values(number, devices);
   if (values.once_in(3))
     call_typed(number, values);
   else
-    call_sample(number, values, devices.front());
+    call_sample(row_of<names_of_rows>(number), values, devices.front(), false);
   check_next_call(devices.front());
+}
+
+void call_recorded(std::uint32_t number, Device device) {
+  Values values(number, {device});
+  call_sample(row_of<names_of_rows_taken_apart>(number), values, device, true);
+  check_next_call(device);
 }
 
 // All sizes of all samples of a row, until one call is wrong.
@@ -269,6 +289,13 @@ void make_warm_calls(const char* name, std::uint32_t first, std::uint32_t count)
   watch_calls(first, first + count, [&] {
     const std::vector<Device> devices{device(name)};
     make_calls(first + count, [&](std::uint32_t number) { call_warm(number, devices); });
+  });
+}
+
+void make_recorded_calls(const char* name, std::uint32_t first, std::uint32_t count) {
+  watch_calls(first, first + count, [&] {
+    const Device on = device(name);
+    make_calls(first + count, [&](std::uint32_t number) { call_recorded(number, on); });
   });
 }
 

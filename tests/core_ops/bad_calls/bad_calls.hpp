@@ -15,6 +15,9 @@ void make_cold_calls(std::uint32_t first, std::uint32_t count);
 // samples with an argument or two replaced.
 void make_warm_calls(const char* device, std::uint32_t first, std::uint32_t count);
 
+// The latter alone, where some of the arguments want a derivative: layers see such calls before the rows' rules do.
+void make_recorded_calls(const char* device, std::uint32_t first, std::uint32_t count);
+
 // All samples of each row, of which each size of each tensor is made 0, one at a time.
 void make_calls_without_elements(const char* device);
 

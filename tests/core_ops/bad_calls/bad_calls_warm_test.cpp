@@ -11,6 +11,10 @@ TEST(warm_bad_calls, end_in_a_sentence_of_their_operator) {
   make_warm_calls("cpu", 0, 6000);
 }
 
+TEST(warm_bad_calls, may_be_recorded) {
+  make_recorded_calls("cpu", 0, 6000);
+}
+
 TEST(warm_bad_calls, may_be_without_elements) {
   make_calls_without_elements("cpu");
 }

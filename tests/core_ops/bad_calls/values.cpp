@@ -251,6 +251,16 @@ bp_value Values::near(const Tensor& good) {
   return value_of(made);
 }
 
+void Values::record(std::vector<bp_value>& args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args[i].tag != BP_TENSOR || !once_in(2)) continue;
+    const Tensor tensor = Tensor::share(TensorImpl::of(args[i].u.tensor));
+    if (!is_floating(tensor.dtype()) && !is_complex(tensor.dtype())) continue;
+    text += fmt::format(", {} recorded", i);
+    args[i] = value_of(kept_.emplace_back(set_requires_grad(detach(tensor))));
+  }
+}
+
 void Values::resize(std::vector<bp_value>& args) {
   std::vector<std::int64_t> sizes;
   for (const bp_value& arg : args)

@@ -34,6 +34,8 @@ class Values {
   bp_value near(const Tensor& good);
   // One of other sizes and of any values.
   bp_value resized(const Tensor& good, IntList shape);
+  // About half of these tensors, where they may, want a derivative.
+  void record(std::vector<bp_value>& args);
   // One size of these arguments is another, wherever it occurs: none, one or one more.
   void resize(std::vector<bp_value>& args);
 
