@@ -84,26 +84,6 @@ def iinfo(type, /):
     return iinfo_object(bits, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), dtype)
 
 
-def _promote_integers(a, b):
-    if a.is_signed == b.is_signed:
-        return a if a.itemsize >= b.itemsize else b
-    signed, unsigned = (a, b) if a.is_signed else (b, a)
-    if signed.itemsize > unsigned.itemsize:
-        return signed
-    if unsigned.itemsize == 8:
-        raise ValueError(f"result_type: {a} and {b} have no common type; cast one of them")
-    return SIGNED[2 * unsigned.itemsize]
-
-
-def promote(a, b):
-    """The dtype that two make, with the standard's pairs of unsigned integers as well."""
-    if a == b:
-        return a
-    if a in _KINDS["integral"] and b in _KINDS["integral"]:
-        return _promote_integers(a, b)
-    return _core.promote_types(a, b)
-
-
 def _with_number(dtype, number):
     """The dtype of an array beside a number of Python's: its own, or the next kind."""
     if isinstance(number, complex) and dtype not in COMPLEX:
@@ -122,7 +102,7 @@ def result_type(*arrays_and_dtypes):
         raise ValueError("result_type: give an array or a dtype at least")
     result = dtypes[0]
     for each in dtypes[1:]:
-        result = promote(result, each)
+        result = _core.promote_types(result, each)
     for each in arrays_and_dtypes:
         if not isinstance(each, (Tensor, _core.dtype)):
             result = _with_number(result, each)
@@ -132,7 +112,7 @@ def result_type(*arrays_and_dtypes):
 def can_cast(from_, to, /):
     """Does promotion of the two give `to`?"""
     try:
-        return promote(_dtype_of(from_), to) == to
+        return _core.promote_types(_dtype_of(from_), to) == to
     except ValueError:
         return False
 

@@ -8,13 +8,13 @@ _rows = _core.operators
 
 
 def _pair(name, x1, x2):
-    """Two operands of one dtype, where the core does not promote as the standard does; a number stays one."""
+    """Two operands of one dtype: in the core one without dimensions yields to one that has some, and here all count."""
     first, second = isinstance(x1, Tensor), isinstance(x2, Tensor)
     if not first and not second:
         raise TypeError(f"{name}: one of the operands must be an array")
     if first and second:
         if x1.dtype != x2.dtype:
-            dtype = _dtypes.promote(x1.dtype, x2.dtype)
+            dtype = _core.promote_types(x1.dtype, x2.dtype)
             x1, x2 = x1.to(dtype), x2.to(dtype)
         return x1, x2
     array, number = (x1, x2) if first else (x2, x1)

@@ -1,6 +1,6 @@
 """Discrete Fourier transforms."""
 
-from .. import _core
+from .. import _core, fft as _fft
 
 _rows = _core.operators
 
@@ -33,28 +33,19 @@ fftn, ifftn, rfftn, irfftn = map(_many, ("fftn", "ifftn", "rfftn", "irfftn"))
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
     """The frequencies of a transform of `n` samples that lie `d` apart."""
-    places = _rows["arange"](0, n, dtype=_core.float64, device=device)
-    places = places - n * (places >= (n + 1) // 2).to(_core.float64)
-    return (places / (n * d)).to(dtype or _core.get_default_dtype())
+    return _fft.fftfreq(n, d, dtype=dtype, device=device)
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
     """The frequencies of a transform of `n` real samples that lie `d` apart."""
-    places = _rows["arange"](0, n // 2 + 1, dtype=_core.float64, device=device)
-    return (places / (n * d)).to(dtype or _core.get_default_dtype())
-
-
-def _shifted(x, axes, back):
-    axes = list(range(x.ndim)) if axes is None else ([axes] if isinstance(axes, int) else list(axes))
-    shifts = [-(x.shape[each] // 2) if back else x.shape[each] // 2 for each in axes]
-    return _rows["roll"](x, shifts, axes) if axes else x.clone()
+    return _fft.rfftfreq(n, d, dtype=dtype, device=device)
 
 
 def fftshift(x, /, *, axes=None):
     """The frequency 0 in the middle of `axes`."""
-    return _shifted(x, axes, back=False)
+    return _fft.fftshift(x, axes)
 
 
 def ifftshift(x, /, *, axes=None):
     """The opposite of fftshift."""
-    return _shifted(x, axes, back=True)
+    return _fft.ifftshift(x, axes)

@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from .. import _core
+from .. import _arranging, _core
 from ._elementwise import _pair
 from ._statistics import _over, _summed_dtype
 
@@ -30,10 +30,7 @@ def matrix_transpose(x, /):
 
 def tensordot(x1, x2, /, *, axes=2):
     """Products summed over axes of both."""
-    x1, x2 = _pair("tensordot", x1, x2)
-    if isinstance(axes, int):
-        axes = (list(range(x1.ndim - axes, x1.ndim)), list(range(axes)))
-    return _rows["tensordot"](x1, x2, list(axes[0]), list(axes[1]))
+    return _arranging.tensordot(*_pair("tensordot", x1, x2), axes)
 
 
 def vecdot(x1, x2, /, *, axis=-1):
