@@ -1,84 +1,12 @@
-// Pools over lines and pictures. Where channels lie next to each other, a window is taken for all of them at
-// once; else plane by plane. Volumes are left to the decomposition.
-#include <algorithm>
-#include <cmath>
-#include <limits>
+// Means of windows over lines and pictures. Where channels lie next to each other, a window is taken for all of them at
+// once; else plane by plane.
+#include "pooling.hpp"
 
-#include "../host.hpp"
 #include "../memory.hpp"
-#include "../tensor_view.hpp"
 #include "../threads.hpp"
-#include "kernels.hpp"
 
 namespace bp::cpu {
 namespace {
-
-constexpr bp_dtype_set pool_dtypes = dtype_set({BP_F32, BP_F64});
-
-// Windows over pictures; a line is a picture of one row.
-struct PoolWindows {
-  int64_t batch, channels;
-  int64_t size[2], count[2], kernel[2], stride[2], padding[2], dilation[2];
-
-  // The first and the one past the last place of the kernel that lie inside.
-  struct Taps {
-    int64_t begin, first, end;
-  };
-  Taps taps(int dim, int64_t window) const {
-    const int64_t begin = window * stride[dim] - padding[dim], step = dilation[dim];
-    const int64_t first = begin < 0 ? (-begin + step - 1) / step : 0;
-    const int64_t inside = size[dim] > begin ? (size[dim] - begin + step - 1) / step : 0;
-    return {begin, first, std::min(kernel[dim], inside)};
-  }
-};
-
-// Elements of a tensor by batch, channel, row and column.
-template <class T> struct Pictures {
-  T* data;
-  int64_t batch, channel, row, column;
-
-  explicit Pictures(const bp_tensor& tensor) : data(data_of<T>(tensor)) {
-    const int64_t* const strides = tensor.dl.strides;
-    batch = strides[0];
-    channel = strides[1];
-    row = tensor.dl.ndim == 4 ? strides[2] : 0;
-    column = strides[tensor.dl.ndim - 1];
-  }
-  T* at(int64_t n, int64_t c, int64_t y, int64_t x) const {
-    return data + n * batch + c * channel + y * row + x * column;
-  }
-};
-
-int64_t listed(Ints list, int dim, int64_t rank) {
-  return list[list.size() > 1 && rank == 2 ? static_cast<size_t>(dim) : 0];
-}
-
-// No `stride` is the kernel's size.
-PoolWindows windows_of(const bp_tensor& large, const bp_tensor& small, Ints kernel_size,
-                       Ints stride, Ints padding, Ints dilation) {
-  PoolWindows w{
-      large.dl.shape[0], large.dl.shape[1], {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {1, 1}};
-  const int64_t rank = large.dl.ndim - 2;
-  for (int dim = rank == 2 ? 0 : 1; dim < 2; ++dim) {
-    const int64_t place = rank == 2 ? dim + 2 : 2;
-    w.size[dim] = large.dl.shape[place];
-    w.count[dim] = small.dl.shape[place];
-    w.kernel[dim] = listed(kernel_size, dim, rank);
-    w.stride[dim] = listed(stride.empty() ? kernel_size : stride, dim, rank);
-    w.padding[dim] = listed(padding, dim, rank);
-    if (!dilation.empty()) w.dilation[dim] = listed(dilation, dim, rank);
-  }
-  return w;
-}
-
-bool is_by_channels(const bp_tensor& a, const bp_tensor& b) {
-  return a.dl.ndim == 4 && a.dl.strides[1] == 1 && b.dl.strides[1] == 1 && a.dl.shape[1] > 1;
-}
-
-// The largest so far; NaN is larger than all.
-template <class T> bool beats(T value, T best) {
-  return best == best && !(value <= best);
-}
 
 // Calls body(n, channels from, to, row, column) for the windows of the pictures, on all threads: a window with
 // all channels, or a channel alone.
@@ -96,31 +24,6 @@ void for_each_window(const PoolWindows& w, bool by_channels, const Body& body) {
           body(n, c, by_channels ? w.channels : 1, window / w.count[1], window % w.count[1]);
         }
       });
-}
-
-template <class T>
-void max_pool(const PoolWindows& w, bool by_channels, const Pictures<const T>& a,
-              const Pictures<T>& values, const Pictures<int64_t>& indices) {
-  for_each_window(w, by_channels,
-                  [&](int64_t n, int64_t c, int64_t channels, int64_t y, int64_t x) {
-                    const auto rows = w.taps(0, y), columns = w.taps(1, x);
-                    T* const best = values.at(n, c, y, x);
-                    int64_t* const places = indices.at(n, c, y, x);
-                    bool is_first = true;
-                    for (int64_t i = rows.first; i < rows.end; ++i)
-                      for (int64_t j = columns.first; j < columns.end; ++j) {
-                        const int64_t row = rows.begin + i * w.dilation[0];
-                        const int64_t column = columns.begin + j * w.dilation[1];
-                        const int64_t place = row * w.size[1] + column;
-                        const T* const from = a.at(n, c, row, column);
-                        for (int64_t k = 0; k < channels; ++k) {
-                          const bool taken = is_first || beats(from[k], best[k]);
-                          best[k] = taken ? from[k] : best[k];
-                          places[k] = taken ? place : places[k];
-                        }
-                        is_first = false;
-                      }
-                  });
 }
 
 struct Divisor {
@@ -184,21 +87,6 @@ void avg_pool_backward(const PoolWindows& w, bool by_channels, const Divisor& di
 
 // ---- The rows
 
-bool is_pooled_here(In a) {
-  return a.ndim() <= 4 && a.numel() != 0;
-}
-
-Status run_max_pool(Stream, In input, Ints kernel_size, Ints stride, Ints padding, Ints dilation,
-                    bool, Out largest, Out places) {
-  const bp_tensor &a = input.abi(), &values = largest.abi(), &indices = places.abi();
-  const PoolWindows w = windows_of(a, values, kernel_size, stride, padding, dilation);
-  const bool by_channels = is_by_channels(a, values) && indices.dl.strides[1] == 1;
-  visit_dtype<pool_dtypes>(a.dtype, [&]<class T>(Tag<T>) {
-    max_pool(w, by_channels, Pictures<const T>(a), Pictures<T>(values), Pictures<int64_t>(indices));
-  });
-  return ok;
-}
-
 Status run_avg_pool(Stream, In input, Ints kernel_size, Ints stride, Ints padding, bool,
                     bool count_include_pad, std::optional<int64_t> divisor_override, Out result) {
   const bp_tensor &a = input.abi(), &means = result.abi();
@@ -229,17 +117,6 @@ Status run_avg_pool_backward(Stream, In grad_output, Ints, Ints kernel_size, Int
 
 void add_pooling_kernels(Kernels& k) {
   constexpr DtypeSet dtypes{pool_dtypes};
-  using max_place = op::max_pool_with_indices::place;
-  k.add<op::max_pool_with_indices>(run_max_pool)
-      .dtypes(dtypes)
-      .dtypes(max_place::values, dtypes)
-      .dtypes(max_place::indices, i64)
-      .layouts(strided)
-      .layouts(max_place::values, contiguous, channels_last)
-      .layouts(max_place::indices, contiguous, channels_last)
-      .deterministic()
-      .supports(
-          [](Stream, In a, Ints, Ints, Ints, Ints, bool, Out, Out) { return is_pooled_here(a); });
   using avg_place = op::avg_pool::place;
   k.add<op::avg_pool>(run_avg_pool)
       .dtypes(dtypes)
