@@ -1,6 +1,7 @@
 #include "decompositions/pooling.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/operators.hpp>
@@ -29,6 +30,18 @@ Tensor coordinates_of_windows(const Tensor& like, std::int64_t size, std::int64_
   for (std::int64_t above = last - size + 1; above > 0; above -= dilation)
     at = where(at >= size, at - dilation, at);
   return at;
+}
+
+// Only a kernel of two with a dilation that steps over all that there is has no element inside, and it is the one window.
+bool is_padding_alone(std::int64_t size, std::int64_t kernel, std::int64_t padding,
+                      std::int64_t dilation) {
+  return kernel == 2 && padding == 1 && dilation > size;
+}
+
+Scalar lowest(Dtype dtype) {
+  if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
+  if (contains(set_of(u8, u16, u32, u64), dtype)) return 0;
+  return std::numeric_limits<std::int64_t>::min() >> (64 - 8 * itemsize(dtype));
 }
 
 // The least and the one past the greatest coordinate of each of `count` windows that cover a dimension.
@@ -188,14 +201,21 @@ MaxPoolWithIndicesResult max_pool_by_gather(const Tensor& input, IntList kernel_
                                             IntList stride, IntList padding, IntList dilation,
                                             bool ceil_mode) {
   std::vector<Tensor> coordinates;
+  Dims shape{input.shape()[0], input.shape()[1]};
+  bool has_elements = true;
   for (std::size_t dim = 0; dim + 2 < input.shape().size(); ++dim) {
     const std::int64_t size = input.shape()[dim + 2], kernel = of_dim(kernel_size, dim);
     const std::int64_t step = of_dim(stride.empty() ? kernel_size : stride, dim);
     const std::int64_t before = of_dim(padding, dim), apart = of_dim(dilation, dim);
     const std::int64_t windows = num_pool_windows(size, kernel, step, before, apart, ceil_mode);
+    shape.push_back(windows);
+    if (is_padding_alone(size, kernel, before, apart)) has_elements = false;
     coordinates.push_back(
         coordinates_of_windows(input, size, windows, kernel, step, before, apart));
   }
+  if (!has_elements)
+    return {full(shape, lowest(input.dtype()), input.dtype(), input.device()),
+            full(shape, 0, Dtype::i64, input.device())};
   auto [values, indices] = largest_at(input, coordinates);
   return {std::move(values), std::move(indices)};
 }

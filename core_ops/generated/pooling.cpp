@@ -26,10 +26,11 @@ void decompose_max_pool_with_indices(const Call& call) {
   Tensor results[] = {std::move(parts.values), std::move(parts.indices)};
   finish(call, results);
 }
-constexpr const char* max_pool_with_indices_uses[] = {"arange", "mul", "add", "sub", "where", "lt",
-                                                      "ge", "reshape", "index_select", "permute",
-                                                      "max", "argmax", "expand", "unsqueeze",
-                                                      "squeeze", "gather", nullptr};
+constexpr const char* max_pool_with_indices_uses[] = {"arange", "full", "mul", "add", "sub",
+                                                      "where", "lt", "ge", "reshape",
+                                                      "index_select", "permute", "max", "argmax",
+                                                      "expand", "unsqueeze", "squeeze", "gather",
+                                                      nullptr};
 
 Tensor avg_pool_by_parts(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                          bool ceil_mode, bool count_include_pad,

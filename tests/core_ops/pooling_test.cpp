@@ -220,6 +220,21 @@ TEST(Pooling, spreads_nan_and_finds_minus_infinity_inside) {
   EXPECT_EQ(to_vector<std::int64_t>(result.indices), (std::vector<std::int64_t>{0, 1, 3, 5}));
 }
 
+// A dilation that steps over all that there is.
+TEST(Pooling, gives_the_lowest_number_where_a_window_has_padding_alone) {
+  for (const char* name :
+       {"cpu", "reference:0", "reference_primitives:0", "reference_compiler:0"}) {
+    const Device where = device(name);
+    for (const Dtype dtype : {f32, f64, i32, u8}) {
+      const Tensor a = reshape(arange(1, 9, 1, dtype), {1, 2, 4, 1});
+      const auto alone = max_pool_with_indices(to(a, where), {3, 2}, {3, 1}, {0, 1}, {1, 2});
+      const double low = dtype == i32 ? -2147483648.0 : dtype == u8 ? 0.0 : -INFINITY;
+      EXPECT_EQ(to_vector<double>(to(cpu(alone.values), f64)), (std::vector<double>{low, low}));
+      EXPECT_EQ(to_vector<std::int64_t>(cpu(alone.indices)), (std::vector<std::int64_t>{0, 0}));
+    }
+  }
+}
+
 std::string refusal_of(const std::function<void()>& call) {
   try {
     call();
