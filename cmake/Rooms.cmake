@@ -52,10 +52,10 @@ function(bp_library name)
   foreach(room IN LISTS arg_ROOMS)
     target_link_libraries(${name} PRIVATE bp_${room})
     target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/${room}/include>)
-    install(DIRECTORY ${CMAKE_SOURCE_DIR}/${room}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core OPTIONAL)
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/${room}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev OPTIONAL)
   endforeach()
   install(TARGETS ${name} EXPORT BackplaneCore
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core NAMELINK_COMPONENT dev
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   add_dependencies(programs ${name})
 endfunction()

@@ -45,6 +45,13 @@ fs::path user_folder(const Environment::Variables& variables, const char* xdg,
   return home.is_absolute() ? home / below_home / "backplane" : fs::path();
 }
 
+// A file of the same prefix: the library lies in its lib, or in lib/x86_64-linux-gnu.
+fs::path beside_libraries(const fs::path& library_folder, const char* file) {
+  const fs::path outer = library_folder.parent_path().parent_path() / file;
+  std::error_code unreadable;
+  return fs::exists(outer, unreadable) ? outer : library_folder.parent_path() / file;
+}
+
 }  // namespace
 
 Environment Environment::current() {
@@ -61,7 +68,7 @@ Environment Environment::from(const Variables& variables, bool privileged,
   result.privileged = privileged;
   result.library_folder = library_folder;
   if (!library_folder.empty())
-    result.probe_program = library_folder.parent_path() / "bin" / "backplane-probe";
+    result.probe_program = beside_libraries(library_folder, "bin/backplane-probe");
   for (const char* folder : {"/usr/local/share", "/usr/share", "/etc"})
     result.system_plugins.push_back(fs::path(folder) / "backplane" / "plugins");
   if (privileged) return result;

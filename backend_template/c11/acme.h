@@ -21,8 +21,10 @@ extern const bp_queue acme_queue;   /* queue.c */
 /* interop.c: optional functions, by name */
 const bp_header* acme_extension(void* self, const char* name, uint32_t min_version);
 
-/* kernels/ */
-extern const bp_kernel acme_add, acme_mul, acme_exp, acme_relu, acme_bmm;
+/* kernels/: each file there is compiled; name its kernels in this list, and nowhere else. */
+#define ACME_KERNELS(KERNEL) KERNEL(add) KERNEL(mul) KERNEL(exp) KERNEL(relu) KERNEL(bmm)
+#define ACME_DECLARE(name) extern const bp_kernel acme_##name;
+ACME_KERNELS(ACME_DECLARE)
 
 /* The first element, row-major. */
 static inline float* acme_elements(const bp_tensor* tensor) {

@@ -147,7 +147,7 @@ bp_code get_plugin(const bp_host* host, uint32_t* abi, const bp_plugin** out) no
   the_plugin.abi = *abi;
   the_plugin.name = "cpu";
   the_plugin.vendor = "Backplane";
-  the_plugin.version = "0.1.0";
+  the_plugin.version = "1.0.0";
   the_plugin.init = init;
   the_plugin.shutdown = shutdown;
   the_plugin.devices = devices;

@@ -101,7 +101,7 @@ class Installation {
     fs::create_directories(lib() / "backplane");
     fs::create_directories(folder_.path() / "bin");
     const fs::path built = BP_BUILD_LIB_DIR;
-    fs::copy_file(built / "libbackplane.so", lib() / "libbackplane.so.0");
+    fs::copy_file(built / "libbackplane.so", lib() / "libbackplane.so.1");
     fs::copy_file(BP_BUILD_BIN_DIR "/backplane-probe", folder_.path() / "bin/backplane-probe");
     for (const std::string& name : plugins)
       for (const std::string& file : {"libbackplane_" + name + ".so", name + ".json"})

@@ -24,6 +24,18 @@ TEST(Environment, follows_the_home_folder) {
   EXPECT_EQ(environment.probe_program, "/opt/bp/bin/backplane-probe");
 }
 
+// A Debian package has its libraries in lib/x86_64-linux-gnu, and its programs in bin.
+TEST(Environment, finds_the_probe_of_the_same_prefix) {
+  const TemporaryFolder prefix;
+  const fs::path libraries = prefix.path() / "lib/x86_64-linux-gnu";
+  fs::create_directories(libraries);
+  fs::create_directories(prefix.path() / "bin");
+  std::ofstream(prefix.path() / "bin/backplane-probe") << "#!/bin/true";
+  const auto none = [](const char*) -> std::optional<std::string> { return std::nullopt; };
+  EXPECT_EQ(Environment::from(none, false, libraries).probe_program,
+            prefix.path() / "bin/backplane-probe");
+}
+
 TEST(Environment, follows_xdg_unless_relative) {
   const Environment environment =
       made_from({{"HOME", "/home/ann"}, {"XDG_DATA_HOME", "/data"}, {"XDG_CACHE_HOME", "cache"}});

@@ -15,10 +15,11 @@ TEST(Command, lists_its_subcommands) {
     EXPECT_THAT(help.out, HasSubstr(name));
 }
 
+// The ABI is frozen since 1.0 (docs/decisions/0017): this major version is what a plugin and an application ask for.
 TEST(Command, knows_its_version) {
   const auto version = run_backplane({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  EXPECT_EQ(version.out, "0.1.0\n");
+  EXPECT_EQ(version.out, "1.0.0\n");
 }
 
 TEST(Command, tells_misuse_from_failure) {

@@ -1,0 +1,41 @@
+# Three Debian packages, made by `./dev package`: backplane (what runs), backplane-plugins, and backplane-dev (what compiles,
+# with the pages and the sources to read).
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "Backplane's maintainers <backplane@backplane.example>")
+set(CPACK_PACKAGE_DIRECTORY "${CMAKE_BINARY_DIR}/packages")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL core plugins dev sdk doc)
+set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
+set(CPACK_COMPONENT_CORE_GROUP core)
+set(CPACK_COMPONENT_PLUGINS_GROUP plugins)
+foreach(component IN ITEMS DEV SDK DOC)
+  set(CPACK_COMPONENT_${component}_GROUP dev)
+endforeach()
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+set(CPACK_DEBIAN_CORE_PACKAGE_NAME backplane)
+set(CPACK_DEBIAN_CORE_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_CORE_PACKAGE_RECOMMENDS backplane-plugins)
+set(CPACK_DEBIAN_CORE_PACKAGE_GENERATE_SHLIBS ON) # which also runs ldconfig
+set(CPACK_COMPONENT_CORE_DESCRIPTION "Tensor runtime whose every backend is a plugin
+ Its libraries and the command 'backplane'.")
+set(CPACK_DEBIAN_PLUGINS_PACKAGE_NAME backplane-plugins)
+set(CPACK_DEBIAN_PLUGINS_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_PLUGINS_PACKAGE_DEPENDS "backplane (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PLUGINS_PACKAGE_SUGGESTS "pocl-opencl-icd, libze1")
+set(CPACK_COMPONENT_PLUGINS_DESCRIPTION "Tensor runtime Backplane: its own plugins
+ For processors, OpenCL, CUDA and Level Zero; a driver that is missing leaves out its devices alone.")
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME backplane-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "backplane (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "backplane-plugins, cmake (>= 3.25), g++")
+set(CPACK_COMPONENT_GROUP_DEV_DESCRIPTION "Tensor runtime Backplane: for applications and for plugins
+ Headers, CMake package, template of a plugin, guides, and the sources that the guides point to.")
+set(CPACK_COMPONENT_GROUP_CORE_DESCRIPTION "${CPACK_COMPONENT_CORE_DESCRIPTION}")
+set(CPACK_COMPONENT_GROUP_PLUGINS_DESCRIPTION "${CPACK_COMPONENT_PLUGINS_DESCRIPTION}")
+include(CPack)
