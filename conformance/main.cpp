@@ -100,9 +100,11 @@ struct CommandLine {
         ->type_name("FILE");
     run->add_flag("--quiet", options.quiet, "No progress, only what fails");
 
-    CLI::App* list = add("list", "The names of the cases", bp::conform::list_cases);
+    CLI::App* list =
+        add("list", "The cases in groups, or those of --filter", bp::conform::list_cases);
     add_device(list);
     add_selection(list);
+    list->add_flag("--names", options.names, "The name of each case");
     list->add_flag("--count", options.count, "How many for each row, dtype and level");
   }
 

@@ -1,4 +1,6 @@
 // Rung 4: a call by other operators of the device.
+#include <algorithm>
+
 #include <backplane/dispatcher/decomposition.hpp>
 #include <backplane/dispatcher/policy.hpp>
 #include <backplane/tensor/dtype.hpp>
@@ -36,6 +38,18 @@ bool decomposes_on(const Operator& op, std::uint32_t backend, Dtype dtype, int d
   return true;
 }
 
+void add_missing(const Operator& op, std::uint32_t backend, Dtype dtype, int depth,
+                 std::vector<std::string>& missing) {
+  for (const char* const* name = op.uses; name && *name; ++name) {
+    const Operator* used = find_operator(*name);
+    if (!used || used->is_view() || serves(*used, backend, dtype)) continue;
+    if (used->decompose && used->uses && depth < 8)
+      add_missing(*used, backend, dtype, depth + 1, missing);
+    else if (std::find(missing.begin(), missing.end(), *name) == missing.end())
+      missing.emplace_back(*name);
+  }
+}
+
 // The same, remembered in the operator until kernels come or go: the answer takes a look-up by name for
 // every operator inside. A word holds the epoch, then a known and a yes bit for each dtype.
 bool decomposes_here(const Frame& frame, Dtype dtype) {
@@ -57,6 +71,13 @@ void run(Decomposition decompose, const Call& call) {
   decompose(call);
   for (std::uint32_t i = 0; i < call.num_results; ++i)
     if (call.results[i].defined()) forget_lone_base(*call.results[i].impl());
+}
+
+// The user called `op`: "rand: the size is negative" of an operator inside becomes "randint: the size is negative".
+std::string as_called(const Operator& op, const std::string& message) {
+  const std::size_t end = message.find(": ");
+  if (end == std::string::npos || !find_operator(message.substr(0, end))) return message;
+  return op.name() + message.substr(end);
 }
 
 bool has_complex_tensors(const Call& call) {
@@ -103,7 +124,15 @@ bool try_widened(Frame& frame, Dtype from) {
 
 void run_decomposition(const Operator& op, const Call& call) {
   const bool is_of_complex = op.decompose_complex && has_complex_tensors(call);
-  run(is_of_complex ? op.decompose_complex : op.decompose, call);
+  const Decomposition decompose = is_of_complex ? op.decompose_complex : op.decompose;
+  if (op.kind != BP_KIND_COMPOSITE) return run(decompose, call);
+  try {
+    run(decompose, call);
+  } catch (const Error& error) {
+    const std::string message = as_called(op, error.what());
+    if (message == error.what()) throw;
+    throw Error(error.error_class(), message, error.is_late());
+  }
 }
 
 bool run_rule_and_decomposition(const Call& call, Inferred& inferred) {
@@ -112,6 +141,13 @@ bool run_rule_and_decomposition(const Call& call, Inferred& inferred) {
   check_written_by_layers(call);
   run_decomposition(call.op, call);
   return true;
+}
+
+std::vector<std::string> missing_parts(const Frame& frame) {
+  std::vector<std::string> missing;
+  if (frame.op().decompose)
+    add_missing(frame.op(), frame.backend(), frame.inferred.compute_dtype, 0, missing);
+  return missing;
 }
 
 bool try_decomposed(Frame& frame) {

@@ -4,8 +4,8 @@
 namespace bp {
 namespace {
 
-constexpr void (*all_locks[])(ForkStep) = {fork_loader, fork_operators, fork_chains, fork_registry,
-                                           fork_plans,  fork_counters,  fork_pinned};
+constexpr void (*all_locks[])(ForkStep) = {fork_loader, fork_operators, fork_chains,  fork_registry,
+                                           fork_plans,  fork_counters,  fork_reasons, fork_pinned};
 
 void before_fork() {
   for (auto* lock : all_locks) lock(ForkStep::before);

@@ -10,6 +10,7 @@
 #include "kernel_table.hpp"
 #include "measured.hpp"
 #include "observe.hpp"
+#include "reasons.hpp"
 
 namespace bp {
 namespace {
@@ -18,7 +19,11 @@ void count(const Frame& frame, Rung rung) {
   tell_observer(rung);
   if (UncountedScope::active()) return;
   const std::uint32_t first = counter_slot(frame.call.op, frame.backend());
-  count_call(thread_state(), first + static_cast<std::uint32_t>(rung));
+  const std::uint32_t slot = first + static_cast<std::uint32_t>(rung);
+  ThreadState& state = thread_state();
+  count_call(state, slot);
+  if (rung != Rung::native && rung != Rung::generated && state.counters[slot] == 1) [[unlikely]]
+    keep_reason(frame, rung);
 }
 
 void warn(const Frame& frame, Rung rung) {

@@ -19,6 +19,10 @@ DtypeSet lossless_targets(Dtype from);
 // Rung 4. Runs the decomposition; false if there is none, or if part of it would not run on the device.
 bool try_decomposed(Frame& frame);
 
+// Which operators without a kernel keep the call from being decomposed on its device: those that its decomposition comes
+// down to. Empty if it has none that is known.
+std::vector<std::string> missing_parts(const Frame& frame);
+
 // Rung 5. Runs the whole operator on the host; false if there is no host device.
 bool try_host(Frame& frame);
 

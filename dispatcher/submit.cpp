@@ -97,6 +97,7 @@ bool submit::copy_between_peers(const Tensor& target, const Tensor& source) {
   if (code != BP_OK) throw_plugin_error(to, code, "copy");
   for (StreamImpl* stream : {&to_stream, &from_stream})
     stream->last_operator.store("copy", std::memory_order_relaxed);
+  to.from_peers.add(to_region.bytes);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <backplane/loading/certified.hpp>
 #include <backplane/loading/check_candidate.hpp>
+#include <backplane/loading/discovery.hpp>
 #include <backplane/loading/file_trust.hpp>
 #include <backplane/loading/loader.hpp>
 
@@ -130,6 +131,21 @@ Examination examine(const Tried& tried, const Environment& environment) {
   return result;
 }
 
+// Its fields as they were read; null without one.
+nlohmann::ordered_json manifest_of(const Candidate& candidate) {
+  if (!candidate.manifest) return nullptr;
+  const loading::Manifest& manifest = *candidate.manifest;
+  return {{"name", manifest.name},
+          {"vendor", manifest.vendor},
+          {"description", manifest.description},
+          {"offers", manifest.offers},
+          {"library", manifest.library.string()},
+          {"abi_min", manifest.abi_min},
+          {"abi_max", manifest.abi_max},
+          {"architecture", manifest.architecture},
+          {"sha256", manifest.sha256}};
+}
+
 nlohmann::ordered_json describe(const Examination& examined) {
   auto list = nlohmann::ordered_json::array();
   for (const DeviceFinding& device : examined.devices)
@@ -141,6 +157,7 @@ nlohmann::ordered_json describe(const Examination& examined) {
   return {{"name", candidate.name()},
           {"library", candidate.library.string()},
           {"manifest", candidate.manifest_file.string()},
+          {"manifest_fields", manifest_of(candidate)},
           {"origin", describe(candidate.origin)},
           {"found_in", candidate.found_in},
           {"usable", examined.usable()},
@@ -152,12 +169,24 @@ nlohmann::ordered_json describe(const Examination& examined) {
           {"devices", std::move(list)}};
 }
 
+void print_manifest(const Candidate& candidate) {
+  if (!candidate.manifest) return;
+  const loading::Manifest& manifest = *candidate.manifest;
+  fmt::print("  manifest {}: {}{}, abi {} to {}, {}{}\n", candidate.manifest_file.string(),
+             manifest.vendor.empty() ? "no vendor" : manifest.vendor,
+             manifest.offers.empty() ? std::string()
+                                     : fmt::format(", offers {}", fmt::join(manifest.offers, " ")),
+             manifest.abi_min, manifest.abi_max, manifest.architecture,
+             manifest.sha256.empty() ? "" : ", with sha256");
+}
+
 void print_for_person(const Examination& examined) {
   const Candidate& candidate = examined.candidate;
   const std::string file =
       candidate.library.empty() ? candidate.found_in : candidate.library.string();
   fmt::print("{}  {} ({})\n", paint(candidate.name(), Color::strong), file,
              describe(candidate.origin));
+  print_manifest(candidate);
   for (const std::string& warning : examined.warnings)
     fmt::print("  {} {}\n", paint("warning:", Color::warning), warning);
   for (const DeviceFinding& device : examined.devices)
@@ -173,6 +202,19 @@ void print_for_person(const Examination& examined) {
   fmt::print("  {} {} (step: {})\n",
              paint("not used:", examined.no_device ? Color::faint : Color::bad), examined.reason,
              examined.stopped_at);
+}
+
+void print_places(const Environment& environment, const Options& options) {
+  fmt::print("Looked for plugins in:\n");
+  std::error_code ignored;
+  for (const loading::Place& place : loading::search_places(environment, options.plugins)) {
+    const bool is_list = place.origin == loading::Origin::plugin_path;
+    const bool is_there = is_list || std::filesystem::exists(place.path, ignored);
+    fmt::print("  {}{}\n",
+               is_there ? place.path.string() : paint(place.path.string(), Color::faint),
+               fmt::format(" ({}{})", describe(place.origin), is_there ? "" : "; not there"));
+  }
+  fmt::print("\n");
 }
 
 // What a person should know about the whole, as sentences.
@@ -212,8 +254,15 @@ int doctor(const Options& options) {
   if (options.json) {
     auto list = nlohmann::ordered_json::array();
     for (const Examination& examined : all) list.push_back(describe(examined));
-    print_json({{"usable", has_device}, {"advice", advice}, {"plugins", std::move(list)}});
+    auto searched = nlohmann::ordered_json::array();
+    for (const loading::Place& place : loading::search_places(environment, options.plugins))
+      searched.push_back({{"origin", describe(place.origin)}, {"path", place.path.string()}});
+    print_json({{"usable", has_device},
+                {"advice", advice},
+                {"searched", std::move(searched)},
+                {"plugins", std::move(list)}});
   } else {
+    print_places(environment, options);
     for (const Examination& examined : all) print_for_person(examined);
     fmt::print("{}{} of {} usable.\n", all.empty() ? "" : "\n", num_usable,
                count_of(all.size(), "plugin"));

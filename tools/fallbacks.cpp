@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,8 +33,19 @@ struct Row {
   std::array<std::uint64_t, rungs.size()> calls{};
 };
 
+struct Reason {
+  std::string op, backend, rung, why;
+  auto operator<=>(const Reason&) const = default;
+};
+
+struct Copies {
+  std::uint64_t copies = 0, bytes = 0;
+};
+
 struct Counts {
   std::vector<Row> rows;
+  std::set<Reason> reasons;
+  std::map<std::pair<std::string, std::string>, Copies> copies;  // from, to
   std::size_t num_processes = 0;
 };
 
@@ -101,6 +113,13 @@ Counts read_counts(const std::filesystem::path& folder) {
       for (std::size_t i = 0; i < rungs.size(); ++i)
         row.calls[i] += one.at(name(rungs[i])).get<std::uint64_t>();
     }
+    for (const auto& one : of_process.at("reasons"))
+      counts.reasons.insert({one.at("op"), one.at("backend"), one.at("rung"), one.at("why")});
+    for (const auto& one : of_process.at("copies")) {
+      Copies& copies = counts.copies[{one.at("from"), one.at("to")}];
+      copies.copies += one.at("copies").get<std::uint64_t>();
+      copies.bytes += one.at("bytes").get<std::uint64_t>();
+    }
   }
   for (auto& [key, row] : rows) counts.rows.push_back(std::move(row));
   std::stable_sort(counts.rows.begin(), counts.rows.end(),
@@ -118,7 +137,26 @@ std::string operators_on(const Counts& counts, std::size_t rung) {
   return text;
 }
 
-// For each slow way, who took it; then what to do about it.
+// "  softmax on acme: host: no kernel of softmax; ...", for those that the table has in this way.
+void print_reasons(const Counts& counts, Rung rung, std::FILE* to) {
+  for (const Reason& each : counts.reasons)
+    if (each.rung == name(rung))
+      fmt::print(to, "  {} on {}: {}\n", each.op, each.backend, each.why);
+}
+
+void print_copies(const Counts& counts, std::FILE* to) {
+  if (counts.copies.empty()) return;
+  Table table({"COPIED FROM", "TO", "COPIES", "BYTES"});
+  for (const auto& [way, copies] : counts.copies)
+    table.add({{way.first},
+               {way.second},
+               {std::to_string(copies.copies)},
+               {std::to_string(copies.bytes)}});
+  fmt::print(to, "\n");
+  table.print(to);
+}
+
+// For each slow way, who took it and why; then what to do about it.
 void print_summary(const Counts& counts, std::FILE* to) {
   static constexpr const char* ways[] = {"failed, since no way was left", "ran on the host",
                                          "ran as several kernels", "ran after a cast or a copy"};
@@ -127,6 +165,7 @@ void print_summary(const Counts& counts, std::FILE* to) {
     const std::string who = operators_on(counts, i);
     if (who.empty()) continue;
     fmt::print(to, "{}{}: {}\n", any ? "" : "\n", ways[i], who);
+    print_reasons(counts, rungs[i], to);
     any = true;
   }
   if (any)
@@ -161,6 +200,7 @@ void print_for_person(const Counts& counts, int status, std::FILE* to) {
     table.add(std::move(cells));
   }
   table.print(to);
+  print_copies(counts, to);
   print_summary(counts, to);
 }
 
@@ -174,6 +214,16 @@ void print_for_program(const Counts& counts, const Options& options, int status,
     for (std::size_t i = 0; i < rungs.size(); ++i) one[name(rungs[i])] = row.calls[i];
     out["calls"].push_back(std::move(one));
   }
+  out["reasons"] = nlohmann::ordered_json::array();
+  for (const Reason& each : counts.reasons)
+    out["reasons"].push_back(
+        {{"op", each.op}, {"backend", each.backend}, {"rung", each.rung}, {"why", each.why}});
+  out["copies"] = nlohmann::ordered_json::array();
+  for (const auto& [way, copies] : counts.copies)
+    out["copies"].push_back({{"from", way.first},
+                             {"to", way.second},
+                             {"copies", copies.copies},
+                             {"bytes", copies.bytes}});
   print_json(out, to);
 }
 

@@ -90,7 +90,11 @@ int print_for_program(const Rows& rows, const Column& column) {
     list.push_back({{"op", rows[i]->name()},
                     {"primitive", is_primitive(*rows[i])},
                     {"dtypes", names_of(served.dtypes)},
-                    {"served", name(served.rung)}});
+                    {"served", name(served.rung)},
+                    {"by_dtype", nlohmann::ordered_json::object()}});
+    for (const auto& [dtype, rungs] : served.by_dtype)
+      for (const Rung rung : rungs)
+        list.back()["by_dtype"][std::string(name(dtype))].push_back(name(rung));
     if (!served.error.empty()) list.back()["error"] = served.error;
   }
   print_json(list);
@@ -104,8 +108,7 @@ int print_for_person(const Rows& rows, const std::vector<Column>& columns) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::vector<Cell> cells{{rows[i]->name()}, {is_primitive(*rows[i]) ? "primitive" : ""}};
     for (const Column& column : columns) {
-      const Rung rung = column.served[i].rung;
-      cells.push_back({name(rung), color_of(rung)});
+      cells.push_back({describe(column.served[i]), color_of(column.served[i].rung)});
     }
     table.add(std::move(cells));
   }

@@ -1,6 +1,7 @@
 // Where the operators run on a device, found by running their samples there.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,12 @@ struct Served {
   Rung rung = Rung::none;  // the worst over all samples; none: one of them failed
   DtypeSet dtypes = 0;     // of samples that ran
   std::string error;       // why the first that failed did
+  // How the samples of each dtype that ran were served, best first: those of other layouts may be served by a slower rung.
+  std::map<Dtype, std::vector<Rung>> by_dtype = {};
 };
+
+// "native f32, f16 (partly host); host others", best first; "native" where all samples are served alike.
+std::string describe(const Served& served);
 
 struct Column {
   std::string device;

@@ -21,6 +21,14 @@ void write_counts(const std::string& folder) {
       one[name(static_cast<Rung>(rung))] = row.calls[rung];
     counts["calls"].push_back(std::move(one));
   }
+  counts["reasons"] = nlohmann::ordered_json::array();
+  for (const CallReason& each : call_reasons())
+    counts["reasons"].push_back(
+        {{"op", each.op}, {"backend", each.backend}, {"rung", name(each.rung)}, {"why", each.why}});
+  counts["copies"] = nlohmann::ordered_json::array();
+  for (const CopyCount& each : copy_counts())
+    counts["copies"].push_back(
+        {{"from", each.from}, {"to", each.to}, {"copies", each.copies}, {"bytes", each.bytes}});
   const std::string file = fmt::format("{}/counts-{}.json", folder, getpid());
   std::ofstream stream(file);
   if (stream)

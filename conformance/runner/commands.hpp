@@ -37,6 +37,7 @@ struct Options {
   std::string rerun;                // verify: "5%"
   bool install = false;             // certify
   bool count = false;               // list
+  bool names = false;               // list
   std::string faults, write;        // selftest
   int tenth = -1, seeds = 3;        // selftest
   int at_once = 1;                  // selftest: sittings side by side

@@ -1,4 +1,4 @@
-// backplane conform list: the names of the cases, or how many there are.
+// backplane conform list: the cases in groups by level and question, their names, or how many there are.
 #include <fmt/format.h>
 #include <map>
 
@@ -31,6 +31,28 @@ void print_counts(const std::vector<Case>& cases) {
   print("all", levels);
 }
 
+struct ListedGroup {
+  int num_cases = 0;
+  std::string example;
+};
+
+// "probe:memory" for all probes of memory, else what a case asks.
+std::string listed_under(const Case& one) {
+  return one.lane == Lane::probe ? "probe:" + one.op.substr(0, one.op.find('.')) : one.family;
+}
+
+void print_groups(const std::vector<Case>& cases) {
+  std::map<std::pair<int, std::string>, ListedGroup> groups;
+  for (const Case& one : cases) {
+    ListedGroup& group = groups[{one.level, listed_under(one)}];
+    if (group.num_cases++ == 0) group.example = name_of(one);
+  }
+  fmt::print("{:<7}{:<24}{:>8}  {}\n", "LEVEL", "GROUP", "CASES", "FOR EXAMPLE");
+  for (const auto& [key, group] : groups)
+    fmt::print("{:<7}{:<24}{:>8}  {}\n", key.first, key.second, group.num_cases, group.example);
+  fmt::print("\n{} cases; --names lists them, 'explain CASE' says what one asks\n", cases.size());
+}
+
 }  // namespace
 
 int list_cases(const Options& options) {
@@ -39,6 +61,10 @@ int list_cases(const Options& options) {
   const std::vector<Case> cases = derive_cases(subject, selection);
   if (options.count) {
     print_counts(cases);
+    return 0;
+  }
+  if (!options.names && options.selection.filters.empty()) {
+    print_groups(cases);
     return 0;
   }
   for (const Case& one : cases) fmt::print("{}\n", name_of(one));

@@ -400,6 +400,8 @@ void copy_region(DeviceRecord& record, const bp_region& to, const bp_region& fro
   if (code != BP_OK) [[unlikely]]
     throw_stream_error(stream, used, code, "copy");
   if (!record.synchronous) stream.last_operator.store("copy", std::memory_order_relaxed);
+  if (direction == BP_COPY_TO_HOST) record.to_host.add(to.bytes);
+  if (direction == BP_COPY_FROM_HOST) record.from_host.add(to.bytes);
 }
 
 Stream::Stream(Device device, std::int32_t priority) {

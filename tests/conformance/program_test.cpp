@@ -429,4 +429,16 @@ TEST(ConformProgram, joins_shards_into_one_report) {
   EXPECT_TRUE(whole.doubled.empty());
 }
 
+TEST(program, lists_cases_in_groups_and_names_on_demand) {
+  const ConformFolder folder;
+  const Exited groups = run_program(folder, {"list", "--level", "1"});
+  EXPECT_EQ(groups.code, 0) << groups.text;
+  EXPECT_THAT(groups.text, HasSubstr("LEVEL  GROUP"));
+  EXPECT_THAT(groups.text, HasSubstr("1      probe:memory"));
+  EXPECT_LT(std::count(groups.text.begin(), groups.text.end(), '\n'), 60);
+  const Exited names = run_program(folder, {"list", "--level", "1", "--names"});
+  EXPECT_GT(std::count(names.text.begin(), names.text.end(), '\n'), 60);
+  EXPECT_THAT(names.text, Not(HasSubstr("GROUP")));
+}
+
 }  // namespace

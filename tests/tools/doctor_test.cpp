@@ -96,4 +96,16 @@ TEST(Doctor, fails_when_nothing_is_usable) {
   EXPECT_EQ(listed.out, "No plugin offers a device; 'backplane doctor' says why.\n");
 }
 
+TEST(Doctor, shows_the_manifest_and_where_it_looked) {
+  const std::string manifest = BP_PLUGIN_DIR "/reference.json";
+  const auto examined = run_backplane({"doctor", "--plugin", manifest});
+  EXPECT_THAT(examined.out, HasSubstr("Looked for plugins in:\n  " + manifest + " (given)\n"));
+  EXPECT_THAT(examined.out, HasSubstr("(beside libbackplane)\n"));
+  EXPECT_THAT(examined.out, HasSubstr("  manifest " + manifest + ": Backplane, abi 1 to "));
+  const json report = json::parse(run_backplane({"doctor", "--json", "--plugin", manifest}).out);
+  EXPECT_EQ(report["searched"][0]["path"], manifest);
+  EXPECT_EQ(report["plugins"][0]["manifest_fields"]["name"], "reference");
+  EXPECT_EQ(report["plugins"][0]["manifest_fields"]["abi_min"], 1);
+}
+
 }  // namespace

@@ -59,6 +59,16 @@ TEST(Ops, of_a_device_without_kernels_run_on_the_host) {
   for (const json& row : rows) EXPECT_NE(row["served"], "none") << row["op"];
 }
 
+// Its kernels take contiguous float32 alone; it has none that copies, so that other layouts go to the host.
+TEST(Ops, of_a_device_with_few_kernels_are_told_by_dtype) {
+  const json rows = served_on("partial", {"--plugin", partial});
+  EXPECT_EQ(rows["add"]["by_dtype"]["float32"][0], "native") << rows["add"];
+  EXPECT_EQ(rows["add"]["by_dtype"]["float64"], json({"host"})) << rows["add"];
+  const auto listed = run_backplane({"ops", "--device", "partial", "--plugin", partial});
+  EXPECT_THAT(listed.out,
+              testing::ContainsRegex("\nadd +primitive +native f32 .partly host.; host others"));
+}
+
 TEST(Ops, a_kernel_that_crashes_costs_its_own_operator) {
   const auto listed = run_backplane({"ops", "--device", "evil", "--json", "--plugin", evil},
                                     {"BACKPLANE_EVIL=kernel_crashes"});

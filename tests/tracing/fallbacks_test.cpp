@@ -70,6 +70,27 @@ TEST(Fallbacks, the_slowest_ways_come_first_and_are_named) {
   EXPECT_LT(finished.err.find("memonly"), finished.err.find("reference_primitives"));
 }
 
+TEST(Fallbacks, say_why_and_count_copies) {
+  const json report = counted(program("slow_ways"));
+  std::map<std::string, std::string> why;
+  for (const json& each : report["reasons"])
+    why[each["op"].get<std::string>() + " " + each["rung"].get<std::string>()] = each["why"];
+  EXPECT_EQ(why["exp host"], "no kernel of exp; register exp");
+  EXPECT_EQ(why["softmax decomposed"], "no kernel of softmax");
+  std::uint64_t to_host = 0, from_host = 0;
+  for (const json& each : report["copies"]) {
+    if (each["from"] == "memonly:0") to_host += each["bytes"].get<std::uint64_t>();
+    if (each["to"] == "memonly:0") from_host += each["bytes"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(to_host, 20);
+  EXPECT_EQ(from_host, 20 + 20);  // ones() and exp()'s result
+  std::vector<std::string> words = program("slow_ways");
+  words.insert(words.begin(), "fallbacks");
+  const Finished finished = run_backplane(words);
+  EXPECT_THAT(finished.err, HasSubstr("\n  exp on memonly: no kernel of exp; register exp\n"));
+  EXPECT_THAT(finished.err, HasSubstr("COPIED FROM"));
+}
+
 TEST(Fallbacks, pass_the_programs_exit_code_on) {
   for (const int code : {0, 1, 7, 42})
     EXPECT_EQ(run_backplane({"fallbacks", "sh", "-c", "exit " + std::to_string(code)}).exit_code,

@@ -33,6 +33,25 @@ struct CallCount {
 // gone (chain.hpp) are one row for each backend, "joined".
 BP_API std::vector<CallCount> call_counts();
 BP_API void reset_call_counts();
+
+// Why the first call of an operator on a backend that was served this way was not served by a better one, and what to do:
+// "no kernel of softmax; exp and sum have none either; register softmax, or these".
+struct CallReason {
+  std::string op, backend;
+  Rung rung = Rung::none;
+  std::string why;
+};
+// Since the process began, whatever was reset.
+BP_API std::vector<CallReason> call_reasons();
+
+// What was copied between a device and host memory, or from another device past the host; also for calls that the host served,
+// and to read values. `from` and `to` are names of devices, or "host". Without the host's own device.
+struct CopyCount {
+  std::string from, to;
+  std::uint64_t copies = 0, bytes = 0;
+};
+BP_API std::vector<CopyCount> copy_counts();
+
 // All calls so far, over all threads and also those inside others, of kernels that do not say BP_KERNEL_DETERMINISTIC:
 // what came of them may have other bits each time.
 BP_API std::uint64_t varying_calls();

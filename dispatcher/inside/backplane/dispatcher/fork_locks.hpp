@@ -16,6 +16,7 @@ void fork_pinned(ForkStep step);
 void fork_registry(ForkStep step);
 void fork_plans(ForkStep step);
 void fork_counters(ForkStep step);
+void fork_reasons(ForkStep step);
 
 // For a std::mutex.
 template <class Mutex> void take_through_fork(Mutex& mutex, ForkStep step) {

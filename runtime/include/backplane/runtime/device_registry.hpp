@@ -42,6 +42,15 @@ BP_API void hear_of_closing(Backend& backend, void (*closing)(Backend& backend))
 BP_API void hear_of_closing(Backend& backend,
                             void (*closing)(Backend& backend, DeviceRecord& record));
 
+// How often and how much, since the process began.
+struct CopyCounter {
+  std::atomic<std::uint64_t> copies{0}, bytes{0};
+  void add(std::uint64_t more) {
+    copies.fetch_add(1, std::memory_order_relaxed);
+    bytes.fetch_add(more, std::memory_order_relaxed);
+  }
+};
+
 // One device. All fields but the atomics are constant after open_device.
 struct DeviceRecord {
   Device device;
@@ -63,6 +72,8 @@ struct DeviceRecord {
   std::atomic<std::int64_t> live_blobs{0}, live_streams{0}, live_events{0};
   // Compilers at work, which may have been given up but cannot be stopped.
   std::atomic<std::int64_t> live_builds{0};
+  // Of this device: to and from host memory, and from other devices without the host in between.
+  CopyCounter to_host, from_host, from_peers;
 };
 
 namespace detail {
