@@ -168,7 +168,7 @@ void GradScaler::update(double new_scale) {
 
 double GradScaler::get_scale() const {
   if (!is_enabled()) return 1;
-  return scale_.defined() ? item(scale_).to_double() : options_.init_scale;
+  return scale_.defined() ? item<Scalar>(scale_).to_double() : options_.init_scale;
 }
 
 void GradScaler::set_growth_factor(double factor) {
@@ -187,7 +187,7 @@ void GradScaler::set_growth_interval(std::int64_t interval) {
 State GradScaler::state_dict() const {
   if (!is_enabled()) return State::dict();
   const std::int64_t tracker =
-      growth_tracker_.defined() ? item(growth_tracker_).to_int() : init_growth_tracker_;
+      growth_tracker_.defined() ? item<Scalar>(growth_tracker_).to_int() : init_growth_tracker_;
   return State::dict({{"scale", get_scale()},
                       {"growth_factor", options_.growth_factor},
                       {"backoff_factor", options_.backoff_factor},

@@ -1,7 +1,7 @@
 // Transforms of complex64 numbers on cpu: lines of powers of two, of other factors and of primes, one and many.
 #include <benchmark/benchmark.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

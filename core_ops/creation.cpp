@@ -93,7 +93,7 @@ Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
   return tensor_from_blob(data, shape, strides, dtype, host_device(), deleter, context);
 }
 
-Scalar item(const Tensor& input) {
+Scalar detail::only_value(const Tensor& input) {
   check_defined("item", input);
   BP_CHECK(input.numel() == 1, "item: shape {} has {} elements; reduce or index it to one",
            to_string(input.shape()), input.numel());

@@ -39,10 +39,10 @@ class LBFGS::Flat {
   Flat(const std::vector<Tensor>& params, bool maximize) : maximize_(maximize) {
     for (const Tensor& each : params) {
       BP_CHECK(each.device() == params[0].device() && each.dtype() == params[0].dtype(),
-               "LBFGS: parameter 0 is {} on device {} and another is {} on device {}; move them "
-               "to one device and dtype",
-               name(params[0].dtype()), params[0].device().number, name(each.dtype()),
-               each.device().number);
+               "LBFGS: parameter 0 is {} on {} and another is {} on {}; move them to one device "
+               "and dtype",
+               name(params[0].dtype()), to_string(params[0].device()), name(each.dtype()),
+               to_string(each.device()));
       check_is_writable("LBFGS", leaves_.size(), each);
       leaves_.push_back(each);
       params_.push_back(is_complex(each.dtype()) ? view_as_real(detach(each)) : each);

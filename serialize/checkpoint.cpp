@@ -2,7 +2,7 @@
 #include <set>
 #include <string_view>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/files/file_errors.hpp>
 #include <backplane/serialize/checkpoint.hpp>
 #include <backplane/serialize/safetensors.hpp>

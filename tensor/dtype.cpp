@@ -1,4 +1,6 @@
 // Names of element types and their DLPack descriptions: one row per type.
+#include <ostream>
+
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/dtype.hpp>
 
@@ -57,6 +59,10 @@ static_assert(rows_are_in_order());
 void check_is_dtype(const char* op, Dtype dtype) {
   BP_CHECK(index(dtype) < num_dtypes, "{}: {} is the number of no dtype; pass one of bp::Dtype", op,
            index(dtype));
+}
+
+std::ostream& operator<<(std::ostream& stream, Dtype dtype) {
+  return stream << name(dtype);
 }
 
 std::string_view name(Dtype dtype) {

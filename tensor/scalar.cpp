@@ -1,5 +1,6 @@
 // Conversions of numbers that need a decision.
 #include <limits>
+#include <ostream>
 
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/scalar.hpp>
@@ -34,6 +35,14 @@ Scalar Scalar::from_value(const bp_value& value) {
                       "a complex number",
                       value.tag));
   }
+}
+
+std::ostream& operator<<(std::ostream& stream, const Scalar& scalar) {
+  if (scalar.is_bool()) return stream << (scalar.to_bool() ? "true" : "false");
+  if (scalar.is_complex()) return stream << scalar.to_complex();
+  if (scalar.is_floating()) return stream << scalar.to_double();
+  if (scalar.is_above_int()) return stream << static_cast<std::uint64_t>(scalar.to_int());
+  return stream << scalar.to_int();
 }
 
 }  // namespace bp

@@ -1,10 +1,15 @@
 // Checks and arithmetic on lists of sizes.
 #include <algorithm>
+#include <ostream>
 
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/shape.hpp>
 
 namespace bp {
+
+std::ostream& operator<<(std::ostream& stream, IntList list) {
+  return stream << to_string(list);
+}
 
 std::string to_string(IntList list) {
   return fmt::format("[{}]", fmt::join(list, ", "));

@@ -130,8 +130,8 @@ void* Tensor::data_ptr() const {
   BP_CHECK(storage, "data_ptr: a tensor of shape {} on the meta device has no data",
            to_string(shape()));
   BP_CHECK(storage->host_readable,
-           "data_ptr: the host cannot read the memory of device {}; copy the tensor to the cpu",
-           storage->device.number);
+           "data_ptr: the host cannot read the memory of {}; copy the tensor to the cpu",
+           to_string(storage->device));
   // In integers, since a tensor without elements may have an offset from no memory.
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   return reinterpret_cast<void*>(storage->handle + impl_->abi.dl.byte_offset);

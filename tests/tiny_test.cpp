@@ -2,7 +2,7 @@
 // Ten seconds that show that all is alive: the core, its two plugins, a plugin for tests, a gradient step.
 #include <gtest/gtest.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/capture/capture.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/core_ops/generated/rows.hpp>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bench {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../peers/measure.hpp"
 

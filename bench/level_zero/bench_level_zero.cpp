@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/runtime/device_registry.hpp>

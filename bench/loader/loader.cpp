@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/data/data.hpp>
 #include <backplane/runtime/settings.hpp>
 

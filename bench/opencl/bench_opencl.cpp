@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/core_ops/generated/rows.hpp>
 #include <backplane/dispatcher/call.hpp>

@@ -1,6 +1,6 @@
 #include "convolutions.hpp"
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../peers/resnet_layers.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <unistd.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/serialize/safetensors.hpp>
 
 #include "../peers/measure.hpp"

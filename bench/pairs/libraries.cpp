@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../peers/measure.hpp"
 

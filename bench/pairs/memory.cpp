@@ -1,6 +1,6 @@
 #include "memory.hpp"
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../peers/measure.hpp"
 #include "../peers/resident.hpp"

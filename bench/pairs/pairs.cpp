@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/settings.hpp>
 

@@ -1,6 +1,6 @@
 #include "training.hpp"
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/nn/layers.hpp>
 #include <backplane/optim/adam.hpp>
 #include <backplane/optim/sgd.hpp>

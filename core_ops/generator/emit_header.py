@@ -78,7 +78,28 @@ def emit_row(row):
             if form is not FUNCTIONAL and form is not IN_PLACE:
                 parameters = [f"const Tensor& {name}" for name in form.out_names(row)] + parameters
             text += cxx.joined(f"BP_API {result_type(row, form)} {form.name(row)}(", parameters, ");") + "\n"
-    return text
+    return text + emit_with_options(row)
+
+
+def emit_with_options(row):
+    """The forms with {.dtype, .device} in place of the two, also without the arguments before them that have defaults."""
+    names = [arg.name for arg in row.args]
+    if "dtype" not in names or names[names.index("dtype") + 1 : names.index("dtype") + 2] != ["device"]:
+        return ""
+    at = names.index("dtype")
+    before, after = row.args[:at], row.args[at + 2 :]
+    text = ""
+    while True:
+        parameters = [cxx.parameter(arg) for arg in before] + ["const TensorOptions& options"]
+        parameters += [cxx.parameter(arg, with_default=True) for arg in after]
+        # What is left out has to be said, since the two come after it.
+        left_out = [cxx.default_of(arg) for arg in row.args[len(before) : at]]
+        given = [arg.name for arg in before] + left_out + ["options.dtype", "options.device"] + [arg.name for arg in after]
+        text += cxx.joined(f"inline Tensor {row.name}(", parameters, ") {") + "\n"
+        text += cxx.joined(f"  return {row.name}(", given, ");") + "\n}\n"
+        if not before or before[-1].default is None:
+            return text
+        before = before[:-1]
 
 
 def emit_umbrella(tables):

@@ -98,7 +98,7 @@ class Flattening {
     if (const Tensor* tensor = tensor_in(object)) {
       if (tensor->numel() != 1)
         throw nb::value_error("tensor: a tensor among numbers must have one element; use stack");
-      number = item(*tensor);
+      number = item<Scalar>(*tensor);
     } else if (!find_number(object, number)) {
       PyErr_Format(PyExc_TypeError, "tensor: give numbers or nested lists of them, not %s",
                    Py_TYPE(object)->tp_name);

@@ -31,7 +31,7 @@ std::optional<Device> device_argument(const char* what, nb::handle given) {
 double real_argument(const char* what, const char* name, nb::handle given) {
   Scalar number;
   if (const Tensor* tensor = tensor_in(given.ptr()); tensor && tensor->numel() == 1)
-    number = without_gil([&] { return item(*tensor); });
+    number = without_gil([&] { return item<Scalar>(*tensor); });
   else if (!find_number(given.ptr(), number))
     number = Scalar(std::complex<double>());
   if (!number.is_complex()) return number.to_double();

@@ -88,7 +88,7 @@ void Written::read_array_number(PyObject* object, Part& part) {
 void Written::read_tensor(const Tensor& tensor, PyObject* object, Part& part) {
   if (tensor.dtype() == boolean) {
     if (tensor.ndim() == 0)
-      return set_bool(part, without_gil([&] { return item(tensor); }).to_bool());
+      return set_bool(part, without_gil([&] { return item<Scalar>(tensor); }).to_bool());
     part.kind = Kind::mask;
   } else if (!is_integral(tensor.dtype())) {
     PyErr_Format(PyExc_IndexError, "a tensor of %s is no index; give integers or bools",

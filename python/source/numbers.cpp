@@ -14,8 +14,8 @@ namespace bp::python {
 namespace {
 
 Scalar item_of(const Tensor& tensor) {
-  if (is_ready(tensor)) return item(tensor);
-  return without_gil([&] { return item(tensor); });
+  if (is_ready(tensor)) return item<Scalar>(tensor);
+  return without_gil([&] { return item<Scalar>(tensor); });
 }
 
 template <class T> PyObject* number_at(const std::byte* element, Dtype) {

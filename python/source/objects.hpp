@@ -9,7 +9,7 @@
 #include <nanobind/stl/vector.h>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "gil.hpp"
 

@@ -188,7 +188,7 @@ void add_moves(nb::class_<Tensor>& type) {
       [](nb::object self, nb::handle value) {
         Scalar number;
         if (const Tensor* tensor = tensor_in(value.ptr()))
-          number = without_gil([&] { return item(*tensor); });
+          number = without_gil([&] { return item<Scalar>(*tensor); });
         else if (!find_number(value.ptr(), number))
           throw nb::type_error("fill_: give a number");
         const Tensor& target = self_of(self.ptr());

@@ -230,7 +230,7 @@ void Values::set(std::size_t at, const bp::Operator& op, PyObject* object) {
       Scalar& number = num_numbers_ < std::size(numbers_) ? numbers_[num_numbers_++]
                                                           : more_numbers_.emplace_back();
       if (const Tensor* tensor = tensor_in(object))
-        number = item(*tensor);
+        number = item<Scalar>(*tensor);
       else if (!find_number(object, number))
         break;
       return set(at, number.value());

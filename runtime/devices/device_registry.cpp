@@ -200,7 +200,7 @@ void check_nothing_lives(Backend& backend) {
   }
   if (!lives.empty())
     throw_error(ErrorClass::retry,
-                fmt::format("unregister_backend: {} cannot go while {} live; drop them first",
+                fmt::format("unload_plugin: {} cannot go while {} live; drop them first",
                             backend.name, lives));
 }
 
@@ -341,6 +341,14 @@ const DeviceRecord* find_device(std::string_view name) {
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (!backend || parsed.ec != std::errc() || index >= backend->devices.size()) return nullptr;
   return backend->devices[index];
+}
+
+std::string to_string(Device device) {
+  return device_name(device);
+}
+
+std::ostream& operator<<(std::ostream& stream, Device device) {
+  return stream << device_name(device);
 }
 
 std::string device_name(Device device) {

@@ -220,13 +220,13 @@ TEST(ComplexNumbers, give_the_direction_of_steepest_ascent) {
   const Tensor one = ones({1}, complex128);
   // By L = Re(x * y): dL/dx is conj(y).
   backward(x * y, one);
-  EXPECT_EQ(item(grad(x)).to_complex(), std::complex<double>(5, 1));
-  EXPECT_EQ(item(grad(y)).to_complex(), std::complex<double>(2, -3));
+  EXPECT_EQ(item<bp::Scalar>(grad(x)).to_complex(), std::complex<double>(5, 1));
+  EXPECT_EQ(item<bp::Scalar>(grad(y)).to_complex(), std::complex<double>(2, -3));
   set_grad(x, {});
   backward(div(one, x), one);  // -1 / conj(x)^2
   const std::complex<double> expected =
       -1.0 / std::conj(std::complex<double>(2, 3) * std::complex<double>(2, 3));
-  EXPECT_NEAR(std::abs(item(grad(x)).to_complex() - expected), 0, 1e-15);
+  EXPECT_NEAR(std::abs(item<bp::Scalar>(grad(x)).to_complex() - expected), 0, 1e-15);
 }
 
 TEST(ComplexNumbers, that_come_of_real_ones_give_real_gradients) {
@@ -242,10 +242,12 @@ TEST(ComplexNumbers, go_through_matrix_products_twice) {
                                      std::complex<double>(0, 2));
   const Tensor c = matmul(a, b), one = ones({1, 1}, complex128);
   const Tensor by_a = autograd::grad({c}, {a}, {one}, {.create_graph = true})[0];
-  EXPECT_EQ(item(select(reshape(by_a, {2}), 0, 0)).to_complex(), std::complex<double>(0, -6));
+  EXPECT_EQ(item<bp::Scalar>(select(reshape(by_a, {2}), 0, 0)).to_complex(),
+            std::complex<double>(0, -6));
   const Tensor total = sum(by_a);
   const Tensor by_b = autograd::grad({total}, {b}, {ones({}, complex128)})[0];
-  EXPECT_EQ(item(select(reshape(by_b, {2}), 0, 1)).to_complex(), std::complex<double>(1, 0));
+  EXPECT_EQ(item<bp::Scalar>(select(reshape(by_b, {2}), 0, 1)).to_complex(),
+            std::complex<double>(1, 0));
 }
 
 TEST(ComplexNumbers, need_a_gradient_to_start_from) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/samples/samples.hpp>
 
 namespace bp::test {

@@ -193,7 +193,7 @@ TEST(BackwardJoined, what_is_no_single_expression_goes_step_by_step) {
   EXPECT_THAT(values_of(grad(wide)), ElementsAre(3, 80));
   EXPECT_EQ(grad(narrow).dtype(), f32);
   autograd::backward({reciprocal(z)}, {ones_like(z)});
-  EXPECT_EQ(item(grad(z)).to_complex(), std::complex<double>(0.25, 0));
+  EXPECT_EQ(item<bp::Scalar>(grad(z)).to_complex(), std::complex<double>(0.25, 0));
 }
 
 }  // namespace

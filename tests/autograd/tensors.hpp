@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

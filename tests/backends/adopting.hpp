@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/runtime/interop.hpp>
 #include <backplane/runtime/stream.hpp>

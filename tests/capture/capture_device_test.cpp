@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/capture/capture.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator.hpp>
 
 namespace bp::test {

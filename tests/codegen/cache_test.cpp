@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/loading/sha256.hpp>

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/extensions/reference.h>

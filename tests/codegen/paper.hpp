@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 
 namespace bp::test {

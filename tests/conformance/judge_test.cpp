@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>

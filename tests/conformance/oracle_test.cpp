@@ -4,7 +4,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/policy.hpp>
 #include <backplane/samples/row_facts.hpp>

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/peer_values.hpp"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 #include "text/golden.hpp"
@@ -82,7 +82,7 @@ TEST(operator_errors, name_both_values_and_the_way_out) {
   SAY(randperm(-1, {}, meta_device));
   SAY(dropout(a, 1.5));
   SAY(view(a, {4}));
-  SAY(item(a));
+  SAY(item<bp::Scalar>(a));
   SAY(contiguous(a, MemoryFormat::channels_last));
   SAY(tensor({{1, 2}, {3}}));
   SAY(tensor(std::vector<float>{1, 2, 3}, {2, 2}));

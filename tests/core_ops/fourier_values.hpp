@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test::fourier {
 

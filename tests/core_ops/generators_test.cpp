@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/registry.hpp>
 

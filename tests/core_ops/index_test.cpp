@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <random>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::leftover_memory {
 namespace {

@@ -1,7 +1,7 @@
 // Shapes and dtypes of results, on the meta device: no backend is needed to know them.
 #include <gtest/gtest.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 

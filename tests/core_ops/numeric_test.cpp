@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/samples/samples.hpp>
 #include <backplane/tensor/views.hpp>

@@ -2,7 +2,7 @@
 // Rows with a list of results: what they give is what PyTorch gives, as views of their arguments.
 #include <gmock/gmock.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/registry.hpp>
 

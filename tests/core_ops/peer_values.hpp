@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 

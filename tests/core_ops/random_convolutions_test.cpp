@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::random_convolutions {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp {
 namespace {

@@ -2,7 +2,7 @@
 // Margins, blocks and sequences: ONNX's own examples, and what undoes what.
 #include <gtest/gtest.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 

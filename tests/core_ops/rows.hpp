@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/samples/row_facts.hpp>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/samples/samples.hpp>

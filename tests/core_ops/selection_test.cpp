@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 
@@ -68,7 +68,7 @@ TEST(Scatter, moves_bools_halves_and_complex_numbers) {
   EXPECT_EQ(to_vector<float>(cast(halves, f32)), (std::vector<float>{2.5, 3.5}));
   const Tensor pair = mul(tensor({1.0, 2.0, 3.0}), std::complex<double>(0, 1));
   const Tensor complex = scatter(zeros({2}, pair.dtype()), 0, index, pair);
-  EXPECT_EQ(item(select(complex, 0, 1)).to_complex(), std::complex<double>(0, 3));
+  EXPECT_EQ(item<bp::Scalar>(select(complex, 0, 1)).to_complex(), std::complex<double>(0, 3));
 }
 
 TEST(Scatter, gives_the_gradient_to_the_last_and_none_to_what_was_written_over) {

@@ -2,7 +2,7 @@
 // What lays elements out anew, against loops and against what PyTorch 2 gives for the same numbers.
 #include <gtest/gtest.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/samples/special_cases.hpp>
 
 namespace bp::test {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>

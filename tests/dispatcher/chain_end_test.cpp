@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/capture/capture.hpp>
 #include <backplane/core_ops/generated/rows.hpp>
 #include <backplane/dispatcher/chain.hpp>

@@ -1,7 +1,7 @@
 // needs: cpu
 #include <gtest/gtest.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/registry.hpp>

@@ -2,7 +2,7 @@
 // DLPack with real backends: the host's memory both ways, and a device that no other framework can read.
 #include <thread>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/runtime/dlpack.hpp>
 
 #include "allocations.hpp"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/runtime/dlpack.hpp>
 #include <backplane/runtime/interop.hpp>
 

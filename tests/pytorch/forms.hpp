@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/schema.hpp>
 
 namespace bp::test {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 namespace {

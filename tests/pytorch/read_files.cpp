@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/serialize/checkpoint.hpp>
 #include <backplane/serialize/pytorch.hpp>
 #include <backplane/serialize/safetensors.hpp>

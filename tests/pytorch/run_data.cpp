@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <functional>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/data/data.hpp>
 
 namespace {

@@ -131,7 +131,7 @@ void write_scaler(CallWriter& writer, const amp::GradScalerOptions& options, uns
     run["unscales"].push_back(unscales);
     run["scales"].push_back(scaler.get_scale());
     run["trackers"].push_back(scaler.state_dict().at("_growth_tracker").as_int());
-    run["weights"].push_back(item(select(detach(w), 0, 0)).to_double());
+    run["weights"].push_back(item<bp::Scalar>(select(detach(w), 0, 0)).to_double());
   }
   writer.line(run);
 }
@@ -159,7 +159,7 @@ void write_training(CallWriter& writer) {
     backward(scaler.scale(loss));
     scaler.step(optimizer);
     scaler.update();
-    run["losses"].push_back(item(detach(loss)).to_double());
+    run["losses"].push_back(item<bp::Scalar>(detach(loss)).to_double());
     run["scales"].push_back(scaler.get_scale());
   }
   writer.line(run);

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <set>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/samples/row_facts.hpp>
 
 #include "core_ops/rewired.hpp"

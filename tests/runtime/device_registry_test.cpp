@@ -238,7 +238,7 @@ TEST(DeviceRegistry, a_backend_does_not_go_while_something_lives) {
     const Error error = error_of([&] { unregister_backend(*acme.backend); });
     EXPECT_EQ(error.error_class(), ErrorClass::retry);
     EXPECT_STREQ(error.what(),
-                 "unregister_backend: acme cannot go while 2 tensors' storages, 1 "
+                 "unload_plugin: acme cannot go while 2 tensors' storages, 1 "
                  "stream, 1 event of acme:0 live; drop them first");
   }
   EXPECT_EQ(fake.num_closed, 0);

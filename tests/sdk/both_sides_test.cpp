@@ -14,7 +14,7 @@ using Stream = bp::Stream;
 inline constexpr auto f32 = bp::f32;
 }  // namespace before
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/runtime/device_registry.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>

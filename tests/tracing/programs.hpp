@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/loading/loader.hpp>

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test::programs {
 

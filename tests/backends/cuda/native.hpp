@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "dispatcher/calls.hpp"
 

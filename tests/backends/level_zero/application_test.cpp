@@ -3,7 +3,7 @@
 // test's driver fails when its environment asks for it: each case is a process of its own.
 #include <fmt/format.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/policy.hpp>
 

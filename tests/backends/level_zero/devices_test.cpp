@@ -1,6 +1,6 @@
 // needs: cpu reference level_zero
 // level_zero:0 beside the other devices of one process: tensors go round all of them, and one model lives on two.
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/nn/layers.hpp>
 #include <backplane/optim/sgd.hpp>
 

@@ -1,6 +1,6 @@
 // needs: cpu level_zero
 // The matmul that was made when the plugin was built: by itself, where nothing may be generated.
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/policy.hpp>
 

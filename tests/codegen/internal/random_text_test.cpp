@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

@@ -14,7 +14,7 @@ int main() {
   const auto last = runs.load_newest();
   bp::serialize::save_file(last->model, folder / "w.safetensors", {{"format", "pt"}});
   const bp::nn::StateDict weights = bp::serialize::load_file(folder / "w.safetensors");
-  const double sum = bp::item(bp::sum(weights.at("w"))).to_double();
+  const double sum = bp::item<double>(bp::sum(weights.at("w")));
   try {
     bp::serialize::load_pytorch(folder / "w.safetensors");
     return 1;

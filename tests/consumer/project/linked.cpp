@@ -46,5 +46,5 @@ int main() {
   const bp::Tensor there =
       bp::to(three, bp::device("doubler:0")) + bp::to(one, bp::device("doubler:0"));
   std::cout << here << there << '\n';
-  return bp::item(here).to_double() == 4 && bp::item(there).to_double() == 6 ? 0 : 1;
+  return bp::item<double>(here) == 4 && bp::item<double>(there) == 6 ? 0 : 1;
 }

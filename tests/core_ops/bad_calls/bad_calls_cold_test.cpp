@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 #include "bad_calls.hpp"
 

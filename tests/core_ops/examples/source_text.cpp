@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <sstream>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include <backplane/backplane.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

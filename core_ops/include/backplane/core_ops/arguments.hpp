@@ -13,6 +13,13 @@
 
 namespace bp {
 
+// What a new tensor is, zeros({2, 3}, {.dtype = f16, .device = device}). Without a dtype, that of its values, or the function's
+// usual one; without a device, on the default one, or that of the tensor which it is to be like.
+struct TensorOptions {
+  std::optional<Dtype> dtype = {};
+  std::optional<Device> device = {};
+};
+
 // The dimensions of a reduction: one, a list, or none given, which means all. Borrows a list, as
 // IntList does.
 class DimList {

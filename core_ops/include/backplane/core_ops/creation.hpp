@@ -1,6 +1,7 @@
 // Tensors from the application's values and back; moves between devices, dtypes and memory formats.
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -8,16 +9,11 @@
 #include <type_traits>
 #include <vector>
 
+#include <backplane/core_ops/arguments.hpp>
 #include <backplane/tensor/scalar.hpp>
 #include <backplane/tensor/tensor.hpp>
 
 namespace bp {
-
-// What a new tensor is: without a dtype, that of its values; without a device, on the default one.
-struct TensorOptions {
-  std::optional<Dtype> dtype = {};
-  std::optional<Device> device = {};
-};
 
 namespace detail {
 
@@ -97,13 +93,22 @@ BP_API Tensor from_blob(void* data, IntList shape, Dtype dtype = f32,
 BP_API Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype = f32,
                         void (*deleter)(void* context) = nullptr, void* context = nullptr);
 
-// The value of the only element. Waits for the device. Throws bad_argument for any other number of
-// elements, and on meta.
-BP_API Scalar item(const Tensor& input);
+namespace detail {
+BP_API Scalar only_value(const Tensor& input);
+}
+// The value of the only element, item<double>(loss): a number, or as a Scalar, which keeps its category. The type is always
+// named, since printf("%f", ...) would take any. Waits for the device. Throws bad_argument for any other number of elements,
+// and on meta.
 template <class T>
-requires std::is_arithmetic_v<T> T item(const Tensor& input) {
-  const Scalar value = item(input);
-  if constexpr (std::is_same_v<T, bool>)
+requires std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> ||
+    std::is_same_v<T, std::complex<double>>
+        T item(const Tensor& input) {
+  const Scalar value = detail::only_value(input);
+  if constexpr (std::is_same_v<T, Scalar>)
+    return value;
+  else if constexpr (std::is_same_v<T, std::complex<double>>)
+    return value.to_complex();
+  else if constexpr (std::is_same_v<T, bool>)
     return value.to_bool();
   else if constexpr (std::integral<T>)
     return static_cast<T>(value.to_int());

@@ -41,27 +41,60 @@ BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index
 BP_API Tensor normal(double mean, double std, IntList size,
                      std::optional<Dtype> dtype = std::nullopt,
                      std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
+inline Tensor normal(double mean, double std, IntList size, const TensorOptions& options,
+                     Generator* generator = nullptr) {
+  return normal(mean, std, size, options.dtype, options.device, generator);
+}
 
 // [n, m] (m: n), zeros with ones where both indices are equal.
 BP_API Tensor eye(std::int64_t n, std::optional<std::int64_t> m = std::nullopt,
                   std::optional<Dtype> dtype = std::nullopt,
                   std::optional<Device> device = std::nullopt);
+inline Tensor eye(std::int64_t n, std::optional<std::int64_t> m, const TensorOptions& options) {
+  return eye(n, m, options.dtype, options.device);
+}
+inline Tensor eye(std::int64_t n, const TensorOptions& options) {
+  return eye(n, std::nullopt, options.dtype, options.device);
+}
 
 // `steps` numbers in equal steps from `start` to `end`, both of them among these. Integers are cut.
 BP_API Tensor linspace(double start, double end, std::int64_t steps,
                        std::optional<Dtype> dtype = std::nullopt,
                        std::optional<Device> device = std::nullopt);
+inline Tensor linspace(double start, double end, std::int64_t steps, const TensorOptions& options) {
+  return linspace(start, end, steps, options.dtype, options.device);
+}
 
 // Windows of `window_length` numbers; a periodic one ends one step before it would begin anew.
 BP_API Tensor hann_window(std::int64_t window_length, bool periodic = true,
                           std::optional<Dtype> dtype = std::nullopt,
                           std::optional<Device> device = std::nullopt);
+inline Tensor hann_window(std::int64_t window_length, bool periodic, const TensorOptions& options) {
+  return hann_window(window_length, periodic, options.dtype, options.device);
+}
+inline Tensor hann_window(std::int64_t window_length, const TensorOptions& options) {
+  return hann_window(window_length, true, options);
+}
 BP_API Tensor hamming_window(std::int64_t window_length, bool periodic = true, double alpha = 0.54,
                              double beta = 0.46, std::optional<Dtype> dtype = std::nullopt,
                              std::optional<Device> device = std::nullopt);
+inline Tensor hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
+                             const TensorOptions& options) {
+  return hamming_window(window_length, periodic, alpha, beta, options.dtype, options.device);
+}
+inline Tensor hamming_window(std::int64_t window_length, const TensorOptions& options) {
+  return hamming_window(window_length, true, 0.54, 0.46, options);
+}
 BP_API Tensor blackman_window(std::int64_t window_length, bool periodic = true,
                               std::optional<Dtype> dtype = std::nullopt,
                               std::optional<Device> device = std::nullopt);
+inline Tensor blackman_window(std::int64_t window_length, bool periodic,
+                              const TensorOptions& options) {
+  return blackman_window(window_length, periodic, options.dtype, options.device);
+}
+inline Tensor blackman_window(std::int64_t window_length, const TensorOptions& options) {
+  return blackman_window(window_length, true, options);
+}
 
 // With one number on the device, to which the derivative goes as well.
 BP_API Tensor masked_fill(const Tensor& input, const Tensor& mask, const Tensor& value);
@@ -109,6 +142,12 @@ BP_API Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_leng
                                 std::int64_t sample_rate, double lower_edge_hertz,
                                 double upper_edge_hertz, std::optional<Dtype> dtype = std::nullopt,
                                 std::optional<Device> device = std::nullopt);
+inline Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_length,
+                                std::int64_t sample_rate, double lower_edge_hertz,
+                                double upper_edge_hertz, const TensorOptions& options) {
+  return mel_weight_matrix(num_mel_bins, dft_length, sample_rate, lower_edge_hertz,
+                           upper_edge_hertz, options.dtype, options.device);
+}
 
 // `input` with as many dimensions at least; those of atleast_3d come before, around and behind.
 BP_API Tensor atleast_1d(const Tensor& input);
@@ -124,6 +163,12 @@ BP_API Tensor fftfreq(std::int64_t n, double d = 1, std::optional<Dtype> dtype =
                       std::optional<Device> device = std::nullopt);
 BP_API Tensor rfftfreq(std::int64_t n, double d = 1, std::optional<Dtype> dtype = std::nullopt,
                        std::optional<Device> device = std::nullopt);
+inline Tensor fftfreq(std::int64_t n, double d, const TensorOptions& options) {
+  return fftfreq(n, d, options.dtype, options.device);
+}
+inline Tensor rfftfreq(std::int64_t n, double d, const TensorOptions& options) {
+  return rfftfreq(n, d, options.dtype, options.device);
+}
 // The frequency 0 to the middle of `dim` (all dimensions, if none are given), and back.
 BP_API Tensor fftshift(const Tensor& input, DimList dim = {});
 BP_API Tensor ifftshift(const Tensor& input, DimList dim = {});

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include <backplane/tensor/api.hpp>
 
 namespace bp {
 
@@ -12,5 +16,9 @@ struct Device {
 };
 
 inline constexpr Device meta_device{0};
+
+// "acme:0". Defined in runtime/, which has the names; "device 7 (not registered)" for numbers without one.
+BP_API std::string to_string(Device device);
+BP_API std::ostream& operator<<(std::ostream& stream, Device device);
 
 }  // namespace bp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string_view>
 
 #include <backplane/abi.h>
@@ -98,6 +99,7 @@ BP_API void check_is_dtype(const char* op, Dtype dtype);
 
 // PyTorch's name without its prefix: "float32"; "no dtype" for any other number.
 BP_API std::string_view name(Dtype dtype);
+BP_API std::ostream& operator<<(std::ostream& stream, Dtype dtype);
 
 // Accepts PyTorch's names and the short ones ("f32"); throws bad_argument for others.
 BP_API Dtype dtype_from_name(std::string_view name);

@@ -1,6 +1,7 @@
 // The one exception of the public API: a class to act on and a sentence to read.
 #pragma once
 
+#include <iosfwd>
 #include <stdexcept>
 #include <string>
 
@@ -27,6 +28,10 @@ enum class ErrorClass : bp_code {
 constexpr bool is_error_class(bp_code code) {
   return code > BP_OK && code <= BP_PEER_LOST;
 }
+
+// "bad_argument", as above; "no error class" for any other number.
+BP_API const char* name(ErrorClass error_class);
+BP_API std::ostream& operator<<(std::ostream& stream, ErrorClass error_class);
 
 // Thrown by public functions; nothing has been changed by the call that throws it.
 class BP_API Error : public std::runtime_error {

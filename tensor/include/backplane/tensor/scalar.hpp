@@ -4,6 +4,7 @@
 #include <complex>
 #include <concepts>
 #include <cstdint>
+#include <iosfwd>
 
 #include <backplane/abi.h>
 #include <backplane/tensor/dtype.hpp>
@@ -76,5 +77,8 @@ class Scalar {
     constexpr Parts() : f{0, 0} {}
   } parts_;
 };
+
+// "3", "0.5", "true", "(1,2)".
+BP_API std::ostream& operator<<(std::ostream& stream, const Scalar& scalar);
 
 }  // namespace bp

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -108,6 +109,10 @@ class Dims {
 
 // "[2, 3]"
 BP_API std::string to_string(IntList list);
+BP_API std::ostream& operator<<(std::ostream& stream, IntList list);
+inline std::ostream& operator<<(std::ostream& stream, const Dims& dims) {
+  return stream << IntList(dims);
+}
 
 // The product; throws bad_argument naming `op` if a size is negative or the product overflows.
 BP_API std::int64_t checked_numel(const char* op, IntList shape);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <utility>
 
 #include <backplane/abi.h>
@@ -16,6 +17,8 @@
 #include <backplane/tensor/storage.hpp>
 
 namespace bp {
+
+class Index;  // core_ops/indexing.hpp
 
 // What a Tensor points to. Its first member is what plugins see, so that a call passes tensors
 // without building anything. Memory comes from a per-thread pool: see impl_pool.hpp.
@@ -77,7 +80,8 @@ class Tensor {
     if (impl_) impl_->refs.fetch_add(1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
-  Tensor& operator=(Tensor other) noexcept {
+  // Of a name alone: `a[0] = b` would change a handle that is gone at once. copy_(a[0], b) writes.
+  Tensor& operator=(Tensor other) & noexcept {
     std::swap(impl_, other.impl_);
     return *this;
   }
@@ -120,6 +124,13 @@ class Tensor {
   bool is_contiguous(MemoryFormat format) const {
     return (known().abi.flags & layout_of(format)) != 0;
   }
+
+  // a[0], a[{0, Slice{1, 3}}], a[mask]: select, slice, unsqueeze and index in a shorter form. See core_ops/indexing.hpp,
+  // which is needed for the lists.
+  BP_API Tensor operator[](std::int64_t position) const;
+  BP_API Tensor operator[](const Tensor& positions) const;
+  BP_API Tensor operator[](std::initializer_list<Index> indices) const;
+
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
   bool shares_storage(const Tensor& other) const {
     return known().storage == other.known().storage;

@@ -21,6 +21,10 @@ BP_API Tensor philox(IntList size, std::int64_t seed, std::int64_t offset,
 BP_API Tensor rand_philox(IntList size, std::int64_t seed, std::int64_t offset,
                           std::optional<Dtype> dtype = std::nullopt,
                           std::optional<Device> device = std::nullopt);
+inline Tensor rand_philox(IntList size, std::int64_t seed, std::int64_t offset,
+                          const TensorOptions& options) {
+  return rand_philox(size, seed, offset, options.dtype, options.device);
+}
 
 // Normal numbers by Box and Muller from pairs of words (w0, w1) of philox - r cos t and r sin t
 // with r = sqrt(-2 ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32. `dtype` is floating: by default,
@@ -28,16 +32,26 @@ BP_API Tensor rand_philox(IntList size, std::int64_t seed, std::int64_t offset,
 BP_API Tensor randn_philox(IntList size, std::int64_t seed, std::int64_t offset,
                            std::optional<Dtype> dtype = std::nullopt,
                            std::optional<Device> device = std::nullopt);
+inline Tensor randn_philox(IntList size, std::int64_t seed, std::int64_t offset,
+                           const TensorOptions& options) {
+  return randn_philox(size, seed, offset, options.dtype, options.device);
+}
 
 // Uniform numbers in [0, 1) from `generator`, by default the device's. Without `dtype`, of the
 // default dtype.
 BP_API Tensor rand(IntList size, std::optional<Dtype> dtype = std::nullopt,
                    std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
+inline Tensor rand(IntList size, const TensorOptions& options, Generator* generator = nullptr) {
+  return rand(size, options.dtype, options.device, generator);
+}
 
 // Normal numbers of mean 0 and variance 1 from `generator`, by default the device's. Without
 // `dtype`, of the default dtype.
 BP_API Tensor randn(IntList size, std::optional<Dtype> dtype = std::nullopt,
                     std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
+inline Tensor randn(IntList size, const TensorOptions& options, Generator* generator = nullptr) {
+  return randn(size, options.dtype, options.device, generator);
+}
 
 // Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of uniform
 // float64 numbers u; of more than 2^32 numbers, low + floor((w0 + 2^32 w1) / 2^64 * (high - low))
@@ -45,11 +59,19 @@ BP_API Tensor randn(IntList size, std::optional<Dtype> dtype = std::nullopt,
 BP_API Tensor randint(std::int64_t low, std::int64_t high, IntList size,
                       std::optional<Dtype> dtype = std::nullopt,
                       std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
+inline Tensor randint(std::int64_t low, std::int64_t high, IntList size,
+                      const TensorOptions& options, Generator* generator = nullptr) {
+  return randint(low, high, size, options.dtype, options.device, generator);
+}
 
 // The numbers from 0 to n - 1 in random order - the indices that sort pairs of words of philox.
 // Without `dtype`, int64.
 BP_API Tensor randperm(std::int64_t n, std::optional<Dtype> dtype = std::nullopt,
                        std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
+inline Tensor randperm(std::int64_t n, const TensorOptions& options,
+                       Generator* generator = nullptr) {
+  return randperm(n, options.dtype, options.device, generator);
+}
 
 // In training, zeroes each element with probability `p` and divides the others by 1 - p; otherwise
 // `input` itself.

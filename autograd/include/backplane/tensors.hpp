@@ -1,4 +1,5 @@
-// All that an application includes.
+// Tensors, operators, derivatives, devices and streams: what backplane.hpp has without layers, optimizers, data and files, for
+// sources that need no more and are to compile faster.
 #pragma once
 
 #include <backplane/autograd/anomaly.hpp>
@@ -8,6 +9,7 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/forms.hpp>
 #include <backplane/core_ops/generated/all.hpp>
+#include <backplane/core_ops/indexing.hpp>
 #include <backplane/core_ops/operators.hpp>
 #include <backplane/core_ops/print.hpp>
 #include <backplane/dispatcher/call.hpp>

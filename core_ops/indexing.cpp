@@ -1,0 +1,75 @@
+// a[...]: one view for each number and slice, then one index() for all tensors.
+#include <vector>
+
+#include <backplane/core_ops/generated/selection.hpp>
+#include <backplane/core_ops/generated/view.hpp>
+#include <backplane/core_ops/indexing.hpp>
+#include <backplane/tensor/check.hpp>
+
+namespace bp {
+namespace {
+
+// How many dimensions the index takes: a mask as many as it has.
+std::int64_t dimensions_of(const Index& index) {
+  switch (index.kind()) {
+    case Index::Kind::axis:
+    case Index::Kind::rest: return 0;
+    case Index::Kind::position:
+    case Index::Kind::slice: return 1;
+    case Index::Kind::tensor: break;
+  }
+  BP_CHECK(index.tensor().defined(), "[]: an index is an undefined tensor; give it a value first");
+  return index.tensor().dtype() == boolean ? index.tensor().ndim() : 1;
+}
+
+// The dimensions that an ellipsis stands for.
+std::int64_t dimensions_left(const Tensor& input, std::initializer_list<Index> indices) {
+  std::int64_t taken = 0, num_ellipses = 0;
+  for (const Index& index : indices) {
+    taken += dimensions_of(index);
+    num_ellipses += index.kind() == Index::Kind::rest;
+  }
+  BP_CHECK(num_ellipses <= 1, "[]: {} times Ellipsis; one says what the others would",
+           num_ellipses);
+  BP_CHECK(taken <= input.ndim(), "[]: indices for {} dimensions, and a tensor of shape {}", taken,
+           to_string(input.shape()));
+  return input.ndim() - taken;
+}
+
+}  // namespace
+
+Tensor Tensor::operator[](std::int64_t position) const {
+  return select(*this, 0, position);
+}
+
+Tensor Tensor::operator[](const Tensor& positions) const {
+  return (*this)[{Index(positions)}];
+}
+
+Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
+  const std::int64_t left = dimensions_left(*this, indices);
+  Tensor view = *this;
+  std::int64_t at = 0, covered = 0;  // dimensions that `chosen` stands for
+  std::vector<Tensor> chosen;
+  for (const Index& each : indices) {
+    switch (each.kind()) {
+      case Index::Kind::position: view = select(view, at, each.position()); break;
+      case Index::Kind::slice: {
+        const Slice& part = each.slice();
+        view = bp::slice(view, at++, part.start, part.stop, part.step);
+        break;
+      }
+      case Index::Kind::axis: view = unsqueeze(view, at++); break;
+      case Index::Kind::rest: at += left; break;
+      case Index::Kind::tensor:
+        // A hole for each dimension between; a mask takes one place for all of its dimensions.
+        chosen.resize(chosen.size() + static_cast<std::size_t>(at - covered));
+        chosen.push_back(each.tensor());
+        covered = at += dimensions_of(each);
+        break;
+    }
+  }
+  return chosen.empty() ? view : index(view, chosen);
+}
+
+}  // namespace bp
