@@ -42,6 +42,20 @@ nlohmann::ordered_json served_on(const bp::Backend& backend) {
   return served;
 }
 
+// The images that were misread: their pixels from 0 to 1, what they show, and what they were read as.
+nlohmann::ordered_json misread_of(const digits::Images& images,
+                                  const std::vector<std::int64_t>& predictions) {
+  auto misread = nlohmann::ordered_json::array();
+  const std::vector<std::int64_t> labels = bp::to_vector<std::int64_t>(images.labels);
+  for (std::size_t i = 0; i < predictions.size(); ++i)
+    if (predictions[i] != labels[i])
+      misread.push_back(
+          {{"pixels", bp::to_vector<float>(images.pixels[static_cast<std::int64_t>(i)])},
+           {"shows", labels[i]},
+           {"read_as", predictions[i]}});
+  return misread;
+}
+
 // Opened before the work, so that nobody trains for a report that cannot be written.
 std::ofstream open_report(const std::string& file) {
   std::ofstream stream;
@@ -84,6 +98,8 @@ void run(const Options& options) {
                                       {"final_loss", outcome.final_loss},
                                       {"ms_per_step", outcome.ms_per_step},
                                       {"first_losses", first_losses},
+                                      {"losses", outcome.losses},
+                                      {"misread", misread_of(data.held_out, outcome.predictions)},
                                       {"served", served_on(*record.backend)}};
   if (!(report << values.dump(2) << std::endl))
     throw std::runtime_error(options.json + ": cannot be written");
