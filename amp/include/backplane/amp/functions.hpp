@@ -8,7 +8,7 @@ namespace bp::amp {
 
 struct CustomOptions {
   // The dtype that floating inputs other than float64 are cast to where the thread casts on their device; forward and
-  // backward then cast nothing. For functions that want float32.
+  // backward then cast nothing. For functions that need float32.
   std::optional<Dtype> cast_inputs = {};
 };
 

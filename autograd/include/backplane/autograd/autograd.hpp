@@ -1,4 +1,4 @@
-// Derivatives: which tensors want one, whose calls are recorded, and going back through the record.
+// Derivatives: which tensors require grad, whose calls are recorded, and backward through the record.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ BP_API bool is_leaf(const Tensor& tensor);
 BP_API Tensor grad(const Tensor& tensor);
 // Puts it in place of what is there; an undefined one takes it away.
 BP_API void set_grad(const Tensor& tensor, const Tensor& gradient);
-// From now on backward() keeps the derivative of this tensor, which is no leaf, as that of a leaf.
+// From now on backward() keeps the derivative of this tensor, which is not a leaf, as it does for leaves.
 BP_API void retain_grad(const Tensor& tensor);
 // The same values in the same memory, outside of every record.
 BP_API Tensor detach(const Tensor& tensor);

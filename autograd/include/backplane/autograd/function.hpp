@@ -26,7 +26,7 @@ class BP_API FunctionContext {
   std::vector<Tensor> saved() const;
   // In forward: backward will not be asked for this result's part.
   void mark_non_differentiable(const Tensor& result);
-  // Does anybody want the derivative by this input?
+  // Will the derivative by this input be used?
   bool needs_gradient(std::size_t input) const;
   // Anything else; lives as long as the record.
   std::any data;

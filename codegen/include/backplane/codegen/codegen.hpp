@@ -40,7 +40,7 @@ struct BuildCounts {
 BP_API BuildCounts build_counts();
 
 // The sources that an operator's kernels were given to the device's compiler in, so far: for a person
-// who wants to read them.
+// who reads them.
 struct GeneratedSource {
   std::string name, language, text;
 };

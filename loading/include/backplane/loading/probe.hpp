@@ -14,7 +14,7 @@ namespace bp::loading {
 enum class Probed {
   good,
   no_device,   // loads, but says that there is nothing for it here: not an error
-  refused,     // could not be opened, or is no plugin that this host can speak with
+  refused,     // could not be opened, or speaks no ABI level of this host
   crashed,     // a signal ended it
   hung,        // did not end within the limit
   not_probed,  // the helper program is missing or could not be started
@@ -25,7 +25,7 @@ struct ProbeResult {
   std::string message;      // one sentence; empty if good
   bool from_cache = false;  // was good before, and has not changed since
 
-  // A helper that is missing is no reason against a plugin.
+  // A missing helper does not speak against a plugin.
   bool usable() const { return outcome == Probed::good || outcome == Probed::not_probed; }
 };
 

@@ -61,7 +61,7 @@ class BP_API Convolution : public Module {
               const ConvTransposeOptions& options);
   const char* layer_name() const { return layer_; }
   const Made& made() const { return made_; }
-  // The input, padded as padding_mode or an uneven "same" wants it, and what the operator is to pad besides.
+  // The input, padded as padding_mode or an uneven "same" requires, and what the operator pads besides.
   std::pair<Tensor, std::vector<std::int64_t>> padded(const Tensor& input) const;
 
  private:

@@ -40,7 +40,7 @@ class BP_API Adam : public OptimizerOf<AdamOptions> {
   void update(std::size_t group, Batch& batch, const GradScaling& scaling) override;
 };
 
-// Loshchilov and Hutter, 2019: the decay is no part of the gradient, but taken off the parameter.
+// Loshchilov and Hutter, 2019: the decay is not part of the gradient, but taken off the parameter.
 class BP_API AdamW : public OptimizerOf<AdamWOptions> {
  public:
   BP_OPTIMIZER(AdamW)

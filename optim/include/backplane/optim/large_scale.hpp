@@ -67,7 +67,7 @@ struct MuonOptions {
 // matrices; give vectors and embeddings to AdamW. Matrices of one shape are stacked.
 class BP_API Muon : public OptimizerOf<MuonOptions> {
  public:
-  // Throws for a parameter that is no real matrix, for another adjust_lr_fn, and for 100 ns_steps or more.
+  // Throws for a parameter that is not a real matrix, for another adjust_lr_fn, and for 100 ns_steps or more.
   BP_OPTIMIZER(Muon)
 
  protected:

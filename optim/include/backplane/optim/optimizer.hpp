@@ -107,7 +107,7 @@ class BP_API Optimizer {
   struct Group {
     std::vector<Tensor> params;
     std::vector<ParamState> states;  // one for each parameter
-    State extras = State::dict();    // entries of PyTorch's dict that are no options
+    State extras = State::dict();    // entries of PyTorch's dict other than options
   };
   struct Layout {
     std::vector<const char*> tensors, numbers;

@@ -22,7 +22,7 @@ inline std::uint64_t next_call_number(StreamImpl& stream, std::uint32_t operator
 // The room that knows the operators says what their numbers mean: a name, or nothing for a number that is none.
 BP_API void name_operators_with(std::string (*name_of)(std::uint32_t operator_id));
 
-// "relu", and what stands for the call itself, as "call 12 of its stream"; an empty name for a number that is none.
+// "relu", and what stands for the call itself, as "call 12 of its stream"; an empty name for an unknown number.
 struct CallName {
   std::string name, which;
 };

@@ -36,7 +36,7 @@ BP_API nn::StateDict to_state_dict(const State& state);
 // Where a source of random numbers is, exactly.
 BP_API State state_of(const Generator& generator);
 BP_API void set_state(Generator& generator, const State& state);
-// The same of several by name. set_states wants a state for each; those that are not asked for stay as they are.
+// The same of several by name. set_states needs a state for each; others stay as they are.
 using NamedGenerators = std::vector<std::pair<std::string, Generator*>>;
 BP_API State states_of(const NamedGenerators& generators);
 BP_API void set_states(const NamedGenerators& generators, const State& states);

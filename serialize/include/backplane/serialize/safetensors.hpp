@@ -41,7 +41,7 @@ struct TensorInfo {
 // A copy is the same file. Threads: any.
 class BP_API SafetensorsFile {
  public:
-  // Throws bad_argument, naming the file and both values, for a file that is not as the format wants it; reads the header
+  // Throws bad_argument, naming the file and both values, for a file that breaks the format; reads the header
   // alone.
   explicit SafetensorsFile(const std::filesystem::path& path, const ReadOptions& options = {});
 

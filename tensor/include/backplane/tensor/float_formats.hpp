@@ -15,7 +15,7 @@ struct FloatFormat {
 
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   constexpr std::uint32_t sign_bit() const { return 1u << (exponent_bits + mantissa_bits); }
-  // The first code, sign apart, that is no finite number.
+  // The first code, sign apart, that is not a finite number.
   constexpr std::uint32_t first_special() const {
     const std::uint32_t top = ((1u << exponent_bits) - 1) << mantissa_bits;
     return has_infinity ? top : top | ((1u << mantissa_bits) - 1);

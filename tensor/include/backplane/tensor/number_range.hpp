@@ -10,7 +10,7 @@
 namespace bp {
 
 namespace detail {
-// The whole numbers from `least` on, `span` more. All for dtypes that are no integers.
+// The whole numbers from `least` on, `span` more. All for dtypes other than integers.
 struct WholeNumbers {
   std::int64_t least;
   std::uint64_t span;

@@ -28,7 +28,7 @@ struct TensorImpl {
   std::uint16_t backend;            // the device's, for the kernel tables
   std::uint16_t view_version;       // of the storage when this view was made, its low bits
   bool has_autograd_data;           // the first of layer_data is the autograd layer's
-  std::uint64_t keys;               // layers that want to see calls with this tensor
+  std::uint64_t keys;               // layers that see calls with this tensor
   Storage* storage;       // null for meta tensors; counted, but by a view through its base
   LayerData* layer_data;  // a list, owned
   TensorImpl* view_base;  // what this is a view of, itself no view; null: of nothing. Counted.

@@ -51,7 +51,7 @@ class BP_API LRScheduler {
   struct Later {};  // the class fills base_lrs_ and last_epoch_ itself
   LRScheduler(Optimizer& optimizer, Later) : optimizer_(&optimizer) {}
 
-  // Checks, and sets the first rates. Called by the constructors of classes that are no base.
+  // Checks, and sets the first rates. Called by the constructors of concrete classes.
   void begin();
   // Throws bad_argument for members that no step can go on from. A class that has more calls its base's first.
   virtual void check() const;
