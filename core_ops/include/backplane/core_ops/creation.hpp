@@ -96,13 +96,13 @@ BP_API Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype 
 namespace detail {
 BP_API Scalar only_value(const Tensor& input);
 }
+template <class T>
+concept ItemType =
+    std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, std::complex<double>>;
 // The value of the only element, item<double>(loss): a number, or as a Scalar, which keeps its category. The type is always
 // named, since printf("%f", ...) would take any. Waits for the device. Throws bad_argument for any other number of elements,
 // and on meta.
-template <class T>
-requires std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> ||
-    std::is_same_v<T, std::complex<double>>
-        T item(const Tensor& input) {
+template <ItemType T> T item(const Tensor& input) {
   const Scalar value = detail::only_value(input);
   if constexpr (std::is_same_v<T, Scalar>)
     return value;
