@@ -2,10 +2,10 @@
 #include <set>
 #include <string_view>
 
-#include <backplane/tensors.hpp>
 #include <backplane/files/file_errors.hpp>
 #include <backplane/serialize/checkpoint.hpp>
 #include <backplane/serialize/safetensors.hpp>
+#include <backplane/tensors.hpp>
 
 #include "state_text.hpp"
 

@@ -8,7 +8,6 @@
 #include <map>
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/capture/capture.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/core_ops/generated/rows.hpp>
@@ -16,6 +15,7 @@
 #include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/settings.hpp>
+#include <backplane/tensors.hpp>
 
 #include "bare_launch.hpp"
 #include "bench_layers.hpp"

@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/runtime/device_registry.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../opencl/take_turns.hpp"
 #include "bare_launch.hpp"

@@ -4,9 +4,9 @@
 #include <exception>
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/data/data.hpp>
 #include <backplane/runtime/settings.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

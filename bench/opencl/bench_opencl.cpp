@@ -8,11 +8,11 @@
 #include <stdexcept>
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/core_ops/generated/rows.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/chain.hpp>
+#include <backplane/tensors.hpp>
 
 #include "opencl_device.hpp"
 #include "take_turns.hpp"

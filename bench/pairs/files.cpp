@@ -4,8 +4,8 @@
 #include <string>
 #include <unistd.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/serialize/safetensors.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../peers/measure.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/optim/optim.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../peers/measure.hpp"
 

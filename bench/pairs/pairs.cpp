@@ -8,9 +8,9 @@
 #include <map>
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/settings.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../peers/measure.hpp"
 #include "attention.hpp"

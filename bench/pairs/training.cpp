@@ -1,9 +1,9 @@
 #include "training.hpp"
 
-#include <backplane/tensors.hpp>
 #include <backplane/nn/layers.hpp>
 #include <backplane/optim/adam.hpp>
 #include <backplane/optim/sgd.hpp>
+#include <backplane/tensors.hpp>
 
 #include "../peers/measure.hpp"
 #include "../peers/resident.hpp"

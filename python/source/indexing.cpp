@@ -70,7 +70,8 @@ void check_unread(const Tensor& view, const std::vector<Tensor>& chosen) {
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     if (!chosen[i].defined()) continue;
     const std::int64_t size = view.shape()[i];
-    const bool fits = item<Scalar>(all(logical_and(ge(chosen[i], -size), lt(chosen[i], size)))).to_bool();
+    const bool fits =
+        item<Scalar>(all(logical_and(ge(chosen[i], -size), lt(chosen[i], size)))).to_bool();
     BP_CHECK(fits, "index: an index is out of bounds for a dimension of size {}", size);
   }
 }
@@ -185,8 +186,9 @@ void add_iteration(nb::class_<Tensor>& tensor) {
         const Tensor* other = tensor_in(value.ptr());
         if (!other && !find_number(value.ptr(), number))
           throw nb::type_error("in: give a number or a tensor");
-        return without_gil(
-            [&] { return item<Scalar>(any(other ? eq(self, *other) : eq(self, number))).to_bool(); });
+        return without_gil([&] {
+          return item<Scalar>(any(other ? eq(self, *other) : eq(self, number))).to_bool();
+        });
       },
       nb::arg("value"));
 }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <backplane/tensors.hpp>
 #include <backplane/samples/samples.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

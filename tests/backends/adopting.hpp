@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/runtime/interop.hpp>
 #include <backplane/runtime/stream.hpp>
+#include <backplane/tensors.hpp>
 
 #include "dispatcher/calls.hpp"
 

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <thread>
 
-#include <backplane/tensors.hpp>
 #include <backplane/capture/capture.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/extensions/capture.h>
+#include <backplane/tensors.hpp>
 
 #include "capture/planned_checks.hpp"
 #include "runtime/fake_plugin.hpp"

@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include <backplane/tensors.hpp>
 #include <backplane/capture/capture.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

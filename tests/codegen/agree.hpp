@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

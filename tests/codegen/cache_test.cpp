@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/loading/sha256.hpp>
+#include <backplane/tensors.hpp>
 
 #include "dispatcher/child.hpp"
 #include "tools/run_program.hpp"

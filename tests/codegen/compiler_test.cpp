@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/extensions/reference.h>
+#include <backplane/tensors.hpp>
 
 #include "dispatcher/child.hpp"
 #include "tools/run_program.hpp"

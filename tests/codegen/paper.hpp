@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

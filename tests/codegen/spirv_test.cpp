@@ -6,12 +6,12 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/codegen/codegen.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/samples/samples.hpp>
+#include <backplane/tensors.hpp>
 
 #include "codegen/agree.hpp"
 #include "dispatcher/child.hpp"

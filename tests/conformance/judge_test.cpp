@@ -8,12 +8,12 @@
 #include <gtest/gtest.h>
 #include <thread>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/chain.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/float_formats.hpp>
+#include <backplane/tensors.hpp>
 
 #include "judge/bounds.hpp"
 #include "judge/calls.hpp"

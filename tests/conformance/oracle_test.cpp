@@ -4,11 +4,11 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/policy.hpp>
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/samples/samples.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/written.hpp"
 #include "judge/expected.hpp"

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::generators_test {
 namespace {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include <backplane/tensors.hpp>
 #include <backplane/tensor/number_range.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 

@@ -8,10 +8,10 @@
 #include <map>
 #include <numeric>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/samples/samples.hpp>
 #include <backplane/tensor/views.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp {
 namespace {

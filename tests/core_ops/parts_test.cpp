@@ -2,9 +2,9 @@
 // Rows with a list of results: what they give is what PyTorch gives, as views of their arguments.
 #include <gmock/gmock.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::parts_test {
 namespace {

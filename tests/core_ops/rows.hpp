@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/samples/row_facts.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

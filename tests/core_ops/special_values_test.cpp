@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/samples/special_cases.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 namespace {

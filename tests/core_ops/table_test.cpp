@@ -4,10 +4,10 @@
 #include <map>
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/samples/samples.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rows.hpp"
 

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

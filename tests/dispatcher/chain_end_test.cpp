@@ -4,7 +4,6 @@
 #include <set>
 #include <thread>
 
-#include <backplane/tensors.hpp>
 #include <backplane/capture/capture.hpp>
 #include <backplane/core_ops/generated/rows.hpp>
 #include <backplane/dispatcher/chain.hpp>
@@ -14,6 +13,7 @@
 #include <backplane/extensions/program.h>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/call_number.hpp>
+#include <backplane/tensors.hpp>
 
 #include "runtime/fake_plugin.hpp"
 

@@ -1,12 +1,12 @@
 // needs: cpu
 #include <gtest/gtest.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

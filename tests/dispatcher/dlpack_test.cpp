@@ -2,8 +2,8 @@
 // DLPack with real backends: the host's memory both ways, and a device that no other framework can read.
 #include <thread>
 
-#include <backplane/tensors.hpp>
 #include <backplane/runtime/dlpack.hpp>
+#include <backplane/tensors.hpp>
 
 #include "allocations.hpp"
 #include "runtime/dlpack_producer.hpp"

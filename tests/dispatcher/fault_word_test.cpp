@@ -2,8 +2,8 @@
 // The fault word of kernels that declare that they may find a bad index, on a synchronous device too.
 #include <gtest/gtest.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/loading/loader.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

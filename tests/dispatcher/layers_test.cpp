@@ -1,10 +1,10 @@
 // needs: cpu
 #include <gtest/gtest.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/layers.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

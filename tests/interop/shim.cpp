@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include <backplane/tensors.hpp>
 #include <backplane/runtime/dlpack.hpp>
 #include <backplane/runtime/interop.hpp>
+#include <backplane/tensors.hpp>
 
 #define SHIM extern "C" __attribute__((visibility("default")))
 

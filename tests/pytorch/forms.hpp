@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/schema.hpp>
+#include <backplane/tensors.hpp>
 
 namespace bp::test {
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include <backplane/tensors.hpp>
 #include <backplane/serialize/checkpoint.hpp>
 #include <backplane/serialize/pytorch.hpp>
 #include <backplane/serialize/safetensors.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <functional>
 
-#include <backplane/tensors.hpp>
 #include <backplane/data/data.hpp>
+#include <backplane/tensors.hpp>
 
 namespace {
 

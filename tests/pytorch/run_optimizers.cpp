@@ -4,8 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include <backplane/tensors.hpp>
 #include <backplane/optim/optim.hpp>
+#include <backplane/tensors.hpp>
 
 #include "optimizer_cases.hpp"
 

@@ -5,8 +5,8 @@
 #include <iostream>
 #include <set>
 
-#include <backplane/tensors.hpp>
 #include <backplane/samples/row_facts.hpp>
+#include <backplane/tensors.hpp>
 
 #include "core_ops/rewired.hpp"
 #include "core_ops/written.hpp"

@@ -14,10 +14,10 @@ using Stream = bp::Stream;
 inline constexpr auto f32 = bp::f32;
 }  // namespace before
 
-#include <backplane/tensors.hpp>
 #include <backplane/runtime/device_registry.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tensors.hpp>
 
 #include "sdk/fake_host.hpp"
 

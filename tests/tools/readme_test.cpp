@@ -17,7 +17,8 @@ TEST(Coverage, shows_what_works_now) {
   ASSERT_LE(first, last);
   const std::string shown = text.substr(first, last - first);
   if (std::getenv("BP_ACCEPT"))
-    std::ofstream(BP_SOURCE_DIR "/docs/coverage.md") << text.replace(first, last - first, printed.out);
+    std::ofstream(BP_SOURCE_DIR "/docs/coverage.md")
+        << text.replace(first, last - first, printed.out);
   else
     EXPECT_EQ(shown, printed.out) << "if the new table is right, ./dev test --accept";
 }

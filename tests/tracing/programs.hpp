@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/tensors.hpp>
 
 #include "dispatcher/child.hpp"
 

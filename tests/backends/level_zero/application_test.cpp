@@ -3,9 +3,9 @@
 // test's driver fails when its environment asks for it: each case is a process of its own.
 #include <fmt/format.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/policy.hpp>
+#include <backplane/tensors.hpp>
 
 #include "backends/level_zero/direct_device.hpp"
 #include "dispatcher/child.hpp"

@@ -1,8 +1,8 @@
 // needs: cpu reference level_zero
 // level_zero:0 beside the other devices of one process: tensors go round all of them, and one model lives on two.
-#include <backplane/tensors.hpp>
 #include <backplane/nn/layers.hpp>
 #include <backplane/optim/sgd.hpp>
+#include <backplane/tensors.hpp>
 
 #include "backends/level_zero/direct_device.hpp"
 #include "tools/run_program.hpp"

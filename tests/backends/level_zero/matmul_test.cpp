@@ -1,8 +1,8 @@
 // needs: cpu level_zero
 // The matmul that was made when the plugin was built: by itself, where nothing may be generated.
-#include <backplane/tensors.hpp>
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/policy.hpp>
+#include <backplane/tensors.hpp>
 
 #include "backends/level_zero/direct_device.hpp"
 #include "dispatcher/child.hpp"

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <backplane/tensors.hpp>
 #include <backplane/runtime/interop.hpp>
+#include <backplane/tensors.hpp>
 
 #include "dispatcher/calls.hpp"
 
