@@ -83,6 +83,22 @@ std::string why_not_native(const Frame& frame) {
   return found.empty() ? "its kernel declined this call" : found;
 }
 
+bool has_kernels(const char* name, const Frame& frame) {
+  const Operator* op = find_operator(name);
+  const KernelTable* table = op ? table_of(*op, frame.backend()) : nullptr;
+  return table && table->num_candidates != 0;
+}
+
+// What keeps rung 2 from converting the call for the kernel that there is. Empty: nothing that is known.
+std::string why_not_legalized(const Frame& frame) {
+  if (frame.op().mutates) return "it writes into its arguments, which cannot be converted";
+  if (!rung_allowed(frame.device(), Rung::legalized)) return "a policy forbids to convert them";
+  const bool copies = has_kernels("copy", frame), casts = has_kernels("cast", frame);
+  if (copies && casts) return {};
+  const char* missing = copies ? "cast" : casts ? "copy" : "copy or cast";
+  return fmt::format("to convert it needs {0}, without a kernel here; register {0}", missing);
+}
+
 std::string why_not_decomposed(const Frame& frame) {
   const Operator& op = frame.op();
   if (!op.decompose) return fmt::format("register {}", op.name());
@@ -99,7 +115,10 @@ std::string why_not_decomposed(const Frame& frame) {
 std::string why(const Frame& frame, Rung rung) {
   const std::string first = frame.shortage.empty() ? why_not_native(frame) : frame.shortage;
   if (rung != Rung::host && rung != Rung::none) return first;
-  return fmt::format("{}; {}", first, why_not_decomposed(frame));
+  const KernelTable* table = table_of(frame.op(), frame.backend());
+  const bool has_native = table && table->num_native != 0;
+  const std::string next = has_native ? why_not_legalized(frame) : why_not_decomposed(frame);
+  return next.empty() ? first : fmt::format("{}; {}", first, next);
 }
 
 }  // namespace

@@ -91,6 +91,24 @@ TEST(Fallbacks, say_why_and_count_copies) {
   EXPECT_THAT(finished.err, HasSubstr("COPIED FROM"));
 }
 
+TEST(Fallbacks, DISABLED_of_another_layout) {
+  const bp::Tensor a = bp::ones({2, 3}, bp::f32, test_backend("partial"));
+  bp::add(bp::transpose(a, 0, 1), bp::transpose(a, 0, 1));
+}
+
+TEST(Fallbacks, say_what_a_conversion_needs) {
+  const json report = counted(program("of_another_layout"));
+  for (const json& each : report["reasons"])
+    if (each["op"] == "add" && each["rung"] == "host") {
+      EXPECT_THAT(
+          each["why"].get<std::string>(),
+          HasSubstr(
+              "; to convert it needs copy or cast, without a kernel here; register copy or cast"));
+      return;
+    }
+  FAIL() << report;
+}
+
 TEST(Fallbacks, pass_the_programs_exit_code_on) {
   for (const int code : {0, 1, 7, 42})
     EXPECT_EQ(run_backplane({"fallbacks", "sh", "-c", "exit " + std::to_string(code)}).exit_code,
