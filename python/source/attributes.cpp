@@ -1,5 +1,6 @@
 // What a tensor says of itself as x.name. Descriptors of C's, which answer in half the time of nanobind's properties.
 #include "objects.hpp"
+#include "same_object.hpp"
 
 namespace bp::python {
 namespace {
@@ -63,7 +64,7 @@ PyObject* wants_grad(const Tensor& self) {
   return truth(requires_grad(self));
 }
 PyObject* gradient(const Tensor& self) {
-  return object_or_none(grad(self)).release().ptr();
+  return object_of(grad(self));
 }
 PyObject* data(const Tensor& self) {
   return wrap(detach(self));
@@ -89,8 +90,11 @@ PyObject* adjoint_matrix(const Tensor& self) {
     throw nb::value_error("H: the tensor has not two dimensions; use mH for a batch of matrices");
   return adjoint(self);
 }
+// Zeros of a real tensor, as NumPy has it: libraries that ask whether an object is an array look for the name. One zero
+// under every element, so that a write into it is refused.
 PyObject* imaginary_part(const Tensor& self) {
-  return wrap(imag(self));
+  if (is_complex(self.dtype())) return wrap(imag(self));
+  return wrap(expand(zeros({}, self.dtype(), self.device()), self.shape()));
 }
 PyObject* real_part(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
@@ -114,6 +118,7 @@ int set_gradient(PyObject* self, PyObject* value, void*) {
       [&] {
         const bool is_none = !value || value == Py_None;
         set_grad(self_of(self), is_none ? Tensor() : tensor_of(value, "grad"));
+        if (!is_none) remember_object(value);
         return 0;
       },
       -1);
@@ -145,8 +150,8 @@ PyGetSetDef attributes[] = {
     {"mH", getter<adjoint>, nullptr, "The last two dimensions exchanged, and conjugate.", nullptr},
     {"real", real_part, nullptr, "The real parts, over the same memory; itself if it is real.",
      nullptr},
-    {"imag", getter<imaginary_part>, nullptr, "The imaginary parts, over the same memory.",
-     nullptr},
+    {"imag", getter<imaginary_part>, nullptr,
+     "The imaginary parts, over the same memory; zeros if it is real.", nullptr},
     {"is_leaf", getter<leaf>, nullptr, "Was it made by no recorded call?", nullptr},
     {"requires_grad", getter<wants_grad>, set_wants_grad, "Does it take part in a derivative?",
      nullptr},

@@ -9,6 +9,22 @@ namespace {
 
 PyTypeObject* dtype_type = nullptr;
 
+bool is_unsigned(Dtype dtype) {
+  return dtype == u8 || dtype == u16 || dtype == u32 || dtype == u64;
+}
+
+// NumPy's letter, which says a type's kind to libraries that take any arrays.
+const char* kind_of(Dtype dtype) {
+  if (dtype == boolean) return "b";
+  if (is_complex(dtype)) return "c";
+  if (is_floating(dtype) || is_storage_only(dtype)) return "f";
+  return is_unsigned(dtype) ? "u" : "i";
+}
+
+bool is_known_to_numpy(Dtype dtype) {
+  return dtype != bf16 && !is_storage_only(dtype);
+}
+
 }  // namespace
 
 PyObject* dtype_objects[num_dtypes] = {};
@@ -55,9 +71,19 @@ void add_dtypes(nb::module_& module) {
   });
   type.def_prop_ro("is_complex", [](const DtypeObject& self) { return is_complex(self.dtype); });
   type.def_prop_ro("is_signed", [](const DtypeObject& self) {
-    return !(self.dtype == boolean || self.dtype == u8 || self.dtype == u16 || self.dtype == u32 ||
-             self.dtype == u64);
+    return self.dtype != boolean && !is_unsigned(self.dtype);
   });
+  type.def_prop_ro(
+      "kind", [](const DtypeObject& self) { return kind_of(self.dtype); },
+      "NumPy's letter: b, i, u, f or c.");
+  type.def_prop_ro(
+      "__numpy_dtype__",
+      [](const DtypeObject& self) {
+        if (!is_known_to_numpy(self.dtype))
+          throw nb::attribute_error(("NumPy has no " + std::string(name(self.dtype))).c_str());
+        return nb::module_::import_("numpy").attr("dtype")(std::string(name(self.dtype)));
+      },
+      "NumPy's dtype of this name; numpy.dtype() asks for it from NumPy 2.4 on.");
   type.def("__repr__",
            [](const DtypeObject& self) { return "backplane." + std::string(name(self.dtype)); });
   type.def("__reduce__", [](const DtypeObject& self) { return std::string(name(self.dtype)); });

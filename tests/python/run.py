@@ -1,6 +1,7 @@
 """Runs one file of the package's tests by pytest, on the build's package: run.py FILE --build FOLDER."""
 
 import argparse
+import fcntl
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import sysconfig
 from pathlib import Path
 
 SKIPPED = 77
+WANTED = Path(__file__).parents[2] / "dependencies" / "pip-ecosystem.txt"
 
 
 def main():
@@ -22,9 +24,30 @@ def main():
             print("skipped: PyTorch is not installed; bench/peers/run.py --install-only does it")
             return SKIPPED
         paths.append(Path(sysconfig.get_path("purelib")))  # pytest itself
+    if options.file.parent.name == "ecosystem":
+        python = ecosystem(options.build.parent / "ecosystem-venv")
+        if python is None:
+            print("skipped: SciPy, scikit-learn, xarray and a notebook's kernel could not be installed from PyPI")
+            return SKIPPED
+        paths.append(Path(sysconfig.get_path("purelib")))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", options.file]
     return subprocess.run(command, env=environment, cwd=options.build).returncode
+
+
+def ecosystem(place):
+    """The Python of an environment with what dependencies/pip-ecosystem.txt names; None: PyPI cannot be reached."""
+    place.mkdir(parents=True, exist_ok=True)
+    with open(place / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests begin at the same time
+        mark, python = place / "installed.txt", place / "bin" / "python"
+        if not mark.exists() or mark.read_text() != WANTED.read_text():
+            install = [python, "-m", "pip", "install", "-q", "-r", WANTED]
+            for command in ([sys.executable, "-m", "venv", place], install):
+                if subprocess.run(command).returncode != 0:
+                    return None
+            mark.write_text(WANTED.read_text())
+    return python
 
 
 if __name__ == "__main__":

@@ -38,5 +38,7 @@ from ._statistics import (
 )
 from .linalg import matmul, matrix_transpose, tensordot, vecdot
 
+from .. import einsum  # not of the standard, but asked for by xarray
+
 newaxis = None
 __array_api_version__ = "2024.12"

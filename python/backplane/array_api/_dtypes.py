@@ -118,7 +118,12 @@ def can_cast(from_, to, /):
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """The array as another dtype; a copy unless `copy` is false and nothing changes."""
+    """The array as another dtype; a copy unless `copy` is false and nothing changes.
+
+    A dtype of NumPy's or a name is taken as well, which xarray passes on.
+    """
+    if not isinstance(dtype, _core.dtype):
+        dtype = _core.promote_types(dtype, dtype)
     if x.dtype.is_complex and not dtype.is_complex:
         raise TypeError(f"astype: {x.dtype} to {dtype} would lose the imaginary parts; take real(x)")
     return x.to(device or x.device, dtype, copy=copy)

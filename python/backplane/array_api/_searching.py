@@ -3,6 +3,7 @@
 from collections import namedtuple
 
 from .. import _core
+from .._core import Tensor
 from ._elementwise import _pair
 from ._statistics import _over
 
@@ -50,7 +51,15 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 
 
 def where(condition, x1, x2, /):
-    """Elements of `x1` where the condition holds, else of `x2`."""
+    """Elements of `x1` where the condition holds, else of `x2`.
+
+    Arrays without dimensions may be on another device: SciPy and xarray make them of Python's numbers.
+    """
+    arrays = [each for each in (condition, x1, x2) if isinstance(each, Tensor)]
+    device = max(arrays, key=lambda each: each.ndim > 0).device  # of the first that has dimensions
+    condition, x1, x2 = (
+        each.to(device) if isinstance(each, Tensor) and each.ndim == 0 else each for each in (condition, x1, x2)
+    )
     return _rows["where"](condition, *_pair("where", x1, x2))
 
 
