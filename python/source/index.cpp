@@ -10,13 +10,12 @@ namespace {
   throw nb::python_error();
 }
 
-// Does a layer look at calls with the tensor, so that rows have to make its views?
+}  // namespace
+
 bool is_seen_by_layers(const Tensor& tensor) {
   const ThreadState& state = thread_state();
   return ((state.included_layers | tensor.impl()->keys) & ~state.excluded_layers) != 0;
 }
-
-}  // namespace
 
 Tensor tensor_from(nb::handle object) {
   return *tensor_in(

@@ -8,6 +8,9 @@
 
 namespace bp::python {
 
+// Does a layer look at calls with the tensor, so that rows have to make its views?
+bool is_seen_by_layers(const Tensor& tensor);
+
 // A tensor made of a list of Python's, or of another's array.
 Tensor tensor_from(nb::handle object);
 

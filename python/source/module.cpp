@@ -1,4 +1,5 @@
 // backplane._core: the part of the package that is written in C++.
+#include "bit_view.hpp"
 #include "objects.hpp"
 
 NB_MODULE(_core, module) {
@@ -15,7 +16,9 @@ NB_MODULE(_core, module) {
   python::add_tensor(module);
   python::add_creation(module);
   python::add_operators(module);
+  python::add_bit_view(module);
   python::add_forms(module);
+  python::add_steps(module);
   python::add_serialize(module);
   python::add_amp(module);
 }

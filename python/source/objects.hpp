@@ -36,6 +36,7 @@ void add_creation(nb::module_& module);
 void add_operators(nb::module_& module);
 void add_serialize(nb::module_& module);
 void add_amp(nb::module_& module);
+void add_steps(nb::module_& module);
 void add_numbers(nb::module_& module, nb::class_<Tensor>& tensor);
 void add_iteration(nb::class_<Tensor>& tensor);
 void add_forms(nb::module_& module);

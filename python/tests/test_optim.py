@@ -9,7 +9,7 @@ import pytest
 import backplane as bp
 
 optim = bp.optim
-NAMES = [name for name in optim.__all__ if name not in ("LBFGS", "Optimizer", "lr_scheduler")]
+NAMES = [name for name in optim.__all__ if name not in ("LBFGS", "Optimizer", "lr_scheduler", "swa_utils")]
 
 
 def leaf(*values, dtype=bp.float64):

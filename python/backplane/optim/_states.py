@@ -63,6 +63,7 @@ def load_state_dict(optimizer, saved):
     optimizer.state.clear()
     optimizer.state.update(state)
     optimizer._places.clear()
+    optimizer._plans.clear()
 
 
 def _key(key):

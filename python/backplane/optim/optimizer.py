@@ -8,6 +8,7 @@ from .. import _core
 from .._core import Tensor
 from ..autograd import enable_grad
 from ._lists import foreach_zero_, number, real_parts
+from ._plan import Batch, Plan
 
 __all__ = ["Optimizer"]
 
@@ -23,38 +24,6 @@ class Apart:
 
     def __exit__(self, *error):
         _core.restore_layers(*self.before)
-
-
-class Batch:
-    """Parameters that one call takes a step with: of one device, dtype and layout, at the same step.
-
-    Complex ones are here as real views, and so are their gradients and what is kept of them.
-    """
-
-    __slots__ = ("params", "grads", "states", "is_complex")
-
-    def __init__(self, is_complex):
-        self.params, self.grads, self.states, self.is_complex = [], [], [], is_complex
-
-    def kept(self, name):
-        """What the state keeps under this name, parameter by parameter."""
-        tensors = [state[name] for state in self.states]
-        return [real_parts(each) for each in tensors] if self.is_complex else tensors
-
-    def number(self, name):
-        """A number that all of them share."""
-        return float(self.states[0][name])
-
-    def set_number(self, name, value):
-        shared = number(value)
-        for state in self.states:
-            state[name] = shared
-
-    def advance(self):
-        """Counts this step, from 1."""
-        step = self.number("step") + 1
-        self.set_number("step", step)
-        return step
 
 
 class Handle:
@@ -106,6 +75,7 @@ class Optimizer:
         self.param_groups = []
         self._before_step, self._after_step = OrderedDict(), OrderedDict()
         self._places = {}  # where each parameter was at its last step, by its id
+        self._plans = {}  # by the id of a group
         groups = list(params)
         if not groups:
             raise ValueError(f"{type(self).__name__}: got no parameters; pass model.parameters()")
@@ -176,29 +146,30 @@ class Optimizer:
                     for state in batch.states:
                         state.update(before)
                     raise
+                finally:
+                    batch.grads = None  # not kept alive till the next step
 
     def _batches(self, group):
+        grads, marks = _core._gathered(list(group["params"]))
+        plan = self._plans.get(id(group))
+        if plan is not None and plan.serves(self, group, marks):
+            return plan.batches_with(grads)
         batches = {}
         kept, numbers, states = self._kept(group), self._numbers, self.state
-        for parameter in group["params"]:
-            grad = parameter.grad
+        for place, (parameter, grad) in enumerate(zip(group["params"], grads)):
             if grad is None:
                 continue
             device, dtype = parameter.device, parameter.dtype
             state = states[parameter]
             self._prepare(state, parameter, (device, dtype), group, kept)
             is_dense = parameter.is_contiguous()
-            if not grad.is_contiguous() and is_dense:
-                grad = grad.contiguous()
             key = (device, dtype, is_dense, *[id(state[name]) for name in numbers], *self._apart_by(group, state))
             batch = batches.get(key)
             if batch is None:
                 batch = batches[key] = Batch(dtype.is_complex)
-            if batch.is_complex:
-                parameter, grad = real_parts(parameter), real_parts(grad)
-            batch.params.append(parameter)
-            batch.grads.append(grad)
-            batch.states.append(state)
+            batch.add(place, parameter, grad, state)
+        if not any(batch.is_complex for batch in batches.values()):  # whose real views may get other memory
+            self._plans[id(group)] = Plan(self, group, marks, batches.values())
         return batches.values()
 
     def _apart_by(self, group, state):
@@ -236,10 +207,11 @@ class Optimizer:
         """Forgets the gradients of all parameters, or fills them with 0, detached from what has computed them."""
         grads = []
         for group in self.param_groups:
+            if set_to_none:
+                _core._forget_gradients(list(group["params"]))
+                continue
             for parameter in group["params"]:
-                if set_to_none:
-                    parameter.grad = None
-                elif parameter.grad is not None:
+                if parameter.grad is not None:
                     if parameter.grad.requires_grad:
                         parameter.grad = parameter.grad.detach()
                     grads.append(real_parts(parameter.grad))
@@ -321,11 +293,11 @@ class Optimizer:
         load_state_dict(self, state_dict)
 
     def __getstate__(self):
-        return {name: value for name, value in self.__dict__.items() if name not in ("_places", "_first")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_places", "_plans", "_first")}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self._places = {}
+        self._places, self._plans = {}, {}
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
