@@ -1,10 +1,11 @@
 """Lays the built libraries, plugins and programs into the package, with all that they need of this system: what
 auditwheel does to a finished wheel, done while it is installed, so that every way to install gives the same files.
 
-    bundle.py FOLDER --module FILE --libraries FILE... --plugins FILE... --programs FILE...
- lib/ has the libraries, lib/backplane/ the plugins with their manifests, bin/ the programs: as the loader looks for
-them. What is not ours gets a name that nobody else's has: another library of that name, older or newer, may be in the
-process already. Of the system stay what every Linux with this C++ library has."""
+    bundle.py FOLDER --module FILE --libraries FILE... --plugins FILE... --programs FILE... --suite FILE...
+ lib/ has the libraries, lib/backplane/ the plugins with their manifests, lib/backplane/conformance/ what only the suite
+loads, bin/ the programs: as the loader looks for them. What is not ours gets a name that nobody else's has: another
+library of that name, older or newer, may be in the process already. Of the system stay what every Linux with this C++
+library has."""
 
 import argparse
 import hashlib
@@ -22,14 +23,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--strip", default="strip")
-    for kind in ("module", "libraries", "plugins", "programs"):
+    for kind in ("module", "libraries", "plugins", "programs", "suite"):
         parser.add_argument(f"--{kind}", type=Path, nargs="*", default=[])
     parser.add_argument(
         "--instead", nargs="*", default=[], metavar="NAME=FILE", help="a library that is taken for another"
     )
     options = parser.parse_args()
     options.instead = {name: Path(file) for name, file in (each.split("=", 1) for each in options.instead)}
-    roots = [*options.module, *options.libraries, *options.plugins, *options.programs]
+    roots = [*options.module, *options.libraries, *options.plugins, *options.programs, *options.suite]
     needed = {name: path for file in roots for name, path in needs_of(file, options.instead).items()}
     names = {name: new_name(name, path, options.instead) for name, path in needed.items()}
     lay = Laying(options.strip, find_patchelf(), names)
@@ -41,6 +42,8 @@ def main():
         lay(file, options.folder / "lib/backplane" / file.name, "$ORIGIN/..")
         name = re.sub(r"^libbackplane_|\.so$", "", file.name)
         shutil.copyfile(file.parent / f"{name}.json", options.folder / "lib/backplane" / f"{name}.json")
+    for file in options.suite:
+        lay(file, options.folder / "lib/backplane/conformance" / file.name, "$ORIGIN/../..")
     for file in options.programs:
         lay(file, options.folder / "bin" / file.name, "$ORIGIN/../lib")
     for name, path in needed.items():

@@ -85,6 +85,9 @@ def run_in_clean_environment(wheel, place, folder):
         listed = run(*command, "devices")
         if "cpu:0" not in listed:
             sys.exit(f"{command}: devices printed {listed!r}")
+    judged = run(place / "bin/python", "-m", "backplane", "conform", "--device", "reference:0", "--level", "0")
+    if "nothing failed" not in judged:
+        sys.exit(f"python -m backplane conform printed {judged!r}")
 
 
 if __name__ == "__main__":

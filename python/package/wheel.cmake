@@ -7,6 +7,14 @@ set_target_properties(wheel_no_crypto PROPERTIES C_VISIBILITY_PRESET default OUT
   LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
 
 set(parts bp_python backplane_codegen backplane-command backplane-probe wheel_no_crypto)
+# What `backplane conform` runs, and its reference, which only the suite loads. Both targets are added later.
+set(suite "")
+set(suite_program "")
+if(NOT BACKPLANE_SANITIZE)
+  list(APPEND parts backplane-conform backplane_oracle)
+  set(suite --suite "$<TARGET_FILE:backplane_oracle>")
+  set(suite_program "$<TARGET_FILE:backplane-conform>")
+endif()
 set(plugins "")
 foreach(name IN ITEMS cpu opencl reference) # cuda's is a wheel of its own, beside NVIDIA's
   if(TARGET backplane_${name})
@@ -18,7 +26,7 @@ add_custom_target(wheel_parts DEPENDS ${parts}) # builds just these
 
 set(bundle "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/bundle.py" "\${CMAKE_INSTALL_PREFIX}"
   --strip "${CMAKE_STRIP}" --module "$<TARGET_FILE:bp_python>" --libraries "$<TARGET_FILE:backplane_codegen>" --plugins ${plugins}
-  --programs "$<TARGET_FILE:backplane-command>" "$<TARGET_FILE:backplane-probe>"
+  --programs "$<TARGET_FILE:backplane-command>" "$<TARGET_FILE:backplane-probe>" ${suite_program} ${suite}
   --instead "libcrypto.so.3=$<TARGET_FILE:wheel_no_crypto>")
 list(JOIN bundle "\" \"" bundle)
 install(CODE "execute_process(COMMAND \"${bundle}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT python EXCLUDE_FROM_ALL)
