@@ -3,7 +3,8 @@
 # bp_find_nanobind(RESULT) finds a Python, its headers, and nanobind, which is on PyPI alone. RESULT is empty, or says what is missing.
 macro(bp_find_nanobind result)
   set(${result} "")
-  find_package(Python 3.11 COMPONENTS Interpreter Development.Module QUIET)
+  # The stable ABI serves CPython 3.12 and all later ones; before, a module is for one version.
+  find_package(Python 3.11 COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule QUIET)
   if(NOT Python_Development.Module_FOUND)
     set(${result} "Python 3.11 with its headers is missing (apt install python3-dev)")
   else()
@@ -21,7 +22,7 @@ endmacro()
 # bp_python_module(NAME SOURCES FILE... LIBS TARGET...) makes backplane/_core in the build's python/.
 function(bp_python_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
-  nanobind_add_module(${name} NB_DOMAIN backplane NB_STATIC ${arg_SOURCES})
+  nanobind_add_module(${name} STABLE_ABI NB_DOMAIN backplane NB_STATIC ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE backplane bp_warnings fmt::fmt ${arg_LIBS})
   # As a system's headers, whose warnings are not ours; a target's own place would come first.
   target_include_directories(${name} SYSTEM BEFORE PRIVATE "${NB_DIR}/include")

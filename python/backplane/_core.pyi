@@ -37,6 +37,12 @@ class dtype:
     def is_complex(self) -> Bool: ...
     @property
     def is_signed(self) -> Bool: ...
+    @property
+    def kind(self) -> Str:
+        """NumPy's letter: b, i, u, f or c."""
+    @property
+    def __numpy_dtype__(self) -> Any:
+        """NumPy's dtype of this name; numpy.dtype() asks for it from NumPy 2.4 on. AttributeError: it has none."""
 
 float8_e4m3fn: dtype
 float8_e5m2: dtype
@@ -262,6 +268,20 @@ class Tensor(TensorOperators):
     @overload
     def stride(self, dim: Int) -> Int:
         """Steps in elements."""
+    @overload
+    def view(self, dtype: _dtype) -> Tensor: ...
+    @overload
+    def view(self, size: Ints) -> Tensor: ...
+    @overload
+    def view(self, *size: SupportsIndex) -> Tensor:
+        """The same memory with another shape, where one size may be -1; or, with a dtype, as elements of it.
+
+        Elements of another size scale the last dimension: [2, 3] of float32 is [2, 6] of int16. Bits are not recorded.
+
+        Raises:
+            ValueError: the shape or the bytes do not fit.
+        """
+
     @property
     def ndim(self) -> Int: ...
     def dim(self) -> Int: ...

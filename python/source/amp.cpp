@@ -13,7 +13,7 @@ Device device_of(nb::handle object, const char* what) {
   Device device;
   if (!find_device(object.ptr(), device)) {
     PyErr_Format(PyExc_TypeError, "%s: device_type must be a device or its name, not %s", what,
-                 Py_TYPE(object.ptr())->tp_name);
+                 type_name(object.ptr()));
     throw nb::python_error();
   }
   return device;

@@ -101,7 +101,7 @@ class Flattening {
       number = item<Scalar>(*tensor);
     } else if (!find_number(object, number)) {
       PyErr_Format(PyExc_TypeError, "tensor: give numbers or nested lists of them, not %s",
-                   Py_TYPE(object)->tp_name);
+                   type_name(object));
       throw nb::python_error();
     }
     add(number);
@@ -139,7 +139,7 @@ bool holds_arrays(PyObject* object) {
         (PyList_Check(object) || PyTuple_Check(object)) && PySequence_Fast_GET_SIZE(object) > 0;
     if (!is_nonempty) return false;
     object = PySequence_Fast_GET_ITEM(object, 0);
-    if (std::strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") == 0) return true;
+    if (std::strcmp(type_name(object), "numpy.ndarray") == 0) return true;
   }
   return false;
 }

@@ -128,7 +128,7 @@ Device device_argument(nb::handle object) {
   if (object.is_none()) return default_device();
   if (!find_device(object.ptr(), device)) {
     PyErr_Format(PyExc_TypeError, "device must be a device or its name, not %s",
-                 Py_TYPE(object.ptr())->tp_name);
+                 type_name(object.ptr()));
     throw nb::python_error();
   }
   return device;

@@ -50,7 +50,7 @@ bool find_dtype(PyObject* object, Dtype& out) {
     out = default_dtype() == f64 ? complex128 : complex64;
   else if (PyUnicode_Check(object))
     out = dtype_from_name(nb::cast<std::string>(nb::handle(object)));
-  else if (std::strncmp(Py_TYPE(object)->tp_name, "numpy.dtype", 11) ==
+  else if (std::strncmp(type_name(object), "numpy.dtype", 11) ==
            0)  // with the dtype's name behind it
     out = dtype_from_name(nb::cast<std::string>(nb::handle(object).attr("name")));
   else

@@ -78,6 +78,23 @@ void set_python_error() {
   }
 }
 
+const char* type_name(nb::handle object) {
+#ifdef Py_LIMITED_API
+  thread_local std::string name;  // as tp_name has it: without a module for what Python itself has
+  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
+  const auto text = [&](const char* attribute) {
+    const nb::object value = nb::getattr(type, attribute, nb::none());
+    return PyUnicode_Check(value.ptr()) ? nb::cast<std::string>(value) : std::string();
+  };
+  const std::string module = text("__module__");
+  name = module.empty() || module == "builtins" ? "" : module + ".";
+  name += text("__qualname__");
+  return name.c_str();
+#else
+  return Py_TYPE(object.ptr())->tp_name;
+#endif
+}
+
 void add_errors(nb::module_& module) {
   nb::module_::import_("atexit").attr("register")(
       nb::cpp_function([] { ending_thread = std::this_thread::get_id(); }));

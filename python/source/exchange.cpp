@@ -73,7 +73,7 @@ std::int64_t integer_in(PyObject* object, const char* what) {
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "__dlpack__: %s must be of ints, not %s", what,
-                 Py_TYPE(object)->tp_name);
+                 type_name(object));
     throw nb::python_error();
   }
   return value;
@@ -242,7 +242,7 @@ nb::object stream_for(nb::handle data) {
 
 // With the arguments of the versioned form; where these are not known, without.
 nb::object capsule_from(nb::handle data) {
-  const bool is_numpys = std::string_view(Py_TYPE(data.ptr())->tp_name) == "numpy.ndarray";
+  const bool is_numpys = std::string_view(type_name(data.ptr())) == "numpy.ndarray";
   const nb::object stream = is_numpys ? nb::none() : stream_for(data);
   PyObject* const args[] = {data.ptr(), texts().version, stream.ptr()};
   nb::object capsule = nb::steal(PyObject_VectorcallMethod(

@@ -14,8 +14,7 @@ std::optional<Dtype> dtype_argument(const char* what, nb::handle given) {
   if (given.is_none()) return std::nullopt;
   Dtype dtype = f32;
   if (find_dtype(given.ptr(), dtype)) return dtype;
-  PyErr_Format(PyExc_TypeError, "%s: dtype must be a dtype, not %s", what,
-               Py_TYPE(given.ptr())->tp_name);
+  PyErr_Format(PyExc_TypeError, "%s: dtype must be a dtype, not %s", what, type_name(given.ptr()));
   throw nb::python_error();
 }
 
@@ -24,7 +23,7 @@ std::optional<Device> device_argument(const char* what, nb::handle given) {
   Device device;
   if (find_device(given.ptr(), device)) return device;
   PyErr_Format(PyExc_TypeError, "%s: device must be a device or its name, not %s", what,
-               Py_TYPE(given.ptr())->tp_name);
+               type_name(given.ptr()));
   throw nb::python_error();
 }
 
@@ -36,7 +35,7 @@ double real_argument(const char* what, const char* name, nb::handle given) {
     number = Scalar(std::complex<double>());
   if (!number.is_complex()) return number.to_double();
   PyErr_Format(PyExc_TypeError, "%s: %s must be a real number, not %s", what, name,
-               Py_TYPE(given.ptr())->tp_name);
+               type_name(given.ptr()));
   throw nb::python_error();
 }
 

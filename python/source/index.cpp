@@ -74,7 +74,7 @@ void Written::read_other(PyObject* object, Part& part) {
   PyErr_Format(PyExc_IndexError,
                "an index is an int, a slice, ..., None, or a tensor or list of integers or "
                "bools, not %s",
-               Py_TYPE(object)->tp_name);
+               type_name(object));
   throw nb::python_error();
 }
 

@@ -12,6 +12,7 @@
 #include <backplane/tensors.hpp>
 
 #include "gil.hpp"
+#include "limited.hpp"
 
 namespace bp::python {
 
@@ -81,6 +82,9 @@ Device device_argument(nb::handle object);
 Device device_named(const std::string& name);
 // Those that may offer a device of this name, or all, by None. Was there one that could be loaded?
 bool load_installed_plugins(nb::handle name);
+
+// The name of an object's type, for messages; until this thread's next call.
+const char* type_name(nb::handle object);
 
 // Sets Python's error from the C++ exception that is being handled.
 void set_python_error();

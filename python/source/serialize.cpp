@@ -24,7 +24,7 @@ std::filesystem::path path_of(nb::handle object) {
 
 std::string text_of(nb::handle object, const char* what) {
   if (!PyUnicode_Check(object.ptr())) {
-    PyErr_Format(PyExc_TypeError, "%s must be a str, not %s", what, Py_TYPE(object.ptr())->tp_name);
+    PyErr_Format(PyExc_TypeError, "%s must be a str, not %s", what, type_name(object.ptr()));
     throw nb::python_error();
   }
   Py_ssize_t size = 0;
@@ -54,7 +54,7 @@ State number_state(nb::handle object) {
   if (std::int64_t integer = 0; find_integer(object.ptr(), integer)) return integer;
   PyErr_Format(PyExc_TypeError,
                "save: a file keeps tensors, numbers, text, None, lists and dicts of them, not %s",
-               Py_TYPE(object.ptr())->tp_name);
+               type_name(object.ptr()));
   throw nb::python_error();
 }
 

@@ -59,7 +59,7 @@ nb::object to_any(nb::handle self, nb::args args, nb::kwargs keywords) {
       dtype = what;
     } else if (!PyBool_Check(given.ptr())) {  // non_blocking, by position
       PyErr_Format(PyExc_TypeError, "to: give a device, a dtype or a tensor, not %s",
-                   Py_TYPE(given.ptr())->tp_name);
+                   type_name(given.ptr()));
       throw nb::python_error();
     }
   };
@@ -234,8 +234,7 @@ nb::object object_or_none(const Tensor& tensor) {
 
 const Tensor& tensor_of(nb::handle object, const char* what) {
   if (const Tensor* tensor = tensor_in(object.ptr())) return *tensor;
-  PyErr_Format(PyExc_TypeError, "%s must be a Tensor, not %s", what,
-               Py_TYPE(object.ptr())->tp_name);
+  PyErr_Format(PyExc_TypeError, "%s must be a Tensor, not %s", what, type_name(object.ptr()));
   throw nb::python_error();
 }
 
@@ -243,8 +242,7 @@ std::vector<Tensor> tensors_of(nb::handle given, const char* what) {
   if (given.is_none()) return {};
   if (const Tensor* one = tensor_in(given.ptr())) return {*one};
   if (!PySequence_Check(given.ptr()) && !PyObject_HasAttrString(given.ptr(), "__iter__")) {
-    PyErr_Format(PyExc_TypeError, "%s must be Tensors, not %s", what,
-                 Py_TYPE(given.ptr())->tp_name);
+    PyErr_Format(PyExc_TypeError, "%s must be Tensors, not %s", what, type_name(given.ptr()));
     throw nb::python_error();
   }
   std::vector<Tensor> list;

@@ -6,10 +6,6 @@
 namespace bp::python {
 namespace {
 
-const char* type_name(PyObject* object) {
-  return Py_TYPE(object)->tp_name;
-}
-
 const char* wanted(const SchemaArgument& argument) {
   switch (argument.type) {
     case ArgumentType::tensor: return "a Tensor";
@@ -72,6 +68,18 @@ bool is_sequence(PyObject* object) {
           !tensor_in(object));
 }
 
+Scalar complex_of(PyObject* number) {
+  return std::complex<double>(PyComplex_RealAsDouble(number), PyComplex_ImagAsDouble(number));
+}
+
+// By its __complex__.
+Scalar complex_by_method(PyObject* object) {
+  auto* const type = reinterpret_cast<PyObject*>(&PyComplex_Type);
+  const nb::object number = nb::steal(PyObject_CallFunctionObjArgs(type, object, nullptr));
+  if (!number.is_valid()) throw nb::python_error();
+  return complex_of(number.ptr());
+}
+
 // Calls `take` with each element; false as soon as it says so.
 template <class F> bool each_element(PyObject* object, F take) {
   if (!is_sequence(object)) return false;
@@ -111,8 +119,7 @@ bool find_number(PyObject* object, Scalar& out) {
   }
   if (PyLong_Check(object)) return integer_of_long(object, out);
   if (PyComplex_Check(object)) {
-    const Py_complex value = PyComplex_AsCComplex(object);
-    out = Scalar(std::complex<double>(value.real, value.imag));
+    out = complex_of(object);
     return true;
   }
   if (PyUnicode_Check(object) || PyBytes_Check(object) || tensor_in(object) ||
@@ -123,19 +130,15 @@ bool find_number(PyObject* object, Scalar& out) {
     if (!number.is_valid()) throw nb::python_error();
     return integer_of_long(number.ptr(), out);
   }
-  const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
-  if (PyObject_HasAttrString(object, "__complex__") && !(methods && methods->nb_float)) {
-    const Py_complex value = PyComplex_AsCComplex(object);
-    if (PyErr_Occurred()) throw nb::python_error();
-    out = Scalar(std::complex<double>(value.real, value.imag));
+  const bool is_real = PyType_GetSlot(Py_TYPE(object), Py_nb_float) != nullptr;
+  if (PyObject_HasAttrString(object, "__complex__") && !is_real) {
+    out = complex_by_method(object);
     return true;
   }
-  if (methods && methods->nb_float) {
+  if (is_real) {
     const bool is_complex = std::strncmp(type_name(object), "numpy.complex", 13) == 0;
     if (is_complex) {
-      const Py_complex value = PyComplex_AsCComplex(object);
-      if (PyErr_Occurred()) throw nb::python_error();
-      out = Scalar(std::complex<double>(value.real, value.imag));
+      out = complex_by_method(object);
       return true;
     }
     const double value = PyFloat_AsDouble(object);
