@@ -12,8 +12,34 @@ struct Context {
   autograd::FunctionContext* inner = nullptr;  // while one of them runs
   std::vector<std::size_t> places;             // of the tensors among the arguments
   std::size_t num_args = 0;
-  std::vector<bool> is_saved;  // of what was given to save_for_backward: None is not
+  std::vector<bool> is_saved;   // of what was given to save_for_backward: None is not
+  bool fills_gradients = true;  // with zeros where nothing came back
 };
+
+// Which derivatives did not come back to the call whose backward this thread runs next: the core has zeros there by then.
+struct Absent {
+  const Context* context = nullptr;
+  std::vector<bool> is_absent;
+};
+thread_local Absent absent_next;
+
+bool is_absent(const Context& context, std::size_t result) {
+  return absent_next.context == &context && result < absent_next.is_absent.size() &&
+         absent_next.is_absent[result];
+}
+
+// Of a call whose function has said set_materialize_grads(False).
+void watch_absent(const Context* context, const std::vector<Tensor>& results) {
+  for (const Tensor& result : results) {
+    if (!requires_grad(result)) continue;
+    autograd::register_node_pre_hook(result, [context](std::span<const Tensor> gradients) {
+      absent_next = {context, {}};
+      for (const Tensor& each : gradients) absent_next.is_absent.push_back(!each.defined());
+      return std::vector<Tensor>();
+    });
+    return;  // one hook sees all results of the call
+  }
+}
 
 // Shows `inner` in a context while it lives.
 class Running {
@@ -135,7 +161,8 @@ nb::object apply(nb::handle function, nb::args args) {
       arguments.append(*context);
       for (std::size_t i = 0; i < *num_results; ++i) arguments.append(nb::none());
       for (std::size_t i = 0; i < gradients.size(); ++i)
-        arguments[1 + (*result_places)[i]] = object_or_none(gradients[i]);
+        if (ctx.fills_gradients || !is_absent(ctx, i))
+          arguments[1 + (*result_places)[i]] = object_or_none(gradients[i]);
       const nb::object returned = held_function->attr("backward")(*nb::tuple(arguments));
       return derivatives_in(returned, ctx, name);
     });
@@ -144,6 +171,8 @@ nb::object apply(nb::handle function, nb::args args) {
       without_gil([&] { return autograd::apply(description, inputs); });
   *num_results = nb::len(results->given);
   *result_places = results->places;
+  const Context& ctx = nb::cast<const Context&>(*context);
+  if (!ctx.fills_gradients) watch_absent(&ctx, made);
   return results->with(made);
 }
 
@@ -190,8 +219,10 @@ void add_functions(nb::module_& module) {
                    tensor_of(each, "mark_non_differentiable: each"));
            })
       .def(
-          "set_materialize_grads", [](Context&, bool) {}, nb::arg("value"),
-          "Accepted for PyTorch's sake: backward always gets zeros where nothing came back.")
+          "set_materialize_grads", [](Context& self, bool value) { self.fills_gradients = value; },
+          nb::arg("value"),
+          "In forward: with False, backward gets None, and not zeros, where no derivative came "
+          "back.")
       .def_prop_ro("needs_input_grad", &needs_input_grad,
                    "For each argument: does anybody want the derivative by it?");
   module.def("apply_function", &apply);

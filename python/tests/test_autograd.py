@@ -458,3 +458,47 @@ def test_anomaly_is_named():
         y = x.sqrt().sum()
         with pytest.raises(ValueError, match="sqrt"):
             y.backward()
+
+
+# --- Derivatives that did not come back -------------------------------------------------------------------------------
+
+
+def pair(fills):
+    class Pair(bp.autograd.Function):
+        seen = []
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(fills)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, first, second):
+            Pair.seen.append((first is not None, second is not None))
+            return (0 if first is None else first * 2) + (0 if second is None else second * 3)
+
+    return Pair
+
+
+@pytest.mark.parametrize("fills", [True, False])
+def test_absent_derivatives_are_zeros_or_none(fills):
+    x, function = bp.ones(3, requires_grad=True), pair(fills)
+    for use in ((0,), (1,), (0, 1)):
+        results = function.apply(x)
+        for _ in range(2):  # the second time with the same record
+            x.grad = None
+            sum(results[i].sum() for i in use).backward(retain_graph=True)
+            assert x.grad.tolist() == [sum((2, 3)[i] for i in use)] * 3
+            assert function.seen.pop() == (fills or 0 in use, fills or 1 in use)
+
+
+def test_absent_derivatives_of_nested_calls_are_told_apart():
+    x, outer, inner = bp.ones(2, requires_grad=True), pair(False), pair(False)
+    a, b = outer.apply(x)
+    c, d = inner.apply(b)
+    (c + bp.zeros(2)).sum().backward()
+    assert inner.seen == [(True, False)] and outer.seen == [(False, True)] and x.grad.tolist() == [6, 6]
+
+
+def test_nobody_wants_a_derivative_of_a_function_without_zeros():
+    assert [each.tolist() for each in pair(False).apply(bp.ones(1))] == [[2], [3]]
