@@ -15,6 +15,8 @@ import expression
 import rows as table_rows
 import steps
 import suite
+import torch_recipes
+import torch_rows
 from emit_autograd import emit_autograd, emit_autograd_registration
 from emit_docs import emit_docs
 from emit_header import emit_header, emit_rows_header, emit_umbrella
@@ -45,6 +47,8 @@ def outputs(tables, tried):
     files["samples/generated/special_cases.cpp"] = suite.emit_special_cases(all_rows)
     files["samples/include/backplane/samples/generated/traits.hpp"] = suite.emit_traits(tried)
     files["python/backplane/_operators.pyi"] = emit_python(all_rows, ROOT)
+    files["bridges/torch/generated/rows.cpp"] = torch_rows.emit_rows(all_rows)
+    files.update(torch_recipes.outputs(ROOT / "bridges/torch/recipes"))
     kernel_rows = [row for row in all_rows if row.has_kernel]
     files["sdk/include/backplane/generated/ops.hpp"] = emit_sdk.emit_sdk(kernel_rows)
     files["sdk/include/backplane/generated/steps.h"] = steps.emit_steps(all_rows)

@@ -8,6 +8,7 @@ import yaml
 
 import batch
 import casts
+import torch_rows
 
 KINDS = """pointwise reduction view matmul convolution gather scatter scan sort random factory composite copy""".split()
 PROMOTIONS = ("none", "common", "floating", "compare")
@@ -110,7 +111,7 @@ class Row:
     batch: str | dict | None = None  # see batch.py
     linear: list = field(default_factory=list)
     cast: str | None = None  # see casts.py
-    aten: list = field(default_factory=list)
+    aten: list | None = None  # see torch_rows.py
     onnx: list = field(default_factory=list)
     complex: dict = field(default_factory=dict)
 
@@ -197,7 +198,7 @@ def make_row(table, content, data):
         mutates=data.get("mutates", []), count=data.get("count"), draws=data.get("draws", "never"),
         recipes=data.get("recipes", content.get("recipes")), suite=data.get("suite", {}), suite_class=content.get("suite"),
         batch=data.get("batch"), linear=data.get("linear", []), cast=data.get("cast"),
-        aten=data.get("aten", []), onnx=data.get("onnx", []), complex=data.get("complex", {}),
+        aten=data.get("aten"), onnx=data.get("onnx", []), complex=data.get("complex", {}),
     )  # fmt: skip
 
 
@@ -230,7 +231,7 @@ def check_row(row):
     require(set(row.mutates) <= arg_names, f"mutates {row.mutates} names no argument")
     require(row.draws in DRAWS, f"draws {row.draws!r} is none of {', '.join(DRAWS)}")
     require(set(row.linear) <= arg_names, f"linear {row.linear} names no argument")
-    require(isinstance(row.aten, list) and isinstance(row.onnx, list), "'aten' and 'onnx' are lists of names")
+    require(isinstance(row.onnx, list), "'onnx' is a list of names")
     if row.complex:
         require(row.kind in ("pointwise", "reduction"), "'complex' is for pointwise rows and reductions; the decomposition of others sees the dtype itself")
         require(
@@ -260,7 +261,7 @@ def check_row(row):
         "neither primitive nor decomposed; give it one of 'primitive: true' and 'decompose'",
     )
     require(not (row.primitive and row.decompose), "primitive and decomposed; drop one")
-    for keys in (batch, casts):
+    for keys in (batch, casts, torch_rows):
         require(not (problem := keys.problem_of(row)), problem)
 
 

@@ -1,0 +1,73 @@
+"""PyTorch on Backplane's devices: `torch.device("backplane:0")`, `tensor.to("backplane")`.
+
+`import torch` is enough where the package is installed, since PyTorch loads it by itself; `import backplane_torch` gives the
+functions below. Indices stand for the devices of all makers: `devices()` says which is which.
+"""
+
+from pathlib import Path
+
+import torch
+
+__all__ = ["calls", "cpu_calls", "devices", "is_strict", "reset_cpu_calls", "served_operators", "set_strict"]
+
+
+def _load():
+    """Loads the library and names the device type; once."""
+    built_for = (Path(__file__).parent / "torch_version.txt").read_text().strip() if _has_version() else None
+    ours = ".".join(torch.__version__.split(".")[:2])
+    if built_for and built_for != ours:
+        raise ImportError(
+            f"backplane_torch was built for PyTorch {built_for} and this is {torch.__version__}; "
+            f"install the backplane-torch that belongs to {ours}"
+        )
+    torch.utils.rename_privateuse1_backend("backplane")
+    torch.ops.load_library(str(Path(__file__).parent / "libbackplane_torch.so"))
+    from . import device_module
+
+    torch._register_device_module("backplane", device_module)
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+
+
+def _has_version():
+    return (Path(__file__).parent / "torch_version.txt").is_file()
+
+
+def _autoload():
+    """PyTorch calls this at the end of its own import: the entry point `torch.backends`."""
+
+
+def devices():
+    """The names of the devices, by index: `devices()[0]` is what `backplane:0` is."""
+    return torch.ops.backplane.device_names()
+
+
+def set_strict(strict=True):
+    """From now on an operator that no device of Backplane's serves raises NotImplementedError, instead of going to the CPU."""
+    torch.ops.backplane.set_strict(strict)
+
+
+def is_strict():
+    return torch.ops.backplane.is_strict()
+
+
+def cpu_calls():
+    """How often each operator went to PyTorch's CPU: {"aten::erfinv": 3}."""
+    return dict(torch.ops.backplane.cpu_calls())
+
+
+def reset_cpu_calls():
+    torch.ops.backplane.reset_cpu_calls()
+
+
+def served_operators():
+    """{operator: the row that serves it, or "recipe"}."""
+    return dict(torch.ops.backplane.served_operators())
+
+
+def calls():
+    """How Backplane served the calls, as a table for a person: native, generated, decomposed, by the host."""
+    return torch.ops.backplane.calls_by_rung()
+
+
+if not hasattr(torch, "backplane"):
+    _load()

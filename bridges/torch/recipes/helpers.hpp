@@ -1,0 +1,107 @@
+// What recipes share. Nothing here knows of PyTorch but its words.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <backplane/backplane.hpp>
+
+#include "source/recipe.hpp"
+
+namespace bp::bridge {
+
+// How generated functions become a Recipe::run.
+template <auto function> void one(const Arguments& arguments, Tensor* results) {
+  results[0] = function(arguments);
+}
+template <auto function> void several(const Arguments& arguments, Tensor* results) {
+  for (Tensor& result : function(arguments)) *results++ = std::move(result);
+}
+
+using Pair = std::array<Tensor, 2>;
+using Triple = std::array<Tensor, 3>;
+
+// The derivative of `function` at `at`, weighted by `grad`, from our own rules of derivatives: computes the function once more.
+template <class Function>
+Tensor pulled_back(const Tensor& grad, const Tensor& at, const Function& function) {
+  const Tensor leaf = detach(at);
+  set_requires_grad(leaf);
+  return autograd::grad({function(leaf)}, {leaf}, {grad})[0];
+}
+// Throws unsupported, so that the call goes to the CPU where it may.
+[[noreturn]] void refuse(const char* op, const char* what);
+
+// Values and types.
+bool is_whole(const Tensor& tensor);
+Dtype computed_dtype(const Tensor& like);  // a floating one for random numbers of the tensor
+std::int64_t highest_whole(Dtype dtype);   // the end of what random_ draws from
+Tensor uniform_like(const Tensor& like, Generator* generator);
+std::int64_t wrapped(std::int64_t dim, std::int64_t ndim);
+Tensor contiguous_copy(const Tensor& tensor);
+Tensor evenly_spaced(const Scalar& start, const Scalar& end, std::int64_t steps);
+Tensor eye_matrix(std::int64_t rows, std::int64_t columns);
+Tensor per_channel(const Tensor& vector, std::int64_t ndim);  // [C] as [1, C, 1, ...]
+IntList last_sizes(const Tensor& tensor, std::size_t count);
+// Results that were not asked for are undefined.
+Triple masked(IntList mask, Triple results);
+
+// PyTorch's numbers for words.
+std::string_view reduction_name(std::int64_t reduction);
+std::string_view sample_mode(std::int64_t mode);
+std::string_view sample_padding(std::int64_t padding);
+
+Pair extreme(const Tensor& input, std::int64_t dim, bool keepdim, bool largest);
+Tensor total_weight(const Tensor& input, const Tensor& target, const Tensor& weight,
+                    std::int64_t reduction, std::int64_t ignore_index);
+
+// Linear algebra and Fourier.
+Tensor no_errors(const Tensor& matrices);
+double fft_scale(IntList sizes, IntList dims, std::int64_t normalization);
+// Along the first `count` of the dims; `scale` once.
+Tensor transformed(const Tensor& input, IntList dims, std::size_t count, double scale, bool forward);
+
+// Normalization.
+Triple batch_normalized(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const Tensor& running_mean, const Tensor& running_var, bool training,
+                        double momentum, double eps);
+Triple batch_norm_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                            const Tensor& mean, const Tensor& scale, bool training);
+Triple group_norm_gradients(const Tensor& grad, const Tensor& input, const Tensor& mean,
+                            const Tensor& rstd, const Tensor& weight, std::int64_t groups);
+
+// Convolution and pooling.
+struct Window {
+  IntList stride, padding, dilation;
+  std::int64_t groups;
+};
+Triple convolution_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                             const Window& window, bool transposed, IntList mask);
+// Adds each gradient to the place that its index names, within the last `num_dims` dimensions taken as one.
+Tensor put_back(const Tensor& grad, const Tensor& input, const Tensor& indices, int num_dims);
+
+// Indexing and resampling.
+Tensor embedding_gradient(const Tensor& grad, const Tensor& indices, std::int64_t num_weights,
+                          std::int64_t padding_idx, bool by_frequency);
+Tensor pad_gradient(const Tensor& grad, const Tensor& input, IntList padding, std::string_view mode);
+using Scales = std::initializer_list<std::optional<double>>;
+Tensor upsampled(const Tensor& input, IntList size, std::string_view mode, bool align_corners,
+                 Scales scales);
+Tensor upsample_gradient(const Tensor& grad, IntList size, IntList input_size,
+                         std::string_view mode, bool align_corners, Scales scales);
+Pair grid_gradients(const Tensor& grad, const Tensor& input, const Tensor& grid, std::int64_t mode,
+                    std::int64_t padding, bool align_corners);
+
+// Recurrent cells. The workspace is what the derivative needs: the gates after their activations.
+Triple lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cell,
+                 const Tensor& input_bias, const Tensor& hidden_bias);
+Triple lstm_cell_gradients(const Tensor& grad_hidden, const Tensor& grad_cell, const Tensor& cell,
+                           const Tensor& new_cell, const Tensor& workspace, bool has_bias);
+Pair gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hidden,
+              const Tensor& input_bias, const Tensor& hidden_bias);
+std::array<Tensor, 5> gru_cell_gradients(const Tensor& grad, const Tensor& workspace, bool has_bias);
+
+}  // namespace bp::bridge

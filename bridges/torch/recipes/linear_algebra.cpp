@@ -1,0 +1,29 @@
+// Linear algebra and Fourier transforms.
+#include "recipes/helpers.hpp"
+
+namespace bp::bridge {
+
+// One word for each matrix: none of them was singular, else the row had thrown.
+Tensor no_errors(const Tensor& matrices) {
+  const IntList shape = matrices.shape();
+  return zeros(IntList(shape.data(), shape.size() - 2), i32, matrices.device());
+}
+
+double fft_scale(IntList sizes, IntList dims, std::int64_t normalization) {
+  double count = 1;
+  for (const std::int64_t dim : dims)
+    count *= static_cast<double>(
+        sizes[static_cast<std::size_t>(wrapped(dim, static_cast<std::int64_t>(sizes.size())))]);
+  if (normalization == 0) return 1;
+  return normalization == 1 ? 1 / std::sqrt(count) : 1 / count;
+}
+
+Tensor transformed(const Tensor& input, IntList dims, std::size_t count, double scale,
+                   bool forward) {
+  Tensor result = input;
+  for (std::size_t i = 0; i < count; ++i)
+    result = fft_c2c(result, dims[i], i == 0 ? scale : 1.0, forward);
+  return result;
+}
+
+}  // namespace bp::bridge

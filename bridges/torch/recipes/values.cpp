@@ -1,0 +1,108 @@
+// Values, types, and PyTorch's numbers for words.
+#include <limits>
+
+#include "recipes/helpers.hpp"
+
+namespace bp::bridge {
+
+void refuse(const char* op, const char* what) {
+  throw_error(ErrorClass::unsupported, std::string(op) + ": no recipe for " + what);
+}
+
+bool is_whole(const Tensor& tensor) {
+  return !is_floating(tensor.dtype()) && !is_complex(tensor.dtype());
+}
+
+Dtype computed_dtype(const Tensor& like) {
+  return is_floating(like.dtype()) || is_complex(like.dtype()) ? like.dtype() : f32;
+}
+
+// PyTorch draws whole numbers that floating dtypes hold exactly.
+std::int64_t highest_whole(Dtype dtype) {
+  switch (dtype) {
+    case boolean: return 2;
+    case u8: return 256;
+    case i8: return 128;
+    case i16: return 32768;
+    case i32: return std::int64_t{1} << 31;
+    case f16: return (1 << 11) + 1;
+    case bf16: return (1 << 8) + 1;
+    case f32: return (1 << 24) + 1;
+    case f64: return (std::int64_t{1} << 53) + 1;
+    default: return std::numeric_limits<std::int64_t>::max();
+  }
+}
+
+Tensor uniform_like(const Tensor& like, Generator* generator) {
+  return rand(like.shape(), computed_dtype(like), like.device(), generator);
+}
+
+std::int64_t wrapped(std::int64_t dim, std::int64_t ndim) {
+  return dim < 0 ? dim + ndim : dim;
+}
+
+Tensor contiguous_copy(const Tensor& tensor) {
+  return make_contiguous(tensor);
+}
+
+// Counted from both ends, so that the last element is `end` itself.
+Tensor evenly_spaced(const Scalar& start, const Scalar& end, std::int64_t steps) {
+  if (start.is_complex() || end.is_complex()) refuse("linspace", "complex numbers");
+  const double first = start.to_double(), last = end.to_double();
+  const Tensor count = arange(0, steps, 1, f64);
+  if (steps < 2) return count + first;
+  const double step = (last - first) / static_cast<double>(steps - 1);
+  return where(count < steps / 2, count * step + first, last - (count * -1 + (steps - 1)) * step);
+}
+
+Tensor eye_matrix(std::int64_t rows, std::int64_t columns) {
+  return unsqueeze(arange(0, rows), 1) == unsqueeze(arange(0, columns), 0);
+}
+
+Tensor per_channel(const Tensor& vector, std::int64_t ndim) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(ndim), 1);
+  shape[1] = vector.numel();
+  return reshape(vector, shape);
+}
+
+IntList last_sizes(const Tensor& tensor, std::size_t count) {
+  const IntList shape = tensor.shape();
+  return {shape.data() + shape.size() - count, count};
+}
+
+Triple masked(IntList mask, Triple results) {
+  for (std::size_t i = 0; i < mask.size(); ++i)
+    if (mask[i] == 0) results[i] = Tensor();
+  return results;
+}
+
+std::string_view reduction_name(std::int64_t reduction) {
+  return reduction == 0 ? "none" : reduction == 1 ? "mean" : "sum";
+}
+std::string_view sample_mode(std::int64_t mode) {
+  return mode == 0 ? "bilinear" : mode == 1 ? "nearest" : "bicubic";
+}
+std::string_view sample_padding(std::int64_t padding) {
+  return padding == 0 ? "zeros" : padding == 1 ? "border" : "reflection";
+}
+
+Pair extreme(const Tensor& input, std::int64_t dim, bool keepdim, bool largest) {
+  if (input.ndim() == 0) return {copy(input), zeros({}, i64, input.device())};
+  const Tensor ordered = input.dtype() == boolean ? cast(input, u8) : input;
+  const Tensor places = largest ? argmax(ordered, dim, true) : argmin(ordered, dim, true);
+  const Tensor values = gather(input, dim, places);
+  if (keepdim) return {values, places};
+  return {squeeze(values, dim), squeeze(places, dim)};
+}
+
+Tensor total_weight(const Tensor& input, const Tensor& target, const Tensor& weight,
+                    std::int64_t reduction, std::int64_t ignore_index) {
+  if (reduction == 0) return zeros({}, input.dtype(), input.device());
+  const Tensor counts = ne(target, ignore_index);
+  if (!weight.defined()) return cast(sum(cast(counts, input.dtype())), input.dtype());
+  const Tensor known = where(counts, target, 0);
+  const Tensor weights = reshape(index_select(weight, 0, flatten(known)), target.shape());
+  return sum(where(counts, weights, 0));
+}
+
+}  // namespace bp::bridge

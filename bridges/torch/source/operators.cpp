@@ -1,0 +1,140 @@
+// Registers a kernel for each operator of PyTorch's that a row or a recipe can serve.
+#include "operators.hpp"
+
+#include <deque>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
+
+#include <backplane/dispatcher/operator_source.hpp>
+#include <backplane/dispatcher/registry.hpp>
+
+#include "call.hpp"
+#include "fallback.hpp"
+
+namespace bp::bridge {
+namespace {
+
+struct Kernel final : c10::OperatorKernel {
+  explicit Kernel(Plan made) : plan(std::move(made)) {}
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    std::string why;
+    if (!run_plan(plan, *stack, why)) run_on_cpu(op, stack, why);
+  }
+  Plan plan;
+};
+
+// "name.overload" in parts.
+std::pair<std::string, std::string> split_name(const std::string& text) {
+  const std::size_t dot = text.find('.');
+  if (dot == std::string::npos) return {text, ""};
+  return {text.substr(0, dot), text.substr(dot + 1)};
+}
+
+std::vector<std::pair<std::string, std::string>> split_renamed(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    const std::size_t equals = part.find('=');
+    pairs.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+    begin = end + 1;
+  }
+  return pairs;
+}
+
+// Recipes first: what they serve, rows do not.
+const std::deque<Target>& targets() {
+  static const auto* const all = [] {
+    auto* made = new std::deque<Target>;
+    ensure_operators();
+    static const std::vector<Recipe> recipes = all_recipes();
+    for (const Recipe& recipe : recipes) {
+      Target& target = made->emplace_back();
+      std::tie(target.name, target.overload) = split_name(recipe.aten);
+      target.recipe = &recipe;
+      auto schema = std::make_shared<Schema>();
+      parse_schema(recipe.schema, *schema);
+      target.own_schema = std::move(schema);
+    }
+    for (const NamedRow& named : named_rows()) {
+      Operator* op = find_operator(named.row);
+      if (!op || !op->schema) continue;
+      Target& target = made->emplace_back();
+      std::tie(target.name, target.overload) = split_name(named.aten);
+      target.op = op;
+      target.renamed = split_renamed(named.renamed);
+    }
+    return made;
+  }();
+  return *all;
+}
+
+using Overloads = std::unordered_map<std::string, std::vector<c10::OperatorHandle>>;
+
+Overloads aten_operators() {
+  Overloads found;
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    if (!name.name.starts_with("aten::")) continue;
+    const std::optional<c10::OperatorHandle> op = dispatcher.findSchema(name);
+    if (op) found[name.name.substr(6)].push_back(*op);
+  }
+  return found;
+}
+
+// PyTorch composes these itself, with their derivatives, which a kernel of ours would hide.
+bool is_composite(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+}
+
+struct Served {
+  std::string aten, target;
+};
+std::vector<Served>& served() {
+  static auto* const all = new std::vector<Served>;
+  return *all;
+}
+
+void serve(torch::Library& library, const Overloads& overloads, const Target& target,
+           std::set<std::string>& done) {
+  for (const char* suffix : {"", "_"}) {
+    const auto found = overloads.find(target.name + suffix);
+    if (found == overloads.end()) continue;
+    for (const c10::OperatorHandle& op : found->second) {
+      const std::string& overload = op.operator_name().overload_name;
+      const bool is_asked = target.overload.empty() || overload == target.overload ||
+                            overload == target.overload + "_out" ||
+                            (target.overload == "default" && overload.empty());
+      if (!is_asked || is_composite(op)) continue;
+      const std::string name = found->first + (overload.empty() ? "" : "." + overload);
+      if (done.contains(name)) continue;
+      std::optional<Plan> plan = make_plan(op.schema(), target);
+      if (!plan) continue;
+      done.insert(name);
+      served().push_back({name, target.op ? target.op->name() : "recipe"});
+      library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(
+                                     std::make_unique<Kernel>(std::move(*plan))));
+    }
+  }
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  const Overloads overloads = aten_operators();
+  std::set<std::string> done;
+  for (const Target& target : targets()) serve(library, overloads, target, done);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> served_operators() {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const Served& each : served()) pairs.emplace_back(each.aten, each.target);
+  return pairs;
+}
+
+}  // namespace bp::bridge

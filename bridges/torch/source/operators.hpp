@@ -1,0 +1,24 @@
+// Which operators of PyTorch's the table serves: see generated/rows.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <backplane/dispatcher/operator.hpp>
+
+namespace bp::bridge {
+
+struct NamedRow {
+  const char* row;
+  const char* aten;  // as Recipe::aten
+  // "theirs=ours other=ours2", of arguments whose names differ; "" mostly.
+  const char* renamed;
+};
+std::span<const NamedRow> named_rows();
+
+// What is registered for our device type: the operator with its overload, and the row or "recipe" that serves it.
+std::vector<std::pair<std::string, std::string>> served_operators();
+
+}  // namespace bp::bridge

@@ -1,0 +1,48 @@
+"""Whole networks train as on PyTorch's CPU, which is forbidden meanwhile."""
+
+import models
+import pytest
+import torch
+
+
+@pytest.mark.parametrize("name", ["resnet18", "bert", "gpt", "lstm", "gru"])
+def test_three_steps_are_those_of_the_cpu(name, device, strict):
+    expected, _ = models.train(name, "cpu")
+    losses, _ = models.train(name, device)
+    assert losses == pytest.approx(expected, abs=1e-5 if name != "resnet18" else 1e-4)
+
+
+@pytest.mark.parametrize("make", [torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.Adagrad])
+def test_optimizers_step_as_on_the_cpu(make, strict):
+    expected, _ = models.train("gpt", "cpu", optimizer=lambda parameters: make(parameters, 1e-3))
+    losses, _ = models.train("gpt", "backplane:0", optimizer=lambda parameters: make(parameters, 1e-3))
+    assert losses == pytest.approx(expected, abs=1e-5)
+
+
+def test_generation_gives_the_same_words(strict):
+    network, tokens, _ = models.problem("gpt")
+    expected = network.generate(tokens[:, :4], 8)
+    assert network.to("backplane").generate(tokens[:, :4].to("backplane"), 8).cpu().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_autocast_trains(dtype, strict):
+    network, inputs, target = (part.to("backplane") for part in models.problem("gpt"))
+    stepper = torch.optim.SGD(network.parameters(), 0.1)
+    losses = []
+    for _ in range(5):
+        stepper.zero_grad()
+        with torch.autocast("backplane", dtype):
+            result = network(inputs)
+            loss = torch.nn.functional.cross_entropy(result, target)
+        assert result.dtype == dtype and loss.dtype == torch.float32
+        loss.backward()
+        stepper.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+
+
+def test_aot_eager_compiles(strict):
+    network, inputs, _ = (part.to("backplane") for part in models.problem("gpt"))
+    compiled = torch.compile(network, backend="aot_eager")
+    torch.testing.assert_close(compiled(inputs).cpu(), network(inputs).cpu())

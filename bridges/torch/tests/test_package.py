@@ -1,0 +1,163 @@
+"""What a program does with devices, memory, streams, files and mistakes."""
+
+import gc
+import threading
+
+import backplane_torch
+import models
+import pytest
+import torch
+
+
+def test_devices_are_those_of_all_makers():
+    assert torch.backplane.device_count() == len(backplane_torch.devices()) > 0
+    assert torch.backplane.get_device_name(0) == backplane_torch.devices()[0]
+    assert torch.device("backplane:0").type == "backplane"
+
+
+def test_values_come_and_go(device):
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
+        values = torch.arange(24).reshape(2, 3, 4).to(dtype)
+        there = values.to(device)
+        assert there.device == device and there.dtype == dtype
+        assert torch.equal(there.cpu(), values)
+        assert torch.equal(there.transpose(0, 2)[1:].cpu(), values.transpose(0, 2)[1:])
+        assert torch.equal(there[:, ::2].contiguous().cpu(), values[:, ::2])
+
+
+def test_devices_copy_to_one_another(device):
+    values = torch.randn(5, 7)
+    for index in range(torch.backplane.device_count()):
+        assert torch.equal(values.to(device).to(f"backplane:{index}").cpu(), values)
+
+
+def test_two_devices_in_one_call_are_an_error():
+    if torch.backplane.device_count() < 2:
+        pytest.skip("one device alone")
+    with pytest.raises(RuntimeError):
+        torch.ones(2, device="backplane:0") + torch.ones(2, device="backplane:1")
+
+
+def test_views_share_their_memory(device):
+    base = torch.zeros(4, 4, device=device)
+    base[1].fill_(2)
+    base.view(16)[0] = 5
+    base.t()[3, 2] = 7
+    assert base.cpu().tolist() == [[5, 0, 0, 0], [2, 2, 2, 2], [0, 0, 0, 7], [0, 0, 0, 0]]
+
+
+def test_resize_and_set_keep_the_values(device):
+    tensor = torch.arange(4.0, device=device)
+    tensor.resize_(6)
+    assert tensor[:4].cpu().tolist() == [0, 1, 2, 3]
+    other = torch.empty(0, device=device).set_(tensor)
+    assert other.data_ptr() == tensor.data_ptr()
+    part = torch.empty(0, device=device).set_(tensor.untyped_storage(), 1, (2,), (2,))
+    assert part.cpu().tolist() == [1, 3]
+
+
+def test_out_of_range_wrong_shapes_and_dtypes_raise(device):
+    tensor = torch.ones(2, 3, device=device)
+    with pytest.raises(RuntimeError):
+        tensor @ tensor
+    with pytest.raises(RuntimeError):
+        tensor + torch.ones(4, device=device)
+    with pytest.raises(RuntimeError):
+        tensor + torch.ones(2, 3)
+    with pytest.raises(IndexError):
+        tensor[5]
+    with pytest.raises((RuntimeError, TypeError)):
+        torch.ones(2, device=device, dtype=torch.int64).add_(1.5)
+    with pytest.raises(RuntimeError):
+        torch.ones(1, device="backplane:99")
+    assert (tensor + 1).sum().item() == 12
+
+
+def test_strict_names_the_operator(strict):
+    with pytest.raises(NotImplementedError, match="aten::.*set_strict"):
+        torch.ones(3, 3, device="backplane").renorm(1, 0, 1.0)
+
+
+def test_the_cpu_helps_and_is_counted():
+    backplane_torch.reset_cpu_calls()
+    result = torch.ones(3, 3, device="backplane").renorm(1, 0, 1.0)
+    assert result.device.type == "backplane"
+    assert any("renorm" in name for name in backplane_torch.cpu_calls())
+
+
+def test_seeds_make_the_numbers(device):
+    torch.manual_seed(7)
+    first = torch.rand(5, device=device)
+    torch.manual_seed(7)
+    assert torch.equal(torch.rand(5, device=device).cpu(), first.cpu())
+    made = torch.Generator(device=device).manual_seed(3)
+    state = made.get_state()
+    numbers = torch.randn(100, device=device, generator=made)
+    made.set_state(state)
+    assert torch.equal(torch.randn(100, device=device, generator=made).cpu(), numbers.cpu())
+    assert 0.3 < torch.rand(1000, device=device).mean().item() < 0.7
+    assert sorted(torch.randperm(20, device=device).cpu().tolist()) == list(range(20))
+
+
+def test_streams_and_events(device):
+    stream = torch.Stream(device)
+    with torch.backplane.stream(stream):
+        result = torch.ones(10, device=device) * 3
+    event = stream.record_event()
+    event.synchronize()
+    assert event.query() and result.sum().item() == 30
+    torch.backplane.synchronize(device)
+
+
+def test_saved_files_are_loaded(tmp_path, device):
+    network = models.problem("gpt")[0].to(device)
+    torch.save(network.state_dict(), tmp_path / "state.pt")
+    loaded = torch.load(tmp_path / "state.pt")
+    assert all(value.device == device for value in loaded.values())
+    on_host = torch.load(tmp_path / "state.pt", map_location="cpu")
+    assert all(torch.equal(on_host[name], value.cpu()) for name, value in network.state_dict().items())
+
+
+def test_batches_come_from_workers(strict):
+    data = torch.utils.data.TensorDataset(torch.arange(20.0).reshape(10, 2))
+    seen = [batch.to("backplane").sum().item() for (batch,) in torch.utils.data.DataLoader(data, 5, num_workers=1)]
+    assert sum(seen) == 190
+
+
+def test_threads_work_at_once():
+    failures = []
+
+    def work(number):
+        try:
+            torch.manual_seed(number)
+            x = torch.full((64, 64), 1.0, device="backplane", requires_grad=True)
+            for _ in range(20):
+                (x @ x).relu().sum().backward()
+            if x.grad.sum().item() != 20 * 64 * 64 * 128:
+                failures.append(x.grad.sum().item())
+        except Exception as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_a_thousand_steps_leak_nothing(strict):
+    layer = torch.nn.Linear(8, 8, device="backplane")
+    inputs = torch.ones(4, 8, device="backplane")
+
+    def step():
+        layer.zero_grad()
+        layer(inputs).relu().sum().backward()
+
+    step()
+    gc.collect()
+    before = torch.backplane.memory_allocated()
+    for _ in range(1000):
+        step()
+    gc.collect()
+    assert torch.backplane.memory_allocated() == before
