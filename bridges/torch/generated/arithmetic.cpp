@@ -148,6 +148,18 @@ Tensor eye_m_17(const Arguments& arguments) {
   return eye_matrix(n, m);
 }
 
+// special_modified_bessel_i0
+Tensor special_modified_bessel_i0_18(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  return i0(self);
+}
+
+// special_modified_bessel_i1
+Tensor special_modified_bessel_i1_19(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  return i1(self);
+}
+
 constexpr Recipe recipes[] = {
     {"clamp",
      "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
@@ -203,6 +215,12 @@ constexpr Recipe recipes[] = {
     {"eye.m",
      "eye(int n, int m) -> Tensor",
      one<&eye_m_17>},
+    {"special_modified_bessel_i0",
+     "special_modified_bessel_i0(Tensor self) -> Tensor",
+     one<&special_modified_bessel_i0_18>},
+    {"special_modified_bessel_i1",
+     "special_modified_bessel_i1(Tensor self) -> Tensor",
+     one<&special_modified_bessel_i1_19>},
 };
 
 }  // namespace

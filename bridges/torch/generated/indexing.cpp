@@ -50,7 +50,8 @@ Tensor scatter_value_3(const Arguments& arguments) {
 Tensor take_4(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const Tensor index = arguments.tensor(1);
-  return reshape(index_select(flatten(self), 0, flatten(index)), index.shape());
+  const Tensor places = where(index < 0, index + self.numel(), index);
+  return reshape(index_select(flatten(self), 0, flatten(places)), index.shape());
 }
 
 // unfold_backward
@@ -337,6 +338,68 @@ std::array<Tensor, 2> grid_sampler_3d_backward_35(const Arguments& arguments) {
   return grid_gradients(grad_output, input, grid, interpolation_mode, padding_mode, align_corners);
 }
 
+// scatter.reduce
+Tensor scatter_reduce_36(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const std::int64_t dim = arguments.integer(1);
+  [[maybe_unused]] const Tensor index = arguments.tensor(2);
+  [[maybe_unused]] const Tensor src = arguments.tensor(3);
+  [[maybe_unused]] const std::string_view reduce = arguments.text(4);
+  return scatter_reduce(self, dim, index, src, reduce == "add" ? "sum" : "prod");
+}
+
+// index_fill.int_Tensor
+Tensor index_fill_int_Tensor_37(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const std::int64_t dim = arguments.integer(1);
+  [[maybe_unused]] const Tensor index = arguments.tensor(2);
+  [[maybe_unused]] const Tensor value = arguments.tensor(3);
+  const Tensor places = zeros(self.shape(), boolean, self.device());
+  return where(index_fill(places, dim, index, true), cast(value, self.dtype()), self);
+}
+
+// max_unpool2d
+Tensor max_unpool2d_38(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const Tensor indices = arguments.tensor(1);
+  [[maybe_unused]] const IntList output_size = arguments.list(2);
+  return unpooled(self, indices, output_size);
+}
+
+// max_unpool3d
+Tensor max_unpool3d_39(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const Tensor indices = arguments.tensor(1);
+  [[maybe_unused]] const IntList output_size = arguments.list(2);
+  return unpooled(self, indices, output_size);
+}
+
+// repeat_interleave.Tensor
+Tensor repeat_interleave_Tensor_40(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor repeats = arguments.tensor(0);
+  return repeat_interleave_by(arange(0, repeats.numel(), 1, repeats.dtype(), repeats.device()), repeats);
+}
+
+// searchsorted.Tensor
+Tensor searchsorted_Tensor_41(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor sorted_sequence = arguments.tensor(0);
+  [[maybe_unused]] const Tensor self = arguments.tensor(1);
+  [[maybe_unused]] const bool out_int32 = arguments.boolean(2);
+  [[maybe_unused]] const bool right = arguments.boolean(3);
+  [[maybe_unused]] const std::string_view side = arguments.text(4);
+  [[maybe_unused]] const Tensor sorter = arguments.tensor(5);
+  const Tensor sequence = sorter.defined() ? gather(sorted_sequence, -1, sorter) : sorted_sequence;
+  return searchsorted(sequence, self, out_int32, side.empty() ? right : side == "right");
+}
+
+// channel_shuffle
+Tensor channel_shuffle_42(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const std::int64_t groups = arguments.integer(1);
+  const Tensor parts = unflatten(self, 1, {groups, self.size(1) / groups});
+  return reshape(transpose(parts, 1, 2), self.shape());
+}
+
 constexpr Recipe recipes[] = {
     {"embedding_dense_backward",
      "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int "
@@ -468,6 +531,29 @@ constexpr Recipe recipes[] = {
      "interpolation_mode, int padding_mode, bool align_corners, int[] output_mask) -> (Tensor "
      "grad_input, Tensor grad_grid)",
      several<&grid_sampler_3d_backward_35>},
+    {"scatter.reduce",
+     "scatter(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+     one<&scatter_reduce_36>},
+    {"index_fill.int_Tensor",
+     "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+     one<&index_fill_int_Tensor_37>},
+    {"max_unpool2d",
+     "max_unpool2d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
+     one<&max_unpool2d_38>},
+    {"max_unpool3d",
+     "max_unpool3d(Tensor self, Tensor indices, int[] output_size, int[] stride, int[] padding) "
+     "-> Tensor",
+     one<&max_unpool3d_39>},
+    {"repeat_interleave.Tensor",
+     "repeat_interleave(Tensor repeats, int? output_size=None) -> Tensor",
+     one<&repeat_interleave_Tensor_40>},
+    {"searchsorted.Tensor",
+     "searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
+     "right=False, str side, Tensor? sorter=None) -> Tensor",
+     one<&searchsorted_Tensor_41>},
+    {"channel_shuffle",
+     "channel_shuffle(Tensor self, int groups) -> Tensor",
+     one<&channel_shuffle_42>},
 };
 
 }  // namespace

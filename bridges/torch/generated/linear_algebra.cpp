@@ -109,6 +109,32 @@ Tensor fft_c2r_10(const Arguments& arguments) {
   return fft_c2r(half, last_dim_size, dim.back(), fft_scale(sizes, dim, normalization), false);
 }
 
+// _linalg_eigvals
+Tensor linalg_eigvals_11(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  return linalg_eigvals(self);
+}
+
+// linalg_lu
+std::array<Tensor, 3> linalg_lu_12(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor A = arguments.tensor(0);
+  [[maybe_unused]] const bool pivot = arguments.boolean(1);
+  const auto factors = linalg_lu_factor(A, pivot);
+  const auto parts = lu_unpack(factors.LU, factors.pivots);
+  return {parts.P, parts.L, parts.U};
+}
+
+// triangular_solve.X
+std::array<Tensor, 2> triangular_solve_X_13(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const Tensor A = arguments.tensor(1);
+  [[maybe_unused]] const bool upper = arguments.boolean(2);
+  [[maybe_unused]] const bool transpose = arguments.boolean(3);
+  [[maybe_unused]] const bool unitriangular = arguments.boolean(4);
+  const Tensor matrix = transpose ? bp::transpose(A, -2, -1) : A;
+  return {linalg_solve_triangular(matrix, self, upper != transpose, true, unitriangular), copy(A)};
+}
+
 constexpr Recipe recipes[] = {
     {"linalg_cholesky_ex",
      "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L,"
@@ -148,6 +174,16 @@ constexpr Recipe recipes[] = {
     {"_fft_c2r",
      "_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
      one<&fft_c2r_10>},
+    {"_linalg_eigvals",
+     "_linalg_eigvals(Tensor self) -> Tensor",
+     one<&linalg_eigvals_11>},
+    {"linalg_lu",
+     "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+     several<&linalg_lu_12>},
+    {"triangular_solve.X",
+     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
+     "unitriangular=False) -> (Tensor solution, Tensor cloned)",
+     several<&triangular_solve_X_13>},
 };
 
 }  // namespace

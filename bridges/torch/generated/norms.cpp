@@ -85,6 +85,29 @@ std::array<Tensor, 3> native_group_norm_backward_4(const Arguments& arguments) {
   return masked(output_mask, group_norm_gradients(grad_out, input, mean, rstd, weight, group));
 }
 
+// _native_batch_norm_legit.default
+std::array<Tensor, 3> native_batch_norm_legit_default_5(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor input = arguments.tensor(0);
+  [[maybe_unused]] const Tensor weight = arguments.tensor(1);
+  [[maybe_unused]] const Tensor bias = arguments.tensor(2);
+  [[maybe_unused]] const Tensor running_mean = arguments.tensor(3);
+  [[maybe_unused]] const Tensor running_var = arguments.tensor(4);
+  [[maybe_unused]] const bool training = arguments.boolean(5);
+  [[maybe_unused]] const double momentum = arguments.real(6);
+  [[maybe_unused]] const double eps = arguments.real(7);
+  return batch_normalized(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+
+// _native_batch_norm_legit.no_stats
+std::array<Tensor, 3> native_batch_norm_legit_no_stats_6(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor input = arguments.tensor(0);
+  [[maybe_unused]] const Tensor weight = arguments.tensor(1);
+  [[maybe_unused]] const Tensor bias = arguments.tensor(2);
+  [[maybe_unused]] const double momentum = arguments.real(4);
+  [[maybe_unused]] const double eps = arguments.real(5);
+  return batch_normalized(input, weight, bias, {}, {}, true, momentum, eps);
+}
+
 constexpr Recipe recipes[] = {
     {"native_layer_norm_backward",
      "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor "
@@ -110,6 +133,15 @@ constexpr Recipe recipes[] = {
      " weight, int N, int C, int HxW, int group, int[] output_mask) -> (Tensor grad_input, Tensor"
      " grad_weight, Tensor grad_bias)",
      several<&native_group_norm_backward_4>},
+    {"_native_batch_norm_legit.default",
+     "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+     "Tensor? running_var, bool training, float momentum, float eps) -> (Tensor result, Tensor "
+     "save_mean, Tensor save_invstd)",
+     several<&native_batch_norm_legit_default_5>},
+    {"_native_batch_norm_legit.no_stats",
+     "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, bool training, float "
+     "momentum, float eps) -> (Tensor result, Tensor save_mean, Tensor save_invstd)",
+     several<&native_batch_norm_legit_no_stats_6>},
 };
 
 }  // namespace

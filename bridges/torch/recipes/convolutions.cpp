@@ -1,4 +1,6 @@
 // Derivatives of convolutions and of pooling.
+#include <algorithm>
+
 #include "recipes/helpers.hpp"
 
 namespace bp::bridge {
@@ -15,6 +17,17 @@ std::vector<std::int64_t> end_padding(const Tensor& grad, const Tensor& input,
     ends.push_back(input.size(dim) - reach);
   }
   return ends;
+}
+
+// The last dimensions as one.
+Tensor joined(const Tensor& tensor, int num_dims) {
+  std::vector<std::int64_t> shape = tensor.shape().to_vector();
+  shape.resize(shape.size() - static_cast<std::size_t>(num_dims));
+  std::int64_t area = 1;
+  for (const std::int64_t size : last_sizes(tensor, static_cast<std::size_t>(num_dims)))
+    area *= size;
+  shape.push_back(area);
+  return reshape(tensor, shape);
 }
 
 }  // namespace
@@ -43,17 +56,17 @@ Triple convolution_gradients(const Tensor& grad, const Tensor& input, const Tens
 }
 
 Tensor put_back(const Tensor& grad, const Tensor& input, const Tensor& indices, int num_dims) {
-  const auto joined = [&](const Tensor& tensor) {
-    std::vector<std::int64_t> shape = tensor.shape().to_vector();
-    shape.resize(shape.size() - static_cast<std::size_t>(num_dims));
-    std::int64_t area = 1;
-    for (const std::int64_t size : last_sizes(tensor, static_cast<std::size_t>(num_dims)))
-      area *= size;
-    shape.push_back(area);
-    return reshape(tensor, shape);
-  };
-  const Tensor nothing = joined(zeros(input.shape(), grad.dtype(), grad.device()));
-  return reshape(scatter_add(nothing, -1, joined(indices), joined(grad)), input.shape());
+  const Tensor nothing = joined(zeros(input.shape(), grad.dtype(), grad.device()), num_dims);
+  const Tensor sums = scatter_add(nothing, -1, joined(indices, num_dims), joined(grad, num_dims));
+  return reshape(sums, input.shape());
+}
+
+Tensor unpooled(const Tensor& input, const Tensor& indices, IntList size) {
+  const int num_dims = static_cast<int>(size.size());
+  std::vector<std::int64_t> shape = input.shape().to_vector();
+  std::copy(size.begin(), size.end(), shape.end() - num_dims);
+  const Tensor nothing = joined(zeros(shape, input.dtype(), input.device()), num_dims);
+  return reshape(scatter(nothing, -1, joined(indices, num_dims), joined(input, num_dims)), shape);
 }
 
 }  // namespace bp::bridge

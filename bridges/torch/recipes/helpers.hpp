@@ -82,6 +82,8 @@ Triple convolution_gradients(const Tensor& grad, const Tensor& input, const Tens
                              const Window& window, bool transposed, IntList mask);
 // Adds each gradient to the place that its index names, within the last `num_dims` dimensions taken as one.
 Tensor put_back(const Tensor& grad, const Tensor& input, const Tensor& indices, int num_dims);
+// Each value at the place that its index names, zeros elsewhere; `size` is that of the last dimensions.
+Tensor unpooled(const Tensor& input, const Tensor& indices, IntList size);
 
 // Indexing and resampling.
 Tensor embedding_gradient(const Tensor& grad, const Tensor& indices, std::int64_t num_weights,

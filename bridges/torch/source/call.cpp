@@ -67,12 +67,14 @@ class Values {
   }
   // Tensors of the host come along where PyTorch lets them: without dimensions, or as indices.
   const bp_tensor* take(const at::Tensor& tensor, bool any_shape) {
-    if (is_ours(tensor)) return keep(borrow(tensor.is_neg() || tensor.is_conj()
-                                                ? tensor.resolve_conj().resolve_neg()
-                                                : tensor));
-    TORCH_CHECK(any_shape || tensor.dim() == 0,
+    const bool is_here = tensor.device() == device_;
+    const bool may_come = !is_ours(tensor) && (any_shape || tensor.dim() == 0);
+    TORCH_CHECK(is_here || may_come,
                 "Expected all tensors to be on the same device, but found at least two devices, ",
                 device_, " and ", tensor.device(), "!");
+    if (is_here)
+      return keep(borrow(tensor.is_neg() || tensor.is_conj() ? tensor.resolve_conj().resolve_neg()
+                                                             : tensor));
     return keep(borrow(tensor.to(device_)));
   }
 

@@ -4,6 +4,9 @@
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/set_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
@@ -95,6 +98,15 @@ at::Tensor plain_on_host(const at::Tensor& tensor, const at::Tensor& target) {
   return values.to(target.scalar_type()).contiguous();
 }
 
+void copy_from_host(const at::Tensor& from, const at::Tensor& to) {
+  const at::Tensor values = plain_on_host(from, to);
+  const Tensor target = borrow(to);
+  if (target.is_contiguous()) return copy_from_host_memory(target, values.const_data_ptr());
+  const Tensor dense = empty_tensor(target.shape(), target.dtype(), target.device());
+  copy_from_host_memory(dense, values.const_data_ptr());
+  copy_into(target, dense);
+}
+
 void copy_to_host(const at::Tensor& from, const at::Tensor& to) {
   const Tensor source = borrow(from);
   const bool is_marked = from.is_conj() || from.is_neg() || to.is_conj() || to.is_neg();
@@ -119,7 +131,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& target, bool) {
   if (self.numel() == 0 || target.numel() == 0) return target;
   const at::Tensor from = self.sizes() == target.sizes() ? self : self.expand_as(target);
   if (!is_ours(from))
-    copy_from_host_memory(borrow(target), plain_on_host(from, target).const_data_ptr());
+    copy_from_host(from, target);
   else if (!is_ours(target))
     copy_to_host(from, target);
   else
@@ -163,12 +175,22 @@ at::Tensor& zero(at::Tensor& self) {
   return fill(self, 0);
 }
 
+bool equal(const at::Tensor& self, const at::Tensor& other) {
+  TORCH_CHECK(self.device() == other.device(), "equal: one tensor is on ", self.device(),
+              " and the other on ", other.device());
+  if (self.sizes() != other.sizes()) return false;
+  return self.numel() == 0 || self.eq(other).all().item<bool>();
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("empty.memory_format", empty);
   library.impl("empty_strided", empty_strided);
   library.impl("as_strided", as_strided);
   library.impl("view", at::native::view);
   library.impl("_reshape_alias", at::native::_reshape_alias);
+  library.impl("view_as_real", at::native::view_as_real);
+  library.impl("view_as_complex", at::native::view_as_complex);
+  library.impl("unfold", at::native::unfold);
   library.impl("resize_", resize);
   library.impl("set_", set_nothing);
   library.impl("set_.source_Storage", set_storage);
@@ -180,6 +202,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("fill_.Scalar", fill);
   library.impl("fill_.Tensor", fill_by_tensor);
   library.impl("zero_", zero);
+  library.impl("equal", equal);
 }
 
 // Copies read the marks of conjugate and negative tensors themselves.

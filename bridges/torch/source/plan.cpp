@@ -105,7 +105,17 @@ class Matcher {
       plan_.outs.push_back(static_cast<int>(i));
       taken_[i] = true;
     }
-    return true;
+    // PyTorch composes new tensors of `empty` and the form that writes into it.
+    return plan_.form == Form::out || has_tensors();
+  }
+  bool has_tensors() const {
+    for (const c10::Argument& argument : arguments()) {
+      const c10::Type& type = without_optional(*argument.type());
+      const auto* list = type.castRaw<c10::ListType>();
+      const c10::Type& element = list ? without_optional(*list->getElementType()) : type;
+      if (element.kind() == c10::TypeKind::TensorType) return true;
+    }
+    return false;
   }
 
   bool match_results() {

@@ -112,7 +112,7 @@ def problem(name):
     """(network, input, target), the same each time."""
     torch.manual_seed(0)
     if name == "resnet18":
-        return ResNet18(8), torch.randn(4, 3, 32, 32), torch.tensor([1, 2, 3, 4])
+        return ResNet18(8), torch.randn(4, 3, 64, 64), torch.tensor([1, 2, 3, 4])
     tokens = torch.randint(1, 50, (4, 16))
     networks = {"bert": Bert, "gpt": Gpt, "lstm": Recurrent, "gru": lambda: Recurrent(nn.GRU)}
     return networks[name](), tokens, torch.randint(0, 50, (64,))
@@ -122,7 +122,7 @@ def train(name, device, steps=3, optimizer=None):
     """The losses of the steps, and the parameters after them."""
     network, inputs, target = problem(name)
     network, inputs, target = network.to(device), inputs.to(device), target.to(device)
-    make = optimizer or (lambda parameters: torch.optim.SGD(parameters, 0.05, momentum=0.9))
+    make = optimizer or (lambda parameters: torch.optim.SGD(parameters, 0.01, momentum=0.9))
     stepper, losses = make(network.parameters()), []
     for _ in range(steps):
         stepper.zero_grad()

@@ -20,7 +20,9 @@ SKIPPED = {  # results that are random, or not defined, or about something else 
     "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "pca_lowrank",
     "svd_lowrank", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d", "randperm", "rand",
     "nn.functional.multi_head_attention_forward", "to_sparse", "sparse.sampled_addmm", "sparse.mm", "resize_",
-    "resize_as_", "normal.number_mean", "torch.ops.aten._flash_attention_forward",
+    "resize_as_", "normal.number_mean",
+    # eigenvectors have any phase; PyTorch wants indices of tensor_split on the CPU
+    "linalg.eig", "linalg.eigh", "tensor_split", "torch.ops.aten._flash_attention_forward",
     "torch.ops.aten._efficient_attention_forward", "signal.windows",
 }  # fmt: skip
 MAX_SAMPLES = 12
@@ -38,6 +40,8 @@ def close(torch, ours, theirs, dtype):
             rtol, atol = tolerances.get(theirs_part.dtype, (1e-5, 1e-6))
             if dtype == torch.bfloat16:
                 rtol, atol = 3e-2, 3e-2
+            if theirs_part.is_floating_point() and theirs_part.numel():  # sums of large terms lose what these lose
+                atol *= max(1.0, theirs_part.detach().abs().nan_to_num(0, 0, 0).max().item())
             torch.testing.assert_close(ours_part.detach().cpu(), theirs_part.detach(), rtol=rtol, atol=atol, equal_nan=True)
         elif ours_part != theirs_part and not (ours_part != ours_part and theirs_part != theirs_part):
             raise AssertionError(f"{ours_part} and not {theirs_part}")
@@ -77,6 +81,8 @@ def try_operator(torch, bridge, op, dtype, device, backward):
     for sample in op.sample_inputs("cpu", dtype, requires_grad=backward):
         if count == MAX_SAMPLES:
             break
+        if sample.kwargs.get("dropout_p"):
+            continue
         arguments = (sample.input, sample.args, sample.kwargs)
         try:
             ours_arguments = moved(torch, arguments, device)
