@@ -15,7 +15,6 @@ import expression
 import rows as table_rows
 import steps
 import suite
-import torch_recipes
 import torch_rows
 from emit_autograd import emit_autograd, emit_autograd_registration
 from emit_docs import emit_docs
@@ -24,6 +23,9 @@ from emit_python import emit_python
 from emit_source import emit_registration, emit_source
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bridges/torch"))
+
+import generate_recipes  # noqa: E402
 
 
 def outputs(tables, tried):
@@ -48,7 +50,7 @@ def outputs(tables, tried):
     files["samples/include/backplane/samples/generated/traits.hpp"] = suite.emit_traits(tried)
     files["python/backplane/_operators.pyi"] = emit_python(all_rows, ROOT)
     files["bridges/torch/generated/rows.cpp"] = torch_rows.emit_rows(all_rows)
-    files.update(torch_recipes.outputs(ROOT / "bridges/torch/recipes"))
+    files.update(generate_recipes.outputs(ROOT / "bridges/torch/recipes"))
     kernel_rows = [row for row in all_rows if row.has_kernel]
     files["sdk/include/backplane/generated/ops.hpp"] = emit_sdk.emit_sdk(kernel_rows)
     files["sdk/include/backplane/generated/steps.h"] = steps.emit_steps(all_rows)

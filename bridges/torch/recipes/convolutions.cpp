@@ -7,8 +7,8 @@ namespace bp::bridge {
 namespace {
 
 // What a transposed convolution adds at the end, so that its result has the input's sizes.
-std::vector<std::int64_t> end_padding(const Tensor& grad, const Tensor& input,
-                                      const Tensor& weight, const Window& window) {
+std::vector<std::int64_t> end_padding(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                      const Window& window) {
   std::vector<std::int64_t> ends;
   for (std::size_t i = 0; i < window.stride.size(); ++i) {
     const auto dim = static_cast<std::int64_t>(i) + 2;

@@ -62,7 +62,8 @@ Tensor total_weight(const Tensor& input, const Tensor& target, const Tensor& wei
 Tensor no_errors(const Tensor& matrices);
 double fft_scale(IntList sizes, IntList dims, std::int64_t normalization);
 // Along the first `count` of the dims; `scale` once.
-Tensor transformed(const Tensor& input, IntList dims, std::size_t count, double scale, bool forward);
+Tensor transformed(const Tensor& input, IntList dims, std::size_t count, double scale,
+                   bool forward);
 
 // Normalization.
 Triple batch_normalized(const Tensor& input, const Tensor& weight, const Tensor& bias,
@@ -88,7 +89,8 @@ Tensor unpooled(const Tensor& input, const Tensor& indices, IntList size);
 // Indexing and resampling.
 Tensor embedding_gradient(const Tensor& grad, const Tensor& indices, std::int64_t num_weights,
                           std::int64_t padding_idx, bool by_frequency);
-Tensor pad_gradient(const Tensor& grad, const Tensor& input, IntList padding, std::string_view mode);
+Tensor pad_gradient(const Tensor& grad, const Tensor& input, IntList padding,
+                    std::string_view mode);
 using Scales = std::initializer_list<std::optional<double>>;
 Tensor upsampled(const Tensor& input, IntList size, std::string_view mode, bool align_corners,
                  Scales scales);
@@ -104,6 +106,7 @@ Triple lstm_cell_gradients(const Tensor& grad_hidden, const Tensor& grad_cell, c
                            const Tensor& new_cell, const Tensor& workspace, bool has_bias);
 Pair gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hidden,
               const Tensor& input_bias, const Tensor& hidden_bias);
-std::array<Tensor, 5> gru_cell_gradients(const Tensor& grad, const Tensor& workspace, bool has_bias);
+std::array<Tensor, 5> gru_cell_gradients(const Tensor& grad, const Tensor& workspace,
+                                         bool has_bias);
 
 }  // namespace bp::bridge

@@ -38,8 +38,7 @@ Triple batch_normalized(const Tensor& input, const Tensor& weight, const Tensor&
 Triple batch_norm_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight,
                             const Tensor& mean, const Tensor& scale, bool training) {
   if (training) {
-    const auto found =
-        batch_norm_backward(grad, input, weight, mean, reciprocal(square(scale)), 0);
+    const auto found = batch_norm_backward(grad, input, weight, mean, reciprocal(square(scale)), 0);
     return {found.grad_input, found.grad_weight, found.grad_bias};
   }
   const std::vector<std::int64_t> dims = but_channels(input);
@@ -57,10 +56,10 @@ Triple group_norm_gradients(const Tensor& grad, const Tensor& input, const Tenso
   const std::int64_t length[] = {channels / groups * area};
   const Tensor scaled = weight.defined() ? grad * per_channel(weight, input.ndim()) : grad;
   const Tensor rows = reshape(input, {batch, groups, length[0]});
-  const Tensor center = reshape(mean, {batch, groups, 1}), scale = reshape(rstd, {batch, groups, 1});
-  const Tensor by_input =
-      norm_backward(reshape(scaled, {batch, groups, length[0]}), rows, IntList(length, 1), center,
-                    scale);
+  const Tensor center = reshape(mean, {batch, groups, 1}),
+               scale = reshape(rstd, {batch, groups, 1});
+  const Tensor by_input = norm_backward(reshape(scaled, {batch, groups, length[0]}), rows,
+                                        IntList(length, 1), center, scale);
   const Tensor normal = reshape((rows - center) * scale, input.shape());
   const std::vector<std::int64_t> dims = but_channels(input);
   return {reshape(by_input, input.shape()), sum(grad * normal, dims), sum(grad, dims)};

@@ -23,8 +23,7 @@ class Values {
       values_[list.place].u.ptr = list.is_tensors
                                       ? static_cast<const void*>(pointers_.data() + list.begin)
                                       : static_cast<const void*>(numbers_.data() + list.begin);
-    for (const auto& [place, number] : complex_)
-      values_[place] = scalars_[number].value();
+    for (const auto& [place, number] : complex_) values_[place] = scalars_[number].value();
     return true;
   }
   bp_value* data() { return values_.data(); }
@@ -101,16 +100,11 @@ class Values {
       return true;
     }
     switch (slot.type) {
-      case ArgumentType::tensor:
-        return read_tensor(slot, given, value, place);
-      case ArgumentType::tensor_list:
-        return read_tensors(given, value, place);
-      case ArgumentType::integer_list:
-        return read_list(slot, given, value, place);
+      case ArgumentType::tensor: return read_tensor(slot, given, value, place);
+      case ArgumentType::tensor_list: return read_tensors(given, value, place);
+      case ArgumentType::integer_list: return read_list(slot, given, value, place);
       case ArgumentType::scalar:
-      case ArgumentType::real:
-        put_scalar(value, given.toScalar(), place);
-        return true;
+      case ArgumentType::real: put_scalar(value, given.toScalar(), place); return true;
       case ArgumentType::integer:
         if (!given.isInt() && !given.isSymInt()) {
           const c10::Scalar number = given.toScalar();
@@ -120,9 +114,7 @@ class Values {
         }
         value = value_of(given.toInt());
         return true;
-      case ArgumentType::boolean:
-        value = value_of(given.toBool());
-        return true;
+      case ArgumentType::boolean: value = value_of(given.toBool()); return true;
       case ArgumentType::string:
         value = value_of(std::string_view(given.toStringRef()));
         return true;
@@ -137,13 +129,11 @@ class Values {
           return refuse("a generator of another device type");
         value = generator_of(given.toGenerator())->value();
         return true;
-      default:
-        return refuse("an argument of this type");
+      default: return refuse("an argument of this type");
     }
   }
 
-  bool read_tensor(const Slot& slot, const c10::IValue& given, bp_value& value,
-                   std::size_t place) {
+  bool read_tensor(const Slot& slot, const c10::IValue& given, bp_value& value, std::size_t place) {
     if (!given.isTensor()) {
       put_scalar(value, given.toScalar(), place);
       return true;
@@ -355,10 +345,8 @@ bool run_plan(const Plan& plan, torch::jit::Stack& stack, std::string& why) {
         if (error.is_late()) throw;
         why = error.what();
         return false;
-      case ErrorClass::out_of_memory:
-        TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
-      default:
-        TORCH_CHECK(false, error.what());
+      case ErrorClass::out_of_memory: TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
+      default: TORCH_CHECK(false, error.what());
     }
   }
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-
 #include <c10/util/Exception.h>
 
 #include <backplane/loading/loader.hpp>

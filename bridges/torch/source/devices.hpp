@@ -2,10 +2,9 @@
 // in the order in which their plugins were found.
 #pragma once
 
+#include <c10/core/Device.h>
 #include <string>
 #include <vector>
-
-#include <c10/core/Device.h>
 
 #include <backplane/tensor/device.hpp>
 

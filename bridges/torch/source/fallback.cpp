@@ -1,13 +1,12 @@
 // Calls that go through PyTorch's CPU.
 #include "fallback.hpp"
 
+#include <ATen/native/CPUFallback.h>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-
-#include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
 namespace bp::bridge {
@@ -36,9 +35,8 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& why) {
   const std::string name = toString(op.operator_name());
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      !strict.load(std::memory_order_relaxed), name, ": ", why,
-      "; backplane_torch.set_strict(False) lets PyTorch's CPU compute it");
+  TORCH_CHECK_NOT_IMPLEMENTED(!strict.load(std::memory_order_relaxed), name, ": ", why,
+                              "; backplane_torch.set_strict(False) lets PyTorch's CPU compute it");
   {
     Counts& all = counts();
     const std::lock_guard lock(all.mutex);

@@ -1,13 +1,12 @@
 // What no row serves: PyTorch's own CPU kernels do it, with copies there and back, and every such call is counted.
 #pragma once
 
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/stack.h>
 
 namespace bp::bridge {
 

@@ -1,10 +1,9 @@
 // The hooks that PyTorch calls, and its generators.
 #include "hooks.hpp"
 
+#include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <deque>
 #include <memory>
-
-#include <ATen/detail/PrivateUse1HooksInterface.h>
 
 #include "devices.hpp"
 #include "tensors.hpp"

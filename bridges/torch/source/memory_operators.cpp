@@ -63,8 +63,8 @@ const at::Tensor& resize(const at::Tensor& self, c10::IntArrayRef size,
                          std::optional<at::MemoryFormat> format) {
   c10::TensorImpl* impl = self.unsafeGetTensorImpl();
   impl->set_sizes_contiguous(size);
-  const std::size_t bytes = static_cast<std::size_t>(self.storage_offset() + self.numel()) *
-                            self.itemsize();
+  const std::size_t bytes =
+      static_cast<std::size_t>(self.storage_offset() + self.numel()) * self.itemsize();
   if (self.numel() > 0 && self.storage().nbytes() < bytes) resize_storage(self.storage(), bytes);
   if (format && *format != at::MemoryFormat::Preserve) impl->empty_tensor_restride(*format);
   return self;

@@ -1,13 +1,12 @@
 // Registers a kernel for each operator of PyTorch's that a row or a recipe can serve.
 #include "operators.hpp"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <deque>
 #include <memory>
 #include <set>
-#include <unordered_map>
-
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
+#include <unordered_map>
 
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>

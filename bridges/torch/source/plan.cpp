@@ -15,14 +15,12 @@ bool is_layout_word(const c10::Argument& argument) {
 }
 
 const c10::Type& without_optional(const c10::Type& type) {
-  if (const auto* optional = type.castRaw<c10::OptionalType>())
-    return *optional->getElementType();
+  if (const auto* optional = type.castRaw<c10::OptionalType>()) return *optional->getElementType();
   return type;
 }
 
 // Can the value of PyTorch's argument be given for ours?
-bool can_feed(const c10::Argument& theirs, const SchemaArgument& ours, bool number_ok,
-              Slot& slot) {
+bool can_feed(const c10::Argument& theirs, const SchemaArgument& ours, bool number_ok, Slot& slot) {
   // real_type tells Scalar, Layout and ScalarType from int and float.
   const c10::Type& type = without_optional(*theirs.real_type());
   const c10::TypeKind kind = type.kind();
@@ -41,24 +39,18 @@ bool can_feed(const c10::Argument& theirs, const SchemaArgument& ours, bool numb
     case ArgumentType::scalar:
     case ArgumentType::real:
       return kind == c10::TypeKind::NumberType || kind == c10::TypeKind::FloatType || is_int;
-    case ArgumentType::integer:
-      return is_int || kind == c10::TypeKind::NumberType;
+    case ArgumentType::integer: return is_int || kind == c10::TypeKind::NumberType;
     case ArgumentType::integer_list:
       slot.one_as_list = is_int;
       if (is_int) return true;
       return list && (list->getElementType()->kind() == c10::TypeKind::IntType ||
                       list->getElementType()->kind() == c10::TypeKind::SymIntType ||
                       list->getElementType()->kind() == c10::TypeKind::BoolType);
-    case ArgumentType::boolean:
-      return kind == c10::TypeKind::BoolType;
-    case ArgumentType::string:
-      return kind == c10::TypeKind::StringType;
-    case ArgumentType::dtype:
-      return kind == c10::TypeKind::ScalarTypeType;
-    case ArgumentType::generator:
-      return kind == c10::TypeKind::GeneratorType;
-    default:
-      return false;
+    case ArgumentType::boolean: return kind == c10::TypeKind::BoolType;
+    case ArgumentType::string: return kind == c10::TypeKind::StringType;
+    case ArgumentType::dtype: return kind == c10::TypeKind::ScalarTypeType;
+    case ArgumentType::generator: return kind == c10::TypeKind::GeneratorType;
+    default: return false;
   }
 }
 

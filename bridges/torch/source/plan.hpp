@@ -2,14 +2,13 @@
 // their arguments.
 #pragma once
 
+#include <ATen/core/function_schema.h>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <ATen/core/function_schema.h>
 
 #include <backplane/dispatcher/operator.hpp>
 
@@ -19,7 +18,7 @@ namespace bp::bridge {
 
 // What serves the call: exactly one of `op` and `recipe`.
 struct Target {
-  std::string name;  // of PyTorch's operator
+  std::string name;      // of PyTorch's operator
   std::string overload;  // empty: all
   Operator* op = nullptr;
   const Recipe* recipe = nullptr;
@@ -33,9 +32,9 @@ struct Target {
 // One argument of the target.
 struct Slot {
   ArgumentType type = ArgumentType::tensor;
-  int from = -1;            // PyTorch's argument; -1: `value`, the default
-  bool number_ok = false;   // of tensors
-  bool one_as_list = false; // a number where the target takes a list
+  int from = -1;             // PyTorch's argument; -1: `value`, the default
+  bool number_ok = false;    // of tensors
+  bool one_as_list = false;  // a number where the target takes a list
   bool empty_is_none = false;
   bool optional = false;  // None is a value of its own, not the default
   bp_value value{};

@@ -9,14 +9,22 @@ namespace bp::bridge {
 namespace {
 
 constexpr std::pair<c10::ScalarType, Dtype> pairs[] = {
-    {c10::ScalarType::Bool, boolean},         {c10::ScalarType::Byte, u8},
-    {c10::ScalarType::Char, i8},              {c10::ScalarType::Short, i16},
-    {c10::ScalarType::Int, i32},              {c10::ScalarType::Long, i64},
-    {c10::ScalarType::UInt16, u16},           {c10::ScalarType::UInt32, u32},
-    {c10::ScalarType::UInt64, u64},           {c10::ScalarType::Half, f16},
-    {c10::ScalarType::BFloat16, bf16},        {c10::ScalarType::Float, f32},
-    {c10::ScalarType::Double, f64},           {c10::ScalarType::ComplexFloat, complex64},
-    {c10::ScalarType::ComplexDouble, complex128}, {c10::ScalarType::Float8_e4m3fn, f8_e4m3fn},
+    {c10::ScalarType::Bool, boolean},
+    {c10::ScalarType::Byte, u8},
+    {c10::ScalarType::Char, i8},
+    {c10::ScalarType::Short, i16},
+    {c10::ScalarType::Int, i32},
+    {c10::ScalarType::Long, i64},
+    {c10::ScalarType::UInt16, u16},
+    {c10::ScalarType::UInt32, u32},
+    {c10::ScalarType::UInt64, u64},
+    {c10::ScalarType::Half, f16},
+    {c10::ScalarType::BFloat16, bf16},
+    {c10::ScalarType::Float, f32},
+    {c10::ScalarType::Double, f64},
+    {c10::ScalarType::ComplexFloat, complex64},
+    {c10::ScalarType::ComplexDouble, complex128},
+    {c10::ScalarType::Float8_e4m3fn, f8_e4m3fn},
     {c10::ScalarType::Float8_e5m2, f8_e5m2},
 };
 
@@ -101,9 +109,8 @@ at::Tensor lend(const Tensor& tensor) {
       c10::scalarTypeToTypeMeta(torch_dtype(tensor.dtype())));
   const IntList shape = tensor.shape(), strides = tensor.strides();
   if (shape.size() != 1 || shape[0] != 0 || strides[0] != 1)
-    result.unsafeGetTensorImpl()->set_sizes_and_strides({shape.data(), shape.size()},
-                                                        {strides.data(), strides.size()},
-                                                        tensor.storage_offset());
+    result.unsafeGetTensorImpl()->set_sizes_and_strides(
+        {shape.data(), shape.size()}, {strides.data(), strides.size()}, tensor.storage_offset());
   return result;
 }
 

@@ -2,9 +2,8 @@
 // as the context of its DataPtr, which it holds a reference to; nothing is ever copied between the two.
 #pragma once
 
-#include <optional>
-
 #include <ATen/core/Tensor.h>
+#include <optional>
 
 #include <backplane/tensor/tensor.hpp>
 

@@ -22,7 +22,7 @@ SKIPPED = {  # results that are random, or not defined, or about something else 
     "nn.functional.multi_head_attention_forward", "to_sparse", "sparse.sampled_addmm", "sparse.mm", "resize_",
     "resize_as_", "normal.number_mean",
     # eigenvectors have any phase; PyTorch wants indices of tensor_split on the CPU
-    "linalg.eig", "linalg.eigh", "tensor_split", "torch.ops.aten._flash_attention_forward",
+    "linalg.eig", "linalg.eigvals", "linalg.eigh", "tensor_split", "torch.ops.aten._flash_attention_forward",
     "torch.ops.aten._efficient_attention_forward", "signal.windows",
 }  # fmt: skip
 MAX_SAMPLES = 12
@@ -40,6 +40,7 @@ def close(torch, ours, theirs, dtype):
             rtol, atol = tolerances.get(theirs_part.dtype, (1e-5, 1e-6))
             if dtype == torch.bfloat16:
                 rtol, atol = 3e-2, 3e-2
+                theirs_part = theirs_part.to(ours_part.dtype)  # as CUDA, we keep statistics of norms in float32
             if theirs_part.is_floating_point() and theirs_part.numel():  # sums of large terms lose what these lose
                 atol *= max(1.0, theirs_part.detach().abs().nan_to_num(0, 0, 0).max().item())
             torch.testing.assert_close(ours_part.detach().cpu(), theirs_part.detach(), rtol=rtol, atol=atol, equal_nan=True)
@@ -158,6 +159,7 @@ def names(match):
     )
     found = json.loads(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
     kept = [(name, variant) for name, variant in found if name not in SKIPPED and not name.startswith(("signal.", "_refs"))]
+    kept = [pair for pair in kept if pair[1] != "partial_views"]  # of a storage that does not come along
     return [pair for pair in kept if match in pair[0]]
 
 

@@ -1,4 +1,4 @@
-"""Recipes of bridges/torch: operators of PyTorch as expressions of rows, from recipes/*.yaml.
+"""Part of `./dev gen`. Recipes: operators of PyTorch as expressions of rows, from recipes/*.yaml.
 
     - aten: threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor
       is: where(self > threshold, grad_output, 0)
