@@ -4,7 +4,7 @@
       is: where(self > threshold, grad_output, 0)
 
 The schema is written in the table's words, with PyTorch's names of arguments. `is` is a C++ expression of public functions, or
-statements with `return`. An operator with several results returns a list: `{a, b}`. `name.overload(...)` is for one overload."""
+statements with `return`. With `last: true` the file's recipes are for calls that a row refuses. An operator with several results returns a list: `{a, b}`. `name.overload(...)` is for one overload."""
 
 import re
 import textwrap
@@ -76,13 +76,14 @@ def emit_recipe(index, recipe):
     return text, stem, name, schema, num_results
 
 
-def emit_file(stem, recipes):
+def emit_file(stem, recipes, last):
     text, entries = HEAD.format(stem=stem), ""
+    end = ", true" if last else ""
     for index, recipe in enumerate(recipes):
         function, run, name, schema, num_results = emit_recipe(index, recipe)
         text += function
         store = "one" if num_results == 1 else "several"
-        entries += f'    {{"{name}",\n{" " * 5}{cxx.string(schema, 5)},\n     {store}<&{run}>}},\n'
+        entries += f'    {{"{name}",\n{" " * 5}{cxx.string(schema, 5)},\n     {store}<&{run}>{end}}},\n'
     text += f"\nconstexpr Recipe recipes[] = {{\n{entries}}};\n\n}}  // namespace\n\n"
     return text + f"std::span<const Recipe> {stem}_recipes() {{\n  return recipes;\n}}\n\n}}  // namespace bp::bridge\n"
 
@@ -91,7 +92,8 @@ def outputs(folder):
     files, stems = {}, []
     for file in sorted(folder.glob("*.yaml")):
         stems.append(file.stem)
-        files[f"bridges/torch/generated/{file.stem}.cpp"] = emit_file(file.stem, yaml.safe_load(file.read_text())["recipes"])
+        content = yaml.safe_load(file.read_text())
+        files[f"bridges/torch/generated/{file.stem}.cpp"] = emit_file(file.stem, content["recipes"], content.get("last"))
     declarations = "".join(f"std::span<const Recipe> {stem}_recipes();\n" for stem in stems)
     calls = ", ".join(f"{stem}_recipes()" for stem in stems)
     files["bridges/torch/generated/all_recipes.cpp"] = f"""\

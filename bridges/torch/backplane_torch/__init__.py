@@ -13,27 +13,20 @@ __all__ = ["calls", "cpu_calls", "devices", "is_strict", "reset_cpu_calls", "ser
 
 def _load():
     """Loads the library and names the device type; once."""
-    built_for = (Path(__file__).parent / "torch_version.txt").read_text().strip() if _has_version() else None
+    folder = Path(__file__).parent
+    built_for = (folder / "torch_version.txt").read_text().strip()
     ours = ".".join(torch.__version__.split(".")[:2])
-    if built_for and built_for != ours:
+    if built_for != ours:
         raise ImportError(
             f"backplane_torch was built for PyTorch {built_for} and this is {torch.__version__}; "
             f"install the backplane-torch that belongs to {ours}"
         )
     torch.utils.rename_privateuse1_backend("backplane")
-    torch.ops.load_library(str(Path(__file__).parent / "libbackplane_torch.so"))
+    torch.ops.load_library(str(folder / "libbackplane_torch.so"))
     from . import device_module
 
     torch._register_device_module("backplane", device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
-
-
-def _has_version():
-    return (Path(__file__).parent / "torch_version.txt").is_file()
-
-
-def _autoload():
-    """PyTorch calls this at the end of its own import: the entry point `torch.backends`."""
 
 
 def devices():

@@ -7,6 +7,7 @@ std::span<const Recipe> activations_recipes();
 std::span<const Recipe> arithmetic_recipes();
 std::span<const Recipe> convolutions_recipes();
 std::span<const Recipe> indexing_recipes();
+std::span<const Recipe> last_resorts_recipes();
 std::span<const Recipe> linear_algebra_recipes();
 std::span<const Recipe> losses_recipes();
 std::span<const Recipe> norms_recipes();
@@ -16,7 +17,7 @@ std::span<const Recipe> reductions_recipes();
 
 std::vector<Recipe> all_recipes() {
   std::vector<Recipe> all;
-  for (const std::span<const Recipe> recipes : {activations_recipes(), arithmetic_recipes(), convolutions_recipes(), indexing_recipes(), linear_algebra_recipes(), losses_recipes(), norms_recipes(), random_recipes(), recurrent_recipes(), reductions_recipes()})
+  for (const std::span<const Recipe> recipes : {activations_recipes(), arithmetic_recipes(), convolutions_recipes(), indexing_recipes(), last_resorts_recipes(), linear_algebra_recipes(), losses_recipes(), norms_recipes(), random_recipes(), recurrent_recipes(), reductions_recipes()})
     all.insert(all.end(), recipes.begin(), recipes.end());
   return all;
 }

@@ -118,6 +118,20 @@ Tensor adaptive_avg_pool3d_backward_9(const Arguments& arguments) {
   return pulled_back(grad_output, self, [&](const Tensor& x) { return adaptive_avg_pool3d(x, size); });
 }
 
+// adaptive_max_pool2d
+std::array<Tensor, 2> adaptive_max_pool2d_10(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  return adaptive_maxima(self, output_size);
+}
+
+// adaptive_max_pool3d
+std::array<Tensor, 2> adaptive_max_pool3d_11(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  return adaptive_maxima(self, output_size);
+}
+
 constexpr Recipe recipes[] = {
     {"convolution_overrideable",
      "convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] "
@@ -156,6 +170,12 @@ constexpr Recipe recipes[] = {
     {"_adaptive_avg_pool3d_backward",
      "_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor",
      one<&adaptive_avg_pool3d_backward_9>},
+    {"adaptive_max_pool2d",
+     "adaptive_max_pool2d(Tensor self, int[] output_size) -> (Tensor output, Tensor indices)",
+     several<&adaptive_max_pool2d_10>},
+    {"adaptive_max_pool3d",
+     "adaptive_max_pool3d(Tensor self, int[] output_size) -> (Tensor output, Tensor indices)",
+     several<&adaptive_max_pool3d_11>},
 };
 
 }  // namespace

@@ -37,21 +37,21 @@ std::array<Tensor, 4> linalg_solve_ex_3(const Arguments& arguments) {
   [[maybe_unused]] const Tensor A = arguments.tensor(0);
   [[maybe_unused]] const Tensor B = arguments.tensor(1);
   [[maybe_unused]] const bool left = arguments.boolean(2);
-  const auto factors = linalg_lu_factor(A);
+  const auto factors = factors_of(A);
   return {linalg_solve(A, B, left), factors.LU, cast(factors.pivots, i32), no_errors(A)};
 }
 
 // _linalg_det
 std::array<Tensor, 3> linalg_det_4(const Arguments& arguments) {
   [[maybe_unused]] const Tensor A = arguments.tensor(0);
-  const auto factors = linalg_lu_factor(A);
+  const auto factors = factors_of(A);
   return {linalg_det(A), factors.LU, cast(factors.pivots, i32)};
 }
 
 // _linalg_slogdet
 std::array<Tensor, 4> linalg_slogdet_5(const Arguments& arguments) {
   [[maybe_unused]] const Tensor A = arguments.tensor(0);
-  const auto factors = linalg_lu_factor(A);
+  const auto factors = factors_of(A);
   const auto found = linalg_slogdet(A);
   return {found.sign, found.logabsdet, factors.LU, cast(factors.pivots, i32)};
 }
@@ -92,7 +92,10 @@ Tensor fft_r2c_9(const Arguments& arguments) {
   [[maybe_unused]] const IntList dim = arguments.list(1);
   [[maybe_unused]] const std::int64_t normalization = arguments.integer(2);
   [[maybe_unused]] const bool onesided = arguments.boolean(3);
-  if (!onesided) refuse("_fft_r2c", "all frequencies of a real signal");
+  if (!onesided) {
+    const Tensor whole = cast(self, self.dtype() == f64 ? complex128 : complex64);
+    return transformed(whole, dim, dim.size(), fft_scale(self.shape(), dim, normalization), true);
+  }
   const Tensor half = fft_r2c(self, dim.back(), fft_scale(self.shape(), dim, normalization), true);
   return transformed(half, dim, dim.size() - 1, 1.0, true);
 }
@@ -133,6 +136,18 @@ std::array<Tensor, 2> triangular_solve_X_13(const Arguments& arguments) {
   [[maybe_unused]] const bool unitriangular = arguments.boolean(4);
   const Tensor matrix = transpose ? bp::transpose(A, -2, -1) : A;
   return {linalg_solve_triangular(matrix, self, upper != transpose, true, unitriangular), copy(A)};
+}
+
+// linalg_lu_solve
+Tensor linalg_lu_solve_14(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor LU = arguments.tensor(0);
+  [[maybe_unused]] const Tensor pivots = arguments.tensor(1);
+  [[maybe_unused]] const Tensor B = arguments.tensor(2);
+  [[maybe_unused]] const bool left = arguments.boolean(3);
+  [[maybe_unused]] const bool adjoint = arguments.boolean(4);
+  const auto parts = lu_unpack(LU, pivots);
+  const Tensor whole = matmul(parts.P, matmul(parts.L, parts.U));
+  return linalg_solve(adjoint ? conj(transpose(whole, -2, -1)) : whole, B, left);
 }
 
 constexpr Recipe recipes[] = {
@@ -184,6 +199,10 @@ constexpr Recipe recipes[] = {
      "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
      "unitriangular=False) -> (Tensor solution, Tensor cloned)",
      several<&triangular_solve_X_13>},
+    {"linalg_lu_solve",
+     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) "
+     "-> Tensor",
+     one<&linalg_lu_solve_14>},
 };
 
 }  // namespace

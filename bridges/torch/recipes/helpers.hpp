@@ -35,6 +35,12 @@ Tensor pulled_back(const Tensor& grad, const Tensor& at, const Function& functio
 // Throws unsupported, so that the call goes to the CPU where it may.
 [[noreturn]] void refuse(const char* op, const char* what);
 
+// For last resorts: refuse what is not whole, or no truth values.
+Tensor whole_copy(const char* op, const Tensor& tensor);
+void truths_only(const char* op, const Tensor& tensor);
+Tensor put_truths(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values,
+                  bool accumulate);
+
 // Values and types.
 bool is_whole(const Tensor& tensor);
 Dtype computed_dtype(const Tensor& like);  // a floating one for random numbers of the tensor
@@ -59,6 +65,8 @@ Tensor total_weight(const Tensor& input, const Tensor& target, const Tensor& wei
                     std::int64_t reduction, std::int64_t ignore_index);
 
 // Linear algebra and Fourier.
+// Those of the transpose where PyTorch, whose factorizations read columns, would take that: its derivatives know it.
+LinalgLuFactorResult factors_of(const Tensor& matrix);
 Tensor no_errors(const Tensor& matrices);
 double fft_scale(IntList sizes, IntList dims, std::int64_t normalization);
 // Along the first `count` of the dims; `scale` once.
@@ -81,6 +89,8 @@ struct Window {
 };
 Triple convolution_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight,
                              const Window& window, bool transposed, IntList mask);
+// With or without a dimension of the batch.
+Pair adaptive_maxima(const Tensor& input, IntList output_size);
 // Adds each gradient to the place that its index names, within the last `num_dims` dimensions taken as one.
 Tensor put_back(const Tensor& grad, const Tensor& input, const Tensor& indices, int num_dims);
 // Each value at the place that its index names, zeros elsewhere; `size` is that of the last dimensions.

@@ -9,6 +9,11 @@ Tensor no_errors(const Tensor& matrices) {
   return zeros(IntList(shape.data(), shape.size() - 2), i32, matrices.device());
 }
 
+LinalgLuFactorResult factors_of(const Tensor& matrix) {
+  const bool by_rows = matrix.is_contiguous() && !is_complex(matrix.dtype());
+  return linalg_lu_factor(by_rows ? transpose(matrix, -2, -1) : matrix);
+}
+
 double fft_scale(IntList sizes, IntList dims, std::int64_t normalization) {
   double count = 1;
   for (const std::int64_t dim : dims)

@@ -9,6 +9,19 @@ void refuse(const char* op, const char* what) {
   throw_error(ErrorClass::unsupported, std::string(op) + ": no recipe for " + what);
 }
 
+Tensor whole_copy(const char* op, const Tensor& tensor) {
+  if (!is_whole(tensor)) refuse(op, "this dtype");
+  return copy(tensor);
+}
+void truths_only(const char* op, const Tensor& tensor) {
+  if (tensor.dtype() != boolean) refuse(op, "this dtype");
+}
+Tensor put_truths(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values,
+                  bool accumulate) {
+  truths_only("index_put", input);
+  return index_put(cast(input, u8), indices, cast(values, u8), accumulate) > 0;
+}
+
 bool is_whole(const Tensor& tensor) {
   return !is_floating(tensor.dtype()) && !is_complex(tensor.dtype());
 }

@@ -3,8 +3,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <deque>
+#include <map>
 #include <memory>
-#include <set>
 #include <torch/library.h>
 #include <unordered_map>
 
@@ -18,12 +18,14 @@ namespace bp::bridge {
 namespace {
 
 struct Kernel final : c10::OperatorKernel {
-  explicit Kernel(Plan made) : plan(std::move(made)) {}
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     std::string why;
-    if (!run_plan(plan, *stack, why)) run_on_cpu(op, stack, why);
+    for (const Plan& plan : *plans)
+      if (run_plan(plan, *stack, why)) return;
+    run_on_cpu(op, stack, why);
   }
-  Plan plan;
+  // Tried in this order. Kept elsewhere, where more are added until all targets have been looked at.
+  const std::vector<Plan>* plans = nullptr;
 };
 
 // "name.overload" in parts.
@@ -91,16 +93,13 @@ bool is_composite(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
-struct Served {
-  std::string aten, target;
-};
-std::vector<Served>& served() {
-  static auto* const all = new std::vector<Served>;
+// By operator with its overload; kernels point to the plans.
+std::map<std::string, std::vector<Plan>>& served() {
+  static auto* const all = new std::map<std::string, std::vector<Plan>>;
   return *all;
 }
 
-void serve(torch::Library& library, const Overloads& overloads, const Target& target,
-           std::set<std::string>& done) {
+void serve(torch::Library& library, const Overloads& overloads, const Target& target) {
   for (const char* suffix : {"", "_"}) {
     const auto found = overloads.find(target.name + suffix);
     if (found == overloads.end()) continue;
@@ -111,28 +110,36 @@ void serve(torch::Library& library, const Overloads& overloads, const Target& ta
                             (target.overload == "default" && overload.empty());
       if (!is_asked || is_composite(op)) continue;
       const std::string name = found->first + (overload.empty() ? "" : "." + overload);
-      if (done.contains(name)) continue;
+      const bool is_last = target.recipe && target.recipe->last;
+      const bool is_served = served().contains(name);
+      if (is_served && !is_last) continue;
       std::optional<Plan> plan = make_plan(op.schema(), target);
       if (!plan) continue;
-      done.insert(name);
-      served().push_back({name, target.op ? target.op->name() : "recipe"});
-      library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(
-                                     std::make_unique<Kernel>(std::move(*plan))));
+      std::vector<Plan>& plans = served()[name];
+      plans.push_back(std::move(*plan));
+      if (is_served) continue;
+      auto kernel = std::make_unique<Kernel>();
+      kernel->plans = &plans;
+      library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
     }
   }
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   const Overloads overloads = aten_operators();
-  std::set<std::string> done;
-  for (const Target& target : targets()) serve(library, overloads, target, done);
+  for (const bool last : {false, true})
+    for (const Target& target : targets())
+      if ((target.recipe && target.recipe->last) == last) serve(library, overloads, target);
 }
 
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> served_operators() {
   std::vector<std::pair<std::string, std::string>> pairs;
-  for (const Served& each : served()) pairs.emplace_back(each.aten, each.target);
+  for (const auto& [name, plans] : served()) {
+    const Target& target = *plans[0].target;
+    pairs.emplace_back(name, target.op ? target.op->name() : "recipe");
+  }
   return pairs;
 }
 

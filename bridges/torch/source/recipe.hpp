@@ -62,6 +62,7 @@ struct Recipe {
   const char* schema;
   // Makes the results, one for each of the schema's.
   void (*run)(const Arguments& arguments, Tensor* results);
+  bool last = false;  // only for calls that a row refuses
 };
 
 // Those of recipes/*.yaml, of which generated/ is made.
