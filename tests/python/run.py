@@ -16,6 +16,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--python", type=Path, help="another Python, which needs no pytest of its own")
     options = parser.parse_args()
     python, paths = sys.executable, [options.build / "python"]
     if options.file.parent.name == "peer":
@@ -23,6 +24,9 @@ def main():
         if not python.exists():
             print("skipped: PyTorch is not installed; bench/peers/run.py --install-only does it")
             return SKIPPED
+    if options.python:
+        python = options.python
+    if python != sys.executable:
         paths.append(Path(sysconfig.get_path("purelib")))  # pytest itself
     if options.file.parent.name == "ecosystem":
         python = ecosystem(options.build.parent / "ecosystem-venv")

@@ -42,29 +42,22 @@ Tensor silu_backward_3(const Arguments& arguments) {
   return pulled_back(grad_output, self, [](const Tensor& x) { return silu(x); });
 }
 
-// mish_backward
-Tensor mish_backward_4(const Arguments& arguments) {
-  [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
-  [[maybe_unused]] const Tensor self = arguments.tensor(1);
-  return pulled_back(grad_output, self, [](const Tensor& x) { return mish(x); });
-}
-
 // sigmoid_backward
-Tensor sigmoid_backward_5(const Arguments& arguments) {
+Tensor sigmoid_backward_4(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor output = arguments.tensor(1);
   return grad_output * conj((1 - output) * output);
 }
 
 // tanh_backward
-Tensor tanh_backward_6(const Arguments& arguments) {
+Tensor tanh_backward_5(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor output = arguments.tensor(1);
   return grad_output * conj(1 - output * output);
 }
 
 // logit_backward
-Tensor logit_backward_7(const Arguments& arguments) {
+Tensor logit_backward_6(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const std::optional<double> eps = arguments.optional_real(2);
@@ -72,7 +65,7 @@ Tensor logit_backward_7(const Arguments& arguments) {
 }
 
 // hardtanh_backward
-Tensor hardtanh_backward_8(const Arguments& arguments) {
+Tensor hardtanh_backward_7(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const Scalar min_val = arguments.scalar(2);
@@ -81,21 +74,21 @@ Tensor hardtanh_backward_8(const Arguments& arguments) {
 }
 
 // hardswish_backward
-Tensor hardswish_backward_9(const Arguments& arguments) {
+Tensor hardswish_backward_8(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   return pulled_back(grad_output, self, [](const Tensor& x) { return hardswish(x); });
 }
 
 // hardsigmoid_backward
-Tensor hardsigmoid_backward_10(const Arguments& arguments) {
+Tensor hardsigmoid_backward_9(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   return pulled_back(grad_output, self, [](const Tensor& x) { return hardsigmoid(x); });
 }
 
 // elu
-Tensor elu_11(const Arguments& arguments) {
+Tensor elu_10(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const Scalar alpha = arguments.scalar(1);
   [[maybe_unused]] const Scalar scale = arguments.scalar(2);
@@ -105,7 +98,7 @@ Tensor elu_11(const Arguments& arguments) {
 }
 
 // elu_backward
-Tensor elu_backward_12(const Arguments& arguments) {
+Tensor elu_backward_11(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Scalar alpha = arguments.scalar(1);
   [[maybe_unused]] const Scalar scale = arguments.scalar(2);
@@ -119,7 +112,7 @@ Tensor elu_backward_12(const Arguments& arguments) {
 }
 
 // leaky_relu_backward
-Tensor leaky_relu_backward_13(const Arguments& arguments) {
+Tensor leaky_relu_backward_12(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const Scalar negative_slope = arguments.scalar(2);
@@ -127,7 +120,7 @@ Tensor leaky_relu_backward_13(const Arguments& arguments) {
 }
 
 // softplus_backward
-Tensor softplus_backward_14(const Arguments& arguments) {
+Tensor softplus_backward_13(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const Scalar beta = arguments.scalar(2);
@@ -136,20 +129,20 @@ Tensor softplus_backward_14(const Arguments& arguments) {
 }
 
 // log_sigmoid_forward
-std::array<Tensor, 2> log_sigmoid_forward_15(const Arguments& arguments) {
+std::array<Tensor, 2> log_sigmoid_forward_14(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   return {logsigmoid(self), zeros({0}, self.dtype(), self.device())};
 }
 
 // log_sigmoid_backward
-Tensor log_sigmoid_backward_16(const Arguments& arguments) {
+Tensor log_sigmoid_backward_15(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   return grad_output * sigmoid(-self);
 }
 
 // hardshrink_backward
-Tensor hardshrink_backward_17(const Arguments& arguments) {
+Tensor hardshrink_backward_16(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_out = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const Scalar lambd = arguments.scalar(2);
@@ -157,7 +150,7 @@ Tensor hardshrink_backward_17(const Arguments& arguments) {
 }
 
 // softshrink_backward
-Tensor softshrink_backward_18(const Arguments& arguments) {
+Tensor softshrink_backward_17(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const Scalar lambd = arguments.scalar(2);
@@ -165,7 +158,7 @@ Tensor softshrink_backward_18(const Arguments& arguments) {
 }
 
 // glu_backward
-Tensor glu_backward_19(const Arguments& arguments) {
+Tensor glu_backward_18(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(2);
@@ -173,14 +166,14 @@ Tensor glu_backward_19(const Arguments& arguments) {
 }
 
 // _prelu_kernel
-Tensor prelu_kernel_20(const Arguments& arguments) {
+Tensor prelu_kernel_19(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const Tensor weight = arguments.tensor(1);
   return where(self > 0, self, weight * self);
 }
 
 // _prelu_kernel_backward
-std::array<Tensor, 2> prelu_kernel_backward_21(const Arguments& arguments) {
+std::array<Tensor, 2> prelu_kernel_backward_20(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const Tensor weight = arguments.tensor(2);
@@ -188,7 +181,7 @@ std::array<Tensor, 2> prelu_kernel_backward_21(const Arguments& arguments) {
 }
 
 // _softmax
-Tensor softmax_22(const Arguments& arguments) {
+Tensor softmax_21(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(1);
   [[maybe_unused]] const bool half_to_float = arguments.boolean(2);
@@ -196,7 +189,7 @@ Tensor softmax_22(const Arguments& arguments) {
 }
 
 // _log_softmax
-Tensor log_softmax_23(const Arguments& arguments) {
+Tensor log_softmax_22(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(1);
   [[maybe_unused]] const bool half_to_float = arguments.boolean(2);
@@ -204,7 +197,7 @@ Tensor log_softmax_23(const Arguments& arguments) {
 }
 
 // _softmax_backward_data
-Tensor softmax_backward_data_24(const Arguments& arguments) {
+Tensor softmax_backward_data_23(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor output = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(2);
@@ -214,7 +207,7 @@ Tensor softmax_backward_data_24(const Arguments& arguments) {
 }
 
 // _log_softmax_backward_data
-Tensor log_softmax_backward_data_25(const Arguments& arguments) {
+Tensor log_softmax_backward_data_24(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor output = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(2);
@@ -235,78 +228,75 @@ constexpr Recipe recipes[] = {
     {"silu_backward",
      "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
      one<&silu_backward_3>},
-    {"mish_backward",
-     "mish_backward(Tensor grad_output, Tensor self) -> Tensor",
-     one<&mish_backward_4>},
     {"sigmoid_backward",
      "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
-     one<&sigmoid_backward_5>},
+     one<&sigmoid_backward_4>},
     {"tanh_backward",
      "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
-     one<&tanh_backward_6>},
+     one<&tanh_backward_5>},
     {"logit_backward",
      "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
-     one<&logit_backward_7>},
+     one<&logit_backward_6>},
     {"hardtanh_backward",
      "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> "
      "Tensor",
-     one<&hardtanh_backward_8>},
+     one<&hardtanh_backward_7>},
     {"hardswish_backward",
      "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
-     one<&hardswish_backward_9>},
+     one<&hardswish_backward_8>},
     {"hardsigmoid_backward",
      "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
-     one<&hardsigmoid_backward_10>},
+     one<&hardsigmoid_backward_9>},
     {"elu",
      "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-     one<&elu_11>},
+     one<&elu_10>},
     {"elu_backward",
      "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool "
      "is_result, Tensor self_or_result) -> Tensor",
-     one<&elu_backward_12>},
+     one<&elu_backward_11>},
     {"leaky_relu_backward",
      "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool "
      "self_is_result) -> Tensor",
-     one<&leaky_relu_backward_13>},
+     one<&leaky_relu_backward_12>},
     {"softplus_backward",
      "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
-     one<&softplus_backward_14>},
+     one<&softplus_backward_13>},
     {"log_sigmoid_forward",
      "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
-     several<&log_sigmoid_forward_15>},
+     several<&log_sigmoid_forward_14>},
     {"log_sigmoid_backward",
      "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
-     one<&log_sigmoid_backward_16>},
+     one<&log_sigmoid_backward_15>},
     {"hardshrink_backward",
      "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
-     one<&hardshrink_backward_17>},
+     one<&hardshrink_backward_16>},
     {"softshrink_backward",
      "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor",
-     one<&softshrink_backward_18>},
+     one<&softshrink_backward_17>},
     {"glu_backward",
      "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
-     one<&glu_backward_19>},
+     one<&glu_backward_18>},
     {"_prelu_kernel",
      "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
-     one<&prelu_kernel_20>},
+     one<&prelu_kernel_19>},
     {"_prelu_kernel_backward",
      "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor "
      "grad_self, Tensor grad_weight)",
-     several<&prelu_kernel_backward_21>},
+     several<&prelu_kernel_backward_20>},
     {"_softmax",
      "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-     one<&softmax_22>},
+     one<&softmax_21>},
     {"_log_softmax",
      "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-     one<&log_softmax_23>},
+     one<&log_softmax_22>},
     {"_softmax_backward_data",
      "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Dtype input_dtype) -> "
      "Tensor",
-     one<&softmax_backward_data_24>},
+     one<&softmax_backward_data_23>},
     {"_log_softmax_backward_data",
      "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Dtype input_dtype) "
      "-> Tensor",
-     one<&log_softmax_backward_data_25>},
+     one<&log_softmax_backward_data_24>},
 };
 
 }  // namespace

@@ -95,32 +95,26 @@ Tensor masked_fill_Tensor_9(const Arguments& arguments) {
   return where(mask, cast(value, self.dtype()), self);
 }
 
-// special_gammaln
-Tensor special_gammaln_10(const Arguments& arguments) {
-  [[maybe_unused]] const Tensor self = arguments.tensor(0);
-  return lgamma(self);
-}
-
 // isneginf
-Tensor isneginf_11(const Arguments& arguments) {
+Tensor isneginf_10(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   return isneginf(self);
 }
 
 // _conj_physical
-Tensor conj_physical_12(const Arguments& arguments) {
+Tensor conj_physical_11(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   return conj(self);
 }
 
 // conj_physical
-Tensor conj_physical_13(const Arguments& arguments) {
+Tensor conj_physical_12(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   return conj(self);
 }
 
 // linspace
-Tensor linspace_14(const Arguments& arguments) {
+Tensor linspace_13(const Arguments& arguments) {
   [[maybe_unused]] const Scalar start = arguments.scalar(0);
   [[maybe_unused]] const Scalar end = arguments.scalar(1);
   [[maybe_unused]] const std::int64_t steps = arguments.integer(2);
@@ -128,7 +122,7 @@ Tensor linspace_14(const Arguments& arguments) {
 }
 
 // arange.start
-Tensor arange_start_15(const Arguments& arguments) {
+Tensor arange_start_14(const Arguments& arguments) {
   [[maybe_unused]] const Scalar start = arguments.scalar(0);
   [[maybe_unused]] const Scalar end = arguments.scalar(1);
   [[maybe_unused]] const Scalar step = arguments.scalar(2);
@@ -136,26 +130,26 @@ Tensor arange_start_15(const Arguments& arguments) {
 }
 
 // eye
-Tensor eye_16(const Arguments& arguments) {
+Tensor eye_15(const Arguments& arguments) {
   [[maybe_unused]] const std::int64_t n = arguments.integer(0);
   return eye_matrix(n, n);
 }
 
 // eye.m
-Tensor eye_m_17(const Arguments& arguments) {
+Tensor eye_m_16(const Arguments& arguments) {
   [[maybe_unused]] const std::int64_t n = arguments.integer(0);
   [[maybe_unused]] const std::int64_t m = arguments.integer(1);
   return eye_matrix(n, m);
 }
 
 // special_modified_bessel_i0
-Tensor special_modified_bessel_i0_18(const Arguments& arguments) {
+Tensor special_modified_bessel_i0_17(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   return i0(self);
 }
 
 // special_modified_bessel_i1
-Tensor special_modified_bessel_i1_19(const Arguments& arguments) {
+Tensor special_modified_bessel_i1_18(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   return i1(self);
 }
@@ -191,36 +185,33 @@ constexpr Recipe recipes[] = {
     {"masked_fill.Tensor",
      "masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor",
      one<&masked_fill_Tensor_9>},
-    {"special_gammaln",
-     "special_gammaln(Tensor self) -> Tensor",
-     one<&special_gammaln_10>},
     {"isneginf",
      "isneginf(Tensor self) -> Tensor",
-     one<&isneginf_11>},
+     one<&isneginf_10>},
     {"_conj_physical",
      "_conj_physical(Tensor self) -> Tensor",
-     one<&conj_physical_12>},
+     one<&conj_physical_11>},
     {"conj_physical",
      "conj_physical(Tensor self) -> Tensor",
-     one<&conj_physical_13>},
+     one<&conj_physical_12>},
     {"linspace",
      "linspace(Scalar start, Scalar end, int steps) -> Tensor",
-     one<&linspace_14>},
+     one<&linspace_13>},
     {"arange.start",
      "arange(Scalar start, Scalar end, Scalar step=1) -> Tensor",
-     one<&arange_start_15>},
+     one<&arange_start_14>},
     {"eye",
      "eye(int n) -> Tensor",
-     one<&eye_16>},
+     one<&eye_15>},
     {"eye.m",
      "eye(int n, int m) -> Tensor",
-     one<&eye_m_17>},
+     one<&eye_m_16>},
     {"special_modified_bessel_i0",
      "special_modified_bessel_i0(Tensor self) -> Tensor",
-     one<&special_modified_bessel_i0_18>},
+     one<&special_modified_bessel_i0_17>},
     {"special_modified_bessel_i1",
      "special_modified_bessel_i1(Tensor self) -> Tensor",
-     one<&special_modified_bessel_i1_19>},
+     one<&special_modified_bessel_i1_18>},
 };
 
 }  // namespace

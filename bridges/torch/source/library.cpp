@@ -87,6 +87,7 @@ TORCH_LIBRARY(backplane, library) {
   library.def("cpu_calls", cpu_calls);
   library.def("reset_cpu_calls", reset_fallback_counts);
   library.def("served_operators", served);
+  library.def("unmatched_names", unmatched_names);
   library.def("calls_by_rung", calls_by_rung);
 }
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <torch/library.h>
 #include <unordered_map>
 
@@ -141,6 +142,19 @@ std::vector<std::pair<std::string, std::string>> served_operators() {
     pairs.emplace_back(name, target.op ? target.op->name() : "recipe");
   }
   return pairs;
+}
+
+std::vector<std::string> unmatched_names() {
+  std::set<const Target*> matched;
+  for (const auto& [name, plans] : served())
+    for (const Plan& plan : plans) matched.insert(plan.target);
+  std::vector<std::string> names;
+  for (const Target& target : targets()) {
+    const bool by_default = target.op && target.name == target.op->name();
+    if (!by_default && !matched.contains(&target))
+      names.push_back(target.name + (target.overload.empty() ? "" : "." + target.overload));
+  }
+  return names;
 }
 
 }  // namespace bp::bridge

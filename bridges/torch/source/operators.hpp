@@ -21,4 +21,7 @@ std::span<const NamedRow> named_rows();
 // What is registered for our device type: the operator with its overload, and the row or "recipe" that serves it.
 std::vector<std::pair<std::string, std::string>> served_operators();
 
+// Recipes, and names of the column `aten`, that serve no operator of this PyTorch: written wrongly, or of another version.
+std::vector<std::string> unmatched_names();
+
 }  // namespace bp::bridge

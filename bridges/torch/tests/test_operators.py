@@ -1,0 +1,75 @@
+"""The column `aten` and the recipes against this PyTorch; a part of OpInfo's samples, all of which `opinfo.py` tries."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import backplane_torch
+import pytest
+import torch
+
+HERE = Path(__file__).parent
+
+
+def test_every_name_of_the_table_is_an_operator_of_pytorch():
+    assert torch.ops.backplane.unmatched_names() == []
+
+
+def test_hundreds_of_operators_are_served():
+    served = backplane_torch.served_operators()
+    assert len(served) > 900
+    assert served["add.Tensor"] == "add" and served["mm"] == "matmul"
+
+
+def test_no_composite_operator_is_hidden():
+    """PyTorch composes these with their derivatives, which a kernel of ours would lose."""
+    for name in backplane_torch.served_operators():
+        assert not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CompositeImplicitAutograd"), name
+
+
+@pytest.mark.parametrize("part", [36])  # one in sixty of the operators
+@pytest.mark.parametrize("backward", [False, True])
+def test_samples_are_right(part, backward):
+    options = ["--part", str(part), "--of", "60", "--dtypes", "float32"] + (["--backward"] if backward else [])
+    found = subprocess.run([sys.executable, HERE / "opinfo.py", *options], capture_output=True, text=True, check=True).stdout
+    assert ":" not in found.replace("float32: ", ""), found
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3, 4)])
+def test_in_place_and_out_write_into_what_they_are_given(shape, device):
+    base = torch.ones(shape, device=device)
+    place = base.data_ptr()
+    assert base.add_(2).mul_(2).clamp_(max=5).data_ptr() == place
+    out = torch.empty(0, device=device)
+    torch.add(base, 1, out=out)
+    assert out.shape == shape and torch.equal(out.cpu(), torch.full(shape, 6.0))
+
+
+def test_numbers_and_tensors_promote_as_on_the_cpu(strict):
+    values = [torch.tensor(2), torch.tensor(2.5), torch.tensor([1, 2]), torch.tensor([1.5, 2]), torch.tensor([1.5], dtype=torch.float64)]
+    values += [torch.tensor([True, False]), torch.tensor([3], dtype=torch.uint8), torch.tensor([1.5], dtype=torch.bfloat16)]
+    for first in values:
+        for second in [*values, 2, 2.5, True]:
+            expected = first * second
+            there = second.to("backplane") if isinstance(second, torch.Tensor) else second
+            result = first.to("backplane") * there
+            assert result.dtype == expected.dtype and torch.equal(result.cpu(), expected)
+
+
+def test_tensors_of_the_cpu_without_dimensions_come_along(strict):
+    x = torch.ones(3, device="backplane")
+    assert (x + torch.tensor(2.0)).cpu().tolist() == [3, 3, 3]
+    assert (torch.tensor(2.0, dtype=torch.float64) * x).dtype == torch.float32
+    assert x[torch.tensor([0, 2])].numel() == 2
+
+
+def test_conjugate_and_negative_views_are_read_and_written():
+    values = torch.tensor([1 + 2j, 3 - 4j])
+    there = values.to("backplane")
+    assert torch.equal(there.conj().cpu(), values.conj())
+    assert torch.equal((there.conj() * 2).cpu(), values.conj() * 2)
+    assert torch.equal(there.conj().imag.cpu(), values.conj().imag)
+    assert torch.equal(values.conj().to("backplane").cpu(), values.conj())
+    copy = torch.zeros(2, dtype=torch.complex64, device="backplane")
+    copy.conj().copy_(there)
+    assert torch.equal(copy.cpu(), values.conj())
