@@ -52,7 +52,7 @@ Tensor hardtanh_6(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const Scalar min_val = arguments.scalar(1);
   [[maybe_unused]] const Scalar max_val = arguments.scalar(2);
-  return clamp(self, min_val, max_val);
+  return cast(clamp(self, min_val, max_val), self.dtype());
 }
 
 // threshold

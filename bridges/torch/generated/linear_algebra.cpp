@@ -37,7 +37,7 @@ std::array<Tensor, 4> linalg_solve_ex_3(const Arguments& arguments) {
   [[maybe_unused]] const Tensor A = arguments.tensor(0);
   [[maybe_unused]] const Tensor B = arguments.tensor(1);
   [[maybe_unused]] const bool left = arguments.boolean(2);
-  const auto factors = factors_of(A);
+  const auto factors = linalg_lu_factor(A);
   return {linalg_solve(A, B, left), factors.LU, cast(factors.pivots, i32), no_errors(A)};
 }
 

@@ -93,6 +93,7 @@ Tensor addbmm_9(const Arguments& arguments) {
   [[maybe_unused]] const Tensor batch2 = arguments.tensor(2);
   [[maybe_unused]] const Scalar beta = arguments.scalar(3);
   [[maybe_unused]] const Scalar alpha = arguments.scalar(4);
+  if (is_whole(self)) refuse("addbmm", "whole numbers");
   const Tensor products = sum(bmm(batch1, batch2), 0) * alpha;
   return beta.to_double() == 0 && !beta.is_complex() ? products : self * beta + products;
 }

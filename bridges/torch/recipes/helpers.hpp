@@ -65,7 +65,7 @@ Tensor total_weight(const Tensor& input, const Tensor& target, const Tensor& wei
                     std::int64_t reduction, std::int64_t ignore_index);
 
 // Linear algebra and Fourier.
-// Those of the transpose where PyTorch, whose factorizations read columns, would take that: its derivatives know it.
+// For determinants: those of the transpose where PyTorch would take these, as its derivatives expect.
 LinalgLuFactorResult factors_of(const Tensor& matrix);
 Tensor no_errors(const Tensor& matrices);
 double fft_scale(IntList sizes, IntList dims, std::int64_t normalization);
