@@ -15,21 +15,27 @@ namespace {
 std::array<Tensor, 2> linalg_cholesky_ex_0(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const bool upper = arguments.boolean(1);
-  return {linalg_cholesky(self, upper), no_errors(self)};
+  [[maybe_unused]] const bool check_errors = arguments.boolean(2);
+  const Tensor factor = linalg_cholesky(self, upper);
+  return {factor, errors_in(factor, self, check_errors)};
 }
 
 // linalg_inv_ex
 std::array<Tensor, 2> linalg_inv_ex_1(const Arguments& arguments) {
   [[maybe_unused]] const Tensor A = arguments.tensor(0);
-  return {linalg_inv(A), no_errors(A)};
+  [[maybe_unused]] const bool check_errors = arguments.boolean(1);
+  const Tensor inverse = linalg_inv(A);
+  return {inverse, errors_in(inverse, A, check_errors)};
 }
 
 // linalg_lu_factor_ex
 std::array<Tensor, 3> linalg_lu_factor_ex_2(const Arguments& arguments) {
   [[maybe_unused]] const Tensor A = arguments.tensor(0);
   [[maybe_unused]] const bool pivot = arguments.boolean(1);
+  [[maybe_unused]] const bool check_errors = arguments.boolean(2);
   const auto factors = linalg_lu_factor(A, pivot);
-  return {factors.LU, cast(factors.pivots, i32), no_errors(A)};
+  const Tensor steps = reciprocal(diagonal(factors.LU, 0, -2, -1));
+  return {factors.LU, cast(factors.pivots, i32), errors_in(unsqueeze(steps, -1), A, check_errors)};
 }
 
 // _linalg_solve_ex
@@ -37,8 +43,11 @@ std::array<Tensor, 4> linalg_solve_ex_3(const Arguments& arguments) {
   [[maybe_unused]] const Tensor A = arguments.tensor(0);
   [[maybe_unused]] const Tensor B = arguments.tensor(1);
   [[maybe_unused]] const bool left = arguments.boolean(2);
+  [[maybe_unused]] const bool check_errors = arguments.boolean(3);
   const auto factors = linalg_lu_factor(A);
-  return {linalg_solve(A, B, left), factors.LU, cast(factors.pivots, i32), no_errors(A)};
+  const Tensor steps = reciprocal(diagonal(factors.LU, 0, -2, -1));
+  return {linalg_solve(A, B, left), factors.LU, cast(factors.pivots, i32),
+          errors_in(unsqueeze(steps, -1), A, check_errors)};
 }
 
 // _linalg_det

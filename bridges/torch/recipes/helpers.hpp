@@ -67,7 +67,9 @@ Tensor total_weight(const Tensor& input, const Tensor& target, const Tensor& wei
 // Linear algebra and Fourier.
 // For determinants: those of the transpose where PyTorch would take these, as its derivatives expect.
 LinalgLuFactorResult factors_of(const Tensor& matrix);
-Tensor no_errors(const Tensor& matrices);
+// One word for each matrix: 1 where a number of the result is none, though those of the matrix are. Refuses where PyTorch would
+// have the operator raise, so that its own words say it.
+Tensor errors_in(const Tensor& result, const Tensor& matrices, bool raises);
 double fft_scale(IntList sizes, IntList dims, std::int64_t normalization);
 // Along the first `count` of the dims; `scale` once.
 Tensor transformed(const Tensor& input, IntList dims, std::size_t count, double scale,

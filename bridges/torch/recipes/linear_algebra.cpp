@@ -3,10 +3,21 @@
 
 namespace bp::bridge {
 
-// One word for each matrix: none of them was singular, else the row had thrown.
-Tensor no_errors(const Tensor& matrices) {
-  const IntList shape = matrices.shape();
-  return zeros(IntList(shape.data(), shape.size() - 2), i32, matrices.device());
+namespace {
+
+bool scalar_of(const Tensor& truth) {
+  bool value = false;
+  copy_to_host_memory(truth, &value);
+  return value;
+}
+
+}  // namespace
+
+Tensor errors_in(const Tensor& result, const Tensor& matrices, bool raises) {
+  const auto are_numbers = [](const Tensor& tensor) { return all(isfinite(tensor), {-2, -1}); };
+  const Tensor errors = logical_and(are_numbers(matrices), logical_not(are_numbers(result)));
+  if (raises && scalar_of(any(errors))) refuse("linalg", "a matrix that is singular");
+  return cast(errors, i32);
 }
 
 LinalgLuFactorResult factors_of(const Tensor& matrix) {

@@ -32,8 +32,13 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
                               "backplane: tensors are strided, not ", layout.value());
   TORCH_CHECK(!pin.value_or(false), "backplane: only tensors of the CPU can be pinned");
   const Device place = device_at(device ? device->index() : -1);
-  return lend(empty_strided_tensor({size.data(), size.size()}, {stride.data(), stride.size()},
-                                   known_dtype(c10::dtype_or_default(dtype)), place));
+  try {
+    return lend(empty_strided_tensor({size.data(), size.size()}, {stride.data(), stride.size()},
+                                     known_dtype(c10::dtype_or_default(dtype)), place));
+  } catch (const Error& error) {
+    if (error.error_class() != ErrorClass::out_of_memory) throw;
+    TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
+  }
 }
 
 at::Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
