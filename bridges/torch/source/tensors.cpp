@@ -93,6 +93,17 @@ Tensor borrow(const at::Tensor& tensor) {
   const std::optional<Dtype> dtype = dtype_of(tensor.scalar_type());
   TORCH_CHECK_NOT_IMPLEMENTED(dtype, "backplane: no tensors of dtype ", tensor.scalar_type());
   const c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+  const c10::DataPtr& data = tensor.storage().data_ptr();
+  // PyTorch itself puts tensors over addresses that it has asked for, as when it pickles a storage.
+  if (data.get_deleter() != drop_storage) [[unlikely]] {
+    const Device device = device_at(tensor.device().index());
+    if (device_record(device).host_readable)
+      return tensor_from_blob(
+          static_cast<char*>(data.get()) +
+              tensor.storage_offset() * static_cast<std::int64_t>(tensor.itemsize()),
+          {sizes.data(), sizes.size()}, {strides.data(), strides.size()}, *dtype, device, nullptr,
+          nullptr);
+  }
   return tensor_over_storage(&storage_of(tensor.storage()), {sizes.data(), sizes.size()},
                              {strides.data(), strides.size()}, *dtype, tensor.storage_offset());
 }

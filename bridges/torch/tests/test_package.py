@@ -1,6 +1,7 @@
 """What a program does with devices, memory, streams, files and mistakes."""
 
 import gc
+import pickle
 import threading
 
 import backplane_torch
@@ -116,6 +117,19 @@ def test_saved_files_are_loaded(tmp_path, device):
     assert all(value.device == device for value in loaded.values())
     on_host = torch.load(tmp_path / "state.pt", map_location="cpu")
     assert all(torch.equal(on_host[name], value.cpu()) for name, value in network.state_dict().items())
+
+
+def test_tensors_are_pickled():
+    assert pickle.loads(pickle.dumps(torch.arange(3.0, device="backplane"))).cpu().tolist() == [0, 1, 2]
+
+
+def test_singular_matrices_and_lost_memory_raise_as_elsewhere():
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        torch.linalg.solve(torch.zeros(2, 2, device="backplane"), torch.ones(2, 1, device="backplane"))
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        torch.linalg.inv(torch.zeros(2, 2, device="backplane"))
+    with pytest.raises(torch.OutOfMemoryError):
+        torch.empty(10**15, device="backplane")
 
 
 def test_batches_come_from_workers(strict):
