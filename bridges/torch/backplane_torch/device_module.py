@@ -81,12 +81,13 @@ def stream(chosen):
     if chosen is None:
         yield
         return
-    before = current_stream(chosen.device)
-    set_stream(chosen)
+    before, device_before = current_stream(chosen.device), current_device()
+    set_stream(chosen)  # which makes its device the current one
     try:
         yield
     finally:
         set_stream(before)
+        set_device(device_before)
 
 
 # Random numbers.

@@ -1,6 +1,6 @@
 """Packs what `cmake --install build/release --component torch --prefix FOLDER` has written into a wheel.
 
-    python bridges/torch/package/make_wheel.py FOLDER build/wheels"""
+python bridges/torch/package/make_wheel.py FOLDER build/wheels"""
 
 import base64
 import hashlib

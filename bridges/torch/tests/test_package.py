@@ -101,9 +101,10 @@ def test_seeds_make_the_numbers(device):
 
 
 def test_streams_and_events(device):
-    stream = torch.Stream(device)
+    stream, before = torch.Stream(device), torch.backplane.current_device()
     with torch.backplane.stream(stream):
         result = torch.ones(10, device=device) * 3
+    assert torch.backplane.current_device() == before
     event = stream.record_event()
     event.synchronize()
     assert event.query() and result.sum().item() == 30
