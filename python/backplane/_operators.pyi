@@ -9315,15 +9315,6 @@ class TensorOperators:
         """
 
     @overload
-    def view(self, size: Ints) -> Tensor: ...
-    @overload
-    def view(self, *size: SupportsIndex) -> Tensor:
-        """view(Tensor input, int[] size) -> Tensor
-
-        `input` in another shape; one size may be -1. An error where that takes a copy.
-        """
-
-    @overload
     def reshape(self, shape: Ints) -> Tensor: ...
     @overload
     def reshape(self, *shape: SupportsIndex) -> Tensor:
