@@ -76,7 +76,7 @@ TEST(shape, list_throws_rather_than_overflow) {
 
 TEST(shape, is_written_as_in_python) {
   EXPECT_EQ(to_string({2, 3}), "[2, 3]");
-  EXPECT_EQ(to_string({}), "[]");
+  EXPECT_EQ(to_string(IntList{}), "[]");
 }
 
 }  // namespace

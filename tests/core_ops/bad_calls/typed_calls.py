@@ -24,7 +24,7 @@ output, *headers = sys.argv[1:]
 lines = []
 for header in headers:
     text = pathlib.Path(header).read_text()
-    text = re.sub(r"namespace detail \{.*?\}  // namespace detail\n", "", text, flags=re.DOTALL)
+    text = re.sub(r"^namespace detail \{.*?^\}", "", text, flags=re.DOTALL | re.MULTILINE)
     for result, name, parameters in DECLARATION.findall(text):
         if "void" not in parameters and "Options" not in parameters:
             signature = f"{result.strip()} (*)({', '.join(types_of(parameters))})"
