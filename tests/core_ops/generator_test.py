@@ -275,7 +275,10 @@ class Suite(unittest.TestCase):
             ("draws: often", "draws 'often' is none of"),
             ("linear: [z]", "linear .* names no argument"),
             ("cast: wide", "cast 'wide' is none of"),
-            ("aten: add", "are lists of names"),
+            ("aten: add", "'aten' is a list of names"),
+            ("aten: [add+1]", "is no name; write it like"),
+            ("aten: [add(other=z)]", "'z' is no argument of the row"),
+            ("onnx: Add", "'onnx' is a list of names"),
         ]:
             with self.subTest(problem), self.assertRaisesRegex(TableError, problem):
                 table(more="primitive: true\n    " + more)
