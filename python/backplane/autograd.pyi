@@ -33,30 +33,26 @@ class _Entered:
     def __exit__(self, *error: object) -> None: ...
 
 class _Mode(_Entered):
-    """Also a decorator, with parentheses or without."""
-
-    @overload
-    def __new__(cls, function: None = None) -> Self: ...
-    @overload
-    def __new__(cls, function: Callable[_P, _R]) -> Callable[_P, _R]: ...  # type: ignore[misc]
-    def __init__(self, function: Any = None) -> None: ...
     def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]: ...
 
-class no_grad(_Mode):
+# Classes, and decorators with parentheses or without; checkers differ on classes that make something else.
+@overload
+def no_grad(function: None = None) -> _Mode: ...
+@overload
+def no_grad(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """While one lives, this thread's calls are not recorded."""
 
-class enable_grad(_Mode):
+@overload
+def enable_grad(function: None = None) -> _Mode: ...
+@overload
+def enable_grad(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """While one lives, this thread's calls are recorded again."""
 
-class inference_mode(_Entered):
+@overload
+def inference_mode(mode: Bool = True) -> _Mode: ...
+@overload
+def inference_mode(mode: Callable[_P, _R]) -> Callable[_P, _R]:
     """no_grad for good: tensors made within can never be part of a record. With `mode` False nothing changes."""
-
-    @overload
-    def __new__(cls, mode: Bool = True) -> Self: ...
-    @overload
-    def __new__(cls, mode: Callable[_P, _R]) -> Callable[_P, _R]: ...  # type: ignore[misc]
-    def __init__(self, mode: Any = True) -> None: ...
-    def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]: ...
 
 class set_grad_enabled(_Entered):
     """no_grad or enable_grad, from now on, or while a with statement or a decorated function runs."""
