@@ -231,6 +231,7 @@ class CpuPlugin {
                              "argmax",
                              "softmax",
                              "log_softmax",
+                             "max_pool_with_indices",
                              "convolution",
                              "convolution_backward_weight",
                              "linalg_solve",
