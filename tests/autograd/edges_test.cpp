@@ -121,7 +121,29 @@ TEST(Edges, angles_are_flat_at_the_origin) {
   expect_derivatives("atan2", [&](const Tensor& x) { return atan2(x, other); }, at, {0, -1, 0, 0});
   expect_derivatives("atan2's second", [&](const Tensor& x) { return atan2(other, x); },
                      {0, 1, 1e-200, 1}, {0, 0.5, 0, 0});
-  expect_derivatives("sinc", [](const Tensor& x) { return sinc(x); }, {0, 1e-200, 1}, {0, 0, -1});
+  expect_derivatives("sinc", [](const Tensor& x) { return sinc(x); }, {0, 1e-200, 1},
+                     {0, -3.2898681336964525e-200, -1});
+}
+
+// On both sides of the bound between the series and the quotient, against 60 digits.
+TEST(Edges, sinc_keeps_its_digits_near_0) {
+  const double at[] = {0, 1e-8, 1e-3, 0.0999, 0.1001, 0.25};
+  const double first[] = {0.0,
+                          -3.2898681336964526e-08,
+                          -0.0032898648867278964,
+                          -0.32543195527576435,
+                          -0.32607056123669076,
+                          -0.7728381398822342};
+  const double second[] = {-3.289868133696453,  -3.289868133696452, -3.289858392793072,
+                           -3.1932222798941146, -3.192837204040668, -2.703060757258859};
+  const Tensor x = set_requires_grad(clone(tensor(std::vector<double>(at, at + 6))));
+  const Tensor slope = autograd::grad({sum(sinc(x))}, {x}, {}, {.create_graph = true})[0];
+  const Tensor bend = autograd::grad({sum(slope)}, {x})[0];
+  const auto slopes = to_vector<double>(slope), bends = to_vector<double>(bend);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(slopes[i], first[i], 2e-14 * std::abs(first[i])) << at[i];
+    EXPECT_NEAR(bends[i], second[i], 2e-12 * std::abs(second[i])) << at[i];
+  }
 }
 
 TEST(Edges, logarithms_that_nobody_asks_for_do_no_harm) {
