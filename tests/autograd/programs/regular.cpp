@@ -11,8 +11,9 @@ using Rows = std::set<std::string>;
 using Values = std::vector<double>;
 constexpr double near_pole = 1e-3, near_corner = 1e-6;
 
-const Rows with_poles{"sqrt", "rsqrt", "log", "div", "reciprocal"}, roots{"norm", "std", "hypot"},
-    steps{"floor", "ceil", "trunc", "round"}, quotients{"remainder", "fmod", "floor_divide"},
+const Rows with_poles{"sqrt", "rsqrt", "log", "div", "reciprocal", "copysign", "entr"},
+    roots{"norm", "std", "hypot"}, steps{"floor", "ceil", "trunc", "round"},
+    quotients{"remainder", "fmod", "floor_divide"},
     with_corners{"relu",      "abs",       "leaky_relu", "elu",        "clamp",
                  "clamp_min", "clamp_max", "hardswish",  "hardsigmoid"};
 
@@ -83,6 +84,14 @@ bool is_off_corners(const Step& step, const Values& values) {
   });
 }
 
+// Of degree 0, which takes part in no derivative.
+bool is_constant(const Step& step) {
+  return step.row().find("_polynomial_") != std::string::npos &&
+         std::any_of(step.args.begin(), step.args.end(), [](const Argument& argument) {
+           return argument.kind == Argument::Kind::integer && argument.integer == 0;
+         });
+}
+
 }  // namespace
 
 bool is_regular(const Step& step, const PlainOf& plain_of, const std::vector<Plain>& results,
@@ -95,6 +104,7 @@ bool is_regular(const Step& step, const PlainOf& plain_of, const std::vector<Pla
     if (with_poles.contains(row) && !all(values, away)) return false;
     if (row == "pow" && !all(values, [](double value) { return value > near_pole; })) return false;
   }
+  if (is_constant(step)) return false;
   // Half-way is where round() jumps.
   if (steps.contains(row) && !all(plain_of(read.back()).values, [](double value) {
         return std::abs(value * 2 - std::round(value * 2)) > near_corner;

@@ -4,7 +4,7 @@
 //   a[{Slice{}, NewAxis{}}]   a dimension of size 1 after the first
 //   a[{rows, columns}]        elements by int64 or int32 tensors; a[mask], by one of bools
 // Numbers and slices give a view of the same memory, so that a[0] += 1 and copy_(a[0], b) write into a; `a[0] = b` does not
-// compile. Tensors among the indices give a copy, as index() does.
+// compile. Tensors among the indices give a copy, as index() does; numbers beside them are taken first, as in PyTorch.
 #pragma once
 
 #include <concepts>
