@@ -23,7 +23,8 @@ template <class Fits> bool all(const Values& values, Fits&& fits) {
 
 // Which of equal values a row takes is its own affair.
 bool chooses(const std::string& row) {
-  static const Rows choosing{"max", "min", "topk", "sort", "maximum", "minimum"};
+  static const Rows choosing{"max",    "min",       "topk",     "sort",   "maximum", "minimum",
+                             "median", "nanmedian", "kthvalue", "cummax", "cummin"};
   return choosing.contains(row) || row.find("max_pool") != std::string::npos;
 }
 
@@ -59,7 +60,7 @@ bool is_off_corners_of_losses(const Step& step, const PlainOf& plain_of) {
   });
 }
 
-// A quotient that is nearly whole is rounded either way. Any pair may meet.
+// A quotient that is nearly whole is rounded either way, and a large one soon becomes so. Any pair may meet.
 bool is_off_whole_quotients(const Step& step, const PlainOf& plain_of) {
   std::vector<Values> read;
   for (const Argument& argument : step.args) {
@@ -67,8 +68,10 @@ bool is_off_whole_quotients(const Step& step, const PlainOf& plain_of) {
     if (argument.is_variable()) read.push_back(plain_of(argument.integer).values);
   }
   return all(read.front(), [&](double x) {
-    return all(read.back(),
-               [&](double y) { return std::abs(x / y - std::round(x / y)) > near_corner; });
+    return all(read.back(), [&](double y) {
+      const double quotient = x / y, room = near_corner * std::max(1.0, quotient * quotient);
+      return std::abs(quotient - std::round(quotient)) > room;
+    });
   });
 }
 
