@@ -199,11 +199,13 @@ def _signed(seed):
 
 
 def _index(which):
-    if which is None:
+    if which is None or which == -1:
         return current_device()
-    if isinstance(which, int):
-        return which
-    found = torch.device(which)
-    if found.type != "backplane":
-        raise ValueError(f"expected a backplane device and got {found}")
-    return current_device() if found.index is None else found.index
+    if not isinstance(which, int):
+        found = torch.device(which)
+        if found.type != "backplane":
+            raise ValueError(f"expected a backplane device and got {found}")
+        which = current_device() if found.index is None else found.index
+    if not 0 <= which < device_count():
+        raise RuntimeError(f"backplane:{which}: there are {device_count()} devices; backplane_torch.devices() lists them")
+    return which

@@ -50,6 +50,7 @@ Tensor div_Tensor_mode_4(const Arguments& arguments) {
   [[maybe_unused]] const std::string_view rounding_mode = arguments.text(2);
   if (rounding_mode == "floor") return floor_divide(self, other);
   if (rounding_mode.empty()) return div(self, other);
+  if (rounding_mode != "trunc") refuse("div", "this rounding_mode");
   if (!is_whole(self) || !is_whole(other)) return trunc(div(self, other));
   const Tensor down = floor_divide(self, other);
   return where(logical_and(down < 0, ne(down * other, self)), down + 1, down);

@@ -17,6 +17,7 @@ Tensor uniform_0(const Arguments& arguments) {
   [[maybe_unused]] const double from = arguments.real(1);
   [[maybe_unused]] const double to = arguments.real(2);
   [[maybe_unused]] Generator* const generator = arguments.generator(3);
+  if (!(from <= to)) refuse("uniform_", "a range that ends before it begins");
   return uniform_like(self, generator) * (to - from) + from;
 }
 
@@ -26,6 +27,7 @@ Tensor normal_default_1(const Arguments& arguments) {
   [[maybe_unused]] const double mean = arguments.real(1);
   [[maybe_unused]] const double std = arguments.real(2);
   [[maybe_unused]] Generator* const generator = arguments.generator(3);
+  if (!(std >= 0)) refuse("normal_", "a standard deviation below 0");
   return randn(self.shape(), computed_dtype(self), self.device(), generator) * std + mean;
 }
 
@@ -35,6 +37,7 @@ Tensor normal_functional_2(const Arguments& arguments) {
   [[maybe_unused]] const double mean = arguments.real(1);
   [[maybe_unused]] const double std = arguments.real(2);
   [[maybe_unused]] Generator* const generator = arguments.generator(3);
+  if (!(std >= 0)) refuse("normal_", "a standard deviation below 0");
   return randn(self.shape(), computed_dtype(self), self.device(), generator) * std + mean;
 }
 
@@ -101,6 +104,7 @@ Tensor bernoulli_float_10(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const double p = arguments.real(1);
   [[maybe_unused]] Generator* const generator = arguments.generator(2);
+  if (!(p >= 0 && p <= 1)) refuse("bernoulli", "a probability outside of [0, 1]");
   return cast(uniform_like(self, generator) < p, self.dtype());
 }
 
@@ -109,6 +113,7 @@ Tensor bernoulli_p_11(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const double p = arguments.real(1);
   [[maybe_unused]] Generator* const generator = arguments.generator(2);
+  if (!(p >= 0 && p <= 1)) refuse("bernoulli", "a probability outside of [0, 1]");
   return cast(uniform_like(self, generator) < p, self.dtype());
 }
 

@@ -1,6 +1,7 @@
 // From a stack of PyTorch's values to a call, and back.
 #include "call.hpp"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 
 #include "devices.hpp"
@@ -101,7 +102,7 @@ class Values {
     }
     switch (slot.type) {
       case ArgumentType::tensor: return read_tensor(slot, given, value, place);
-      case ArgumentType::tensor_list: return read_tensors(given, value, place);
+      case ArgumentType::tensor_list: return read_tensors(slot, given, value, place);
       case ArgumentType::integer_list: return read_list(slot, given, value, place);
       case ArgumentType::scalar:
       case ArgumentType::real: put_scalar(value, given.toScalar(), place); return true;
@@ -152,7 +153,8 @@ class Values {
     return true;
   }
 
-  bool read_tensors(const c10::IValue& given, bp_value& value, std::size_t place) {
+  bool read_tensors(const Slot& slot, const c10::IValue& given, bp_value& value,
+                    std::size_t place) {
     if (!given.isList()) {
       put_scalar(value, given.toScalar(), place);
       return true;
@@ -164,7 +166,7 @@ class Values {
       if (there && (!dtype_of(element.toTensor().scalar_type()) ||
                     element.toTensor().layout() != c10::kStrided))
         return refuse("a tensor in a list that is not strided or has a dtype that Backplane lacks");
-      pointers_.push_back(there ? take(element.toTensor(), true) : nullptr);
+      pointers_.push_back(there ? take(element.toTensor(), slot.indices) : nullptr);
     }
     value = bp_value{};
     value.tag = BP_TENSOR_LIST;
@@ -235,6 +237,15 @@ class OnDevice {
   bool had_;
 };
 
+// What PyTorch does not cast is for its CPU, which casts what a factory makes, or says why not.
+void check_cast(const Tensor& result, const at::Tensor& target) {
+  const c10::ScalarType found = torch_dtype(result.dtype());
+  if (at::canCast(found, target.scalar_type())) return;
+  throw_error(ErrorClass::unsupported,
+              c10::str("result type ", found, " can't be cast to the desired output type ",
+                       target.scalar_type()));
+}
+
 void compute(const Plan& plan, Values& values, Results& results) {
   const Target& target = *plan.target;
   if (target.recipe) {
@@ -267,25 +278,24 @@ void compute_in_place(const Plan& plan, Values& values, const at::Tensor& self) 
   }
   Results results;
   compute(plan, values, results);
-  TORCH_CHECK(at::canCast(torch_dtype(results[0].dtype()), self.scalar_type()), "result type ",
-              torch_dtype(results[0].dtype()), " can't be cast to the desired output type ",
-              self.scalar_type());
+  check_cast(results[0], self);
   copy_into(target, expand(results[0], target.shape()));
 }
 
-void write_outs(const Plan& plan, Results& results, torch::jit::Stack& stack, std::size_t first) {
+void write_outs(const Plan& plan, const Values& values, Results& results, torch::jit::Stack& stack,
+                std::size_t first) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const at::Tensor& out = stack[first + static_cast<std::size_t>(plan.outs[i])].toTensor();
-    TORCH_CHECK(is_ours(out), "Expected all tensors to be on the same device, but out is on ",
-                out.device());
-    TORCH_CHECK(at::canCast(torch_dtype(results[i].dtype()), out.scalar_type()), "result type ",
-                torch_dtype(results[i].dtype()), " can't be cast to the desired output type ",
-                out.scalar_type());
+    TORCH_CHECK(out.device() == values.device(),
+                "Expected all tensors to be on the same device, but found at least two devices, ",
+                values.device(), " and ", out.device(), " (out)!");
+    check_cast(results[i], out);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     const at::Tensor out = stack[first + static_cast<std::size_t>(plan.outs[i])].toTensor();
     const IntList shape = results[i].shape();
     at::native::resize_output(out, {shape.data(), shape.size()});
+    at::assert_no_internal_overlap(out);
     copy_into(borrow(out), results[i]);
   }
 }
@@ -313,12 +323,13 @@ bool run(const Plan& plan, torch::jit::Stack& stack, std::string& why) {
   if (plan.form == Form::in_place) {
     const at::Tensor self = stack[first].toTensor();
     if (!is_ours(self) || self.is_neg() || self.is_conj()) return why = "self", false;
+    at::assert_no_internal_overlap(self);
     compute_in_place(plan, values, self);
     given.emplace_back(self);
   } else {
     compute(plan, values, results);
     if (plan.form == Form::out) {
-      write_outs(plan, results, stack, first);
+      write_outs(plan, values, results, stack, first);
       for (const int out : plan.outs) given.push_back(stack[first + static_cast<std::size_t>(out)]);
     } else if (plan.list_result) {
       c10::List<at::Tensor> list;

@@ -41,10 +41,10 @@ const std::vector<Device>& devices() {
 }
 
 Device device_at(c10::DeviceIndex index) {
-  if (index < 0) index = current;
+  if (index == -1) index = current;
   const std::vector<Device>& all = devices();
-  TORCH_CHECK(index < static_cast<c10::DeviceIndex>(all.size()), "backplane:", int{index},
-              ": there are ", all.size(),
+  TORCH_CHECK(index >= 0 && index < static_cast<c10::DeviceIndex>(all.size()),
+              "backplane:", int{index}, ": there are ", all.size(),
               " devices; backplane_torch.devices() lists them, `backplane doctor` says why others "
               "are missing");
   return all[static_cast<std::size_t>(index)];

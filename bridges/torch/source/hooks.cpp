@@ -111,7 +111,8 @@ Generator* generator_of(const at::Generator& generator) {
 
 void resize_storage(const c10::Storage& storage, std::size_t bytes) {
   Storage& before = storage_of(storage);
-  Storage* after = allocate_storage(device_record(before.device), bytes);
+  Storage* after =
+      with_memory([&] { return allocate_storage(device_record(before.device), bytes); });
   c10::DataPtr data = data_ptr_of(after);
   const auto kept = static_cast<std::int64_t>(std::min<std::size_t>(storage.nbytes(), bytes));
   if (kept > 0)

@@ -1,5 +1,6 @@
 // Operators that are about memory alone: new tensors, other shapes for the same memory, copies between devices.
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
@@ -8,6 +9,7 @@
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
 #include <backplane/backplane.hpp>
@@ -32,13 +34,10 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
                               "backplane: tensors are strided, not ", layout.value());
   TORCH_CHECK(!pin.value_or(false), "backplane: only tensors of the CPU can be pinned");
   const Device place = device_at(device ? device->index() : -1);
-  try {
+  return with_memory([&] {
     return lend(empty_strided_tensor({size.data(), size.size()}, {stride.data(), stride.size()},
                                      known_dtype(c10::dtype_or_default(dtype)), place));
-  } catch (const Error& error) {
-    if (error.error_class() != ErrorClass::out_of_memory) throw;
-    TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
-  }
+  });
 }
 
 at::Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
@@ -66,11 +65,12 @@ at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArr
 
 const at::Tensor& resize(const at::Tensor& self, c10::IntArrayRef size,
                          std::optional<at::MemoryFormat> format) {
+  // The memory first: where there is none, the tensor stays as it was.
+  const std::size_t bytes = at::detail::computeStorageNbytesContiguous(
+      size, self.itemsize(), static_cast<std::size_t>(self.storage_offset()));
+  if (self.storage().nbytes() < bytes) resize_storage(self.storage(), bytes);
   c10::TensorImpl* impl = self.unsafeGetTensorImpl();
   impl->set_sizes_contiguous(size);
-  const std::size_t bytes =
-      static_cast<std::size_t>(self.storage_offset() + self.numel()) * self.itemsize();
-  if (self.numel() > 0 && self.storage().nbytes() < bytes) resize_storage(self.storage(), bytes);
   if (format && *format != at::MemoryFormat::Preserve) impl->empty_tensor_restride(*format);
   return self;
 }
@@ -154,8 +154,16 @@ c10::Scalar local_scalar(const at::Tensor& self) {
   return host.item();
 }
 
+// Elements that share a place are filled once.
+Tensor without_repeats(const at::Tensor& tensor) {
+  at::Tensor part = tensor;
+  for (std::int64_t dim = 0; dim < tensor.dim(); ++dim)
+    if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) part = part.narrow(dim, 0, 1);
+  return borrow(part);
+}
+
 at::Tensor& fill(at::Tensor& self, const c10::Scalar& value) {
-  const Tensor target = borrow(self);
+  const Tensor target = without_repeats(self);
   const Scalar number = value.isComplex()    ? Scalar(std::complex<double>(value.toComplexDouble()))
                         : value.isBoolean()  ? Scalar(value.toBool())
                         : value.isUnsigned() ? Scalar(value.toUInt64())
@@ -170,14 +178,20 @@ at::Tensor& fill(at::Tensor& self, const c10::Scalar& value) {
 at::Tensor& fill_by_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
               value.dim(), " dimensions.");
-  if (is_ours(value) && value.device() == self.device())
-    copy_into(borrow(self), expand(borrow(value), borrow(self).shape()));
-  else
+  if (is_ours(value) && value.device() == self.device()) {
+    const Tensor target = without_repeats(self);
+    copy_into(target, expand(borrow(value), target.shape()));
+  } else {
     fill(self, value.item());
+  }
   return self;
 }
 at::Tensor& zero(at::Tensor& self) {
   return fill(self, 0);
+}
+
+void record_use(at::Tensor& self, at::Stream stream) {
+  c10::impl::VirtualGuardImpl(device_type).recordDataPtrOnStream(self.storage().data_ptr(), stream);
 }
 
 bool equal(const at::Tensor& self, const at::Tensor& other) {
@@ -208,6 +222,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("fill_.Tensor", fill_by_tensor);
   library.impl("zero_", zero);
   library.impl("equal", equal);
+  library.impl("record_stream", record_use);
 }
 
 // Copies read the marks of conjugate and negative tensors themselves.

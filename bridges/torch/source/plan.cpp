@@ -34,6 +34,7 @@ bool can_feed(const c10::Argument& theirs, const SchemaArgument& ours, bool numb
     case ArgumentType::tensor_list: {
       if (!list) return kind == c10::TypeKind::NumberType && number_ok;
       const c10::Type& element = *list->getElementType();
+      slot.indices = element.kind() == c10::TypeKind::OptionalType;
       return without_optional(element).kind() == c10::TypeKind::TensorType;
     }
     case ArgumentType::scalar:

@@ -34,6 +34,7 @@ struct Slot {
   ArgumentType type = ArgumentType::tensor;
   int from = -1;             // PyTorch's argument; -1: `value`, the default
   bool number_ok = false;    // of tensors
+  bool indices = false;      // of lists: those of the CPU come along
   bool one_as_list = false;  // a number where the target takes a list
   bool empty_is_none = false;
   bool optional = false;  // None is a value of its own, not the default

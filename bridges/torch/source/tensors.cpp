@@ -1,6 +1,7 @@
 // Lending and borrowing memory.
 #include "tensors.hpp"
 
+#include <ATen/EmptyTensor.h>
 #include <array>
 
 #include "devices.hpp"
@@ -50,12 +51,8 @@ void drop_storage(void* context) {
 class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    try {
-      return data_ptr_of(allocate_storage(device_record(device_at(-1)), bytes));
-    } catch (const Error& error) {
-      if (error.error_class() != ErrorClass::out_of_memory) throw;
-      TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
-    }
+    return with_memory(
+        [&] { return data_ptr_of(allocate_storage(device_record(device_at(-1)), bytes)); });
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
@@ -111,14 +108,18 @@ Tensor borrow(const at::Tensor& tensor) {
 at::Tensor lend(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   Storage* storage = impl.storage;
+  const IntList shape = tensor.shape(), strides = tensor.strides();
+  // What the tensor reaches: ours is rounded up, and files would hold what was in the rest.
+  const std::size_t bytes = at::detail::computeStorageNbytes(
+      {shape.data(), shape.size()}, {strides.data(), strides.size()}, itemsize(tensor.dtype()),
+      static_cast<std::size_t>(tensor.storage_offset()));
   storage->retain();
   auto theirs = c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t{}, static_cast<std::int64_t>(storage->bytes),
-      data_ptr_of(storage), c10::GetAllocator(device_type), true);
+      c10::StorageImpl::use_byte_size_t{}, static_cast<std::int64_t>(bytes), data_ptr_of(storage),
+      c10::GetAllocator(device_type), true);
   at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(std::move(theirs)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
       c10::scalarTypeToTypeMeta(torch_dtype(tensor.dtype())));
-  const IntList shape = tensor.shape(), strides = tensor.strides();
   if (shape.size() != 1 || shape[0] != 0 || strides[0] != 1)
     result.unsafeGetTensorImpl()->set_sizes_and_strides(
         {shape.data(), shape.size()}, {strides.data(), strides.size()}, tensor.storage_offset());

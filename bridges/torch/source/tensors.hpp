@@ -18,6 +18,17 @@ Storage& storage_of(const c10::Storage& storage);
 // A DataPtr that takes over one reference.
 c10::DataPtr data_ptr_of(Storage* storage);
 
+// Allocates; what Backplane says of memory that ran out is PyTorch's OutOfMemoryError.
+template <class Allocate> auto with_memory(const Allocate& allocate) {
+  try {
+    return allocate();
+  } catch (const Error& error) {
+    TORCH_CHECK_WITH(OutOfMemoryError, error.error_class() != ErrorClass::out_of_memory,
+                     error.what());
+    throw;
+  }
+}
+
 inline bool is_ours(const at::Tensor& tensor) {
   return tensor.device().type() == c10::DeviceType::PrivateUse1;
 }

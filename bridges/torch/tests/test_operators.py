@@ -73,3 +73,39 @@ def test_conjugate_and_negative_views_are_read_and_written():
     copy = torch.zeros(2, dtype=torch.complex64, device="backplane")
     copy.conj().copy_(there)
     assert torch.equal(copy.cpu(), values.conj())
+
+
+MISUSES = {
+    "elements of the target that share a place": lambda x: x[:1].expand(4, 3).add_(1),
+    "a result over elements that share a place": lambda x: torch.add(x, 1, out=x[:1].expand(4, 3)),
+    "a range that ends before it begins": lambda x: x.uniform_(1, 0),
+    "a deviation below 0": lambda x: x.normal_(0, -1),
+    "a probability above 1": lambda x: x.bernoulli_(2.0),
+    "an unknown rounding": lambda x: torch.div(x, 2, rounding_mode="up"),
+    "a result that is not cast": lambda x: torch.add(x, 1, out=x.long()),
+    "concatenation into whole numbers": lambda x: torch.cat([x, x], out=torch.zeros(8, 3, dtype=torch.int64, device=x.device)),
+    "a view past the end of the memory": lambda x: x[0, :1].clone().as_strided((3,), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_misuse_raises_what_it_raises_on_the_cpu_and_changes_nothing(name, device):
+    with pytest.raises(Exception) as expected:
+        MISUSES[name](torch.ones(4, 3))
+    values = torch.ones(4, 3, device=device)
+    with pytest.raises(expected.type):
+        MISUSES[name](values)
+    assert torch.equal(values.cpu(), torch.ones(4, 3))
+
+
+def test_filling_reaches_elements_that_share_a_place(device):
+    row = torch.ones(1, 3, device=device)
+    assert row.expand(4, 3).fill_(2).cpu().tolist() == [[2, 2, 2]] * 4
+    assert row.expand(4, 3).zero_().cpu().tolist() == [[0, 0, 0]] * 4
+    row.expand(4, 3).fill_(torch.tensor(5.0, device=device))
+    assert row.cpu().tolist() == [[5, 5, 5]]
+
+
+@pytest.mark.parametrize("make", [lambda d: torch.linspace(0, 10, 5, dtype=torch.int64, device=d)])
+def test_factories_make_any_dtype(make, device):
+    assert torch.equal(make(device).cpu(), make("cpu"))

@@ -39,6 +39,55 @@ def test_two_devices_in_one_call_are_an_error():
         torch.ones(2, device="backplane:0") + torch.ones(2, device="backplane:1")
 
 
+def test_results_stay_on_the_device_of_the_arguments():
+    if torch.backplane.device_count() < 2:
+        pytest.skip("one device alone")
+    there = torch.zeros(2, device="backplane:1")
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.add(torch.ones(2, device="backplane:0"), 1, out=there)
+    assert there.cpu().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("join", [torch.cat, torch.stack])
+def test_tensors_of_the_cpu_are_joined_by_nobody(join, device):
+    for pair in ([torch.ones(2), torch.ones(2, device=device)], [torch.ones(2, device=device), torch.ones(2)]):
+        with pytest.raises(RuntimeError, match="same device"):
+            join(pair)
+
+
+@pytest.mark.parametrize("index", [99, 256, -56])
+def test_no_function_takes_an_index_out_of_range(index):
+    module, before = torch.backplane, torch.backplane.current_device()
+    functions = [module.get_device_name, module.synchronize, module.memory_allocated, module.get_rng_state, module.Stream, module.Event]
+    functions += [module.set_device, module.reset_peak_memory_stats, module.current_stream]
+    for function in functions:
+        with pytest.raises(RuntimeError, match="there are"):
+            function(index)
+    assert module.current_device() == before
+    with pytest.raises(RuntimeError):
+        torch.ones(1, device="backplane:200")  # whose index PyTorch reads as -56
+
+
+def test_a_failed_resize_leaves_the_tensor_as_it_was(device):
+    tensor = torch.arange(3.0, device=device)
+    with pytest.raises(torch.OutOfMemoryError):
+        tensor.resize_(10**15)
+    assert tensor.cpu().tolist() == [0, 1, 2]
+
+
+def test_storages_end_with_their_tensors(device):
+    """Ours are longer: what lies behind belongs in no file."""
+    tensor = torch.arange(3.0, device=device) + 1
+    assert tensor.untyped_storage().nbytes() == 12
+    assert torch.empty(2, 3, 4, 5, device=device, memory_format=torch.channels_last).untyped_storage().nbytes() == 480
+
+
+def test_memory_is_kept_for_a_stream(device):
+    tensor = torch.ones(3, device=device)
+    tensor.record_stream(torch.backplane.current_stream(device))
+    assert tensor.sum().item() == 3
+
+
 def test_views_share_their_memory(device):
     base = torch.zeros(4, 4, device=device)
     base[1].fill_(2)
