@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+import subprocess
+import sys
 import threading
 
 import backplane_torch
@@ -225,3 +227,22 @@ def test_a_thousand_steps_leak_nothing(strict):
         step()
     gc.collect()
     assert torch.backplane.memory_allocated() == before
+
+
+PROGRAMS = {  # each the first thing that a process does
+    "torch.ones(1, device='backplane:99')": "there are",
+    "torch.Stream('backplane:50')": "there are",
+    "torch.Generator(device='backplane:77')": "there are",
+    "sys.kept = torch.ones(3, device='backplane'); atexit.register(lambda: print(sys.kept.sum().item()))": "3.0",
+    "sys.kept = torch.ones(3, device='backplane'); del sys.modules['backplane_torch'], backplane_torch; print((sys.kept * 2).sum().item())": "6.0",
+    "made = torch.ones(3, device='backplane')\nif (child := os.fork()) == 0: os._exit(int(made.sum().item()))\nprint(os.waitpid(child, 0)[1] >> 8)": "3",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_process_ends_well_whatever_it_did_first(program):
+    done = subprocess.run(
+        [sys.executable, "-c", f"import atexit, os, sys, torch, backplane_torch\n{program}"], capture_output=True, text=True
+    )
+    assert done.returncode == (1 if PROGRAMS[program] == "there are" else 0), done.stderr
+    assert PROGRAMS[program] in done.stdout + done.stderr
