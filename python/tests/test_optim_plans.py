@@ -87,3 +87,33 @@ def test_gradients_and_parameters_are_not_kept_alive():
     del leaves, leaf, optimizer
     gc.collect()
     assert gone() is None
+
+
+def test_a_group_taken_away_lets_its_parameters_go():
+    import weakref
+
+    kept, gone = (bp.ones(3, 4).requires_grad_() for _ in range(2))
+    optimizer = bp.optim.SGD([{"params": [kept]}, {"params": [gone]}], lr=0.1)
+    kept.grad, gone.grad = bp.ones(3, 4), bp.ones(3, 4)
+    optimizer.step()
+    gone.grad = None
+    optimizer.state.pop(gone, None)
+    optimizer.param_groups.pop()
+    left = weakref.ref(gone)
+    del gone
+    optimizer.step()
+    gc.collect()
+    assert left() is None
+
+
+@pytest.mark.parametrize("set_to_none", [False, True])
+def test_a_frozen_parameter_is_passed_by(set_to_none):
+    frozen, free = (bp.ones(2).requires_grad_() for _ in range(2))
+    optimizer = bp.optim.SGD([frozen, free], lr=0.5)
+    (frozen.sum() + free.sum()).backward()
+    frozen.requires_grad_(False)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=set_to_none)
+    free.sum().backward()
+    optimizer.step()
+    assert frozen.tolist() == [1, 1] and free.tolist() == [0, 0]

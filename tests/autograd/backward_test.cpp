@@ -184,6 +184,19 @@ TEST(RetainGrad, keeps_the_gradient_of_what_is_no_leaf) {
   EXPECT_FALSE(grad(y * y).defined());
 }
 
+TEST(SetGrad, takes_away_what_there_is_if_anything) {
+  const Tensor x = leaf({2}), y = x * x;
+  retain_grad(y);
+  backward(y);
+  set_grad(y, {});
+  EXPECT_FALSE(grad(y).defined());
+  set_grad(x, {});
+  EXPECT_FALSE(grad(x).defined());
+  set_requires_grad(x, false);  // frozen
+  set_grad(x, {});
+  EXPECT_THAT(sentence_of([&] { set_grad(x, ones({2}, f64)); }), testing::HasSubstr("is no leaf"));
+}
+
 TEST(LongGraphs, are_gone_through_and_freed_without_recursion) {
   const Tensor x = leaf({1});
   Tensor y = x;

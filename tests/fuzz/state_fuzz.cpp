@@ -1,9 +1,15 @@
 // The text of a State from a stranger's file: a state that is written and read again as the same text, or a sentence.
 #include <cstdlib>
 
+#include <backplane/tensor/device.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "state_text.hpp"
+
+// Runtime names devices, which has no part in this; tensors without memory are all that is made here.
+std::string bp::to_string(Device device) {
+  return "device " + std::to_string(device.number);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   const auto no_tensor = [](const std::string&) { return bp::Tensor(); };

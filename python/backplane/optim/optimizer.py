@@ -137,6 +137,8 @@ class Optimizer:
         """All that can be refused, and the memory of what is kept, comes before the first write."""
         for group in self.param_groups:
             self._check_group(group)
+        if len(self._plans) > len(self.param_groups):  # of groups that are no more, with their parameters
+            self._plans.clear()
         for group, batches in [(group, self._batches(group)) for group in self.param_groups]:
             for batch in batches:
                 before = {name: batch.states[0][name] for name in self._numbers}
