@@ -131,14 +131,15 @@ Tensor grad(const Tensor& tensor) {
 void set_grad(const Tensor& tensor, const Tensor& gradient) {
   check_defined("set_grad", tensor);
   Leaf* leaf = leaf_of(tensor);
-  if (!leaf && !gradient.defined()) {  // a frozen parameter keeps none; what was retained is forgotten
+  if (!leaf &&
+      !gradient.defined()) {  // a frozen parameter keeps none; what was retained is forgotten
     if (const autograd::Retained* retained = autograd::retained_of(*tensor.impl()))
       *retained->gradient = Tensor();
     return;
   }
   BP_CHECK(leaf,
-           "set_grad: the tensor, shape {}, is no leaf that wants its gradient; ask for it "
-           "with set_requires_grad",
+           "set_grad: the tensor, shape {}, is not a leaf that requires grad; call "
+           "set_requires_grad first",
            to_string(tensor.shape()));
   if (gradient.defined()) check_gradient("set_grad", gradient, tensor);
   leaf->set_gradient(gradient);

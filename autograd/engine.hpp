@@ -9,7 +9,7 @@ namespace bp::autograd {
 
 // One way back: gradients flow from the roots' edges until nothing is left. Nodes come in falling order,
 // in which every node's gradient is complete when it is its turn; so no count of users has to be made
-// first, and depth is no recursion.
+// first, and depth is not recursion.
 // `inputs`: if any, only what leads to these edges is gone through, and their gradients are returned in
 // their order instead of being accumulated in leaves.
 std::vector<Tensor> go_back(std::span<const Edge> roots, std::span<const Tensor> gradients,

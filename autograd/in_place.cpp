@@ -160,11 +160,10 @@ std::uint32_t num_unaware(const TensorImpl& target) {
 void check_writable(const char* op, const Tensor& target) {
   const TensorImpl& impl = *target.impl();
   const TensorImpl* base = impl.view_base;
-  BP_CHECK(
-      !wants_gradient_as_leaf(impl) && !(base && wants_gradient_as_leaf(*base)),
-      "{}: a leaf that wants its gradient, shape {}, is written in place{}; write to a copy, or "
-      "under NoGrad",
-      op, to_string(target.shape()), base ? " through a view" : "");
+  BP_CHECK(!wants_gradient_as_leaf(impl) && !(base && wants_gradient_as_leaf(*base)),
+           "{}: a leaf that requires grad, shape {}, is written in place{}; write to a copy, or "
+           "under NoGrad",
+           op, to_string(target.shape()), base ? " through a view" : "");
   const Variable* variable = variable_of(impl);
   BP_CHECK(
       !variable || !variable->is_one_of_several,

@@ -5,7 +5,7 @@
 
 namespace bp::autograd {
 
-// Throws bad_argument where a recorded call may not write: a leaf that wants its gradient, a view of
+// Throws bad_argument where a recorded call may not write: a leaf that requires grad, a view of
 // one, a view made under NoGrad, memory that other tensors share which autograd knows nothing of.
 void check_writable(const char* op, const Tensor& target);
 

@@ -75,7 +75,7 @@ class Node {
 
   // The name that errors give it: the operator's.
   virtual const char* name() const = 0;
-  // Whom its results went to: one edge for each input that wants a gradient, in apply's order.
+  // Whom its results went to: one edge for each input that requires grad, in apply's order.
   virtual std::span<Edge> edges() = 0;
   // `gradients`: one for each result, undefined where nothing came back; their handles may be taken.
   // Fills `out`, one for each edge; an undefined one stands for zero.

@@ -1,4 +1,4 @@
-// The node of an operator that is no row of the table: a plugin may have declared its derivative as data.
+// The node of an operator that is not a row of the table: a plugin may have declared its derivative as data.
 #pragma once
 
 #include <backplane/dispatcher/operator.hpp>

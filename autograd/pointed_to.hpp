@@ -9,7 +9,7 @@
 
 namespace bp::autograd {
 
-// Null for the holes of a list; none for what is no tensor.
+// Null for the holes of a list; none for what is not a tensor.
 inline std::span<const bp_tensor* const> tensors_of(const bp_value& value) {
   if (value.tag == BP_TENSOR) return {&value.u.tensor, 1};
   if (value.tag != BP_TENSOR_LIST) return {};

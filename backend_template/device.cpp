@@ -3,7 +3,7 @@
 
 namespace acme {
 
-// Quick and without side effects. Where your driver is not installed, that is no error:
+// Quick and without side effects. Where your driver is not installed, that is not an error:
 //   return bp::unsupported("Acme's driver is not installed");
 bp::Status Device::probe() {
   return bp::ok;

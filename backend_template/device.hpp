@@ -1,4 +1,4 @@
-// One Acme device, as Backplane's header plugin.hpp wants it: the functions without which nothing runs, and streams.
+// One Acme device, as Backplane's header plugin.hpp expects it: the functions without which nothing runs, and streams.
 // This one is made of host memory and does its work at once, so that everything passes from the first day; replace the
 // bodies by your driver's calls, one file after the other.
 #pragma once

@@ -30,7 +30,7 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
   if (!input.defined() || !other.defined() || (input.ndim() >= 2 && other.ndim() >= 2))
     return multiply(input, other);
   BP_CHECK(input.ndim() > 0 && other.ndim() > 0,
-           "matmul: shapes {} and {}; a 0-dim tensor is no matrix: use mul",
+           "matmul: shapes {} and {}; a 0-dim tensor is not a matrix: use mul",
            to_string(input.shape()), to_string(other.shape()));
   BP_CHECK(
       input.shape().back() == other.shape()[other.ndim() == 1 ? 0 : other.ndim() - 2],

@@ -237,7 +237,7 @@ bp_region allocate_workspace(Launch& launch, std::uint64_t bytes, std::uint64_t 
   const std::uint64_t usual = std::max<std::uint64_t>(record.info.offset_alignment, 64);
   constexpr std::uint64_t most = std::uint64_t{1} << 62;
   BP_CHECK(alignment == 0 || std::has_single_bit(alignment),
-           "{}: a workspace aligned to {}, which is no power of 2", op, alignment);
+           "{}: a workspace aligned to {}, which is not a power of 2", op, alignment);
   const std::uint64_t room = alignment > usual ? alignment : 0;
   if (bytes > most || room > most - bytes)
     throw_error(

@@ -57,7 +57,7 @@ bool can_convert(const Frame& frame, const Candidate& candidate, Dtype from, Dty
   return lie_right || converts_by_kernel(frame, from, to);
 }
 
-// The call's arguments as the candidate wants them.
+// The call's arguments in the form that the candidate takes.
 void convert_arguments(Frame& frame, const Candidate& candidate, Dtype from, Dtype to,
                        Temporaries& kept) {
   const Call& call = frame.call;

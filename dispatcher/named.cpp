@@ -18,7 +18,7 @@ bool is_about_a_kernel(ErrorClass error_class) {
          error_class != ErrorClass::out_of_memory;
 }
 
-// Functions that are no operators, and that operators are made of.
+// Functions that are not operators, and that operators are made of.
 bool is_function_inside(std::string_view name) {
   constexpr std::string_view all[] = {"to", "empty_strided", "promotion", "copy_into"};
   return std::find(std::begin(all), std::end(all), name) != std::end(all);

@@ -1,4 +1,4 @@
-// Who wants to know by which rung a call is served.
+// Observers: whom to tell which rung served a call.
 #pragma once
 
 #include <backplane/dispatcher/observe.hpp>

@@ -42,7 +42,7 @@ struct Plan {
   DeviceRecord& record;
   const PlanKey key;
   bp_plan said{};
-  bool is_made = false;  // by the kernel, which wants it back
+  bool is_made = false;  // by the kernel, to which it is returned
   std::atomic<PlanState> state{PlanState::in_the_making};
   std::atomic<bool> is_forgotten{false};  // no cache has it any more
   // Guarded by the lock of the cache.
@@ -116,11 +116,12 @@ void end_making(Plan& plan, PlanState state) {
 
 void check_said(const bp_plan& said, const Frame& frame) {
   if (said.alignment != 0 && !std::has_single_bit(said.alignment))
-    throw_error(ErrorClass::internal,
-                fmt::format("{}: the plan asks for a workspace aligned to {}, which is no power of "
-                            "2 (plugin {}, device {})",
-                            frame.op().name(), said.alignment, frame.record.backend->name,
-                            frame.record.name));
+    throw_error(
+        ErrorClass::internal,
+        fmt::format("{}: the plan asks for a workspace aligned to {}, which is not a power of "
+                    "2 (plugin {}, device {})",
+                    frame.op().name(), said.alignment, frame.record.backend->name,
+                    frame.record.name));
 }
 
 bp_code ask(const bp_kernel& kernel, const bp_call& call, bp_plan& said) {

@@ -155,7 +155,7 @@ std::string find_fault_in_certificate(std::string_view text, const fs::path& pat
     if (fault.empty()) fault = find_fault_in_sums(certificate.at("summary"));
     if (fault.empty()) fault = find_fault_in_profile(certificate);
   } catch (const json::exception&) {
-    return path.string() + ": is no certificate of backplane conform, or parts of it are missing";
+    return path.string() + ": not a certificate of backplane conform, or parts of it are missing";
   }
   return fault.empty() ? fault : path.string() + ": the certificate does not hold: " + fault;
 }

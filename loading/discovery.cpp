@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with more is no folder of plugins.
+// A folder with more is not a folder of plugins.
 constexpr size_t max_manifests = 256;
 
 class Search {
@@ -153,7 +153,7 @@ std::vector<Candidate> discover(const Environment& environment,
       if (place.path.is_absolute() && fs::is_directory(place.path, error))
         search.add_folder(place.path, place.origin);
     } else if (place.path.empty() || error)
-      search.add_problem(place.path, place.origin, "is no path to a plugin");
+      search.add_problem(place.path, place.origin, "is not a path to a plugin");
     else
       search.add_named(absolute, place.origin);
   }

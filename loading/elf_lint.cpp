@@ -20,7 +20,7 @@ constexpr size_t max_examples = 3;
 
 // A file's bytes while they are looked at. Mapped, not read: a maker's library may have hundreds of
 // megabytes, of which the lint touches a few pages. dlopen maps it too, so that cutting the file short
-// meanwhile is no new danger.
+// meanwhile is not a new danger.
 class MappedFile {
  public:
   explicit MappedFile(const fs::path& path) {
@@ -66,8 +66,8 @@ bool is_linkers(std::string_view name) {
   return false;
 }
 
-// Whether a mangled C++ name begins in namespace bp or backplane. Demangling would say it as well, but
-// is no thing to do with names out of a file that nobody trusts yet.
+// Whether a mangled C++ name begins in namespace bp or backplane. Demangling would tell too, but a
+// demangler must not read names from a file that nobody trusts yet.
 bool is_in_our_namespace(std::string_view name) {
   if (!name.starts_with("_Z")) return false;
   name.remove_prefix(2);
@@ -119,7 +119,7 @@ bool report_problem(const ElfFile& elf, Report& report) {
     case ElfProblem::truncated:
       report.refuse("truncated", "is cut short: " + elf.detail + "; copy it again");
       break;
-    case ElfProblem::not_elf: report.refuse("not-elf", "is no library: it " + elf.detail); break;
+    case ElfProblem::not_elf: report.refuse("not-elf", "is not a library: it " + elf.detail); break;
     case ElfProblem::other_architecture:
       report.refuse("other-architecture", elf.detail + "; install the plugin for that");
       break;
@@ -149,7 +149,7 @@ void report_symbols(const ElfFile& elf, Report& report) {
   if (!has_entry_point)
     report.refuse(
         "missing-export",
-        "does not export bp_get_plugin_v1, so it is no Backplane plugin (or the symbol is "
+        "does not export bp_get_plugin_v1, so it is not a Backplane plugin (or the symbol is "
         "hidden: declare it with BP_EXPORT and extern \"C\")");
   if (!missing.empty())
     report.refuse(

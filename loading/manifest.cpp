@@ -103,7 +103,7 @@ struct Fields {
       return static_cast<uint32_t>(found->second);
     const std::string is = describe_other(key);
     if (found != reader.counts.end())
-      note(key, "is " + std::to_string(found->second) + ", which is no ABI level");
+      note(key, "is " + std::to_string(found->second) + ", which is not an ABI level");
     else
       note(key, is.empty() ? "is missing" : "must be a whole number, not " + is);
     return 0;

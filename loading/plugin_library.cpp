@@ -60,7 +60,7 @@ Outcome PluginLibrary::open(const fs::path& file, const bp_host& host,
                             std::string_view (*said)(const bp_host& host), PluginLibrary* out) {
   out->close();
   if (!file.is_absolute())  // dlopen would search for it
-    return Outcome::failure(BP_BAD_ARGUMENT, file.string() + ": is no absolute path to a plugin");
+    return Outcome::failure(BP_BAD_ARGUMENT, file.string() + ": not an absolute path to a plugin");
   PluginLibrary library;
   library.file_ = file;
   at_plugin_step("its constructors");
@@ -69,9 +69,10 @@ Outcome PluginLibrary::open(const fs::path& file, const bp_host& host,
     return Outcome::failure(BP_BAD_ARGUMENT, explain_dlerror(last_dlerror(), file));
   void* symbol = dlsym(library.handle_, "bp_get_plugin_v1");
   if (symbol == nullptr)
-    return Outcome::failure(BP_BAD_ARGUMENT, file.string() +
-                                                 ": does not export bp_get_plugin_v1, so it is no "
-                                                 "Backplane plugin");
+    return Outcome::failure(BP_BAD_ARGUMENT,
+                            file.string() +
+                                ": does not export bp_get_plugin_v1, so it is not a "
+                                "Backplane plugin");
   at_plugin_step("bp_get_plugin_v1");
   Outcome outcome;
   outcome.code = negotiate(reinterpret_cast<bp_get_plugin_fn>(symbol), host, file.string(), said,

@@ -59,7 +59,7 @@ void Module::to(Device device, Dtype dtype) {
 void Module::move_to(const Device* device, const Dtype* dtype) {
   if (dtype) check_is_dtype("Module::to", *dtype);
   BP_CHECK(!dtype || is_floating(*dtype) || is_complex(*dtype),
-           "Module::to: {} is no dtype for parameters; give a floating-point or complex one",
+           "Module::to: {} is not a dtype for parameters; give a floating-point or complex one",
            bp::name(*dtype));
   struct Move {
     Tensor tensor;

@@ -100,9 +100,10 @@ std::pair<Tensor, Tensor> AdaptiveLogSoftmaxWithLoss::forward(const Tensor& inpu
     const Tensor chosen = unsqueeze(index_select(target, 0, rows) - cutoffs_[i], 1);
     output = scatter_add(output, 0, rows, squeeze(gather(scores, 1, chosen), 1));
   }
-  BP_CHECK(num_found == target.numel(),
-           "AdaptiveLogSoftmaxWithLoss: {} of {} targets are no class; give numbers from 0 to {}",
-           target.numel() - num_found, target.numel(), cutoffs_.back() - 1);
+  BP_CHECK(
+      num_found == target.numel(),
+      "AdaptiveLogSoftmaxWithLoss: {} of {} targets are not classes; give numbers from 0 to {}",
+      target.numel() - num_found, target.numel(), cutoffs_.back() - 1);
   const Tensor heads = log_softmax(head(input), 1);
   output = output + squeeze(gather(heads, 1, unsqueeze(places, 1)), 1);
   return {output, neg(mean(output))};

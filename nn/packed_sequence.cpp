@@ -86,7 +86,7 @@ Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value
            "pad_sequence: the padding side is '{}'; take 'right' or 'left'", padding_side);
   std::int64_t longest = 0;
   for (const Tensor& each : sequences.span()) {
-    BP_CHECK(each.ndim() > 0, "pad_sequence: a number is no sequence; give [length, ...]");
+    BP_CHECK(each.ndim() > 0, "pad_sequence: a number is not a sequence; give [length, ...]");
     longest = std::max(longest, each.size(0));
   }
   std::vector<Tensor> padded;

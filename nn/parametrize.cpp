@@ -167,7 +167,7 @@ void set_value(Module& module, const std::string& name, const Tensor& value) {
   std::vector<Tensor> values{value};
   for (std::size_t i = list->size(); i-- > 0;) {
     BP_CHECK(values.size() == 1,
-             "parametrize::set_value: parametrization {} of '{}' wants {} values", i + 1, name,
+             "parametrize::set_value: parametrization {} of '{}' takes {} values", i + 1, name,
              values.size());
     values = inverse_of((*list)[i], values[0]);
   }

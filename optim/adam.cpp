@@ -35,7 +35,7 @@ void run_adam(const Options& o, Batch& batch, const Tensors& steps, const GradSc
       scaling.grad_scale, scaling.found_inf);
 }
 
-// The decay that is no part of the gradient comes before all else.
+// The decay that is not part of the gradient comes before all else.
 template <class Options> Tensors decayed_gradients(const Options& o, const Batch& batch) {
   if (!o.decoupled_weight_decay) return directed(batch, o.maximize, o.weight_decay);
   decay(batch.params, o.lr, o.weight_decay);

@@ -103,7 +103,7 @@ class Writer {
     return name;
   }
 
-  // The format wants UTF-8, and names of complex128 tensors are listed one a line.
+  // The format requires UTF-8, and names of complex128 tensors are listed one a line.
   static bool can_be_name(const std::string& path) {
     return !path.empty() && path != "__metadata__" && path.find('\n') == std::string::npos &&
            json_of_text(path).is_string();

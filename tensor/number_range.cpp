@@ -24,7 +24,7 @@ bool is_signed(Dtype dtype) {
   return contains(set_of(i8, i16, i32, i64), dtype);
 }
 
-// Inclusive, as numbers that are exact: 2^64 - 1 is no double.
+// Inclusive, as numbers that are exact: 2^64 - 1 is not a double.
 Scalar least_of(Dtype dtype) {
   return detail::whole_numbers[index(dtype)].least;
 }

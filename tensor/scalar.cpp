@@ -31,9 +31,10 @@ Scalar Scalar::from_value(const bp_value& value) {
     default:
       throw_error(
           ErrorClass::bad_argument,
-          fmt::format("scalar: a value of tag {} is no number; pass a bool, an integer, a real or "
-                      "a complex number",
-                      value.tag));
+          fmt::format(
+              "scalar: a value of tag {} is not a number; pass a bool, an integer, a real or "
+              "a complex number",
+              value.tag));
   }
 }
 

@@ -48,7 +48,7 @@ Tensor view_as_complex(const Tensor& base) {
            to_string(base.shape()));
   BP_CHECK(
       shows_pairs(base),
-      "view_as_complex: the parts of shape {}, strides {} and offset {} are no pairs in memory; "
+      "view_as_complex: the parts of shape {}, strides {} and offset {} are not pairs in memory; "
       "pass a contiguous copy",
       to_string(base.shape()), to_string(base.strides()), base.storage_offset());
   Dims shape, strides;

@@ -14,7 +14,7 @@ namespace {
 
 using Records = std::vector<const DeviceRecord*>;
 
-// "L5:f32,f16,+8": whoever wants all of a long list names the device, or takes --json.
+// "L5:f32,f16,+8": to see all of a long list, name the device or use --json.
 std::string describe_level(const DeviceRecord& record) {
   std::string profile = level_of(record);
   if (profile.empty()) return "-";

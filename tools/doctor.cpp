@@ -32,7 +32,7 @@ struct Examination {
   Candidate candidate;
   std::string stopped_at;  // a step's name; empty: all passed
   std::string reason;      // why it stopped there
-  bool no_device = false;  // it stopped there, and that is no fault
+  bool no_device = false;  // it stopped there, and that is not a fault
   std::vector<std::string> warnings;
   std::vector<DeviceFinding> devices;
   std::string offers;  // of a plugin without devices: its extensions, as its manifest says

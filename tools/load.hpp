@@ -13,7 +13,7 @@ namespace bp::tools {
 // What is not there in spite of its file, as a sentence, and what was then lost of it.
 struct LoadProblem {
   std::string sentence;
-  bool is_named = false;  // the person wants it
+  bool is_named = false;  // on the command line
   const DeviceRecord* device =
       nullptr;  // that must not be used; null: the whole plugin is not loaded
 };

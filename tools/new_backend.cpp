@@ -29,9 +29,10 @@ Names names_of(const std::string& name) {
   };
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_part) || name[0] < 'a' ||
       name.back() == '_')
-    refuse(fmt::format(
-        "'{}' is no name of a backend; use small letters, digits and '_', a letter first: acme",
-        name));
+    refuse(
+        fmt::format("'{}' is not a valid name for a backend; use small letters, digits and '_', a "
+                    "letter first: acme",
+                    name));
   for (const char* taken : {"cpu", "meta", "bp", "backplane"})
     if (name == taken) refuse(fmt::format("'{}' is taken; choose your device's own name", name));
   Names names{name, name, name};

@@ -67,7 +67,7 @@ void Table::print(std::FILE* to) const {
 }
 
 void print_json(const nlohmann::ordered_json& value, std::FILE* to) {
-  // Paths may hold bytes that are no UTF-8.
+  // Paths may hold bytes that are not UTF-8.
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;
   fmt::print(to, "{}\n", value.dump(2, ' ', false, replace));
 }

@@ -18,7 +18,7 @@ inline constexpr int refused_exit_code = 5;
 
 struct Trial {
   std::string
-      problem;  // why it must not be loaded here; empty: it may. What it returns as an error is no such reason.
+      problem;  // why it must not be loaded here; empty: it may. What it returns as an error is not such a reason.
   std::string function;  // in which that happened: "bp_plugin.init"
   // By the plugin's index of the device, since another plugin of the same name changes that of the device.
   std::map<std::uint32_t, std::string> lost_devices;  // why it must not be opened here

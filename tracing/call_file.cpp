@@ -79,7 +79,7 @@ SavedArgument argument_from(const json& in) {
   SavedArgument argument;
   for (argument.tag = 0; argument.tag < std::size(tag_names); ++argument.tag)
     if (is == tag_names[argument.tag]) break;
-  BP_CHECK(argument.tag < std::size(tag_names), "an argument is '{}', which is no type", is);
+  BP_CHECK(argument.tag < std::size(tag_names), "an argument is '{}', which is not a type", is);
   argument.integer = in.value("value", std::int64_t{0});
   BP_CHECK(argument.tag != BP_DTYPE || (argument.integer >= 0 && argument.integer < num_dtypes),
            "there is no dtype {}", argument.integer);
@@ -95,7 +95,7 @@ SavedArgument argument_from(const json& in) {
 }
 
 SavedCall call_from(const json& header, std::istream& bytes, std::uint64_t num_bytes) {
-  BP_CHECK(header.is_object() && header.value(key, 0) == format, "it is no call of format {}",
+  BP_CHECK(header.is_object() && header.value(key, 0) == format, "it is not a call of format {}",
            format);
   SavedCall saved;
   saved.op = header.at("op").get<std::string>();
@@ -143,7 +143,7 @@ SavedCall read_call(const std::string& file) {
                      size - std::min(size, line.size() + std::uint64_t{1}));
   } catch (const std::exception& error) {
     throw_error(ErrorClass::bad_argument,
-                fmt::format("{}: is no call that BACKPLANE_SHADOW saved: {}", file, error.what()));
+                fmt::format("{}: not a call that BACKPLANE_SHADOW saved: {}", file, error.what()));
   }
 }
 

@@ -44,7 +44,7 @@ std::string integer_text(const unsigned char* bytes, Dtype dtype) {
     case u16: return fmt::format("{}", read<std::uint16_t>(bytes));
     case u32: return fmt::format("{}", read<std::uint32_t>(bytes));
     case u64: return fmt::format("{}", read<std::uint64_t>(bytes));
-    default: return fmt::format("{}", static_cast<unsigned>(*bytes));  // of bool too: 2 is no truth
+    default: return fmt::format("{}", static_cast<unsigned>(*bytes));  // of bool too: it may be 2
   }
 }
 

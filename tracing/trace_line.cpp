@@ -31,7 +31,7 @@ void append_list(Buffer& out, IntList list) {
   append(out, "[{}]", fmt::join(list, ","));
 }
 
-// JSON has no word for what is no number.
+// JSON has no word for what is not a number.
 void append_real(Buffer& out, double real) {
   if (std::isfinite(real))
     append(out, "{}", real);
@@ -103,7 +103,7 @@ template <class F> void for_each_tensor_of(const bp_value& value, F&& f) {
     if (elements[i]) f(*elements[i]);
 }
 
-// The arguments that are no tensors and not None, by name.
+// The arguments that are not tensors and not None, by name.
 void append_values(Buffer& out, const Call& call) {
   append(out, "\"values\":{{");
   const char* comma = "";

@@ -14,7 +14,7 @@ class Unseen {
   Unseen& operator=(const Unseen&) = delete;
 
  private:
-  ExcludeLayers excluded_{~0ull << 1};  // but for a capture's mark, which is no layer
+  ExcludeLayers excluded_{~0ull << 1};  // but for a capture's mark, which is not a layer
 };
 
 }  // namespace bp::tracing

@@ -31,7 +31,7 @@ class Graph {
 
  private:
   Device& device_;
-  std::mutex mutex_;  // the driver wants one thread at a time
+  std::mutex mutex_;  // the driver allows one thread at a time
   CUgraphExec executable_ = nullptr;
   CUevent last_run_ = nullptr;
 };

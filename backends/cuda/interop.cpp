@@ -75,7 +75,7 @@ bp::Status check_address(Device& device, uint64_t address) {
       driver.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
   if (class_of(error) == BP_DEVICE_LOST) return failed("adopting memory", error);
   if (error != CUDA_SUCCESS) {
-    return bp::bad_argument("interop: 0x%llx is no memory that CUDA knows, or lies past its end",
+    return bp::bad_argument("interop: 0x%llx is not memory that CUDA knows, or lies past its end",
                             number(address));
   }
   if (ordinal == device.found().ordinal) return bp::ok;

@@ -66,7 +66,7 @@ const Library& library() {
 class Program {
  public:
   explicit Program(const bp_source& source) {
-    // The library wants a zero at the end.
+    // The library needs a zero at the end.
     const std::string code(static_cast<const char*>(source.code), source.bytes);
     error_ = library().create(&program_, code.c_str(), source.name, 0, nullptr, nullptr);
   }

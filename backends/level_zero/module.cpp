@@ -40,7 +40,7 @@ bp::Result<std::unique_ptr<Module>> Module::compile(Device& device, const bp_sou
                            source.language, BP_LANGUAGE_SPIRV);
   }
   if (!bp::is_whole_spirv(source.code, source.bytes)) {
-    return bp::bad_argument("%s: %llu bytes that are no SPIR-V module, or not all of it",
+    return bp::bad_argument("%s: %llu bytes that are not a SPIR-V module, or not all of it",
                             source.name, number(source.bytes));
   }
   std::unique_ptr<Module> made(new Module(device, source.name));

@@ -1,5 +1,5 @@
 // Kinds of handles: "opencl.context" (cl_context), "opencl.device" (cl_device_id), "opencl.command_queue", "opencl.event",
-// and "opencl.mem" (cl_mem) where handles are no addresses. What is adopted is retained as long as it is used.
+// and "opencl.mem" (cl_mem) where handles are not addresses. What is adopted is retained as long as it is used.
 #include "interop.hpp"
 
 #include <vector>

@@ -173,7 +173,7 @@ bp::Status take(const bp_native& native, bp_semaphore** out) {
   const int file = static_cast<int>(native.value);
   if (std::strcmp(native.kind, BP_SEMAPHORE_HOST) == 0) {
     if (native.value == 0 || native.value % sizeof(uint64_t) != 0)
-      return bp::bad_argument("semaphore: %#llx is no address of 8 bytes",
+      return bp::bad_argument("semaphore: %#llx is not an address of 8 bytes",
                               static_cast<unsigned long long>(native.value));
     *out = give_out(std::make_shared<Number>(
         reinterpret_cast<uint64_t*>(static_cast<uintptr_t>(native.value))));

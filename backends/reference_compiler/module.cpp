@@ -45,7 +45,7 @@ bool is_shared_object(const std::vector<char>& binary) {
 
 bp::Result<Module*> Module::open(const char* name, std::vector<char> binary) {
   if (!is_shared_object(binary)) {
-    return bp::bad_argument("%s: %llu bytes that are no shared object of this machine", name,
+    return bp::bad_argument("%s: %llu bytes that are not a shared object of this machine", name,
                             static_cast<unsigned long long>(binary.size()));
   }
   // The file may go as soon as it is mapped.

@@ -14,7 +14,7 @@ using Kernel = void (*)(void* const* memory, const void* values, const uint64_t*
 
 class Module {
  public:
-  // BP_BAD_ARGUMENT for bytes that are no shared object of this machine.
+  // BP_BAD_ARGUMENT for bytes that are not a shared object of this machine.
   static bp::Result<Module*> open(const char* name, std::vector<char> binary);
   ~Module();
   Module(const Module&) = delete;

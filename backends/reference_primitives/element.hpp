@@ -43,7 +43,7 @@ struct SmallFloat {
  private:
   static constexpr int sign = 1 << (exponent_bits + mantissa_bits), hidden = 1 << mantissa_bits;
   static constexpr int lowest = 2 - (1 << (exponent_bits - 1));  // the smallest exponent
-  // The first magnitude that is no finite number: infinity, or e4m3fn's NaN.
+  // The first magnitude that is not a finite number: infinity, or e4m3fn's NaN.
   static constexpr int special = has_infinity ? sign - hidden : sign - 1;
   static constexpr int nan = has_infinity ? special | hidden >> 1 : special;
 

@@ -29,7 +29,7 @@ template <class T> class Expression {
                        [](const bp_expr_node& node) { return node.code < BP_NUM_X; });
   }
 
-  // An argument that is the number 1 is no factor: times 1 + 0i, an infinite complex number is NaN.
+  // An argument that is the number 1 is not a factor: times 1 + 0i, an infinite complex number is NaN.
   void leave_out_factor(uint16_t arg) {
     const auto is_factor = [&](uint16_t step) {
       return nodes_[step].code == BP_X_ARG && nodes_[step].a == arg;

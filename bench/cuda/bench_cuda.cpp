@@ -29,7 +29,7 @@ struct Bench {
   bp::Device device;
   std::string only = {};  // the one case that is wanted; empty: all
 
-  bool wants(const std::string& name) const { return only.empty() || only == name; }
+  bool is_asked(const std::string& name) const { return only.empty() || only == name; }
 
   Tensor normal(std::vector<std::int64_t> shape, bp::Dtype dtype = bp::f32) const {
     return bp::cast(bp::randn(shape, bp::f32, device), dtype);
@@ -111,7 +111,7 @@ struct Factors {
 
 // `make` gives the factors, which may be large.
 template <class Make> void measure_product(const Bench& b, const std::string& name, Make make) {
-  if (!b.wants(name)) return;
+  if (!b.is_asked(name)) return;
   const auto [x, y] = make();
   const double batch = x.ndim() == 3 ? static_cast<double>(x.size(0)) : 1;
   const double flop = 2 * batch * static_cast<double>(x.size(-2)) *

@@ -45,16 +45,16 @@ Layer layer_on(bp::Device device, const ConvolutionLayer& l) {
 
 void measure_attention(bp::Device device, const std::string& only) {
   const std::string name = "attention_8x16x4096x128_bf16";
-  const auto wants = [&](const std::string& each) { return only.empty() || only == each; };
-  if (!wants(name) && !wants(name + "_forward")) return;
+  const auto is_asked = [&](const std::string& each) { return only.empty() || only == each; };
+  if (!is_asked(name) && !is_asked(name + "_forward")) return;
   const auto heads = [&] { return normal(device, {8, 16, 4096, 128}); };
   const Tensor query = heads(), key = heads(), value = heads(), gradient = heads();
-  if (wants(name + "_forward")) {
+  if (is_asked(name + "_forward")) {
     const double ns =
         device_ns(device, [&] { bp::scaled_dot_product_attention(query, key, value); });
     report((name + "_forward").c_str(), ns / 1e3, "us");
   }
-  if (!wants(name)) return;
+  if (!is_asked(name)) return;
   for (const Tensor& each : {query, key, value}) bp::set_requires_grad(each);
   const double ns = device_ns(device, [&] {
     for (const Tensor& each : {query, key, value}) bp::set_grad(each, {});

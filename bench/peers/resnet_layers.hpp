@@ -32,7 +32,7 @@ inline constexpr ConvolutionLayer resnet_layers[] = {
 };
 
 // Reports each layer's time forwards and back (both gradients; the first layer's weight alone, since nobody
-// wants pictures' gradients), and their geometric mean. `make(layer)` gives what has those two calls.
+// needs the gradients of pictures), and their geometric mean. `make(layer)` gives what has those two calls.
 template <class Make> void measure_layers(const std::string& suffix, const Make& make) {
   double logarithms = 0;
   int count = 0;

@@ -74,7 +74,7 @@ bool is_usable(const fs::path& place) {
   struct stat status {};
   if (stat(place.c_str(), &status) != 0) return false;
   if (!S_ISDIR(status.st_mode)) {
-    complain(fmt::format("{} is no folder; BACKPLANE_CACHE_DIR names another", place.string()));
+    complain(fmt::format("{} is not a folder; BACKPLANE_CACHE_DIR names another", place.string()));
     return false;
   }
   if (is_private(status)) return true;

@@ -1,5 +1,5 @@
-// The order of a SPIR-V function's blocks: the format wants each before those that it dominates, and LLVM's translator leaves
-// them as LLVM had them, which wants no order.
+// The order of a SPIR-V function's blocks: the format requires each before those that it dominates, and LLVM's translator leaves
+// them as LLVM had them, which requires no order.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ std::string hexadecimal(std::uint64_t number) {
   return fmt::format("{:#x}UL", number);
 }
 
-// The first bits that are no finite number and no infinity lie above this.
+// The first bits that are neither a finite number nor an infinity lie above this.
 std::uint64_t infinity_bits(Dtype dtype) {
   switch (dtype) {
     case Dtype::f16: return 0x7c00;

@@ -14,7 +14,7 @@ namespace {
 [[noreturn]] void refuse_name(std::string_view name, const std::string& why) {
   throw_error(
       ErrorClass::bad_argument,
-      "'" + std::string(name) + "' is no case: " + why +
+      "'" + std::string(name) + "' is not a case: " + why +
           "; a case is lane:op[dtype]/shape/layouts/values/form@seed, or probe:name/what@seed");
 }
 
@@ -90,7 +90,7 @@ Case read_case(std::string_view name) {
   const std::string_view seed = rest.substr(at + 1);
   const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), one.seed);
   if (error != std::errc() || end != seed.data() + seed.size() || seed.empty())
-    refuse_name(name, "its seed '" + std::string(seed) + "' is no number");
+    refuse_name(name, "its seed '" + std::string(seed) + "' is not a number");
   rest = rest.substr(0, at);
   if (rest.empty()) refuse_name(name, "nothing is named");
   if (one.lane == Lane::probe)

@@ -4,7 +4,7 @@
 //   core:matmul[f16]/m17k65n3/transpose.step2/specials/out@1
 //   direct:exp[f32]/s513/offset1/denormals/call@1
 //   core:native_layer_norm[f32]/sample:two_dims/plain/normal/grad@1
-//   probe:memory.copy_within/offset3@1                 what is no row: loading, memory, streams, errors, stress
+//   probe:memory.copy_within/offset3@1                 what is not a row: loading, memory, streams, errors, stress
 #pragma once
 
 #include <cstdint>

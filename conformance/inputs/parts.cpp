@@ -78,7 +78,7 @@ bool holds_or_fails(const Problem& problem, const Split& split, std::uint64_t se
   try {
     return holds(problem, split, seed, whole);
   } catch (const Error&) {
-    return false;  // the pieces are no call
+    return false;  // the pieces are not a call
   }
 }
 

@@ -36,7 +36,7 @@ bp_value read_number(const Case& one, const std::string& text) {
   if (read_whole(text, whole)) return whole_value(BP_INT, whole);
   bp_value value{};
   value.tag = BP_DOUBLE;
-  if (!read_real(text, value.u.f)) refuse_case(one, "'" + text + "' is no number");
+  if (!read_real(text, value.u.f)) refuse_case(one, "'" + text + "' is not a number");
   return value;
 }
 
@@ -86,7 +86,8 @@ class TextPlanner {
       plan_.problem.arguments.push_back(std::move(made));
     }
     if (!settings_.empty())
-      refuse_case(one_, "'" + settings_.begin()->first + "' is no argument of " + op_.schema->text);
+      refuse_case(one_,
+                  "'" + settings_.begin()->first + "' is not an argument of " + op_.schema->text);
     find_index_ends();
   }
 
@@ -110,14 +111,14 @@ class TextPlanner {
     if (is_index_name(argument.name)) dtype = i64;
     if (argument.name == "condition") dtype = boolean;
     if (!setting.empty() && !dtype_of_short_name(setting, dtype))
-      refuse_case(one_, "'" + setting + "' is no dtype");
+      refuse_case(one_, "'" + setting + "' is not a dtype");
     return dtype;
   }
 
   int add_tensor(const std::string& text, Dtype dtype) {
     PlannedTensor& planned = plan_.tensors.emplace_back();
     planned.dtype = dtype;
-    if (!read_sizes(text, planned.shape)) refuse_case(one_, "'" + text + "' is no shape");
+    if (!read_sizes(text, planned.shape)) refuse_case(one_, "'" + text + "' is not a shape");
     return static_cast<int>(plan_.tensors.size()) - 1;
   }
 
@@ -233,7 +234,7 @@ bp_value read_setting(const Case& one, const SchemaArgument& argument, const std
   switch (argument.type) {
     case ArgumentType::integer_list: {
       Sizes& list = problem.lists.emplace_back();
-      if (!read_sizes(text, list)) refuse_case(one, "'" + text + "' is no list of integers");
+      if (!read_sizes(text, list)) refuse_case(one, "'" + text + "' is not a list of integers");
       value.tag = BP_INT_LIST;
       value.aux = static_cast<std::uint32_t>(list.size());
       value.u.ptr = list.data();
@@ -248,7 +249,7 @@ bp_value read_setting(const Case& one, const SchemaArgument& argument, const std
     }
     case ArgumentType::dtype: {
       Dtype dtype = f32;
-      if (!dtype_of_short_name(text, dtype)) refuse_case(one, "'" + text + "' is no dtype");
+      if (!dtype_of_short_name(text, dtype)) refuse_case(one, "'" + text + "' is not a dtype");
       return whole_value(BP_DTYPE, index(dtype));
     }
     case ArgumentType::real: {

@@ -1,4 +1,4 @@
-// Bounds of what is no sum of products: by how much the results move when each input moves by a random relative step. A
+// Bounds of what is not a sum of products: by how much the results move when each input moves by a random relative step. A
 // good algorithm is as far off as if its inputs had been rounded a few times.
 #include <algorithm>
 #include <cmath>
@@ -129,7 +129,7 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
   const std::vector<double> shifts = shifts_by_mean(all, out);
   // A root by a power whose exponent, 1 / p, was rounded: off by so much as the logarithm is large.
   const bool has_rounded_exponent = all.is(Trait::root) && power > 2;
-  // What infinite and NaN inputs make is no rounding's: no step moves it.
+  // What infinite and NaN inputs make does not come from rounding: no step moves it.
   std::vector<bool> is_settled(moves.wide.size());
   for (std::size_t i = 0; i < is_settled.size(); ++i)
     is_settled[i] = !std::isfinite(moves.wide[i]) && moves.most[i] == 0 &&

@@ -175,7 +175,7 @@ void bound_one(const Evaluation& all, ExpectedTensor& out, const std::vector<dou
     const double on_the_way = divides ? n * sum : sum;
     const double most = (all.is_composite ? a.result : a.accumulator).overflow();
     if (std::isfinite(wide[i]) ? !(on_the_way < most * 0.99) : parts == 2) out.bound[i] = HUGE_VAL;
-    // What infinite and NaN inputs make is no rounding's; float64 may have overflowed by itself, and of convolutions
+    // What infinite and NaN inputs make does not come from rounding; float64 may have overflowed by itself, and of convolutions
     // it depends on the padding.
     const bool is_settled = !std::isfinite(wide[i]) && parts == 1 && stays_in_float64;
     if (is_settled && !all.is(Trait::convolves)) out.bound[i] = 0;

@@ -236,7 +236,7 @@ template <class T> T rounded_number(const bp_value& value, Type type) {
 template <class T> struct Column {
   std::vector<T> values;
   bool is_number = false;  // of the caller's
-  // A number that is 1 is no factor: an infinite complex number times 1 + 0i would be NaN.
+  // A number that is 1 is not a factor: an infinite complex number times 1 + 0i would be NaN.
   bool is_no_factor() const { return is_number && values[0] == T(1); }
   const T& at(std::size_t i) const { return values[values.size() == 1 ? 0 : i]; }
 };

@@ -43,7 +43,7 @@ int certify_report(const Options& options) {
   Run run = read_journal(journal);
   const auto refuse = [&](const std::string& why) {
     throw_error(ErrorClass::bad_argument,
-                fmt::format("certify: {} is no complete report: {}", folder, why));
+                fmt::format("certify: {} is not a complete report: {}", folder, why));
   };
   if (!run.ended || run.interrupted) refuse("the run was interrupted; --resume goes on");
   if (!is_whole(run)) refuse("it has only some of the cases of its level (a filter or a shard)");

@@ -26,7 +26,7 @@ bool expired(const Waiver& waiver) {
 bool excuses(const Waiver& waiver, const Record& record) {
   const Outcome outcome = record.verdict.outcome;
   if (waiver.kind == "challenge" || expired(waiver)) return false;
-  // What comes and goes is no expectation.
+  // What comes and goes is not an expectation.
   const bool wanted = waiver.kind == "unsupported"
                           ? outcome == Outcome::unsupported
                           : is_failure(record) && outcome != Outcome::flaky;
@@ -77,7 +77,7 @@ class Figure {
     }
   }
 
-  // A level holds in the dtypes all of whose cases up to it are good, if all that is no row's is good too.
+  // A level holds in the dtypes all of whose cases up to it are good, if everything that belongs to no row is good too.
   int reached(std::vector<std::string>& dtypes) const {
     int reached = -1;
     std::set<Dtype> seen, bad;

@@ -95,12 +95,13 @@ Waiver read_waiver(const std::string& path, int line, const nlohmann::json& entr
     if (text->empty()) refuse(path, line, fmt::format("a waiver without \"{}\"", key));
   if (waiver.kind != "unsupported" && waiver.kind != "expected_failure" &&
       waiver.kind != "challenge")
-    refuse(path, line,
-           fmt::format(
-               "\"{}\" is no kind of waiver; kinds are unsupported, expected_failure and challenge",
-               waiver.kind));
+    refuse(
+        path, line,
+        fmt::format(
+            "\"{}\" is not a kind of waiver; kinds are unsupported, expected_failure and challenge",
+            waiver.kind));
   if (!is_date(waiver.expires))
-    refuse(path, line, fmt::format("\"{}\" is no date like 2027-01-31", waiver.expires));
+    refuse(path, line, fmt::format("\"{}\" is not a date like 2027-01-31", waiver.expires));
   return waiver;
 }
 

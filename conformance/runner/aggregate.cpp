@@ -7,8 +7,8 @@
 namespace bp::conform {
 namespace {
 
-// Enough cases for a mean; so sure of it that chance is no explanation (ten thousand rows would give none); and so much
-// that it is no honest kernel's habit: sums in any order, fused or not, lean by less than a thousandth of their bound.
+// Enough cases for a mean; so sure of it that chance is not an explanation (ten thousand rows would give none); and so much
+// that it is not an honest kernel's habit: sums in any order, fused or not, lean by less than a thousandth of their bound.
 constexpr std::size_t fewest_cases = 8;
 constexpr double sure = 7, much = 0.02;
 

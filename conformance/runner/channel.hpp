@@ -18,7 +18,7 @@ class Channel {
     message,
     closed,       // the worker is gone
     late,         // nothing came until the deadline
-    broken,       // what came is no message
+    broken,       // what came is not a message
     interrupted,  // `stop` was set
   };
 

@@ -51,7 +51,7 @@ Json record_line(const Record& record) {
 Outcome read_outcome(const std::string& text) {
   for (const Outcome outcome : all_outcomes)
     if (text == name(outcome)) return outcome;
-  throw_error(ErrorClass::bad_argument, fmt::format("\"{}\" is no outcome", text));
+  throw_error(ErrorClass::bad_argument, fmt::format("\"{}\" is not an outcome", text));
 }
 
 // A name that this version does not know (an aggregate's, an older table's) still has its row.
@@ -183,8 +183,8 @@ Run read_journal(const std::string& path) {
     const auto fail = [&](const std::string& why) {
       throw_error(
           ErrorClass::bad_argument,
-          fmt::format("{}:{}: {}; this is no journal of backplane conform, or it was damaged", path,
-                      number, why));
+          fmt::format("{}:{}: {}; this is not a journal of backplane conform, or it was damaged",
+                      path, number, why));
     };
     if (!json.is_object()) fail("not a JSON object");
     if (number == 1 && !json.contains("run")) fail("does not begin with the run");

@@ -56,7 +56,7 @@ struct Run {
   bool ended = false, interrupted = false;
   double seconds = 0;
 };
-// Throws bad_argument naming file and line for what is no journal.
+// Throws bad_argument naming file and line for what is not a journal.
 Run read_journal(const std::string& path);
 
 }  // namespace bp::conform

@@ -26,7 +26,7 @@ struct WorkerPlan {
   const std::atomic<bool>* stop = nullptr;
 };
 
-// A worker that does not come up is no case's fault: the run ends here, and can be resumed where workers start again.
+// A worker that does not come up is not a case's fault: the run ends here, and can be resumed where workers start again.
 struct StartFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -36,7 +36,7 @@ class DirectTrial : public RowTrial {
     if (uses_stream()) step["stream"] = direct_stream;
     if (const int kernel = place_of_kernel(one_, subject_); kernel >= 0) step["kernel"] = kernel;
     if (one_.form == "recycled")
-      add_step(script, step);  // into the same memory, which then is no poison any more
+      add_step(script, step);  // into the same memory, which then is not poison any more
     call_at_ = add_step(script, std::move(step));
     for (std::size_t i = 0; i < call_.outputs.size(); ++i) add_reads(script, i);
     return script;

@@ -184,7 +184,7 @@ std::string fault_in_device(const Json& first, const Json& second) {
     return "has a name without an end";
   const auto alignment = first["offset_alignment"].get<std::uint64_t>();
   if ((alignment & (alignment - 1)) == 0) return {};
-  return fmt::format("has an offset_alignment of {}, which is no power of two", alignment);
+  return fmt::format("has an offset_alignment of {}, which is not a power of two", alignment);
 }
 
 ProbePlan devices(const std::string&, const Subject&) {

@@ -1,4 +1,4 @@
-// L1: order with what is no work of the device: functions of the host, and numbers that others raise.
+// L1: order with what is not work of the device: functions of the host, and numbers that others raise.
 #include <fmt/format.h>
 
 #include "trials/answers.hpp"

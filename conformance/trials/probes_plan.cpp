@@ -53,7 +53,7 @@ ProbePlan one_plan_for_many(const std::string& variant, const Subject& subject) 
   std::vector<std::size_t> calls;
   const auto call_and_read = [&](Json call, int added, int number) {
     if (number >= 0) call["plan"] = number;
-    // What the call before has left is no result of this one.
+    // What the call before has left is not a result of this one.
     for (const int output : small.outputs) plan.add({{"do", "poison"}, {"object", output + added}});
     calls.push_back(plan.add(std::move(call)));
     auto& of_call = reads.emplace_back();

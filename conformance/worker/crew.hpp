@@ -1,5 +1,5 @@
 // Threads that stay between the scripts of a worker, as an application's do. Intel's OpenCL runtime keeps 2.7 KB for each
-// thread that ever called it (measured with plain OpenCL), which is no leak of the call that is watched.
+// thread that ever called it (measured with plain OpenCL), which is not a leak of the call that is watched.
 #pragma once
 
 #include <condition_variable>

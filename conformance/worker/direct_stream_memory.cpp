@@ -195,7 +195,7 @@ Json look_for_waits(Stage& stage) {
   return result;
 }
 
-// The first address that is no multiple of what was asked for; 0 if all are, or no handle is an address.
+// The first address that is not a multiple of what was asked for; 0 if all are, or no handle is an address.
 bp_handle misplaced(Stage& stage, std::uint64_t alignment) {
   constexpr std::uint32_t showing = BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE;
   bp_handle found = 0;

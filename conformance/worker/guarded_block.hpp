@@ -71,7 +71,7 @@ class GuardedBlock {
   bp_handle handle_ = 0;
   std::uint64_t front_ = 0, bytes_ = 0, total_ = 0;
   std::vector<std::uint8_t> shadow_;  // of all of it; empty for large ones
-  // From the start of the allocation; apart and in order, so that the same again is no growth.
+  // From the start of the allocation; apart and in order, so that the same again is not growth.
   std::vector<Span> unknown_;
 };
 

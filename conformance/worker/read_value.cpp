@@ -47,7 +47,7 @@ bp_value read_value(const Json& json, ArgumentLists& lists, const bp_value& devi
     return made;
   }
   if (kind != "tensors")
-    throw_error(ErrorClass::bad_argument, fmt::format("script: '{}' is no kind of value", kind));
+    throw_error(ErrorClass::bad_argument, fmt::format("script: '{}' is not a kind of value", kind));
   auto& list = lists.tensors.emplace_back();
   for (const Json& each : content) list.push_back(each.is_null() ? nullptr : tensor_of(each));
   return pointing_to(BP_TENSOR_LIST, list);

@@ -82,7 +82,7 @@ class Runner {
     const Json hashed = step_.value("hash", Json::array());
     if (plan_.watches_growth) {
       for (int i = 0; i < 10; ++i)
-        once(hashed);     // what is made once, when first needed, is no growth
+        once(hashed);     // what is made once, when first needed, is not growth
       marks_.reserve(8);  // the list of the marks is none either
       marks_.push_back(with_address_space(lane_.counters()));
     }

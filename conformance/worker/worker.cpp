@@ -30,7 +30,7 @@ class Worker {
     const Counters after = lane_->counters();
     reply["steps"] = ran.steps;
     if (ran.varies) reply["varies"] = true;
-    // What the answer itself takes is no leak: a copy takes as much.
+    // What the answer itself takes is not a leak: a copy takes as much.
     Counters settled = after;
     settled.heap -= process_counters().heap - after.heap;
     Json watch = ran.watch.json();
@@ -137,7 +137,7 @@ class Worker {
     }
   }
 
-  // What is above its base after the script. Something that is made once, when first needed, is no leak: what grows again
+  // What is above its base after the script. Something that is made once, when first needed, is not a leak: what grows again
   // and again while the same script is repeated is.
   Json find_leaks(const Json& request, const Counters& before, const Counters& after,
                   std::uint64_t place) {

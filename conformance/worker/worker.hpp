@@ -21,7 +21,7 @@ struct WorkerOptions {
 // {"case": NAME, "failed": SENTENCE}. Returns the process's exit code.
 int run_worker(int requests, int answers, const WorkerOptions& options);
 
-// The lane of the worker that a script wants: "direct", "core", or for probes what the script's "lane" says.
+// The lane of the worker that a script needs: "direct", "core", or for probes what the script's "lane" says.
 std::string worker_lane(const Case& one, const Json& script);
 
 }  // namespace bp::conform

@@ -31,7 +31,7 @@ Tensor left_shift_by_powers(const Tensor& input, const Tensor& other) {
   return where(beyond, 0, mul(input, pow(2, where(beyond, 0, other))));
 }
 
-// In two steps: the highest power is no number of a signed dtype.
+// In two steps: the highest power is not a number of a signed dtype.
 Tensor right_shift_by_quotients(const Tensor& input, const Tensor& other) {
   const Tensor beyond = is_beyond(other, input.dtype());
   const Tensor places = where(beyond, 0, other), first = floor_divide(places, 2);

@@ -167,7 +167,7 @@ Halves halves_within(const Tensor& a, const Tensor& x) {
           where(is_uniform, uniform.upper, upper)};
 }
 
-// Of s at least 1 and q that is no pole. To the left the whole powers of negative numbers are those of positive ones: the
+// Of s at least 1 and q that is not a pole. To the left the whole powers of negative numbers are those of positive ones: the
 // terms from q up to 0 are the difference of two sums to the right.
 Tensor zeta_of_both_sides(const Tensor& s, const Tensor& q) {
   const Tensor is_left = lt(q, 0), size = abs(q), rest = where(is_left, sub(size, floor(size)), 1);

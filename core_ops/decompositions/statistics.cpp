@@ -45,7 +45,7 @@ Tensor variance_of(const Tensor& input, const DimList& dim, std::int64_t correct
 
 }  // namespace
 
-// Where the count is no power of two, the elements beyond one are multiplied into the first ones.
+// Where the count is not a power of two, the elements beyond one are multiplied into the first ones.
 Tensor prod_by_halves(const Tensor& input, const DimList& dim, bool keepdim) {
   Tensor product = results_by_elements(widened(input), dim);
   const std::int64_t count = product.size(1);

@@ -18,7 +18,7 @@ struct AdamLists {
 struct AdamOptions {
   double lr, beta1, beta2, weight_decay, eps;
   bool amsgrad, maximize;
-  bool is_decoupled;  // the decay is no part of the gradient: AdamW
+  bool is_decoupled;  // the decay is not part of the gradient: AdamW
 };
 
 void sgd_step(TensorList self, TensorList grads, TensorList momentum_buffer_list,

@@ -143,8 +143,8 @@ constinit Operator _fused_adamw_{
     .decompose = decompose_fused_adamw_in_place,
     .uses = fused_adamw_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is no"
-           " part of the gradient: before all else, self -= lr * weight_decay * self.",
+    .doc = "A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is "
+           "not part of the gradient: before all else, self -= lr * weight_decay * self.",
     .abi = described_as("_fused_adamw_"),
 };
 

@@ -7,7 +7,7 @@ import cxx
 # What the words say is in docs/add_an_operator.md.
 WORDS = ("pointwise", "lead", "fold", "products", "decompose", "loop", "shared")
 TAKES_ARGUMENTS = ("lead", "fold")
-CHANGED = ("dims", "sizes", "order")  # what becomes of arguments that are no tensors
+CHANGED = ("dims", "sizes", "order")  # what becomes of arguments that are not tensors
 BY_KIND = {"pointwise": "pointwise", "composite": "decompose", "factory": "shared"}
 
 

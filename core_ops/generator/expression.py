@@ -47,7 +47,7 @@ def _tree(node):
         if len(node.args) != ARITY[code]:
             raise TableError(f"{node.func.id} takes {ARITY[code]} operands, not {len(node.args)}")
         return (code, *map(_tree, node.args))
-    raise TableError(f"{ast.unparse(node)!r} is no expression of a row; see core_ops/steps.yaml")
+    raise TableError(f"{ast.unparse(node)!r} is not an expression of a row; see core_ops/steps.yaml")
 
 
 def nodes_of(text, arg_names):
@@ -67,7 +67,7 @@ def nodes_of(text, arg_names):
             return add(("ACC", 0, 0, 0, 0))
         if code == "ARG":
             if operands[0] not in arg_names:
-                raise TableError(f"expression {text!r}: {operands[0]!r} is no argument")
+                raise TableError(f"expression {text!r}: {operands[0]!r} is not an argument")
             return add(("ARG", arg_names.index(operands[0]), 0, 0, 0))
         if code == "CONST":
             return add(("CONST", 0, 0, 0, operands[0]))

@@ -148,7 +148,7 @@ def parse_schema(text):
     """(name, args, results) of `name(Tensor input, *, Scalar alpha=1) -> Tensor`."""
     match = re.fullmatch(r"(\w+)\((.*)\) -> (.+)", text)
     if not match:
-        raise TableError(f"{text!r} is no schema; write it like 'name(Tensor input, *, Scalar alpha=1) -> Tensor'")
+        raise TableError(f"{text!r} is not a schema; write it like 'name(Tensor input, *, Scalar alpha=1) -> Tensor'")
     name, inside, after = match.groups()
     args, kwonly = [], False
     for part in filter(None, (part.strip() for part in inside.split(","))):

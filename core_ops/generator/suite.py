@@ -60,11 +60,11 @@ def asked_of(row, suite):
     given = row.suite
     name = class_of(row, given)
     require(set(given) <= KEYS, f"unknown keys {', '.join(sorted(set(given) - KEYS))}")
-    require(name in (None, "none") or name in suite["classes"], f"{name!r} is no class of suite.yaml")
+    require(name in (None, "none") or name in suite["classes"], f"{name!r} is not a class of suite.yaml")
     base = suite["classes"].get(name, {})
     traits = given.get("traits", [])
     for trait in traits:
-        require(trait in suite["traits"], f"{trait!r} is no trait of suite.yaml")
+        require(trait in suite["traits"], f"{trait!r} is not a trait of suite.yaml")
     require(given.get("level", 3) in LEVELS, f"level {given.get('level')} is none of {LEVELS}")
     own = [f"sample:{sample}" for sample in row.samples] if base.get("shapes") == "samples" else base.get("shapes", [])
     values = given.get("values") or base.get("values", ["normal"])
@@ -85,12 +85,12 @@ def asked_of(row, suite):
     for word in asked.decides:
         require(word.count("/") in (1, 2, 3), f"{word!r} is not shape/values, followed by /DTYPES or /DTYPES/LAYOUTS")
         for dtype in "".join(word.split("/")[2:3]).split("+"):
-            require(dtype in ("", "all", "floating", *DTYPE_NAMES), f"{dtype!r} in {word!r} is no dtype")
+            require(dtype in ("", "all", "floating", *DTYPE_NAMES), f"{dtype!r} in {word!r} is not a dtype")
     lists = (asked.shapes, asked.more_shapes, asked.values, asked.large, asked.large_values, asked.decides, asked.refuses)
     for word in (word for words in lists for word in words):
-        require(isinstance(word, str) and " " not in word and word, f"{word!r} is no word")
+        require(isinstance(word, str) and " " not in word and word, f"{word!r} is not a word")
     for trip in asked.returns:
-        require(set(trip) <= TRIP_KEYS and {"shape", "values", "program"} <= set(trip), f"{trip} is no round trip")
+        require(set(trip) <= TRIP_KEYS and {"shape", "values", "program"} <= set(trip), f"{trip} is not a round trip")
     return asked
 
 

@@ -30,10 +30,10 @@ def problem_of(row):
     for text in row.aten:
         match = NAME.fullmatch(text)
         if not match:
-            return f"aten {text!r} is no name; write it like 'mm', 'norm.Scalar' or 'linalg_vector_norm(ord=p)'"
+            return f"aten {text!r} is not a name; write it like 'mm', 'norm.Scalar' or 'linalg_vector_norm(ord=p)'"
         for pair in (match[2] or "").split(", "):
             if pair and pair.split("=")[1] not in names:
-                return f"aten {text!r}: {pair.split('=')[1]!r} is no argument of the row"
+                return f"aten {text!r}: {pair.split('=')[1]!r} is not an argument of the row"
     return None
 
 

@@ -48,7 +48,7 @@ std::int64_t count_integers(std::int64_t start, std::int64_t end, std::int64_t s
 
 std::int64_t count_reals(double start, double end, double step) {
   BP_CHECK(std::isfinite(start) && std::isfinite(end) && !std::isnan(step),
-           "arange: from {} to {} in steps of {} is no finite range; choose other bounds", start,
+           "arange: from {} to {} in steps of {} is not a finite range; choose other bounds", start,
            end, step);
   BP_CHECK(step > 0 ? start <= end : start >= end,
            "arange: steps of {} do not lead from {} to {}; change the sign of the step", step,

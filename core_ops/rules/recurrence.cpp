@@ -38,7 +38,7 @@ void check_states(const RecurrentNetwork& net, const TensorImpl& input, const Te
   BP_CHECK(input.shape[net.batch_first ? 1 : 0] > 0,
            "{}: input has shape {}; pass one step or more", net.op, bp::to_string(shape_of(input)));
   BP_CHECK(!net.train || (net.dropout >= 0 && net.dropout <= 1),
-           "{}: dropout {} is no probability; pass one from 0 to 1", net.op, net.dropout);
+           "{}: dropout {} is not a probability; pass one from 0 to 1", net.op, net.dropout);
 }
 
 void check_param(const RecurrentNetwork& net, const TensorImpl& input, const TensorImpl& state,

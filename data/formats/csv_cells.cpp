@@ -167,7 +167,7 @@ CsvCells csv_cells(std::string_view text, const std::string& name, const CsvOpti
 
 namespace {
 
-// Digits beyond a double's are rounded, and what is nearer to 0 than any becomes 0. Nothing: it is no number, or too large.
+// Digits beyond a double's are rounded, and what is nearer to 0 than any becomes 0. Nothing: it is not a number, or too large.
 std::optional<double> parsed_double(std::string_view cell) {
   double number = 0;
   const char* last = cell.data() + cell.size();
@@ -218,7 +218,7 @@ T number_in(std::string_view cell, const CsvOptions& options, const Place& place
   double unused = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), unused);
   BP_CHECK(error != std::errc::invalid_argument && end == cell.data() + cell.size(),
-           "{}: \"{}\" is no number{}", place(), shown,
+           "{}: \"{}\" is not a number{}", place(), shown,
            cell.empty() ? "; set `missing` to read empty cells" : "");
   const bool is_whole = !std::is_same_v<T, double>;
   throw_error(ErrorClass::bad_argument,

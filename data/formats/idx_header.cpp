@@ -24,7 +24,7 @@ Dtype idx_dtype(unsigned code, const std::string& name) {
   }
   throw_error(
       ErrorClass::bad_argument,
-      fmt::format("{}: is no idx file: its type is {:#04x}, none of 0x08 to 0x0e", name, code));
+      fmt::format("{}: not an idx file: its type is {:#04x}, none of 0x08 to 0x0e", name, code));
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ Dtype idx_dtype(unsigned code, const std::string& name) {
 IdxHeader idx_header(std::string_view bytes, const std::string& name) {
   const auto byte = [&](std::size_t at) { return unsigned{static_cast<unsigned char>(bytes[at])}; };
   BP_CHECK(bytes.size() >= 4 && byte(0) == 0 && byte(1) == 0,
-           "{}: is no idx file: it does not begin with two zeros, a type and a rank", name);
+           "{}: not an idx file: it does not begin with two zeros, a type and a rank", name);
   IdxHeader header;
   header.dtype = idx_dtype(byte(2), name);
   const std::size_t rank = byte(3);

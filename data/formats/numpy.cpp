@@ -33,7 +33,7 @@ Tensor parse_npy(std::string_view bytes, const std::string& name) {
   std::memcpy(numbers, bytes.data() + header.data_begin, header.data_bytes);
   const std::size_t width = itemsize(header.dtype) / (is_complex(header.dtype) ? 2 : 1);
   if (header.is_swapped) swap_bytes(numbers, header.data_bytes, width);
-  if (header.dtype == boolean)  // a byte other than 0 and 1 is no bool
+  if (header.dtype == boolean)  // a byte other than 0 and 1 is not a bool
     for (std::uint64_t i = 0; i < header.data_bytes; ++i) numbers[i] = numbers[i] != 0;
   if (!header.is_fortran) return made;
   std::vector<std::int64_t> dims;

@@ -48,7 +48,7 @@ Tensor Compose::apply(const Tensor& images, Generator& generator) const {
 }
 
 ToFloat::ToFloat(Dtype dtype, bool scale) : dtype_(dtype), scale_(scale) {
-  BP_CHECK(is_floating(dtype), "ToFloat: {} is no floating dtype", name(dtype));
+  BP_CHECK(is_floating(dtype), "ToFloat: {} is not a floating dtype", name(dtype));
 }
 
 Tensor ToFloat::apply(const Tensor& images, Generator&) const {

@@ -24,7 +24,7 @@ pages.write(SOURCE, DOCS, ROOT / "build/release/python")
 
 
 def unlink_outside(app, name, text):
-    """Links to files that are no page of the site become their words; a folder's becomes the page of its group."""
+    """Links to files that are not pages of the site become their words; a folder's becomes the page of its group."""
     folder = (DOCS / name).parent
 
     def replaced(match):

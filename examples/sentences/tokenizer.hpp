@@ -18,7 +18,7 @@ class Tokenizer {
   explicit Tokenizer(const std::string& vocabulary);
 
   // [CLS], the pieces of the text, [SEP]: at most `length` of them, of which the text's last are left out. Bytes that are
-  // no UTF-8 count as unknown characters.
+  // not UTF-8 count as unknown characters.
   std::vector<std::int64_t> encode(std::string_view text, std::size_t length = 256) const;
 
  private:

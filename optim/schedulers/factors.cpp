@@ -98,7 +98,7 @@ void MultiStepLR::load_state_dict(const State& dict) {
       const char* end = key.data() + key.size();
       const auto [rest, code] = std::from_chars(key.data(), end, milestone);
       BP_CHECK(code == std::errc() && rest == end,
-               "MultiStepLR: '{}' is no milestone; it must be a whole number", key);
+               "MultiStepLR: '{}' is not a milestone; it must be a whole number", key);
       const std::int64_t count = times.as_int();
       BP_CHECK(
           count >= 0 && count <= most_milestones - static_cast<std::int64_t>(milestones.size()),

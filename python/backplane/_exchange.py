@@ -58,7 +58,7 @@ def from_numpy(array):
     """A tensor over the memory of an array of NumPy.
 
     Raises:
-        TypeError: it is no array of NumPy.
+        TypeError: it is not an array of NumPy.
         ValueError: the memory may not be written, or goes backwards; `tensor` copies it.
     """
     import numpy

@@ -2952,7 +2952,7 @@ def _fused_adamw_(
     Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool
     maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()
 
-    A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is no part of the gradient: before
+    A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is not part of the gradient: before
     all else, self -= lr * weight_decay * self.
     """
 

@@ -43,7 +43,7 @@ def load_file(path, device=None, *, mapped=False):
 
     Raises:
         OSError: the file is not there, or may not be read.
-        ValueError: the file is not as the format wants it, with its name.
+        ValueError: the file breaks the format; the message names it.
     """
     _touch(path)
     tensors = _core._load_file(path, mapped)

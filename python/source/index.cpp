@@ -90,7 +90,7 @@ void Written::read_tensor(const Tensor& tensor, PyObject* object, Part& part) {
       return set_bool(part, without_gil([&] { return item<Scalar>(tensor); }).to_bool());
     part.kind = Kind::mask;
   } else if (!is_integral(tensor.dtype())) {
-    PyErr_Format(PyExc_IndexError, "a tensor of %s is no index; give integers or bools",
+    PyErr_Format(PyExc_IndexError, "a tensor of %s is not an index; give integers or bools",
                  std::string(name(tensor.dtype())).c_str());
     throw nb::python_error();
   } else if (tensor.ndim() == 0) {

@@ -53,7 +53,7 @@ void add_functions(nb::module_& module);
 // Holds an object of Python's where C++ copies and drops it on any thread.
 std::shared_ptr<nb::object> shared(nb::handle object);
 
-// Null: the object is no tensor.
+// Null: the object is not a tensor.
 Tensor* tensor_in(PyObject* object);
 // A new object of the class Tensor, which has one reference; null with Python's error set if there is no memory.
 PyObject* wrap(Tensor&& tensor);
@@ -76,7 +76,7 @@ nb::object object_or_none(const Tensor& tensor);
 bool find_dtype(PyObject* object, Dtype& out);
 // A device, or its name, whose plugin is loaded if need be. False: the object is neither.
 bool find_device(PyObject* object, Device& out);
-// None is the default device; throws TypeError for what is no device.
+// None is the default device; throws TypeError for what is not a device.
 Device device_argument(nb::handle object);
 // By name; one that the core does not know may be of a plugin that pip installed. Throws as bp::device.
 Device device_named(const std::string& name);

@@ -127,7 +127,7 @@ void add_safetensors(nb::module_& module) {
       "With `mapped`, tensors lie in the file itself, and the system reads a page when it is first "
       "touched: for files that are replaced by renaming and never written in place, since one that "
       "shrinks under its tensors ends the process.\n\n"
-      "Raises:\n    ValueError: the file is not as the format wants it, with its name.")
+      "Raises:\n    ValueError: the file breaks the format; the message names it.")
       .def(
           "__init__",
           [](files::SafetensorsFile* self, nb::handle path, bool mapped) {

@@ -32,7 +32,7 @@ const char* wanted(const SchemaArgument& argument) {
   throw nb::python_error();
 }
 
-// NumPy's bool is no bool of Python's, and says that it is neither an index nor a float.
+// NumPy's bool is not a bool of Python's, and says that it is neither an index nor a float.
 bool is_numpy_bool(PyObject* object) {
   return std::strncmp(type_name(object), "numpy.bool", 10) == 0;
 }
@@ -167,7 +167,7 @@ bool find_integer(PyObject* object, std::int64_t& out) {
   return true;
 }
 
-// False: the object is no list of the kind.
+// False: the object is not a list of the kind.
 bool Values::set_list(std::size_t at, const SchemaArgument& argument, bool may_be_number,
                       PyObject* object) {
   switch (argument.type) {

@@ -8,7 +8,7 @@
 
 namespace bp::python {
 
-// A number that is no tensor: Python's, NumPy's, or whatever says what it is by __index__, __float__ or __complex__. False: it is
+// A number that is not a tensor: Python's, NumPy's, or whatever says what it is by __index__, __float__ or __complex__. False: it is
 // none. Throws OverflowError for an integer that no 64 bits hold.
 bool find_number(PyObject* object, Scalar& out);
 // Python's bool or NumPy's.

@@ -61,7 +61,7 @@ def test_full_backward_hooks():
     assert by_output.tolist() == [[10.0]]
     assert by_input.tolist() == (layer.weight * 10).tolist() == x.grad.tolist()
     seen.clear()
-    layer(bp.ones(1, 2)).sum().backward()  # nobody wants a derivative by the input
+    layer(bp.ones(1, 2)).sum().backward()  # nobody asks for a derivative by the input
     assert seen[0][0] == (None,) and seen[0][1][0].tolist() == [[10.0]]
     with bp.no_grad():
         layer(x)

@@ -5,7 +5,7 @@
 
 namespace bp {
 
-// After bp_plugin.init. Throws internal for an answer that is no extension, or that lacks a required function.
+// After bp_plugin.init. Throws internal for an answer that is not an extension, or that lacks a required function.
 Extensions ask_for_extensions(const bp_plugin& plugin);
 
 }  // namespace bp

@@ -31,7 +31,7 @@ bool is_name(std::string_view name) {
   std::string message =
       state.error_message.empty() ? "the plugin gave no message" : state.error_message;
   const bool known = is_error_class(code);
-  if (!known) message += fmt::format(" (it returned {}, which is no code)", code);
+  if (!known) message += fmt::format(" (it returned {}, which is not a bp_code)", code);
   clear_plugin_error();
   throw_error(known ? static_cast<ErrorClass>(code) : ErrorClass::internal,
               fmt::format("register_backend: {} (plugin {})", message, plugin.name));
@@ -87,7 +87,7 @@ void check_info(const bp_plugin& plugin, std::uint32_t index, const bp_device_in
                     index, info.least_priority, info.greatest_priority));
   if (info.offset_alignment != 0 && !std::has_single_bit(info.offset_alignment))
     throw_fault(plugin.name,
-                fmt::format("device {} has offset_alignment {}, which is no power of two", index,
+                fmt::format("device {} has offset_alignment {}, which is not a power of two", index,
                             info.offset_alignment));
   if (info.offset_alignment > std::uint64_t{1} << 21)
     throw_fault(plugin.name,

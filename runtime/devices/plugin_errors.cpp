@@ -41,7 +41,7 @@ Error plugin_error(DeviceRecord& record, bp_code code, std::string_view found_by
     message += fmt::format(" ({}, found by {})", call.which, found_by);
   const std::string_view what = call.name.empty() ? found_by : call.name;
   const bool known = is_error_class(code);
-  if (!known) message += fmt::format(" (it returned {}, which is no code)", code);
+  if (!known) message += fmt::format(" (it returned {}, which is not a bp_code)", code);
   const auto error_class = known ? static_cast<ErrorClass>(code) : ErrorClass::internal;
   const std::string plugin = record.backend ? record.backend->name : "none";
   std::string text =

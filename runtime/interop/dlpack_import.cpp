@@ -94,7 +94,7 @@ Place place_of(const bp_dl_tensor& tensor, const DeviceRecord& record, Dtype dty
                           : Place{{{}, data}, tensor.byte_offset};
   const std::uint64_t first = by_address ? place.memory.value : place.byte_offset;
   BP_CHECK(first % itemsize(dtype) == 0,
-           "{}: element 0 lies at {:#x}, which is no multiple of the {} bytes of {}; copy the "
+           "{}: element 0 lies at {:#x}, which is not a multiple of the {} bytes of {}; copy the "
            "tensor first",
            op, first, itemsize(dtype), name(dtype));
   return place;

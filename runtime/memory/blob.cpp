@@ -71,13 +71,14 @@ void check_alignment(const char* op, const DeviceRecord& record, const NativeHan
                      std::uint64_t byte_offset, Dtype dtype) {
   const std::uint32_t alignment = itemsize(dtype) / (is_complex(dtype) ? 2 : 1);
   const std::uint64_t first = byte_offset + (is_address(record, memory) ? memory.value : 0);
-  BP_CHECK(first % alignment == 0,
-           "{}: element 0 lies at {:#x}, which is no multiple of the {} bytes that {} needs; copy "
-           "it to where it fits",
-           op, first, alignment, name(dtype));
+  BP_CHECK(
+      first % alignment == 0,
+      "{}: element 0 lies at {:#x}, which is not a multiple of the {} bytes that {} needs; copy "
+      "it to where it fits",
+      op, first, alignment, name(dtype));
 }
 
-// Makes the memory known to the plugin where it wants to know: a handle that is then the blob's to forget.
+// Tells the plugin of the memory if it asks to be told; the blob then owns the handle that it gives.
 void adopt(const char* op, Blob& blob, DeviceRecord& record, const NativeHandle& memory) {
   const bp_interop& interop = extensions_of(record).interop;
   const bool by_address = is_address(record, memory);
@@ -143,7 +144,7 @@ Tensor tensor_from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
   DeviceRecord& record = device_record(device);
   const std::uint64_t bytes = strided_bytes("tensor_from_blob", shape, strides, dtype);
   BP_CHECK(record.backend && has_addresses(record),
-           "tensor_from_blob: the handles of {} are no addresses; make a tensor there and copy",
+           "tensor_from_blob: the handles of {} are not addresses; make a tensor there and copy",
            record.name);
   BP_CHECK(data || bytes == 0, "tensor_from_blob: data is null for shape {}", to_string(shape));
   const NativeHandle memory{BP_NATIVE_ADDRESS, reinterpret_cast<std::uint64_t>(data)};

@@ -94,7 +94,7 @@ void CachingAllocator::plan_piece(Request& request) const {
   request.bytes = round_up(request.asked, granule);
   request.kind = request.bytes <= small_request ? PoolKind::small : PoolKind::large;
   if (request.bytes > most()) {
-    // The device's largest allocation is no multiple of the granule: nothing is cut off this one.
+    // The device's largest allocation is not a multiple of the granule: nothing is cut off this one.
     request.bytes = request.segment_bytes = request.least_bytes = request.asked;
     return;
   }

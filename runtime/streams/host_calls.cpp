@@ -29,7 +29,7 @@ void run(HostCall& call) noexcept {
     return keep_error(
         call.stream,
         Error(ErrorClass::internal,
-              "call_on_stream: the function threw something that is no std::exception"));
+              "call_on_stream: the function threw something that is not a std::exception"));
   }
 }
 

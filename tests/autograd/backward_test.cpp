@@ -127,9 +127,10 @@ TEST(Leaves, are_floating_or_complex_and_no_results) {
   EXPECT_TRUE(is_leaf(ones({1})));
   EXPECT_EQ(sentence_of([&] { set_requires_grad(y, false); }),
             "set_requires_grad: the tensor, shape [1], is a result of mul; detach() it first");
-  EXPECT_EQ(sentence_of([&] { set_grad(y, ones({1}, f64)); }),
-            "set_grad: the tensor, shape [1], is no leaf that wants its gradient; ask for it with "
-            "set_requires_grad");
+  EXPECT_EQ(
+      sentence_of([&] { set_grad(y, ones({1}, f64)); }),
+      "set_grad: the tensor, shape [1], is not a leaf that requires grad; call set_requires_grad "
+      "first");
   set_requires_grad(x, false);
   EXPECT_FALSE(requires_grad(x * 2));
 }
@@ -194,7 +195,8 @@ TEST(SetGrad, takes_away_what_there_is_if_anything) {
   EXPECT_FALSE(grad(x).defined());
   set_requires_grad(x, false);  // frozen
   set_grad(x, {});
-  EXPECT_THAT(sentence_of([&] { set_grad(x, ones({2}, f64)); }), testing::HasSubstr("is no leaf"));
+  EXPECT_THAT(sentence_of([&] { set_grad(x, ones({2}, f64)); }),
+              testing::HasSubstr("is not a leaf"));
 }
 
 TEST(LongGraphs, are_gone_through_and_freed_without_recursion) {

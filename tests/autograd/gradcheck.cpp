@@ -191,7 +191,7 @@ std::function<Tensor(const Tensor&)> mirrored(const std::function<Tensor(const T
   };
 }
 
-// Some views refuse some layouts, which is no matter of derivatives.
+// Some views refuse some layouts, which does not concern derivatives.
 bool can_call(const Differentiable& call, std::span<const Tensor> inputs) {
   try {
     const NoGrad constant;

@@ -52,13 +52,12 @@ TEST(InPlace, on_what_no_rule_reads_is_fine) {
 
 TEST(InPlace, on_a_leaf_is_an_error_but_under_no_grad) {
   const Tensor x = leaf({1, 2});
-  EXPECT_EQ(
-      sentence_of([&] { add_(x, 1); }),
-      "add: a leaf that wants its gradient, shape [2], is written in place; write to a copy, or "
-      "under NoGrad");
+  EXPECT_EQ(sentence_of([&] { add_(x, 1); }),
+            "add: a leaf that requires grad, shape [2], is written in place; write to a copy, or "
+            "under NoGrad");
   EXPECT_EQ(
       sentence_of([&] { add_(select(x, 0, 0), 1); }),
-      "add: a leaf that wants its gradient, shape [], is written in place through a view; write to "
+      "add: a leaf that requires grad, shape [], is written in place through a view; write to "
       "a copy, or under NoGrad");
   const NoGrad step;
   sub_(x, tensor(Values{1, 1}));

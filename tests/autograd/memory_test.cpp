@@ -185,7 +185,7 @@ TEST(BackwardJoined, follows_transposed_and_broadcast_tensors) {
               in_f64(gradient_of(function, x, row, true)));
 }
 
-// Complex gradients are conjugated, and tensors of several dtypes converted: that is no single expression.
+// Complex gradients are conjugated, and tensors of several dtypes converted: that is not a single expression.
 TEST(BackwardJoined, what_is_no_single_expression_goes_step_by_step) {
   const Tensor z = set_requires_grad(full({1}, std::complex<double>(0, 2)));
   const Tensor wide = leaf({1, 2}), narrow = set_requires_grad(cast(tensor(Values{3, 5}), f32));

@@ -14,7 +14,7 @@ namespace bp::test {
 using testing::ElementsAre;
 using Values = std::vector<double>;
 
-// f64 on the host, which wants its gradient.
+// f64 on the host, which requires grad.
 inline Tensor leaf(const Values& values) {
   const Tensor made = tensor(values);
   return set_requires_grad(made);

@@ -154,9 +154,10 @@ template <class Maker> class Adopting : public testing::Test {
     EXPECT_EQ(refused({"moon.rock", buffer.value}),
               "tensor_from_memory: " + name + " has no handle of kind 'moon.rock' for memory; " +
                   "there is " + std::string(buffer.kind));
-    EXPECT_EQ(refused(buffer, 2),
-              "tensor_from_memory: element 0 lies at 0x2, which is no multiple of the 4 bytes that "
-              "float32 needs; copy it to where it fits");
+    EXPECT_EQ(
+        refused(buffer, 2),
+        "tensor_from_memory: element 0 lies at 0x2, which is not a multiple of the 4 bytes that "
+        "float32 needs; copy it to where it fits");
     EXPECT_THAT(refused(small), HasSubstr("12"));
     EXPECT_THAT(refused(buffer, 4), HasSubstr("28"));
     EXPECT_THAT(refused(foreign), HasSubstr(maker.says_of_foreign_buffer));
@@ -166,7 +167,7 @@ template <class Maker> class Adopting : public testing::Test {
                   bp::tensor_from_blob(&num_deleted, {1}, {1}, bp::f32, device, count,
                                        &num_deleted);
                 }),
-                HasSubstr("are no addresses"));
+                HasSubstr("are not addresses"));
     EXPECT_EQ(num_deleted, 0);
     EXPECT_EQ(bp::num_live_storages(device), living);
     over(buffer);

@@ -22,7 +22,7 @@ inline bp_source source_of(const std::string& code, const char* options, const c
   return source;
 }
 
-// Who derives from it has the plugin and the device, for as long as it wants.
+// A class that derives from it has the plugin and the device as long as it lives.
 class DirectDevice {
  public:
   virtual ~DirectDevice() = default;

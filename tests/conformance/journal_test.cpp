@@ -98,7 +98,7 @@ TEST(ConformJournal, refuses_what_is_damaged_with_file_and_line) {
   EXPECT_THAT(sentence("{\"end\":{}}\n"),
               HasSubstr("damaged.jsonl:1: does not begin with the run"));
   EXPECT_THAT(sentence(header + "{\"case\":\"probe:a@1\",\"outcome\":\"great\",\"level\":1}\n"),
-              HasSubstr("\"great\" is no outcome"));
+              HasSubstr("\"great\" is not an outcome"));
   EXPECT_THAT(sentence(""), HasSubstr("an empty journal"));
   EXPECT_THAT(sentence_of("/nowhere/journal.jsonl"),
               HasSubstr("/nowhere/journal.jsonl: cannot be read"));

@@ -121,7 +121,7 @@ TEST(ConformReport, waives_what_is_expected_and_nothing_else) {
   EXPECT_THAT(problem_of(waiver("core:sort*", "expected_failure")), HasSubstr("pass"));
   EXPECT_THAT(problem_of(waiver("core:nothing*", "expected_failure")),
               HasSubstr("matches nothing"));
-  // A challenge is no problem itself, and turns nothing green.
+  // A challenge is not a problem itself, and turns nothing green.
   EXPECT_EQ(problem_of(waiver("core:sort[f32]*", "challenge")), "");
 }
 
@@ -165,7 +165,7 @@ TEST(ConformReport, refuses_waivers_with_file_and_line) {
   };
   EXPECT_THAT(
       sentence("- pattern: a\n  reason: b\n  address: c\n  kind: maybe\n  expires: 2027-01-31\n"),
-      HasSubstr("\"maybe\" is no kind"));
+      HasSubstr("\"maybe\" is not a kind"));
   EXPECT_THAT(sentence("- pattern: a\n  reason: b\n"), HasSubstr("without \"address\""));
   EXPECT_THAT(sentence("- pattern: a\n  who: b\n"), HasSubstr("no \"who\""));
   EXPECT_THAT(sentence("pattern: a\n"), HasSubstr("bad.yaml:1"));

@@ -47,7 +47,7 @@ TEST(ComplexParts, are_refused_where_no_strides_show_pairs) {
             "view_as_complex: the shape is [3, 4]; the last dimension holds the two parts, so make "
             "it 2");
   EXPECT_EQ(error_of([&] { view_as_complex(narrow(pairs, 1, 1, 2)); }),
-            "view_as_complex: the parts of shape [3, 2], strides [4, 1] and offset 1 are no pairs "
+            "view_as_complex: the parts of shape [3, 2], strides [4, 1] and offset 1 are not pairs "
             "in memory; pass a contiguous copy");
   EXPECT_EQ(error_of([&] { view_as_complex(ones({2}, f16)); }),
             "view_as_complex: the input is float16; cast it to float32 or float64");

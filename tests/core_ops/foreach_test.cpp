@@ -151,7 +151,7 @@ TEST(Foreach, a_call_that_is_refused_has_written_nothing) {
   EXPECT_THAT(bp::test::sentence_of([&] {
                 _foreach_zero_({a, wanted});
               }),
-              testing::HasSubstr("_foreach_zero_: a leaf that wants its gradient, shape [4]"));
+              testing::HasSubstr("_foreach_zero_: a leaf that requires grad, shape [4]"));
   EXPECT_EQ(values_of(a), Values(3, 1));
   _foreach_add_({a, b}, {g, ones({1}, f64)});
   EXPECT_EQ(values_of(a), Values(3, 3));

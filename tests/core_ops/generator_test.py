@@ -153,7 +153,7 @@ class Expressions(unittest.TestCase):
         self.assertEqual(expression.as_calls("where(a < 0 , 1, not b)"), "where(lt(a, 0), 1, logical_not(b))")
 
     def test_an_unknown_name_or_function_is_an_error(self):
-        with self.assertRaisesRegex(TableError, "'c' is no argument"):
+        with self.assertRaisesRegex(TableError, "'c' is not an argument"):
             expression.nodes_of("a + c", ["a"])
         with self.assertRaisesRegex(TableError, "frobnicate"):
             expression.parse("frobnicate(a)")
@@ -201,7 +201,7 @@ class Rows(unittest.TestCase):
             ("double(Tensor a, *, Scalar alpha=2) -> Tensor", "in more than names"),
             ("double(Tensor a, Scalar alpha=1) -> Tensor", "in more than names"),
             ("double(Tensor a, *, Scalar alpha=1) -> (Tensor x, Tensor y)", "in more than names"),
-            ("double", "is no schema"),
+            ("double", "is not a schema"),
         ]:
             with self.subTest(hash_of), self.assertRaisesRegex(TableError, problem):
                 renamed(hash_of)
@@ -251,12 +251,12 @@ class Suite(unittest.TestCase):
 
     def test_words_that_nobody_knows_are_errors(self):
         for more, problem in [
-            ("class: odd", "test: double: suite: 'odd' is no class of suite.yaml"),
-            ("traits: [odd]", "'odd' is no trait"),
+            ("class: odd", "test: double: suite: 'odd' is not a class of suite.yaml"),
+            ("traits: [odd]", "'odd' is not a trait"),
             ("level: 7", "level 7 is none of"),
             ("colour: red", "unknown keys colour"),
-            ("refuses: ['s3 x5']", "'s3 x5' is no word"),
-            ("returns: [{shape: s3, values: normal}]", "is no round trip"),
+            ("refuses: ['s3 x5']", "'s3 x5' is not a word"),
+            ("returns: [{shape: s3, values: normal}]", "is not a round trip"),
         ]:
             with self.subTest(problem), self.assertRaisesRegex(TableError, problem):
                 asked(more)
@@ -276,8 +276,8 @@ class Suite(unittest.TestCase):
             ("linear: [z]", "linear .* names no argument"),
             ("cast: wide", "cast 'wide' is none of"),
             ("aten: add", "'aten' is a list of names"),
-            ("aten: [add+1]", "is no name; write it like"),
-            ("aten: [add(other=z)]", "'z' is no argument of the row"),
+            ("aten: [add+1]", "is not a name; write it like"),
+            ("aten: [add(other=z)]", "'z' is not an argument of the row"),
             ("onnx: Add", "'onnx' is a list of names"),
         ]:
             with self.subTest(problem), self.assertRaisesRegex(TableError, problem):

@@ -89,7 +89,7 @@ std::vector<std::string> arguments_of(const std::string& call, const std::string
   if (call[0] == '~') return {call.substr(1)};
   const std::vector<std::string> words = words_of(call);
   if (words.size() == 2) return {words[1]};
-  EXPECT_EQ(words.size(), 3u) << call << " is no call of " << row;
+  EXPECT_EQ(words.size(), 3u) << call << " is not a call of " << row;
   return {words.front(), words.back()};
 }
 

@@ -40,7 +40,7 @@ TEST(CsvFiles, give_chosen_columns_in_their_order) {
 
 TEST(CsvFiles, name_line_and_column_of_a_bad_cell) {
   EXPECT_THAT(sentence_of([] { csv("age,name\n1,2\n3,\"x\ny\"\n"); }),
-              HasSubstr("table.csv:3: column 2 (name): \"x\ny\" is no number"));
+              HasSubstr("table.csv:3: column 2 (name): \"x\ny\" is not a number"));
   EXPECT_THAT(sentence_of([] { csv("a\n\"\n\"\n\n1x"); }), HasSubstr("table.csv:2: column 1"));
   EXPECT_THAT(sentence_of([] { csv("a,b\n1,"); }), HasSubstr("set `missing`"));
   EXPECT_EQ(values_of(csv("a,b\n1,", {.missing = -1.0, .dtype = f64}).values), (Values{1, -1}));
@@ -55,9 +55,9 @@ TEST(CsvFiles, number_columns_as_the_file_does) {
   EXPECT_THAT(sentence_of([] {
                 csv("a,b,c\n1,2,x", {.columns = {"c", "a"}});
               }),
-              HasSubstr("table.csv:2: column 3 (c): \"x\" is no number"));
+              HasSubstr("table.csv:2: column 3 (c): \"x\" is not a number"));
   EXPECT_THAT(sentence_of([] { csv("1,x", {.header = false}); }),
-              HasSubstr("table.csv:1: column 2: \"x\" is no number"));
+              HasSubstr("table.csv:1: column 2: \"x\" is not a number"));
   EXPECT_THAT(sentence_of([] { csv("a,b,c\n1,2"); }),
               HasSubstr("table.csv:2: has 2 cells, and there are 3 columns; column 3 (c) is"));
   EXPECT_THAT(sentence_of([] { csv("a,b\n1,\"2"); }),
@@ -106,7 +106,7 @@ TEST(CsvFiles, keep_every_digit_of_integers_and_refuse_what_does_not_fit) {
       EXPECT_THAT(
           sentence_of([&] { csv("x\n" + each, {.dtype = dtype}); }),
           HasSubstr(fmt::format("table.csv:2: column 1 (x): {} is no {}", each, name(dtype))));
-    EXPECT_THAT(sentence_of([&] { csv("x\nb", {.dtype = dtype}); }), HasSubstr("is no number"));
+    EXPECT_THAT(sentence_of([&] { csv("x\nb", {.dtype = dtype}); }), HasSubstr("is not a number"));
     EXPECT_THAT(sentence_of([&] { csv("x\n1", {.missing = 0.5, .dtype = dtype}); }),
                 HasSubstr("`missing` is 0.5"));
   }
@@ -117,7 +117,7 @@ TEST(CsvFiles, take_numbers_of_any_size) {
   EXPECT_EQ(values_of(csv("x\n1e-400\n-1e-400\n4.9e-324", {.dtype = f64}).values),
             (Values{0, 0, 4.9e-324}));
   EXPECT_THAT(sentence_of([] { csv("x\n1e400", {.dtype = f64}); }),
-              HasSubstr("column 1 (x): 1e400 is no float64: it is too large"));
+              HasSubstr("column 1 (x): 1e400 is not a float64: it is too large"));
 }
 
 TEST(CsvFiles, may_be_empty) {

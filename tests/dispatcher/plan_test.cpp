@@ -131,7 +131,7 @@ TEST_F(PlanTest, a_workspace_without_a_possible_alignment_is_refused) {
   witness_.workspace = 8;
   witness_.alignment = 48;
   EXPECT_EQ(error_of([&] { bp::neg(counted({9})); }),
-            "neg: the plan asks for a workspace aligned to 48, which is no power of 2 (plugin "
+            "neg: the plan asks for a workspace aligned to 48, which is not a power of 2 (plugin "
             "planned, device planned:0)");
   EXPECT_EQ(witness_.num_released, 1);
 }

@@ -113,7 +113,7 @@ TEST_F(Digits, complains_in_one_sentence) {
   EXPECT_THAT(complaint({"--data", "/nowhere.csv"}), HasSubstr("/nowhere.csv: can't be opened"));
   const std::string words = folder_.write("words.csv", "0,1,many\n");
   EXPECT_THAT(complaint({"--data", words}),
-              HasSubstr(words + ":1: column 3: \"many\" is no number"));
+              HasSubstr(words + ":1: column 3: \"many\" is not a number"));
   std::string line = "17";
   for (int i = 0; i < 64; ++i) line += ",1";
   const std::string bright = folder_.write(

@@ -28,7 +28,7 @@ class Allocations {
 
   // Throws Failure.
   void* allocate(size_t bytes, size_t alignment, ze_memory_type_t type, Device* device);
-  // False for what is no start of an allocation.
+  // False for what is not a start of an allocation.
   bool release(void* start);
   // The allocation that the address lies in.
   std::optional<Allocation> find(const void* address) const;

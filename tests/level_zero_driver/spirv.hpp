@@ -10,7 +10,7 @@
 
 namespace over_opencl {
 
-// OpenCL wants to be told by different functions; Level Zero's applications do not say.
+// OpenCL has a function for each kind; an application of Level Zero does not say which it is.
 enum class ParameterKind { value, pointer, local };
 
 struct Parameter {
@@ -39,7 +39,7 @@ struct SpirvModule {
   bool specialize(uint32_t id, const void* value);
 };
 
-// Nothing for what is no module, or not all of one. Reads no further than `bytes`, whatever is in them.
+// Nothing for what is not a module, or not all of one. Reads no further than `bytes`, whatever is in them.
 std::optional<SpirvModule> parse_spirv(const void* code, size_t bytes);
 
 }  // namespace over_opencl

@@ -103,7 +103,7 @@ TEST_F(Discovery, says_what_a_path_lacks) {
       discover(environment_, std::vector<fs::path>{"/none/x.so", ""});
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].problem, "/none/x.so: does not exist");
-  EXPECT_THAT(found[1].problem, HasSubstr("is no path"));
+  EXPECT_THAT(found[1].problem, HasSubstr("is not a path"));
   EXPECT_EQ(found[2].problem, "/none/here: does not exist");
 }
 

@@ -81,7 +81,7 @@ TEST(Manifest, names_file_and_key_of_each_problem) {
   EXPECT_EQ(problem_of(replaced(good, "\"abi_min\": 1", "\"abi_min\": -1")),
             at + "\"abi_min\" must be a whole number, not a negative number");
   EXPECT_EQ(problem_of(replaced(good, "\"abi_max\": 1", "\"abi_max\": 4294967296")),
-            at + "\"abi_max\" is 4294967296, which is no ABI level");
+            at + "\"abi_max\" is 4294967296, which is not an ABI level");
   EXPECT_EQ(problem_of(replaced(good, "\"abi_min\": 1", "\"abi_min\": 2")),
             at + "\"abi_min\" is 2, above abi_max, 1");
   EXPECT_EQ(problem_of(manifest_text("l.so", R"(, "sha256": "abc")")),

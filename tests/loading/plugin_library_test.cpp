@@ -109,7 +109,7 @@ TEST(PluginLibrary, explains_why_a_file_cannot_be_opened) {
 
 TEST(PluginLibrary, is_not_searched_for) {
   PluginLibrary library;
-  EXPECT_THAT(open("libm.so.6", &library).message, HasSubstr("is no absolute path"));
+  EXPECT_THAT(open("libm.so.6", &library).message, HasSubstr("not an absolute path"));
 }
 
 TEST(ExplainDlerror, names_what_is_missing) {

@@ -112,7 +112,7 @@ TEST(Layers, refuse_inputs_of_another_rank_by_their_name) {
       {[&] {
          AdaptiveLogSoftmaxWithLoss(4, 10, {5}).forward(ones({2, 4}), tensor({3, 10}));
        },
-       "1 of 2 targets are no class; give numbers from 0 to 9"},
+       "1 of 2 targets are not classes; give numbers from 0 to 9"},
       {[&] {
          MultiLabelMarginLoss()(ones({2, 3}), zeros({2, 2}, i64));
        },

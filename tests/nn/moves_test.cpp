@@ -47,7 +47,7 @@ TEST(Moves, refuse_dtypes_that_lose_what_was_there) {
       parts.parameter("turn", turn);
     }
   } net;
-  EXPECT_THAT(sentence_of([&] { net.to(i32); }), HasSubstr("int32 is no dtype for parameters"));
+  EXPECT_THAT(sentence_of([&] { net.to(i32); }), HasSubstr("int32 is not a dtype for parameters"));
   EXPECT_THAT(sentence_of([&] { net.to(f64); }), HasSubstr("'turn' is complex64 and would lose"));
   EXPECT_EQ(net.real.dtype(), f32);
   net.to(complex128);

@@ -3,7 +3,7 @@
 
     tests/pytorch/compare_data.py [--build build/release]
 
-Transforms are held against torchvision's formulas, written here with PyTorch's operators, since torchvision is no part of the
+Transforms are held against torchvision's formulas, written here with PyTorch's operators, since torchvision is not part of the
 wheel. Exits 0, 1 or, without PyTorch, 77.
 """
 

@@ -1,4 +1,4 @@
-// Public functions that are no rows, or take more than their row's call: they are called by name as rows are, of a schema
+// Public functions that are not rows, or take more than their row's call: they are called by name as rows are, of a schema
 // of their own.
 #pragma once
 

@@ -114,6 +114,6 @@ class Rows:
         return WITHOUT_PEER.get(row, "")
 
     def takes(self, row, dtype):
-        """By its row's declaration; a function that is no row takes what the rows under it take."""
+        """By its row's declaration; a function that is not a row takes what the rows under it take."""
         row = (row or "").removeprefix("form::")
         return row not in self.dtypes or dtype in self.dtypes[row]

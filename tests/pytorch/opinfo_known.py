@@ -76,7 +76,7 @@ KNOWN = [
           excuses.equal_sums_of_bins),
     Known(r"linalg\.svd", "result", "result [02]", "vectors beyond the smaller size are any that complete the basis",
           excuses.beyond_smaller_size),
-    Known(r"linalg\.vander", "result", "x is 0-dim", "a number is no vector"),
+    Known(r"linalg\.vander", "result", "x is 0-dim", "a number is not a vector"),
 ]  # fmt: skip
 
 

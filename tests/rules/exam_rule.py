@@ -25,7 +25,7 @@ def judge_page(exam, page):
     there = [entry.get("fault") or entry["variant"] for entry in exam["faults"] + exam["variants"]]
     written = re.findall(r"^\| ([a-z0-9_]+): .* \| \d+ of \d+ \|", page, re.MULTILINE)
     return ([f"{name} is in no row; run the whole exam again" for name in there if name not in written] +
-            [f"{name} is no fault and no variant" for name in written if name not in there])
+            [f"{name} is neither a fault nor a variant" for name in written if name not in there])
 
 
 few = [{"fault": "one", "family": "late"}, {"fault": "two", "family": "elsewhere"}]

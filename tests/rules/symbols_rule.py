@@ -1,4 +1,4 @@
-"""What the linker sees keeps the promises: a plugin exports one symbol and wants none of ours, and libbackplane wants no
+"""What the linker sees keeps the promises: a plugin exports one symbol and imports none of ours, and libbackplane imports no
 vendor's library and little static thread storage."""
 
 import re
@@ -18,7 +18,7 @@ broken = []
 plugins = rule.plugins()
 for plugin in plugins:
     wanted = output("nm", "-D", "--undefined-only", plugin)
-    broken += [f"{plugin.name}: wants our symbol {line.split()[-1]}" for line in wanted.splitlines() if OURS.search(line)]
+    broken += [f"{plugin.name}: imports our symbol {line.split()[-1]}" for line in wanted.splitlines() if OURS.search(line)]
     exported = [line.split()[-1] for line in output("nm", "-D", "--defined-only", plugin).splitlines()]
     if exported != ["bp_get_plugin_v1"]:
         broken.append(f"{plugin.name}: exports {', '.join(exported) or 'nothing'}; it must be bp_get_plugin_v1 alone")
@@ -36,5 +36,5 @@ for size in re.findall(r"^\s*TLS(?:\s+0x\w+){4}\s+(0x\w+)", output("readelf", "-
 for library in rule.build.glob("lib/libbackplane*.so"):
     for symbol in re.findall(r"R_X86_64_TPOFF64\s+\w+ (\w\S*)", output("readelf", "-rW", library)):
         if not OURS.search(symbol):
-            broken.append(f"{library.name}: wants {symbol}, a thread-local variable of another library")
+            broken.append(f"{library.name}: imports {symbol}, a thread-local variable of another library")
 rule.report(broken, f"{len(plugins)} plugins and {core.name}")

@@ -148,7 +148,7 @@ TEST(DeviceRegistry, codes_out_of_range_are_internal_and_silence_is_said) {
   const Error error = error_of([&] { acme.record(); });
   EXPECT_EQ(error.error_class(), ErrorClass::internal);
   EXPECT_STREQ(error.what(),
-               "open: the plugin gave no message (it returned 99, which is no code) "
+               "open: the plugin gave no message (it returned 99, which is not a bp_code) "
                "(plugin acme, device acme:0)");
   fake.open_code = -5;
   EXPECT_EQ(error_of([&] { acme.record(); }).error_class(), ErrorClass::internal);
@@ -180,7 +180,7 @@ TEST(DeviceRegistry, absurd_answers_are_refused) {
   EXPECT_EQ(refusal(), "register_backend: the name of device 0 is not terminated (plugin acme)");
   fake.edit_info = [](bp_device_info& info, std::uint32_t) { info.offset_alignment = 48; };
   EXPECT_EQ(refusal(),
-            "register_backend: device 0 has offset_alignment 48, which is no power of "
+            "register_backend: device 0 has offset_alignment 48, which is not a power of "
             "two (plugin acme)");
   fake.edit_info = nullptr;
   fake.answer_devices = [](std::uint32_t* count, bp_device_info* infos) {

@@ -296,8 +296,9 @@ TEST_F(Refused, ranks_and_shapes_out_of_range) {
 
 TEST_F(Refused, elements_that_are_not_aligned) {
   theirs.managed.tensor.byte_offset = 2;
-  EXPECT_NE(error().find("which is no multiple of the 4 bytes of float32; copy the tensor first"),
-            std::string::npos);
+  EXPECT_NE(
+      error().find("which is not a multiple of the 4 bytes of float32; copy the tensor first"),
+      std::string::npos);
 }
 
 TEST_F(Refused, a_major_version_that_came_later) {

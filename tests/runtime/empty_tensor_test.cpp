@@ -119,8 +119,9 @@ TEST_F(EmptyTensor, over_memory_of_the_application_runs_the_deleter_once) {
   EXPECT_EQ(deleted, 1);
   EXPECT_EQ(text_of([&] { tensor_from_blob(nullptr, {2}, {1}, f32, device, count, &deleted); }),
             "tensor_from_blob: data is null for shape [2]");
-  EXPECT_EQ(text_of([&] { tensor_from_blob(values, {2}, {1}, f32, meta_device, count, &deleted); }),
-            "tensor_from_blob: the handles of meta are no addresses; make a tensor there and copy");
+  EXPECT_EQ(
+      text_of([&] { tensor_from_blob(values, {2}, {1}, f32, meta_device, count, &deleted); }),
+      "tensor_from_blob: the handles of meta are not addresses; make a tensor there and copy");
   EXPECT_EQ(deleted, 1);
 }
 

@@ -424,7 +424,7 @@ TEST_F(DeviceBases, bytes_that_are_no_binary_are_told_with_their_number) {
   EXPECT_EQ(bp::given_binary("code", 2), "co");
   EXPECT_EQ(bp::refuse_binary("add f32", 7).code(), BP_BAD_ARGUMENT);
   EXPECT_EQ(fake::Host::last_message(),
-            "add f32: 7 bytes that are no binary of this backend, or not all of it");
+            "add f32: 7 bytes that are not a binary of this backend, or not all of it");
 }
 
 // ---- Batches -----------------------------------------------------------------------------------------

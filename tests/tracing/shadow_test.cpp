@@ -182,9 +182,9 @@ TEST_F(Shadow, a_broken_file_is_an_error) {
     }
   };
   EXPECT_EQ(outcome(whole), "done");
-  EXPECT_THAT(outcome(""), HasSubstr("is no call that BACKPLANE_SHADOW saved"));
+  EXPECT_THAT(outcome(""), HasSubstr("not a call that BACKPLANE_SHADOW saved"));
   EXPECT_THAT(outcome(whole.substr(0, whole.size() - 1)), HasSubstr("ends 1 bytes too early"));
-  EXPECT_THAT(outcome("{\"backplane_call\": 2}\n"), HasSubstr("it is no call of format 1"));
+  EXPECT_THAT(outcome("{\"backplane_call\": 2}\n"), HasSubstr("it is not a call of format 1"));
   EXPECT_NE(outcome("[1]\n"), "done");
   std::mt19937 random(5);  // fixed: a failure can be repeated
   const std::size_t header = whole.find('\n');

@@ -75,7 +75,7 @@ double largest_of(const float* numbers, int64_t count) {
 }
 double largest_of(const RowsOfHead<float>& rows, int64_t count, int64_t size) {
   double largest = 0;
-  // What is no number stays.
+  // What is not a number stays.
   for (int64_t i = 0; i < count && largest < std::numeric_limits<double>::infinity(); ++i)
     if (const double row = largest_of(rows[i], size); !(row <= largest)) largest = row;
   return largest;

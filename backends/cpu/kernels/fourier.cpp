@@ -1,5 +1,5 @@
 // Transforms of lines along one dimension. A line is read as complex numbers that are transformed forward, and what comes out
-// is written as the call wants it: swapping the two parts before and after makes the transform one back.
+// is written as the call asks: swapping the two parts before and after makes the transform one back.
 #include <algorithm>
 #include <array>
 #include <atomic>

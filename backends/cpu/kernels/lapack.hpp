@@ -1,4 +1,4 @@
-// Batches of matrices for LAPACK, which wants columns to lie in memory one behind the other: a row-major matrix is its
+// Batches of matrices for LAPACK, which needs columns to lie in memory one behind the other: a row-major matrix is its
 // transpose there.
 #pragma once
 

@@ -347,7 +347,7 @@ static void multiply_by_best(const Product& p) {
 
 }  // namespace loops
 
-// A long sum of few products is no loop for `multiply_row`, which runs along the columns of b.
+// A long sum of few products is not a loop for `multiply_row`, which runs along the columns of b.
 bool is_tiny(const Product& p) {
   return p.m * p.n <= 4096 && p.m * p.n * p.k <= 4096 && (p.k <= 64 || p.n >= 8);
 }

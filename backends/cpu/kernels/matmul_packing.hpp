@@ -1,4 +1,4 @@
-// Factors of a bf16 product in the order that AMX wants, padded with zeros to whole tiles. For matmul_amx.cpp alone: this
+// Factors of a bf16 product in the order that AMX needs, padded with zeros to whole tiles. For matmul_amx.cpp alone: this
 // is AVX-512 code, which only runs after it has asked the processor.
 #pragma once
 

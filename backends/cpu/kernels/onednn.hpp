@@ -83,7 +83,7 @@ inline bp_code take_workspace(const bp_call* call, uint64_t bytes, char*& out) {
   return code;
 }
 
-// One of a primitive's tensors: as the caller has it, and as the primitive wants it.
+// One of a primitive's tensors: as the caller has it, and as the primitive takes it.
 struct Operand {
   dnnl::memory given, wanted;
   dnnl::reorder reorder;  // empty: they are the same
@@ -98,7 +98,7 @@ struct Operand {
   }
 };
 
-// Memory for what the primitive wants in another order.
+// Memory for what the primitive takes in another order.
 inline bp_code place_operand(const bp_call* call, Operand& operand, char* address) {
   operand.given.set_data_handle(address);
   if (operand.bytes == 0) {

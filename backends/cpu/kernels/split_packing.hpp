@@ -1,4 +1,4 @@
-// Factors of an f32 product, each number as the three bf16 whose sum it is, in the order that AMX wants, padded with zeros
+// Factors of an f32 product, each number as the three bf16 whose sum it is, in the order that AMX needs, padded with zeros
 // to whole tiles. For matmul_split.cpp alone: this is AVX-512 code, which only runs after it has asked the processor.
 #pragma once
 

@@ -72,7 +72,7 @@ struct Gelu {
 };
 
 // Each vector's chain of steps fills so much of the window in which a core looks ahead that too few reads are under way,
-// and the hardware's own prefetching ends with each page. So the page ahead is asked for here, which is no
+// and the hardware's own prefetching ends with each page. So the page ahead is asked for here, which is not a
 // fault beyond the tensor's end (tanh of 64 MiB, two cores of a Xeon: 46 against 24 GB/s, exp 54 against 41).
 template <class T> HWY_INLINE void ask_ahead(const T* from) {
   constexpr int64_t page = 4096;

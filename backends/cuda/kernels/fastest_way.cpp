@@ -92,7 +92,7 @@ class Race {
   // False if the card or the library refuses, as in all of these.
   bool run(std::size_t num_ways) {
     if (!enter(0) || !wait()) return false;
-    spent_ = Stopwatch();  // the library's own beginning is no part of it
+    spent_ = Stopwatch();  // the library's own beginning is not part of it
     double once = 0;
     if (!estimate(once)) return false;
     if (!enter_others(num_ways, once)) return false;

@@ -78,7 +78,7 @@ size_t Products::measure(const bp::Call& call, const OnCard& card, const Product
     bytes = std::max(bytes, plan.workspace_bytes(i));
   void* workspace = nullptr;
   if (!allocate_workspace(call, bytes, workspace).is_ok()) return 0;
-  // Into the call's own result, which is no factor, and which the choice writes last.
+  // Into the call's own result, which is not a factor, and which the choice writes last.
   const FastestWay fastest = find_fastest_way(
       card.stream(), plan.num_algorithms(), least_gain_for(product), [&](size_t algorithm) {
         return plan.run(handle_, product, algorithm, workspace, card.stream()) ==

@@ -14,7 +14,7 @@ namespace {
 
 using clblast::Product;
 
-// False if rows or columns do not lie next to each other, or the memory is no buffer.
+// False if rows or columns do not lie next to each other, or the memory is not a buffer.
 bool describe(Memory& memory, const bp::AnyTensor& tensor, Product::Matrix& matrix) {
   const int64_t row = tensor.stride(0), column = tensor.stride(1);
   const int64_t rows = tensor.size(0), columns = tensor.size(1);

@@ -300,7 +300,7 @@ void write_outs(const Plan& plan, const Values& values, Results& results, torch:
   }
 }
 
-// Results of PyTorch's operators that are no views have memory of their own.
+// Results of PyTorch's operators that are not views have memory of their own.
 at::Tensor lend_result(const Values& values, const Tensor& result) {
   if (!result.defined()) return {};
   if (values.has_storage(result.impl()->storage)) return lend(copy(result));

@@ -21,7 +21,7 @@ SKIPPED = {  # results that are random, or not defined, or about something else 
     "svd_lowrank", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d", "randperm", "rand",
     "nn.functional.multi_head_attention_forward", "to_sparse", "sparse.sampled_addmm", "sparse.mm", "resize_",
     "resize_as_", "normal.number_mean",
-    # eigenvectors have any phase; PyTorch wants indices of tensor_split on the CPU
+    # eigenvectors have any phase; PyTorch needs indices of tensor_split on the CPU
     "linalg.eig", "linalg.eigvals", "linalg.eigh", "tensor_split", "torch.ops.aten._flash_attention_forward",
     "torch.ops.aten._efficient_attention_forward", "signal.windows",
 }  # fmt: skip

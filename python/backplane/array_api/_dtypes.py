@@ -68,7 +68,7 @@ def finfo(type, /):
     dtype = _dtype_of(type)
     real = {complex64: float32, complex128: float64}.get(dtype, dtype)
     if real not in _FLOATS:
-        raise ValueError(f"finfo: {dtype} is no floating dtype")
+        raise ValueError(f"finfo: {dtype} is not a floating dtype")
     bits, eps, largest, smallest = _FLOATS[real]
     return finfo_object(bits, eps, largest, -largest, smallest, real)
 
@@ -77,7 +77,7 @@ def iinfo(type, /):
     """What an integer dtype holds."""
     dtype = _dtype_of(type)
     if dtype not in _KINDS["integral"]:
-        raise ValueError(f"iinfo: {dtype} is no integer dtype")
+        raise ValueError(f"iinfo: {dtype} is not an integer dtype")
     bits = 8 * dtype.itemsize
     if dtype in _KINDS["unsigned integer"]:
         return iinfo_object(bits, 2**bits - 1, 0, dtype)

@@ -118,7 +118,7 @@ class ChainDataset(IterableDataset):
     def __iter__(self):
         for each in self.datasets:
             if not isinstance(each, IterableDataset):
-                raise TypeError(f"ChainDataset: a {type(each).__name__} is no IterableDataset")
+                raise TypeError(f"ChainDataset: a {type(each).__name__} is not an IterableDataset")
             yield from each
 
     def __len__(self):

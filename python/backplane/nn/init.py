@@ -42,7 +42,7 @@ def calculate_gain(nonlinearity, param=None):
     """By how much deviations grow before a nonlinearity, so that they are kept behind it.
 
     Raises:
-        ValueError: nobody knows the nonlinearity. TypeError: the slope of leaky_relu is no number.
+        ValueError: nobody knows the nonlinearity. TypeError: the slope of leaky_relu is not a number.
     """
     if nonlinearity in _LINEAR:
         return 1

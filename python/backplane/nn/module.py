@@ -91,7 +91,7 @@ class Module(HookMethods, MoveMethods):
         """Makes `param`, or None, the parameter of this name.
 
         Raises:
-            TypeError: it is no Parameter. ValueError: the name has a dot, or is one of another attribute.
+            TypeError: it is not a Parameter. ValueError: the name has a dot, or is one of another attribute.
         """
         self._check_name("register_parameter", name)
         if param is not None and not isinstance(param, Parameter):

@@ -78,7 +78,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             return output.squeeze(0), loss
         if not ((target >= 0) & (target < self.n_classes)).all().item():
             raise ValueError(
-                f"AdaptiveLogSoftmaxWithLoss: a target is no class; give numbers from 0 to {self.n_classes - 1}"
+                f"AdaptiveLogSoftmaxWithLoss: a target is not a class; give numbers from 0 to {self.n_classes - 1}"
             )
         zero = _rows["zeros_like"](target)
         places = _rows["where"](target < self.cutoffs[0], target, zero)  # in the head's result

@@ -16,7 +16,7 @@ class Parameter(Tensor):
         requires_grad: whether derivatives by it are wanted.
 
     Raises:
-        TypeError: data is no tensor.
+        TypeError: data is not a tensor.
         ValueError: a derivative is wanted by integers or bools.
     """
 

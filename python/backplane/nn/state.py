@@ -74,7 +74,7 @@ def load_state_dict(self, state_dict, strict=True, assign=False):
         The paths that are missing in the dict, and those that the module does not know.
 
     Raises:
-        TypeError: it is no dict. ValueError: shapes or dtypes do not fit, or, with `strict`, names do not.
+        TypeError: it is not a dict. ValueError: shapes or dtypes do not fit, or, with `strict`, names do not.
     """
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"load_state_dict: give a dict, not {type(state_dict).__name__}")

@@ -85,7 +85,7 @@ class LRScheduler:
 
     # --- States -------------------------------------------------------------------------------------------------------
 
-    _apart = ("optimizer",)  # attributes that are no part of the state
+    _apart = ("optimizer",)  # attributes that are not part of the state
 
     def state_dict(self):
         """All that it is made of but the optimizer and functions."""
@@ -101,7 +101,7 @@ class LRScheduler:
         """
         name = type(self).__name__
         if not isinstance(state_dict, dict):
-            raise TypeError(f"{name}: load_state_dict wants a dict, not a {type(state_dict).__name__}")
+            raise TypeError(f"{name}: load_state_dict takes a dict, not a {type(state_dict).__name__}")
         own = self.state_dict()
         for key in ("last_epoch", *own):
             if key not in state_dict and not key.startswith("_"):

@@ -27,7 +27,7 @@ def load_state_dict(optimizer, saved):
         or not isinstance(saved.get("param_groups"), list)
     ):
         raise TypeError(
-            f"{name}: load_state_dict wants a dict with a dict 'state' and a list 'param_groups', as state_dict()"
+            f"{name}: load_state_dict takes a dict with a dict 'state' and a list 'param_groups', as state_dict()"
             " returns"
         )
     groups = saved["param_groups"]

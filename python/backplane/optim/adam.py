@@ -104,7 +104,7 @@ class Adam(_OfAdam):
 
 
 class AdamW(Adam):
-    """Loshchilov and Hutter, 2019: the decay is no part of the gradient, but taken off the parameter.
+    """Loshchilov and Hutter, 2019: the decay is not part of the gradient, but taken off the parameter.
 
     Raises:
         ValueError: an option is negative, or betas are not in [0, 1).
@@ -142,7 +142,7 @@ class AdamW(Adam):
 
 
 def _decayed(group, batch):
-    """A decay that is no part of the gradient comes before all else."""
+    """A decay that is not part of the gradient comes before all else."""
     if not group["decoupled_weight_decay"]:
         return directed(batch, group["maximize"], group["weight_decay"])
     decay(batch.params, group["lr"], group["weight_decay"])

@@ -33,7 +33,7 @@ def signs(*shape):
 
 
 def constant(tensor):
-    """One by which nobody wants the derivative."""
+    """One that nobody differentiates by."""
     tensor.is_constant = True
     return tensor
 
@@ -360,14 +360,14 @@ def check_layer(name, args, keywords, inputs, training):
 
 
 def run_both(ours, theirs, given, **keywords):
-    def wants(x):
+    def is_active(x):
         return x.is_floating_point() and not getattr(x, "is_constant", False)
 
     def leaf(x):
-        return x.clone().requires_grad_() if wants(x) else x
+        return x.clone().requires_grad_() if is_active(x) else x
 
     their_inputs = map_tensors(leaf, tuple(given))
-    our_inputs = map_tensors(lambda x: over(x).requires_grad_() if wants(x) else over(x), tuple(given))
+    our_inputs = map_tensors(lambda x: over(x).requires_grad_() if is_active(x) else over(x), tuple(given))
     inplace = getattr(theirs, "inplace", False)  # a leaf that requires grad is not written
     their_result = theirs(*(map_tensors(lambda x: x * 1, their_inputs) if inplace else their_inputs), **keywords)
     our_result = ours(

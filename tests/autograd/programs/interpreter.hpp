@@ -51,7 +51,7 @@ class Interpreter {
 
   // Was something written that PyTorch may have kept for a derivative?
   bool wrote_what_was_kept() const { return wrote_kept_; }
-  // Would the next call keep something of the variable's memory? Asked by who wants to write later.
+  // Would the next call keep something of the variable's memory? Asked before a later write.
   bool is_kept(std::int64_t variable) const;
   // The last step that wrote to what the variable's derivative goes through.
   std::size_t last_write(std::int64_t variable) const;

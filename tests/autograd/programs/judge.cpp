@@ -162,7 +162,7 @@ bool all_sure(const Expected& expected) {
 }
 
 // Differences judge what is retained only where it is a memory of its own: what flows around a view of
-// it is no part of the view's.
+// it is not part of the view's.
 void expect_retained(const Program& program, const Interpreter& interpreter, double here,
                      Expected& expected) {
   for (const Step& step : program.steps) {

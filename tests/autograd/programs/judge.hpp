@@ -18,7 +18,7 @@ Outcome run_program(const Program& program, const std::map<std::int64_t, Seen>& 
                     Device device);
 
 struct Expected {
-  std::string invalid;  // not empty: this is no program
+  std::string invalid;  // not empty: this is not a program
   bool is_error = false;
   bool is_refused = false;  // by the rules, and not by what backward finds
   bool may_fail = false;    // what was written may be needed by backward

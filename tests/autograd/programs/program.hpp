@@ -1,8 +1,8 @@
 // Programs for autograd: a list of calls as data, with a line of text for each. The text is Python's
 // as well, but for the prefix `nograd:`, so that PyTorch can be asked what a program should give.
 //
-//   v0 = leaf(f64, [2, 3], 7)        wants its gradient; values from a seed, between 0.5 and 2
-//   v1 = data(i64, [2], [1, 0])      wants none; values given
+//   v0 = leaf(f64, [2, 3], 7)        requires grad; values from a seed, between 0.5 and 2
+//   v1 = data(i64, [2], [1, 0])      does not; values given
 //   v2 = mul(v0, 2.5)                a row, its arguments in the schema's order
 //   v3, v4 = split(v2, 1, 0)         several results
 //   mul_(v3, v4)                     in place

@@ -27,7 +27,7 @@ bool is_backward(const Operator& op) {
   return std::string_view(op.name()).find("_backward") != std::string_view::npos;
 }
 
-// With any numbers: a program's are no symmetric matrices, nor such as have a factor.
+// With any numbers: a program's are not symmetric matrices, nor such as have a factor.
 bool has_derivative(const Operator& op) {
   const std::string_view name = op.name();
   // Which elements are equal, and so the most frequent, is a matter of rounding; hardmax tells places alone, and histc counts.

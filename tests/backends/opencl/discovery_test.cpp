@@ -81,7 +81,7 @@ TEST(OpenClDiscovery, the_doctor_says_that_no_driver_is_there) {
 
 TEST(OpenClDiscovery, a_folder_of_broken_drivers_is_no_driver) {
   Drivers drivers;
-  drivers.add("junk", drivers.add_file("libjunk.so", "this is no library"));
+  drivers.add("junk", drivers.add_file("libjunk.so", "this is not a library"));
   drivers.add("missing", "/nonexistent/libopencl.so");
   drivers.add("empty", "");
   const Answer answer = run_with_drivers(drivers.folder(), "devices");
@@ -93,9 +93,9 @@ TEST(OpenClDiscovery, a_folder_of_broken_drivers_is_no_driver) {
 TEST(OpenClDiscovery, broken_drivers_take_nothing_from_a_good_one) {
   Drivers drivers;
   if (!drivers.add_installed()) GTEST_SKIP() << "no driver in /etc/OpenCL/vendors";
-  drivers.add("0-junk", drivers.add_file("libjunk.so", "this is no library"));
+  drivers.add("0-junk", drivers.add_file("libjunk.so", "this is not a library"));
   drivers.add("zz-missing", "/nonexistent/libopencl.so");
-  // A library that loads and is no driver.
+  // A library that loads and is not a driver.
   drivers.add("1-no-driver", BP_PLUGIN_DIR "/libbackplane_reference.so");
   const Answer answer = run_with_drivers(drivers.folder(), "devices");
   EXPECT_EQ(answer.status, 0) << answer.text;

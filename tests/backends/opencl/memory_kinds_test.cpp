@@ -113,7 +113,7 @@ TEST_P(OpenClMemoryKinds, an_allocation_beyond_the_device_is_out_of_memory) {
 }
 
 TEST_P(OpenClMemoryKinds, addresses_are_aligned_as_far_as_the_host_asks) {
-  if (!(flags() & BP_DEVICE_REAL_ADDRESSES)) GTEST_SKIP() << "handles are no addresses";
+  if (!(flags() & BP_DEVICE_REAL_ADDRESSES)) GTEST_SKIP() << "handles are not addresses";
   for (const uint64_t alignment : {uint64_t{64}, uint64_t{4096}, uint64_t{1} << 21}) {
     bp_handle handles[3] = {};
     for (bp_handle& handle : handles) {

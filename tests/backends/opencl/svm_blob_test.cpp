@@ -44,7 +44,7 @@ TEST(OpenClSvmBlob, is_computed_with_where_it_lies_and_given_back_once) {
   bp::synchronize(device);
   EXPECT_EQ(deleted, 2);
   EXPECT_THAT(bp::test::error_of([&] { over(bytes + 2, {8}); }),
-              testing::HasSubstr("which is no multiple of the 4 bytes"));
+              testing::HasSubstr("which is not a multiple of the 4 bytes"));
   EXPECT_THAT(bp::test::error_of([&] { over(nullptr, {8}); }), testing::HasSubstr("is null"));
   EXPECT_THAT(
       bp::test::error_of([&] {

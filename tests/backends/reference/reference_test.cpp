@@ -147,7 +147,7 @@ TEST_F(Reference, a_late_error_comes_out_of_synchronize_once) {
   ASSERT_EQ(device.from_host(handle, &value, 4), BP_OK);
   EXPECT_EQ(device.synchronize(), BP_INTERNAL);
   EXPECT_EQ(fake::Host::last_message(), "a failure that a test asked for");
-  EXPECT_EQ(fake::Host::last_call(), 0u) << "a copy is no call";
+  EXPECT_EQ(fake::Host::last_call(), 0u) << "a copy is not a call";
   EXPECT_EQ(device.synchronize(), BP_OK);
   device.release(handle);
 }

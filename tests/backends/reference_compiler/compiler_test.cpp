@@ -162,7 +162,7 @@ TEST_F(CCompiler, refuses_bytes_that_are_no_binary) {
   const std::string junk(10000, 'x');
   EXPECT_EQ(api().load(device.get(), "scale", junk.data(), junk.size(), &loaded), BP_BAD_ARGUMENT);
   EXPECT_EQ(fake::Host::last_message(),
-            "scale: 10000 bytes that are no shared object of this machine");
+            "scale: 10000 bytes that are not a shared object of this machine");
 }
 
 TEST_F(CCompiler, an_error_carries_the_compilers_log) {

@@ -220,7 +220,7 @@ void expect_complains(const std::string& folder, const std::string& why) {
 
 TEST_F(BinaryCache, a_place_where_nothing_can_be_written_costs_a_line) {
   std::ofstream(parent.path() / "file") << "";
-  expect_complains(parent.path() / "file", "is no folder");
+  expect_complains(parent.path() / "file", "is not a folder");
   expect_complains(parent.path() / "file" / "kernels", "cannot make the folder");
   expect_complains("/proc/backplane", "cannot make the folder /proc/backplane");
   expect_complains("/proc/self/fdinfo", "");  // exists; nothing can be created there

@@ -22,7 +22,7 @@ class CommandLists : public Machine {
     set(add, 1, number);
     return add;
   }
-  // Closed; adds one when the event is set, and so runs as long as the test wants.
+  // Closed; adds one when the event is set, and so runs as long as the test needs.
   ze_command_list_handle_t adding_after(ze_event_handle_t start, int* data) {
     const ze_command_list_handle_t made = list();
     EXPECT_EQ(zeCommandListAppendWaitOnEvents(made, 1, &start), ZE_RESULT_SUCCESS);

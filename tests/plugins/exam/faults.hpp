@@ -65,7 +65,7 @@ class ChangedCall {
   ChangedCall(const ChangedCall&) = delete;
   ChangedCall& operator=(const ChangedCall&) = delete;
 
-  // Null if the argument is no tensor.
+  // Null if the argument is not a tensor.
   bp_tensor* tensor(uint32_t arg);
   // The tensor's elements in memory of this object's own, row-major, which it then points to.
   void repack(bp_tensor& tensor);

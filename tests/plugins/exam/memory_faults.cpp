@@ -226,7 +226,7 @@ bp_code copy_cut_at_4_mib(bp_device* device, const bp_region* to, const bp_regio
   return correct_memory.copy(device, &cut_to, &cut_from, direction, stream);
 }
 
-// From a place of the host's that is no multiple of 4, whole words are copied.
+// From a place of the host's that is not a multiple of 4, whole words are copied.
 bp_code copy_of_whole_words(bp_device* device, const bp_region* to, const bp_region* from,
                             uint32_t direction, bp_stream* stream) {
   bp_region cut_to = *to, cut_from = *from;

@@ -32,7 +32,7 @@ class Memories {
   struct Block {
     uint32_t space;
     uint64_t bytes;
-    void* memory;  // as such, for whoever looks for leaks: the handle is no address
+    void* memory;  // as such, for whoever looks for leaks: the handle is not an address
   };
 
   std::mutex mutex_;

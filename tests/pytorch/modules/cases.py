@@ -60,7 +60,7 @@ def case(name, *args, of, training=(True, False), check=None, prepare=None, call
     tensor. In training and in evaluation."""
     bound = inspect.signature(getattr(torch.nn, name).__init__).bind(None, *args, **kwargs)
     named = {key: value for key, value in bound.arguments.items() if key != "self"}
-    # *args and **kwargs of a constructor are no arguments of ours
+    # *args and **kwargs of a constructor are not arguments of ours
     variadic = [p.name for p in inspect.signature(getattr(torch.nn, name).__init__).parameters.values()
                 if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     named = {key: value for key, value in named.items() if key not in variadic}

@@ -20,7 +20,7 @@ struct Sides {
   }
 };
 
-// Sizes as the library wants them, with at least two dimensions behind the channels.
+// Sizes as the library takes them, with at least two dimensions behind the channels.
 struct Sizes {
   explicit Sizes(const bp::AnyTensor& tensor) {
     for (int32_t dim = 0; dim < tensor.ndim(); ++dim) {

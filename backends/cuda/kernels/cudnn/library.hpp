@@ -22,7 +22,7 @@ struct Library {
   decltype(&::cudnnBackendFinalize) finalize;
   decltype(&::cudnnBackendExecute) execute;
 
-  // Of recurrent networks, which are no graphs.
+  // Of recurrent networks, which are not graphs.
   decltype(&::cudnnCreateTensorDescriptor) create_tensor;
   decltype(&::cudnnDestroyTensorDescriptor) destroy_tensor;
   decltype(&::cudnnSetTensorNdDescriptor) set_tensor;

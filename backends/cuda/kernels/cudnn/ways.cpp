@@ -29,7 +29,7 @@ bool fits(const Descriptor& engine, const Wishes& wishes) {
   return !wishes.local || (!has(CUDNN_NUMERICAL_NOTE_FFT) && !has(CUDNN_NUMERICAL_NOTE_WINOGRAD));
 }
 
-// Memory that runs out is no refusal.
+// Memory that runs out is not a refusal.
 void end_unless_refused(const Library& library, const Refused& refused, const char* name) {
   char detail[256] = "";
   library.last_error_string(detail, sizeof detail);

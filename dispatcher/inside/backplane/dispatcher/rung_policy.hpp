@@ -8,7 +8,7 @@
 namespace bp {
 
 bool rung_allowed(Device device, Rung rung);
-// True the first time that a rung is used which someone wants to be warned of.
+// True the first time that a rung is used for which a warning was asked.
 bool rung_warns(Device device, Rung rung);
 // Has anyone ever set a policy for generated kernels? The short call path then asks the long one.
 inline std::atomic<bool> generated_has_policy{false};

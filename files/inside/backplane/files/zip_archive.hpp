@@ -17,7 +17,7 @@ inline constexpr std::uint64_t densest_deflate = 1032;
 struct ZipLimits {
   std::uint64_t most_growth = 100;               // all members, unpacked, over the archive
   std::uint64_t most_bytes = ~std::uint64_t{0};  // all members, unpacked
-  std::string_view hint = "is it cut off?";      // ends the sentence about what is no archive
+  std::string_view hint = "is it cut off?";      // ends the sentence about what is not an archive
 };
 
 class ZipArchive {

@@ -127,7 +127,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     if padding_side not in ("right", "left"):
         raise ValueError(f"pad_sequence: the padding side is {padding_side!r}; take 'right' or 'left'")
     if any(each.ndim == 0 for each in sequences):
-        raise ValueError("pad_sequence: a number is no sequence; give [length, ...]")
+        raise ValueError("pad_sequence: a number is not a sequence; give [length, ...]")
     longest = max(each.shape[0] for each in sequences)
     padded = []
     for each in sequences:

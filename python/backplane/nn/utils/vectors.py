@@ -18,7 +18,7 @@ def vector_to_parameters(vec, parameters):
     """Makes the parameters views of parts of the vector, whose memory they share from then on.
 
     Raises:
-        TypeError: vec is no tensor. ValueError: the vector has too few or too many elements.
+        TypeError: vec is not a tensor. ValueError: the vector has too few or too many elements.
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"vector_to_parameters: vec must be a Tensor, not {type(vec).__name__}")

@@ -9,7 +9,7 @@ device = os.environ.get("BACKPLANE_TEST_DEVICE", "cpu:0")
 backplane.set_default_device(device)
 
 
-# Of a device that is no processor or card.
+# Of a device that is not a processor or card.
 REASONS = {
     "test_dlpack_device": "DLPack's kind of the device is 12, which the test does not know",
     "test_dunder_dlpack": "the test asks for the host's memory without a copy, where there is none to show",

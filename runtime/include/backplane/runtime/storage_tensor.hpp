@@ -9,7 +9,7 @@
 namespace bp {
 
 // A tensor in main memory of the storage's device, which adds a reference of its own; `storage_offset` is in elements of
-// `dtype`, from the start of the storage. It belongs to no layer and is no view: two tensors over one storage know each other
+// `dtype`, from the start of the storage. It belongs to no layer and is not a view: two tensors over one storage know each other
 // only by that. Throws bad_argument for a null storage, for shapes and strides that describe no tensor, and where the
 // elements reach past the storage's bytes. Threads: any.
 BP_API Tensor tensor_over_storage(Storage* storage, IntList shape, IntList strides, Dtype dtype,

@@ -29,7 +29,7 @@ typedef struct bp_interop {
   bp_header h; /* type BP_TYPE_EXTENSION */
 
   /* The kinds that the functions below know, each list ended by NULL; a list that is NULL is empty. The first of a list
-   * is meant where nobody asks for one. Where handles are no addresses, the first of memory_kinds is also what DLPack
+   * is meant where nobody asks for one. Where handles are not addresses, the first of memory_kinds is also what DLPack
    * means by `data` for the devices' dl_device_type. They live as long as the plugin. */
   const char* const* device_kinds;
   const char* const* stream_kinds;

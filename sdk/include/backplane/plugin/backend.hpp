@@ -240,7 +240,7 @@ template <class B> struct PluginOf {
     const uint32_t level = *abi < BP_ABI_LEVEL ? *abi : BP_ABI_LEVEL;
     if (level == 0 || level < host->abi_min) {
       serves = false;
-      return unsupported("%s speaks ABI levels 1 to %u; this host wants %u to %u", B::identity.name,
+      return unsupported("%s speaks ABI levels 1 to %u; this host takes %u to %u", B::identity.name,
                          BP_ABI_LEVEL, host->abi_min, host->abi_max)
           .code();
     }

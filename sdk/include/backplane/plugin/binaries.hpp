@@ -53,8 +53,8 @@ inline std::string_view open_binary(std::string_view maker, std::string_view bin
 
 // BP_BAD_ARGUMENT, for bp_compiler.load: bytes that no maker here opens.
 inline Status refuse_binary(const char* name, uint64_t bytes) {
-  return bad_argument("%s: %llu bytes that are no binary of this backend, or not all of it", name,
-                      static_cast<unsigned long long>(bytes));
+  return bad_argument("%s: %llu bytes that are not a binary of this backend, or not all of it",
+                      name, static_cast<unsigned long long>(bytes));
 }
 
 // Whether the instructions fill a SPIR-V module exactly: a driver was seen to end the process over one that was cut.
@@ -84,7 +84,7 @@ inline std::string_view given_binary(const void* binary, uint64_t bytes) {
              : std::string_view(static_cast<const char*>(binary), static_cast<size_t>(bytes));
 }
 
-// As bp_compiler.binary wants it: the size if `to` is null, else the bytes.
+// As bp_compiler.binary must answer: the size if `to` is null, else the bytes.
 inline Status give_binary(const char* name, std::string_view binary, uint64_t& bytes, void* to) {
   if (to == nullptr) {
     bytes = binary.size();

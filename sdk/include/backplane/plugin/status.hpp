@@ -135,7 +135,7 @@ inline Status caught() {
   } catch (const std::exception& exception) {
     return internal("the plugin threw: %s", exception.what());
   } catch (...) {
-    return internal("the plugin threw something that is no std::exception");
+    return internal("the plugin threw something that is not a std::exception");
   }
 #endif
   return ok;

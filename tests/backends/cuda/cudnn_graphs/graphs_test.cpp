@@ -99,7 +99,7 @@ TEST_F(CudnnGraphs, a_wrong_shape_is_refused_and_nothing_is_thrown) {
   EXPECT_TRUE(refused_ || !host_.log_lines().empty());
 }
 
-// The library compiles attention, for which it wants a driver; what it is told must be whole before.
+// Compiling attention needs a driver; the description must be complete without one.
 TEST_F(CudnnGraphs, attention_is_described_both_ways) {
   for (const bool is_causal : {false, true})
     for (const int64_t shared_heads : {8, 2}) {

@@ -32,8 +32,8 @@ BP_API void _fused_adam_(TensorList self, TensorList grads, TensorList exp_avgs,
                          bool amsgrad, bool maximize, const Tensor& grad_scale = {},
                          const Tensor& found_inf = {});
 
-// A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is no part of the
-// gradient: before all else, self -= lr * weight_decay * self.
+// A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is not part of
+// the gradient: before all else, self -= lr * weight_decay * self.
 BP_API void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs,
                           TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
                           TensorList state_steps, double lr, double beta1, double beta2,

@@ -17,7 +17,7 @@ struct ReduceLROnPlateauOptions {
 };
 
 // After more than `patience` steps without a metric that is better by `threshold`, rates go down by `factor`, though not below
-// min_lr, and not at all if that changes less than eps. NaN is not better. It is no LRScheduler, since its step needs the
+// min_lr, and not at all if that changes less than eps. NaN is not better. It is not an LRScheduler, since its step needs the
 // metric. The optimizer outlives it.
 class BP_API ReduceLROnPlateau {
  public:
