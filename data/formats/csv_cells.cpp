@@ -129,7 +129,7 @@ CsvCells csv_cells(std::string_view text, const std::string& name, const CsvOpti
   const auto is_break = [](char c) { return c == '\n' || c == '\r'; };
   BP_CHECK(options.delimiter != options.quote && !is_break(options.delimiter) &&
                !is_break(options.quote),
-           "{}: delimiter and quote must differ, and be no line break", name);
+           "{}: delimiter and quote must differ, and not be a line break", name);
   CsvScanner scanner(text, name, options);
   CsvCells result;
   std::vector<std::string> names;
@@ -222,9 +222,9 @@ T number_in(std::string_view cell, const CsvOptions& options, const Place& place
            cell.empty() ? "; set `missing` to read empty cells" : "");
   const bool is_whole = !std::is_same_v<T, double>;
   throw_error(ErrorClass::bad_argument,
-              fmt::format("{}: {} is no {}{}; read the column as another dtype", place(), shown,
-                          is_whole ? bp::name(options.dtype) : "float64",
-                          is_whole ? ", a whole number in its range" : ": it is too large"));
+              fmt::format("{}: {} does not fit {}: {}; read the column as another dtype", place(),
+                          shown, is_whole ? bp::name(options.dtype) : "float64",
+                          is_whole ? "it is not a whole number in its range" : "it is too large"));
 }
 
 }  // namespace
@@ -237,8 +237,8 @@ std::vector<T> csv_numbers(const CsvCells& cells, const std::string& name,
     missing = options.missing.value_or(0);
   } else if (options.missing) {
     const std::optional<T> number = whole<T>(*options.missing);
-    BP_CHECK(number && fits(*number, options.dtype), "{}: `missing` is {}, which is no {}", name,
-             *options.missing, bp::name(options.dtype));
+    BP_CHECK(number && fits(*number, options.dtype), "{}: `missing` is {}, which does not fit {}",
+             name, *options.missing, bp::name(options.dtype));
     missing = *number;
   }
   const auto& names = cells.text.columns;

@@ -34,7 +34,7 @@ class DictScanner {
     return true;
   }
   void expect(std::string_view token) {
-    BP_CHECK(take(token), "{}: is no .npy file: its header lacks \"{}\" before \"{}\"", name_,
+    BP_CHECK(take(token), "{}: not an .npy file: its header lacks \"{}\" before \"{}\"", name_,
              token, rest_.substr(0, 20));
   }
   std::string text() {
@@ -43,7 +43,7 @@ class DictScanner {
     const std::size_t end =
         quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
     BP_CHECK(end != std::string_view::npos,
-             "{}: is no .npy file this can read: its header has no text at \"{}\"", name_,
+             "{}: not an .npy file this can read: its header has no text at \"{}\"", name_,
              rest_.substr(0, 20));
     std::string result(rest_.substr(1, end - 1));
     rest_.remove_prefix(end + 1);
@@ -101,7 +101,7 @@ void read_descr(const std::string& descr, const std::string& name, NumpyHeader& 
 
 // Where the dict begins and how long it is.
 std::string_view numpy_dict(std::string_view bytes, const std::string& name, NumpyHeader& header) {
-  BP_CHECK(bytes.size() >= 10 && bytes.starts_with(numpy_magic), "{}: is no .npy file", name);
+  BP_CHECK(bytes.size() >= 10 && bytes.starts_with(numpy_magic), "{}: not an .npy file", name);
   const auto byte = [&](std::size_t at) {
     return std::uint64_t{static_cast<unsigned char>(bytes[at])};
   };

@@ -340,7 +340,7 @@ class Tensor(TensorOperators):
     def tolist(self) -> Any:
         """Nested lists of numbers; a number where there are no dimensions."""
     def numpy(self, *, force: Bool = False) -> Any:
-        """The tensor as an array of NumPy, over the same memory where the host can read it.
+        """The tensor as a NumPy array, over the same memory where the host can read it.
 
         Raises:
             TypeError: NumPy does not have the dtype, or the tensor requires grad. With `force`, the latter does not
@@ -617,7 +617,7 @@ def tensor(
     """A new tensor of numbers, nested lists, or another's array, which is copied.
 
     Raises:
-        TypeError: something in it is no number.
+        TypeError: something in it is not a number.
         ValueError: lists of one level differ in length.
     """
 

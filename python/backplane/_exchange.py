@@ -33,7 +33,7 @@ def borrow(data, copies):
 
 
 def to_numpy(tensor, *, force=False):
-    """The tensor as an array of NumPy, over the same memory where the host can read it.
+    """The tensor as a NumPy array, over the same memory where the host can read it.
 
     With `force`, also of a tensor that requires grad, whose derivative the array does not know.
 
@@ -55,14 +55,14 @@ def to_numpy(tensor, *, force=False):
 
 
 def from_numpy(array):
-    """A tensor over the memory of an array of NumPy.
+    """A tensor over the memory of a NumPy array.
 
     Raises:
-        TypeError: it is not an array of NumPy.
+        TypeError: it is not a NumPy array.
         ValueError: the memory may not be written, or goes backwards; `tensor` copies it.
     """
     import numpy
 
     if not isinstance(array, numpy.ndarray):
-        raise TypeError(f"from_numpy: give an array of NumPy, not {type(array).__name__}; tensor() takes others")
+        raise TypeError(f"from_numpy: give a NumPy array, not {type(array).__name__}; tensor() takes others")
     return from_dlpack(array)

@@ -15,7 +15,7 @@ PyObject* same(PyObject* object) {
   return nb::handle(object).inc_ref().ptr();
 }
 
-// An array of NumPy, which leaves mixed operators to us (__array_ufunc__ is None), as a tensor. Undefined: it is none.
+// A NumPy array, which leaves mixed operators to us (__array_ufunc__ is None), as a tensor. Undefined: it is none.
 Tensor tensor_of_array(PyObject* object) {
   if (!PyObject_HasAttrString(object, "__array_interface__")) return {};
   return tensor_from(object);

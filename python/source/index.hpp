@@ -42,7 +42,7 @@ class Written {
   void read_number(PyObject* object, Part& part);
 
   void read_other(PyObject* object, Part& part);
-  // An array of NumPy without dimensions, or its only element.
+  // A NumPy array without dimensions, or its only element.
   void read_array_number(PyObject* object, Part& part);
   void read_tensor(const Tensor& tensor, PyObject* object, Part& part);
   void set_bool(Part& part, bool truth);

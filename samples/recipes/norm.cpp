@@ -78,7 +78,7 @@ Dims shape_by_channel(Draft& draft, bool is_image) {
   return is_image ? Dims{images, 4, 3} : Dims{images, 4};
 }
 
-// running_mean and running_var; the numbers of other samples would be no variances.
+// running_mean and running_var; the numbers of other samples would not be variances.
 void add_running(Draft& draft, std::int64_t channels) {
   draft.add(draft.tensor({channels}));
   draft.add(full({channels}, 1.5, draft.dtype(), draft.device()));

@@ -103,9 +103,9 @@ TEST(CsvFiles, keep_every_digit_of_integers_and_refuse_what_does_not_fit) {
     if (below != "-1") ++below.back();
     for (const std::string& each : {above, below, std::string("2.5"), std::string("1e30"),
                                     std::string("nan"), std::string("99999999999999999999")})
-      EXPECT_THAT(
-          sentence_of([&] { csv("x\n" + each, {.dtype = dtype}); }),
-          HasSubstr(fmt::format("table.csv:2: column 1 (x): {} is no {}", each, name(dtype))));
+      EXPECT_THAT(sentence_of([&] { csv("x\n" + each, {.dtype = dtype}); }),
+                  HasSubstr(fmt::format("table.csv:2: column 1 (x): {} does not fit {}", each,
+                                        name(dtype))));
     EXPECT_THAT(sentence_of([&] { csv("x\nb", {.dtype = dtype}); }), HasSubstr("is not a number"));
     EXPECT_THAT(sentence_of([&] { csv("x\n1", {.missing = 0.5, .dtype = dtype}); }),
                 HasSubstr("`missing` is 0.5"));
@@ -117,7 +117,7 @@ TEST(CsvFiles, take_numbers_of_any_size) {
   EXPECT_EQ(values_of(csv("x\n1e-400\n-1e-400\n4.9e-324", {.dtype = f64}).values),
             (Values{0, 0, 4.9e-324}));
   EXPECT_THAT(sentence_of([] { csv("x\n1e400", {.dtype = f64}); }),
-              HasSubstr("column 1 (x): 1e400 is not a float64: it is too large"));
+              HasSubstr("column 1 (x): 1e400 does not fit float64: it is too large"));
 }
 
 TEST(CsvFiles, may_be_empty) {
@@ -189,7 +189,7 @@ TEST(NumpyFiles, that_are_damaged_are_refused) {
   EXPECT_THAT(sentence(npy("{'descr': __import__('os'), 'shape': ()}", "")),
               HasSubstr("has no text at"));
   EXPECT_THAT(sentence(npy("{'shape': (1,)}", "1234")), HasSubstr("lacks one of"));
-  EXPECT_THAT(sentence("no"), HasSubstr("is no .npy file"));
+  EXPECT_THAT(sentence("no"), HasSubstr("not an .npy file"));
   const std::string whole = npy(good, "1234");
   EXPECT_EQ(sentence(whole), "no error");
   EXPECT_THAT(sentence(whole + "5"), HasSubstr("has 5 bytes of numbers"));

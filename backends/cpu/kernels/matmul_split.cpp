@@ -248,7 +248,7 @@ bool multiply_one(const Product& p, const AmxPlan& plan, char* memory) {
 }  // namespace
 
 bool suits_split(const Product& p) {
-  // Small ones are no faster than by oneDNN.
+  // oneDNN is as fast for small ones.
   constexpr int64_t smallest = 64, worthwhile = 1 << 23;
   return p.dtype == BP_F32 && std::min({p.m, p.n, p.k}) >= smallest &&
          p.m * p.n * p.k >= worthwhile && has_amx_bf16();

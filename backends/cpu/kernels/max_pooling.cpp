@@ -126,7 +126,7 @@ template <class T> class InsideBlocks {
  private:
   PoolWindows::Taps all(int dim) const { return {0, 0, pool_.w.kernel[dim]}; }
 
-  // A vector is no quicker for fewer.
+  // With fewer, a vector is not faster.
   bool is_worth_it() const { return fits_ && rows_ * inside_columns_.size() >= 4; }
 
   void run_block(int64_t n, int64_t c, int64_t y, int64_t y_end, int64_t x, int64_t x_end,

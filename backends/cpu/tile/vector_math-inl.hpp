@@ -127,7 +127,7 @@ template <class D, class V> HWY_INLINE V power_of_two(D d, V n) {
   return power_of_two_with_magic(d, hn::Add(n, hn::Set(d, Numbers<hn::TFromD<D>>::round_magic)));
 }
 
-// p * 2^n, rounded once: in two steps, since 2^n may be no normal number.
+// p * 2^n, rounded once: in two steps, since 2^n may not be a normal number.
 template <class D, class V> HWY_INLINE V scale(D d, V p, V n) {
 #  if HWY_TARGET <= HWY_AVX3
   if constexpr (sizeof(V) == 64 && sizeof(hn::TFromD<D>) == 4)

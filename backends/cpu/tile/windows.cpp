@@ -53,7 +53,7 @@ template <class T> void find(const Windows<T>& w) {
   int64_t window = 0;
   for (; window + lanes <= w.count; window += lanes) find_windows(w, d, window, w.begins + window);
   if (window == w.count) return;
-  // What lies behind the last may be no memory.
+  // What lies behind the last may not be memory.
   typename Windows<T>::Offset begins[window_multiple];
   std::fill_n(begins, window_multiple, w.begins[window]);
   std::copy(w.begins + window, w.begins + w.count, begins);

@@ -7,7 +7,7 @@
 
 namespace bp::test::programs {
 
-// `is_found` says whether a program, which may be no program at all, still shows what was found.
+// `is_found` says whether a program, which may not be a program at all, still shows what was found.
 Program shrink(Program program, const std::function<bool(const Program&)>& is_found);
 
 }  // namespace bp::test::programs

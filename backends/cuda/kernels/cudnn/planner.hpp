@@ -62,7 +62,7 @@ class Planner {
   }
 
   // BP_UNSUPPORTED, without a message, where the library knows no way. The ways may be tried with the call's own results,
-  // which must be no inputs.
+  // which must not be inputs.
   bp::Status run(const bp::Call& call, const OnCard& card, const Problem& problem,
                  std::span<const Ways::Binding> bindings);
 
