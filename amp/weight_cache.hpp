@@ -14,7 +14,7 @@ bool may_be_kept(const Tensor& tensor);
 // Threads: each has its own.
 class WeightCache {
  public:
-  // The weight as `dtype`, recorded if the caller's calls are. Made anew if the weight was written since, got other
+  // The weight as `dtype`, recorded if the caller's calls are. Made again if the weight was written since, got other
   // memory, or if the kept one was not recorded and is to be now.
   Tensor cast(const Tensor& weight, Dtype dtype);
   void clear() { entries_.clear(); }

@@ -159,7 +159,7 @@ void Leaf::check_fits(const Tensor& gradient) const {
       gradient.shape() == expected_.shape() && gradient.dtype() == expected_.dtype() &&
           gradient.device() == expected_.device(),
       "backward: the gradient of a leaf is {}, as the leaf was when the call was recorded, and "
-      "set_data or Module::to has made it {} since; compute the loss anew",
+      "set_data or Module::to has made it {} since; compute the loss again",
       described(gradient), described(expected_));
 }
 

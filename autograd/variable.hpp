@@ -51,7 +51,7 @@ void move_edge(TensorImpl& impl, Edge edge);
 // It goes nowhere.
 void forget_edge(TensorImpl& impl);
 // Where it goes; an edge without a node if nowhere. Of a view whose base was written since, the way
-// leads through the base anew.
+// leads through the base again.
 const Edge& edge_of(TensorImpl& impl);
 inline const Edge& edge_of(const Tensor& tensor) {
   return edge_of(*tensor.impl());

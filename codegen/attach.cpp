@@ -182,7 +182,7 @@ void detach(Backend& backend) {
   all.backends.erase(&backend);
 }
 
-// What was compiled for a device that may be opened anew.
+// What was compiled for a device that may be opened again.
 void close_compiler(Backend& backend, DeviceRecord& record) {
   Attached& all = attached();
   const std::lock_guard lock(all.mutex);

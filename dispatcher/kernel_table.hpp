@@ -11,7 +11,7 @@ struct OwnedTable : KernelTable {
   std::vector<const Candidate*> list;
 };
 
-// Publishes the table of one operator and backend anew from `candidates` (by falling priority; none:
+// Publishes the table of one operator and backend again from `candidates` (by falling priority; none:
 // the table says so). The caller holds the registration lock.
 void publish_table(Operator& op, std::uint32_t backend, std::vector<const Candidate*> candidates);
 

@@ -272,7 +272,7 @@ void offer_to_listeners(Joined& joined) {
 
 namespace {
 
-// A device that is opened anew has none of its kernels loaded.
+// A device that is opened again has none of its kernels loaded.
 void forget_runs(Backend& backend, DeviceRecord& record) {
   const ChainsStay none_begins_to_wait_for_the_device;
   Registry& r = registry();

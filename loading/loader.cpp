@@ -242,7 +242,7 @@ CertifiedLevel look_for_level(const DeviceRecord& record, const LoadedPlugin& pl
 
 }  // namespace
 
-// Waits for a load that is going on in another thread. In the child the lock is made anew: it knows
+// Waits for a load that is going on in another thread. In the child the lock is made again: it knows
 // its owner by a number that a thread does not keep through fork().
 void fork_loader(ForkStep step) {
   std::recursive_mutex& mutex = loader().mutex;

@@ -159,7 +159,7 @@ std::vector<std::vector<ParamState>> Optimizer::loaded_states(const State& dict)
              type_name(), group, params.size(), groups_[group].params.size());
     for (std::size_t i = 0; i < params.size(); ++i)
       BP_CHECK(positions.emplace(params[i].as_int(), Position{group, i}).second,
-               "{}: the state has parameter {} twice; save it anew", type_name(),
+               "{}: the state has parameter {} twice; save it again", type_name(),
                params[i].as_int());
   }
   std::vector<std::vector<ParamState>> made;

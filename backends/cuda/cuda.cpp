@@ -40,7 +40,7 @@ std::string load() {
   int version = 0;
   if (!find(library, "cuDriverGetVersion", driver.cuDriverGetVersion) ||
       driver.cuDriverGetVersion(&version) != CUDA_SUCCESS)
-    return "the NVIDIA driver (libcuda.so.1) does not tell its version; install it anew";
+    return "the NVIDIA driver (libcuda.so.1) does not tell its version; install it again";
   // Binaries of a toolkit run on every driver of the same major version.
   if (version / 1000 < CUDA_VERSION / 1000) return too_old(version);
   if (const char* missing = find_all(library))

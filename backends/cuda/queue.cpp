@@ -63,7 +63,7 @@ bp::Status Queue::explain(const char* what, int error) const {
   if (first != own) {
     return bp::device_lost(
         "%s: %s; this process has lost card %d before, after which CUDA lets it use no card: start "
-        "it anew",
+        "it again",
         what, name_of(error).c_str(), first);
   }
   const char* kernel = last_kernel_.load(std::memory_order_relaxed);

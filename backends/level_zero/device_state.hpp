@@ -19,7 +19,7 @@ class DeviceState {
     const char* call = lost_in_.load(std::memory_order_relaxed);
     if (call == nullptr) [[likely]]
       return bp::ok;
-    return bp::device_lost("the device was lost in %s; start the process anew", call);
+    return bp::device_lost("the device was lost in %s; restart the process", call);
   }
 
   // The status of what `call`, a literal, has returned while it did `what`.

@@ -272,7 +272,7 @@ bp_function* DeviceCompiler::load(const std::string& key, Kernel& kernel) {
     ++build_counters().from_cache;
     return function;
   } catch (const Error& error) {
-    log_line(BP_LOG_INFO, fmt::format("a kept binary is compiled anew: {}", error.what()));
+    log_line(BP_LOG_INFO, fmt::format("a kept binary is compiled again: {}", error.what()));
     binary_cache::discard(key);
     return nullptr;
   }

@@ -32,7 +32,7 @@ struct Case {
   std::string
       form;  // "call", "out", "in_place", "grad", "stream", "recycled", "batch", "round_trip" ...
   std::uint64_t seed = 1;
-  // Not of the name: derived anew when a name is read.
+  // Not of the name: derived again when a name is read.
   int level = 3;
   std::string
       family;  // of what it asks: shape broadcast layout alias special values exact ulp accumulation negative ...

@@ -1,6 +1,6 @@
 // backplane conform verify: whether a certificate holds. Digests find a careless change; the verdicts are counted again
 // from the raw journal and its list of cases is derived again; only a rerun of a random part stops a forger who makes
-// all of that anew.
+// all of that again.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>

@@ -8,7 +8,7 @@
 namespace bp::conform {
 
 // The problem of a case. Where a tensor has one element, chance may draw a number of which nothing follows, as one whose
-// power overflows; then the values are drawn anew, the same ones for the same case.
+// power overflows; then the values are drawn again, the same ones for the same case.
 Problem decisive_problem(const Case& one, const Numerics& numerics);
 
 // Are all expected numbers of a large result alike, though the case is such that they should not be?

@@ -153,7 +153,7 @@ ProbePlan late_lost_stream(const std::string&, const Subject&) {
   return script.take();
 }
 
-// So does a lost NULL stream, until the device is opened anew; by then nothing of it lives any more.
+// So does a lost NULL stream, until the device is opened again; by then nothing of it lives any more.
 ProbePlan late_lost_null_stream(const std::string&, const Subject&) {
   LatePlan script;
   script.add_failing_copy(BP_STREAM_LOST, 0);

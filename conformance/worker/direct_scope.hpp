@@ -79,7 +79,7 @@ class DirectScope : public Scope {
   Json work(const Json& step);
   Json destroy(const Json& step);
   Json inject(const Json& step);
-  // Lets everything of the script go, and opens the device anew.
+  // Lets everything of the script go, and opens the device again.
   Json reopen();
   // The answer of a function of memory that failed, which may have changed nothing.
   Json refused(bp_code code);

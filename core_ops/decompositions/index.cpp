@@ -59,7 +59,7 @@ bool is_in_order(IntList dims) {
   return true;
 }
 
-// A copy, so that what is laid out anew lies as any other result.
+// A copy, so that the new layout is that of any other result.
 Tensor permuted(const Tensor& input, IntList dims) {
   return is_in_order(dims) ? input : contiguous(permute(input, dims));
 }

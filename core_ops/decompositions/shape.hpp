@@ -1,4 +1,4 @@
-// What lays elements out anew, from other operators.
+// Rearranging elements, from other operators.
 #pragma once
 
 #include <optional>

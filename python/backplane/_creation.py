@@ -29,7 +29,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
 
 
 def hann_window(window_length, periodic=True, *, dtype=None, device=None, requires_grad=False):
-    """[window_length]: a raised cosine; a periodic one ends one step before it would begin anew."""
+    """[window_length]: a raised cosine; a periodic one ends one step before it would start again."""
     return _leaf(_forms.window("hann", window_length, periodic, 0, 0, dtype, device), requires_grad)
 
 

@@ -53,7 +53,7 @@ def hann_window(
     device: DeviceLike | None = None,
     requires_grad: Bool = False,
 ) -> Tensor:
-    """[window_length]: a raised cosine; a periodic one ends one step before it would begin anew."""
+    """[window_length]: a raised cosine; a periodic one ends one step before it would start again."""
 
 def hamming_window(
     window_length: SupportsIndex,

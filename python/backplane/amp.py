@@ -220,7 +220,7 @@ class GradScaler:
 
         Raises:
             RuntimeError: it was called before since the last update.
-            ValueError: no parameter has a gradient; or a closure is given, which would compute gradients anew.
+            ValueError: no parameter has a gradient; or a closure is given, which would compute gradients again.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""A step's calls are planned once: whatever changes between steps, the result is that of a plan made anew."""
+"""A step's calls are planned once: whatever changes between steps, the result is that of a plan made again."""
 
 import copy
 import gc

@@ -1,4 +1,4 @@
-// Samples of rows that lay elements out anew: stacked, padded, repeated, flipped.
+// Samples of rows that rearrange elements: stacked, padded, repeated, flipped.
 #include "draft.hpp"
 
 namespace bp {

@@ -1,5 +1,5 @@
 // needs: cpu
-// Casts of weights that are kept: when they are made once, and when anew.
+// Casts of weights that are kept: when they are made once, and when again.
 #include <backplane/amp/autocast.hpp>
 
 #include "amp/networks.hpp"

@@ -130,7 +130,7 @@ TEST_P(CompiledChain, what_was_compiled_for_it_goes_with_it) {
   if (backend() == "reference_compiler") {
     EXPECT_LT(num_mapped(), mapped + 12) << "compiled libraries stay";
   }
-  call_another(0.25);  // comes back, from the cache on disk or anew
+  call_another(0.25);  // comes back, from the cache on disk or again
 }
 
 INSTANTIATE_TEST_SUITE_P(all, CompiledChain,

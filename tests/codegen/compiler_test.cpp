@@ -125,7 +125,7 @@ TEST_F(Compiler, a_build_that_hangs_is_given_up_and_others_go_on) {
   compiler.has_time();
   compiler.does("");
   expect_multiplies();
-  // The plugin ends it at last; the kernel is compiled anew then.
+  // The plugin ends it at last; the kernel is compiled again then.
   EXPECT_THAT(error_when_ended(), HasSubstr("was killed"));
   expect_adds();
 }

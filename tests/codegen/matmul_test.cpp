@@ -31,7 +31,7 @@ class Matmul : public testing::TestWithParam<const char*> {
   }
 
  private:
-  // A view of the same strides over a copy of all that `a` may read: a plain move would lay it out anew.
+  // A view of the same strides over a copy of all that `a` may read: a plain move would change its layout.
   static Tensor laid_out_as(const Tensor& a, Device on) {
     std::int64_t end = a.storage_offset() + 1;
     for (std::size_t d = 0; d < a.shape().size(); ++d) end += (a.shape()[d] - 1) * a.strides()[d];

@@ -1,5 +1,5 @@
 // needs: cpu
-// What lays elements out anew, against loops and against what PyTorch 2 gives for the same numbers.
+// Rearranging elements, against loops and against what PyTorch 2 gives for the same numbers.
 #include <gtest/gtest.h>
 
 #include <backplane/tensors.hpp>

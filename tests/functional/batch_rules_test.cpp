@@ -92,7 +92,7 @@ bool is_all(const std::vector<bool>& batched) {
 // A batch that is written to what all elements share is refused; all else is as a loop.
 void expect_batch_is_loop(const Trial& trial, const std::vector<bool>& batched) {
   std::vector<Tensors> each;  // by element
-  // Rows that are looped over draw anew for each element; what others draw is the same for all.
+  // Rows that are looped over draw again for each element; what others draw is the same for all.
   const bool loops = find_batch_rule(trial.op)->how == Batch::loop;
   for (std::size_t i = 0; i < batch_size; ++i) {
     if (i == 0 || !loops) manual_seed(7);

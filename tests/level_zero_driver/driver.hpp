@@ -28,7 +28,7 @@ class Device : public Tagged<Device> {
   // By the clock that its timestamps come from.
   uint64_t now_ns() const;
 
-  // Sticky: until the faults are read anew.
+  // Sticky: until the faults are read again.
   void lose();
   bool is_lost() const;
   void check_not_lost() const { check(!is_lost(), ZE_RESULT_ERROR_DEVICE_LOST); }

@@ -17,7 +17,7 @@ struct Faults {
 
 // As read last: by zeInit, or by read_faults(), which the driver also gives as an extension function of the name
 // "zeOverOpenclReadFaults" (`void (*)()`), for tests that change the environment of their own process. Reading begins
-// to count anew, and brings lost devices back. Queues made before keep their order.
+// to count again, and brings lost devices back. Queues made before keep their order.
 const Faults& faults();
 void read_faults();
 

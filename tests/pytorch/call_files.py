@@ -86,7 +86,7 @@ def real(value):
 
 
 def run_once(command):
-    """How it ended, if badly. A call that never ends is cut off with all behind it, which run() begins anew."""
+    """How it ended, if badly. A call that never ends is cut off with all behind it, which run() starts again."""
     process = subprocess.Popen([str(word) for word in command], stderr=subprocess.DEVNULL)
     answers, written = pathlib.Path(f"{command[2]}.json"), -1
     while True:

@@ -1,6 +1,6 @@
 """Where Backplane differs from PyTorch on purpose, and why: what the comparisons leave out, and docs/differences.md says.
 
-    tests/pytorch/differences.py     # writes docs/differences.md anew; tests/rules/differences_rule.py asks that it is so
+    tests/pytorch/differences.py     # writes docs/differences.md; tests/rules/differences_rule.py asks that it is so
 """
 
 import json

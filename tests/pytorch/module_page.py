@@ -120,6 +120,6 @@ def is_current(agree, known, relative, write, build):
     if write:
         PAGE.write_text(text)
     elif not PAGE.exists() or without_version(PAGE.read_text()) != without_version(text):
-        print("docs/nn.md is stale; make it anew by tests/pytorch/compare_modules.py --write")
+        print("docs/nn.md is stale; rewrite it with tests/pytorch/compare_modules.py --write")
         return False
     return not unknown

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using optim::Optimizer;
 
-// A case's parameters, made anew: [[{"value", "target", "weight", "complex"}]] by group.
+// A case's parameters, made again: [[{"value", "target", "weight", "complex"}]] by group.
 struct Problem {
   explicit Problem(const json& given) {
     for (const json& group : given) {

@@ -42,7 +42,7 @@ for taken, table in ((False, REFUSED), (True, TAKEN)):
                 path = sdk / "include/backplane" / file
                 text = path.read_text()
                 if old not in text:
-                    broken.append(f"{name}: '{old}' is no longer in {file}; write this rule anew")
+                    broken.append(f"{name}: '{old}' is no longer in {file}; update this rule")
                 path.write_text(text.replace(old, new, 1))
             run = subprocess.run([sys.executable, sdk / "abi_lock.py", "--write"], capture_output=True, text=True)
             if (run.returncode == 0) != taken:

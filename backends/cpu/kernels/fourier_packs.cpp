@@ -76,7 +76,7 @@ template <class T> class std::complex<bp::cpu::fourier::HWY_NAMESPACE::Pack<T>> 
 
 namespace std {
 
-// KissFFT's roots, which are made anew.
+// KissFFT's roots, which are made again.
 template <class T>
 complex<bp::cpu::fourier::HWY_NAMESPACE::Pack<T>> exp(
     const complex<bp::cpu::fourier::HWY_NAMESPACE::Pack<T>>& angle) {
@@ -88,7 +88,7 @@ complex<bp::cpu::fourier::HWY_NAMESPACE::Pack<T>> exp(
 namespace bp::cpu::fourier {
 namespace HWY_NAMESPACE {
 
-// A template, made anew for each instruction set.
+// A template, made again for each instruction set.
 #undef KISSFFT_CLASS_HH
 #include <kissfft/kissfft.hh>
 

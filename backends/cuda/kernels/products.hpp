@@ -29,7 +29,7 @@ class Products {
   bp::Status run(const bp::Call& call, const OnCard& card, const Product& product);
 
  private:
-  static constexpr size_t capacity = 256;  // about 2 KiB each, and 30 microseconds to make anew
+  static constexpr size_t capacity = 256;  // about 2 KiB each, and 30 microseconds to make again
   // Bounds what is kept, and what a program whose shapes are always new spends on measuring.
   static constexpr size_t most_choices = 1024;
 
@@ -55,7 +55,7 @@ class Products {
   std::array<uint64_t, capacity> hashes_{}, used_{};  // hash 0: a free place
   std::array<ProductKey, capacity> keys_{};
   std::array<std::shared_ptr<ProductPlan>, capacity> plans_;
-  // Outlive the plans: a plan that is made anew must not change the bits.
+  // Outlive the plans: a plan that is made again must not change the bits.
   std::unordered_map<ProductKey, size_t, Hash> choices_;
 };
 

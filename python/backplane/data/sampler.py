@@ -61,7 +61,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """All in a random order; with `replacement`, each drawn anew.
+    """All in a random order; with `replacement`, each drawn again.
 
     Args:
         num_samples: how many to draw; by default as many as there are.

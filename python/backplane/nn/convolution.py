@@ -62,7 +62,7 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws weight and bias anew."""
+        """Draws new weights and biases."""
         bound = init.fan_in_bound(math.prod(self.weight.shape[1:]))
         init.uniform_around_0(self.weight, bound)
         if self.bias is not None:

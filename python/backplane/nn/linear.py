@@ -46,7 +46,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws weight and bias anew."""
+        """Draws new weights and biases."""
         bound = init.fan_in_bound(self.in_features)
         init.uniform_around_0(self.weight, bound)
         if self.bias is not None:
@@ -81,7 +81,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws weight and bias anew."""
+        """Draws new weights and biases."""
         bound = 1 / math.sqrt(self.in1_features)
         init.uniform_around_0(self.weight, bound)
         if self.bias is not None:

@@ -57,7 +57,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self):
-        """Draws all weights anew."""
+        """Draws new weights."""
         for layer in [self.head, *(one for cluster in self.tail for one in cluster)]:
             layer.reset_parameters()
 

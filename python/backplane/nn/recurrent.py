@@ -97,7 +97,7 @@ class RNNBase(Module):
         """Does nothing here: the kernels take the weights as they lie."""
 
     def reset_parameters(self):
-        """Draws all weights and biases anew."""
+        """Draws new weights and biases."""
         bound = init.fan_in_bound(self.hidden_size)
         for weight in self.parameters():
             init.uniform_around_0(weight, bound)

@@ -38,7 +38,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws all weights and biases anew."""
+        """Draws new weights and biases."""
         bound = init.fan_in_bound(self.hidden_size)
         for weight in self.parameters():
             init.uniform_around_0(weight, bound)

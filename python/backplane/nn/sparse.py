@@ -52,7 +52,7 @@ class _Table(Module):
             self.weight = Parameter(weight, requires_grad=not freeze)
 
     def reset_parameters(self):
-        """Draws the table anew, from a normal distribution; the padding's row is zeros."""
+        """Draws a new table, from a normal distribution; the padding's row is zeros."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():

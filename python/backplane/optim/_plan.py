@@ -60,7 +60,7 @@ class Plan:
         self.apart = [optimizer._apart_by(group, state) for state in self.states]
 
     def serves(self, optimizer, group, marks):
-        """Would the batches be the same if they were made anew? What a step keeps is there then as well."""
+        """Would the batches be the same if they were made again? What a step keeps is there then as well."""
         params, states = group["params"], self.states
         return (
             self.group is group

@@ -1,4 +1,4 @@
-"""examples/tour.ipynb: run anew, each cell prints what the notebook says. BP_ACCEPT=1 writes the present outputs."""
+"""examples/tour.ipynb: run again, each cell prints what the notebook says. BP_ACCEPT=1 writes the present outputs."""
 
 import base64
 import os

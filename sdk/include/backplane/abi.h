@@ -270,7 +270,7 @@ typedef struct bp_memory {
  *
  * NULL is the device's own stream: always there, neither created nor destroyed. Beside others it is one of them: only
  * events order its work with theirs, and synchronize waits for its work alone. Once it is lost the device has to be
- * opened anew.
+ * opened again.
  *
  * Work that fails after its call has returned is reported by the stream's next synchronize or query_stream, once,
  * through host->set_call_error with the number of the call that it was given with. What the stream was given besides
@@ -633,7 +633,7 @@ typedef struct bp_plugin {
   /* Required. */
   bp_code (*open)(void* self, uint32_t index, bp_device** out);
   /* Required. Its streams are synchronized or lost; no allocation, stream or event of it lives any more. After a loss
-   * `open` may be called anew. */
+   * `open` may be called again. */
   void (*close)(bp_device* device);
 
   const bp_memory* memory;

@@ -20,7 +20,7 @@ inline void use_targets(int64_t bits) {
   ASSERT_NE(set, nullptr);
   set(bits);
   dlclose(library);
-  ASSERT_EQ(cpu.plugin().init(cpu.plugin().self), BP_OK);  // compiles its programs anew
+  ASSERT_EQ(cpu.plugin().init(cpu.plugin().self), BP_OK);  // compiles its programs again
 }
 
 template <class F> void for_each_target(F&& f) {

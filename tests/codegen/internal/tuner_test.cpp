@@ -90,7 +90,7 @@ TEST_F(Tuner, measures_anew_when_what_it_kept_is_broken) {
   EXPECT_EQ(choose({1, 3}), 0u);
   EXPECT_GT(measured_, before);
   tuner::forget();
-  EXPECT_EQ(choose({3, 1}), 0u) << "the file was not written anew";
+  EXPECT_EQ(choose({3, 1}), 0u) << "the file was not written again";
 }
 
 // A file of an older list of ways, which was longer.

@@ -15,7 +15,7 @@ std::string spirv_of(const std::string& opencl_c);
 // The module that most tests use: see machine.cpp.
 const std::string& test_kernels();
 
-// Sets a variable of this process, has the driver read its faults anew, and takes both back.
+// Sets a variable of this process, has the driver read its faults again, and takes both back.
 class Fault {
  public:
   Fault(const char* variable, const char* value);

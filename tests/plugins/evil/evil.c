@@ -273,7 +273,7 @@ static bp_code infer_twice(void* self, const bp_call* call, bp_output_spec* outp
   return BP_OK;
 }
 
-/* ---- Tables, made anew for each load ---- */
+/* ---- Tables, made again for each load ---- */
 
 #define ADD "add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor"
 #define TWICE "evil::twice(Tensor input) -> Tensor"

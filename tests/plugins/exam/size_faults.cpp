@@ -55,7 +55,7 @@ bp_code product_rows_lost(const bp_kernel& inner, const bp_call& call) {
   });
 }
 
-// The second tile of K begins anew where there are several tiles of rows and of columns.
+// The second tile of K starts again where there are several tiles of rows and of columns.
 bp_code product_tile_forgets(const bp_kernel& inner, const bp_call& call) {
   if (!is_row(call, "bmm")) return run(inner, call);
   ChangedCall changed(call);

@@ -93,7 +93,7 @@ class Planner {
   std::mutex mutex_;
   uint64_t now_ = 0;
   std::unordered_map<Key, Plan, Hash> plans_;
-  // Outlive the plans: a plan that is made anew must not change the bits.
+  // Outlive the plans: a plan that is made again must not change the bits.
   std::unordered_map<Key, size_t, Hash> choices_;
 };
 

@@ -65,7 +65,7 @@ inline Tensor linspace(double start, double end, std::int64_t steps, const Tenso
   return linspace(start, end, steps, options.dtype, options.device);
 }
 
-// Windows of `window_length` numbers; a periodic one ends one step before it would begin anew.
+// Windows of `window_length` numbers; a periodic one ends one step before it would start again.
 BP_API Tensor hann_window(std::int64_t window_length, bool periodic = true,
                           std::optional<Dtype> dtype = std::nullopt,
                           std::optional<Device> device = std::nullopt);

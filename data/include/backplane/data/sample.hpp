@@ -26,7 +26,7 @@ struct SampleContext {
 // Null where no loader asked for the sample.
 BP_API const SampleContext* sample_context();
 
-// The source of random numbers for the sample that this thread is making. It begins anew for each sample, from the loader's
+// The source of random numbers for the sample that this thread is making. It starts again for each sample, from the loader's
 // seed, the epoch and the sample's index alone, so that augmentations do not depend on which worker makes them, or on how
 // many there are. Outside of a loader, the host's default generator.
 BP_API Generator& sample_generator();

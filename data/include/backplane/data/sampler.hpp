@@ -123,7 +123,7 @@ struct DistributedSamplerOptions {
 };
 
 // One replica's share: every num_replicas-th index of one common order, from `rank` on. All shares have the same size: the
-// order begins anew at its end, or with drop_last loses its end. Throws bad_argument for a rank outside.
+// order starts again at its end, or with drop_last loses its end. Throws bad_argument for a rank outside.
 class BP_API DistributedSampler : public Sampler {
  public:
   DistributedSampler(std::int64_t size, const DistributedSamplerOptions& options);

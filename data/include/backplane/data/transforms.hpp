@@ -1,7 +1,7 @@
 // Changes of pictures, on whatever device they are.
 //
 // All take [C, H, W] or a batch [N, C, H, W], uint8 (0 to 255) or floating (0 to 1), and give the same rank and dtype where they
-// do not say otherwise. Random ones draw anew for each picture of a batch, from the generator alone: in a dataset's get, the
+// do not say otherwise. Random ones draw again for each picture of a batch, from the generator alone: in a dataset's get, the
 // sample's own. Names, defaults and formulas are torchvision's (version 2 of its transforms); what differs is said.
 // Errors: bad_argument for other shapes and dtypes, which names the transform.
 #pragma once

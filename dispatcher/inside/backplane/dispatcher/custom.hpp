@@ -5,7 +5,7 @@
 
 namespace bp {
 
-// Adds the operators of a plugin, or finds them again when it is loaded anew. Throws bad_argument for
+// Adds the operators of a plugin, or finds them again when it is loaded again. Throws bad_argument for
 // a declaration that cannot be used; forget_plugin_operators then takes back what was added.
 void register_plugin_operators(const bp_plugin& plugin);
 

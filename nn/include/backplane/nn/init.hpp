@@ -22,7 +22,7 @@ BP_API const Tensor& uniform_(const Tensor& tensor, double a = 0, double b = 1,
                               Generator* generator = nullptr);
 BP_API const Tensor& normal_(const Tensor& tensor, double mean = 0, double std = 1,
                              Generator* generator = nullptr);
-// Normal numbers of which those outside of [a, b] are drawn anew.
+// Normal numbers of which those outside of [a, b] are drawn again.
 BP_API const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0, double std = 1,
                                    double a = -2, double b = 2, Generator* generator = nullptr);
 BP_API const Tensor& constant_(const Tensor& tensor, double val);

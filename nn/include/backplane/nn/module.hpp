@@ -138,7 +138,7 @@ class BP_API Module {
   void to(Device device);
   void to(Dtype dtype);
   void to(Device device, Dtype dtype);
-  // Lays parameters and buffers of rank 4 out anew, with their gradients; the values stay.
+  // Changes the memory layout of parameters and buffers of rank 4, and of their gradients; the values stay.
   void to(MemoryFormat format);
 
   // Threads: with nobody in forward.

@@ -1,4 +1,4 @@
-// Running statistics of batch norms, computed anew: those of training are not the averaged weights' own.
+// Running statistics of batch norms, computed again: those of training are not the averaged weights' own.
 #pragma once
 
 #include <functional>

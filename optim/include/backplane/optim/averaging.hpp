@@ -23,7 +23,7 @@ struct AveragedModelOptions {
 //   ... after each step: average.update_parameters(net.parameters(), net.buffers());
 //
 // The first update copies. Tensors may be on another device than the model's. Not recorded. A few calls for each device and
-// dtype. Running statistics of batch norms are not those of the averaged weights: nn::update_bn computes them anew.
+// dtype. Running statistics of batch norms are not those of the averaged weights: nn::update_bn computes them again.
 class BP_API AveragedModel {
  public:
   // Throws bad_argument for no tensors and for a decay outside [0, 1].

@@ -33,7 +33,7 @@ struct Backend {
   // Called once when nothing lives any more and the devices are about to be closed: what others keep for it (generated
   // kernels) goes first.
   std::vector<void (*)(Backend& backend)> closing;
-  // The same before that for each device, which may also be opened anew: what was compiled for it, or planned.
+  // The same before that for each device, which may also be opened again: what was compiled for it, or planned.
   std::vector<void (*)(Backend& backend, DeviceRecord& record)> closing_device;
 };
 
@@ -109,7 +109,7 @@ BP_API std::int64_t num_live_storages(Device device);
 // streams, events), and changes nothing then. Threads: any; no call on its devices may be running.
 BP_API void unregister_backend(Backend& backend);
 
-// Closes a device, so that its next use opens it anew: after it was lost, once its driver has it back. Throws retry, naming
+// Closes a device, so that its next use opens it again: after it was lost, once its driver has it back. Throws retry, naming
 // what still lives on it, and changes nothing then. Threads: any; no call on it may be running.
 BP_API void reset_device(Device device);
 

@@ -103,7 +103,7 @@ typedef struct bp_compiler {
   bp_code (*compile)(bp_device* device, const bp_source* source, bp_module** out);
 
   /* Optional, both or none. `binary` with `to` NULL writes the size to `bytes`; else fills `to`, of *bytes. `load`
-   * fails with BP_BAD_ARGUMENT for bytes that are not a binary of this device: the host compiles anew then. Threads: any. */
+   * fails with BP_BAD_ARGUMENT for bytes that are not a binary of this device: the host compiles again then. Threads: any. */
   bp_code (*binary)(bp_device* device, bp_module* module, uint64_t* bytes, void* to);
   bp_code (*load)(bp_device* device, const char* name, const void* binary, uint64_t bytes,
                   bp_module** out);
