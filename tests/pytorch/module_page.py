@@ -12,24 +12,24 @@ PAGE = ROOT / "docs/nn.md"
 MOST_ABSENT = 0.05
 HEAD = """# Modules of torch.nn
 
-Each public class of `torch.nn` {version}, in the order of PyTorch's files: here under the same name in `bp::nn`, here by another
-name, or absent with the reason. `tests/pytorch/compare_modules.py --write` makes this page.
+Each public class of `torch.nn` {version}, in the order of PyTorch's files: here under the same name in `bp::nn`, under another
+name, or absent for a reason. `tests/pytorch/compare_modules.py --write` makes this page.
 
 A case makes the module in both with the same arguments in float64, copies the state, and compares the keys, shapes and order of the
 `state_dict`, what `extra_repr` prints, the results, the gradients of inputs and parameters, and the state after the call, all to
-{relative:g} of the largest element. Modules that draw at random are held to what is certain of them in training: which values there can
-be, and what part is which. Lazy modules are compared after a first call, which is `materialize` here.
+{relative:g} of the largest element. For modules that draw random numbers, the tests check what is certain in training: which values can
+occur, and how often. Lazy modules are compared after a first call, which is `materialize` here.
 
 ```sh
 tests/pytorch/compare_modules.py --module Conv2d --verbose    # one module, every case that differs
 ```
 
-**{here} of {total} are here, {renamed} by another name or form, {absent} absent ({percent:.1f} %); {cases} cases agree.**
+**{here} of {total} are here, {renamed} under another name or form, {absent} absent ({percent:.1f} %); {cases} cases agree.**
 
-## Layers that find out the size of their input
+## Let layers find the size of their input
 
-`LazyLinear`, `LazyConv2d` and the others of that kind take no `in_features` or `in_channels`. Give them an input once, before
-the optimizer is made:
+`LazyLinear`, `LazyConv2d` and the other lazy layers take no `in_features` or `in_channels`. Give them an input once, before
+you make the optimizer:
 
 ```cpp
 nn::Sequential net(nn::LazyConv2d(8, 3), nn::ReLU(), nn::Flatten(), nn::LazyLinear(10));
@@ -38,19 +38,34 @@ optim::SGD optimizer(net.parameters(), {{.lr = 0.1}});
 ```
 
 From then on each is a `Linear`, a `Conv2d` and so on, and prints and saves as one. `load_state_dict` gives them their sizes too.
-Before, they have no parameters: an optimizer made then would not train them, and a call throws an error that names the layer.
+Until then they have no parameters: an optimizer would not train them, and a call throws an error that names the layer.
+"""
+
+TAIL = """
+## What goes wrong
+
+| what you see | why | what to do |
+|---|---|---|
+| "encoder.layer.2.query: linear: input of shape [2, 5] has 5 features and weight of shape [4, 3] takes 3; make them equal" | the layer at this path got another size than it was made for | the path names the layer; print the model to see its sizes |
+| "linear: 'input' is on reference:0 and 'other' is on cpu:0; move one with to()" | the model and its input are on two devices | `model.to(device)`, or `to(x, device)` |
+| "linear: input is float64 and other is float32; cast one of them" | the input has another dtype than the parameters | `cast(x, f32)`, or `model.to(f64)` |
+| "LazyLinear: its parameters wait for the size of the input; call nn::materialize(model, x) first, ..." | a lazy layer was called before it had sizes | `nn::materialize(model, x)`, before the optimizer is made |
+| "load_state_dict: the dict does not fit the module, and nothing was loaded; ..." | keys are missing, unexpected or have another shape; the lines below list them | load into the same modules; `strict = false` only tolerates other keys |
+| "Module::to: int32 is not a dtype for parameters; ..." | parameters must be floating-point or complex | cast the input instead |
+| a parameter is not trained or saved | `list_parts` does not name the member | add it there |
+| results differ from batch to batch in evaluation | dropout and batch norm are in training mode | `model.eval()` |
 """
 
 # What PyTorch has under a name that we do not.
 RENAMED = {
     "Buffer": "a member that `list_parts` names with `parts.buffer`",
     "Container": "`Module`; PyTorch keeps it for old code",
-    "CrossMapLRN2d": "`LocalResponseNorm`; PyTorch's legacy layer never takes the first channel out of its window",
+    "CrossMapLRN2d": "`LocalResponseNorm`; PyTorch's legacy layer never removes the first channel from its window",
     "NLLLoss2d": "`NLLLoss`, as in PyTorch, where it is an old name",
     "Module": "`Module`, the base of all",
     "Parameter": "`Parameter`",
-    "RNNBase": "the base of `RNN`, `LSTM` and `GRU`, which nobody makes",
-    "RNNCellBase": "the base of `RNNCell`, `LSTMCell` and `GRUCell`, which nobody makes",
+    "RNNBase": "the base of `RNN`, `LSTM` and `GRU`, which is not used by itself",
+    "RNNCellBase": "the base of `RNNCell`, `LSTMCell` and `GRUCell`, which is not used by itself",
     "ModuleDict": "`ModuleDict`",
     "ModuleList": "`ModuleList`",
     "ParameterDict": "`ParameterDict`",
@@ -60,14 +75,14 @@ RENAMED = {
 }
 # What a reader of the page should know of the comparison.
 NOTES = {
-    "CTCLoss": "its gradient is compared through `log_softmax`, which takes off what PyTorch's has besides",
+    "CTCLoss": "its gradient is compared through `log_softmax`, which removes what PyTorch's has in addition",
     "Upsample": "where a size stays or doubles, and the factor says otherwise, PyTorch's `nearest` of one and three dimensions has the "
     "derivative of another function; ours is its own",
 }
 NO_SIZE = "a tensor without a size yet is an undefined one, which a module does not list; `materialize` replaces it"
 ABSENT = {
-    "DataParallel": "distribution is a room of its own, which is not here yet; PyTorch advises against it",
-    "SyncBatchNorm": "distribution is a room of its own, which is not here yet; in one process it is `BatchNorm1d` to `3d`",
+    "DataParallel": "distributed training is not supported yet; PyTorch advises against it",
+    "SyncBatchNorm": "distributed training is not supported yet; in one process it is `BatchNorm1d` to `3d`",
     "UninitializedBuffer": NO_SIZE,
     "UninitializedParameter": NO_SIZE,
 }
@@ -103,7 +118,7 @@ def page(agree, known, relative):
         here=len(classes) - renamed - len(absent) - len(unknown), cases=agree.total(), percent=100 * len(absent) / len(classes))  # fmt: skip
     if len(absent) > MOST_ABSENT * len(classes):
         unknown.append(f"{len(absent)} absent of {len(classes)}, more than {MOST_ABSENT:.0%}")
-    return head + "\n".join(lines) + "\n", unknown
+    return head + "\n".join(lines) + "\n" + TAIL, unknown
 
 
 def without_version(text):
