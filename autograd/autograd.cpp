@@ -29,8 +29,8 @@ Edge checked_edge(const char* function, const Tensor& tensor) {
   check_defined(function, tensor);
   Edge edge = autograd::edge_of(tensor);
   BP_CHECK(edge.node,
-           "{}: the tensor, shape {}, takes no part in any derivative; ask for it with "
-           "set_requires_grad on what it is made of, and make it without NoGrad",
+           "{}: the tensor, shape {}, does not require grad; call set_requires_grad on the tensors "
+           "that it is computed from, and compute it outside of NoGrad",
            function, to_string(tensor.shape()));
   return edge;
 }
@@ -51,11 +51,12 @@ Tensor first_gradient(const char* function, const Tensor& tensor, const Tensor& 
     return given;
   }
   BP_CHECK(tensor.numel() == 1,
-           "{}: the tensor has shape {}, and only one of a single element needs no gradient; give "
-           "one, or reduce it first",
+           "{}: the tensor has shape {}, and only a single element needs no gradient; pass a "
+           "gradient, or reduce the tensor first",
            function, to_string(tensor.shape()));
   BP_CHECK(!is_complex(tensor.dtype()),
-           "{}: the tensor is {}, and only a real one needs no gradient; give one, or make it real",
+           "{}: the tensor is {}, and only a real tensor needs no gradient; pass a gradient, or "
+           "make it real",
            function, name(tensor.dtype()));
   const NoGrad constant;
   return ones_like(tensor);
@@ -101,11 +102,10 @@ const Tensor& set_requires_grad(const Tensor& tensor, bool wanted) {
   if (!wanted) {
     autograd::forget_edge(*tensor.impl());
   } else if (!edge.node) {
-    BP_CHECK(
-        is_floating(tensor.dtype()) || is_complex(tensor.dtype()),
-        "set_requires_grad: the tensor is {}, and derivatives are by floating-point or complex "
-        "numbers; cast it first",
-        name(tensor.dtype()));
+    BP_CHECK(is_floating(tensor.dtype()) || is_complex(tensor.dtype()),
+             "set_requires_grad: the tensor is {}, and only floating-point and complex tensors "
+             "have derivatives; cast it first",
+             name(tensor.dtype()));
     BP_CHECK(
         !is_inference(tensor),
         "set_requires_grad: the tensor, shape {}, was made in inference mode; clone() it outside",

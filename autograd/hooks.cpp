@@ -29,11 +29,10 @@ void put_in_place(const std::string& what, std::span<Tensor> gradients,
 NodeExtras& extras_of(const char* function, const Tensor& tensor, std::uint32_t& place) {
   BP_CHECK(tensor.defined(), "{}: the tensor is undefined; give it a value first", function);
   const Edge& edge = edge_of(tensor);
-  BP_CHECK(
-      edge.node,
-      "{}: the tensor, shape {}, takes no part in any derivative, so nothing would ever call the "
-      "hook; ask for one with set_requires_grad on what it is made of",
-      function, to_string(tensor.shape()));
+  BP_CHECK(edge.node,
+           "{}: the tensor, shape {}, does not require grad, so nothing would call the hook; call "
+           "set_requires_grad on the tensors that it is computed from",
+           function, to_string(tensor.shape()));
   place = edge.place;
   return edge.node->extras();
 }

@@ -44,7 +44,7 @@ void infer_like_first_tensor(const Call& call, Inferred& out) {
 void check_spec(const Call& call, const bp_output_spec& spec, const std::string& maker) {
   const char* op = call.op.name();
   BP_CHECK(spec.dtype < num_dtypes,
-           "{}: the shape rule of {} gives the dtype {}, which there is not", op, maker,
+           "{}: the shape rule of {} gives the dtype {}, which does not exist", op, maker,
            spec.dtype);
   BP_CHECK(spec.ndim <= static_cast<std::uint32_t>(max_rank),
            "{}: the shape rule of {} gives rank {}; at most {} is possible", op, maker, spec.ndim,
@@ -102,9 +102,9 @@ std::vector<bp_output_spec> specs_with_list(const CustomData& data,
   }
   throw_error(
       ErrorClass::bad_argument,
-      fmt::format("{}: the shape rule of {} gives more than {} results; it leaves those out "
-                  "that are not there",
-                  call.op.name(), data.maker, most_results / 4));
+      fmt::format(
+          "{}: the shape rule of {} gives more than {} results; it must leave out missing ones",
+          call.op.name(), data.maker, most_results / 4));
 }
 
 std::uint32_t count_by_plugin(const Call& call) {
@@ -189,7 +189,7 @@ void check_derivative(const bp_plugin& plugin, const bp_custom_operator& declare
       plugin.name, schema.name, declared.saved_args, num_args, declared.saved_outputs, num_results);
   BP_CHECK(!declared.backward || is_brought_by(plugin, declared.backward) ||
                find_operator(declared.backward),
-           "{}: the derivative of '{}' is '{}', which there is not; bring this operator too",
+           "{}: the derivative of '{}' is '{}', which does not exist; define this operator too",
            plugin.name, schema.name, declared.backward);
 }
 
@@ -230,13 +230,12 @@ void check_declaration(const bp_plugin& plugin, std::uint32_t index) {
     // The same plugin loaded again: its operator is still there.
     const auto* data = static_cast<const CustomData*>(known->custom);
     BP_CHECK(data && known->schema->text == declared.schema && data->maker == plugin.name,
-             "{}: the operator '{}' is there already, as '{}'; give it another name", plugin.name,
+             "{}: the operator '{}' exists already, as '{}'; give it another name", plugin.name,
              known->name(), known->schema->text);
-    BP_CHECK(
-        known->schema->hash == hash,
-        "{}: the operator '{}' is there already, and was first published as '{}'; give that as "
-        "its first_schema",
-        plugin.name, known->name(), known->hash_of ? known->hash_of : known->schema_text);
+    BP_CHECK(known->schema->hash == hash,
+             "{}: the operator '{}' exists already, and was first published as '{}'; give that as "
+             "its first_schema",
+             plugin.name, known->name(), known->hash_of ? known->hash_of : known->schema_text);
   }
   const std::string prefix = fmt::format("{}::", plugin.name);
   BP_CHECK(schema.name.starts_with(prefix), "{}: a plugin's operator needs its prefix: {}{}",

@@ -56,8 +56,8 @@ void check_list(const Call& call, const SchemaArgument& argument, const bp_value
 
 void check_is_dtype(const Call& call, const SchemaArgument& argument, const bp_value& value) {
   BP_CHECK(value.u.i >= 0 && value.u.i < num_dtypes,
-           "{}: '{}' is {}, the number of no dtype; pass one of bp::Dtype", call.op.name(),
-           argument.name, value.u.i);
+           "{}: '{}' is {}, which is not the number of a dtype; pass one of bp::Dtype",
+           call.op.name(), argument.name, value.u.i);
 }
 
 // What every rule relies on: tensors are there, and dtypes are dtypes. Does the call draw from a generator, without

@@ -88,7 +88,7 @@ class Joiner {
     bool has_tensor = false;
     for (std::size_t k = 0; k < step.inputs.size(); ++k)
       has_tensor |= take_input(step.inputs[k], op, k);
-    check(has_tensor, "all its arguments are numbers; compute it beforehand");
+    check(has_tensor, "all its arguments are numbers; compute it first");
     if (!is_logic(op)) {
       dtypes_ &= op.dtypes;
       computes_ = true;

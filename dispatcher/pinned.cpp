@@ -88,7 +88,7 @@ void* allocate_pinned(DeviceRecord& record, const bp_host_memory& table, std::ui
     if (memory) table.release(record.handle, memory);
     throw_error(
         ErrorClass::internal,
-        fmt::format("pin_memory: address {} is none, or not aligned to {} (plugin {}, device {})",
+        fmt::format("pin_memory: address {} is null, or not aligned to {} (plugin {}, device {})",
                     memory, alignment, record.backend->name, record.name));
   }
   return memory;

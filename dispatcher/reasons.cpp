@@ -92,19 +92,19 @@ bool has_kernels(const char* name, const Frame& frame) {
 // What keeps rung 2 from converting the call for the kernel that there is. Empty: nothing that is known.
 std::string why_not_legalized(const Frame& frame) {
   if (frame.op().mutates) return "it writes into its arguments, which cannot be converted";
-  if (!rung_allowed(frame.device(), Rung::legalized)) return "a policy forbids to convert them";
+  if (!rung_allowed(frame.device(), Rung::legalized)) return "a policy forbids converting them";
   const bool copies = has_kernels("copy", frame), casts = has_kernels("cast", frame);
   if (copies && casts) return {};
   const char* missing = copies ? "cast" : casts ? "copy" : "copy or cast";
-  return fmt::format("to convert it needs {0}, without a kernel here; register {0}", missing);
+  return fmt::format("converting it needs {0}, which has no kernel here; register {0}", missing);
 }
 
 std::string why_not_decomposed(const Frame& frame) {
   const Operator& op = frame.op();
   if (!op.decompose) return fmt::format("register {}", op.name());
-  if (!rung_allowed(frame.device(), Rung::decomposed)) return "a policy forbids to decompose it";
+  if (!rung_allowed(frame.device(), Rung::decomposed)) return "a policy forbids decomposing it";
   const std::vector<std::string> missing = missing_parts(frame);
-  if (missing.empty()) return "what it can be decomposed into would go to the host as well";
+  if (missing.empty()) return "what it can be decomposed into would go to the host too";
   if (missing.size() == 1)
     return fmt::format("it decomposes into others, of which {0} has no kernel; register {0} or {1}",
                        missing[0], op.name());

@@ -198,7 +198,7 @@ void register_operator(Operator& op) {
   BP_CHECK(schema->returns_list() == (op.count != nullptr), "{}: {}; the schema is {}",
            schema->name,
            op.count ? "has a rule for how many tensors a Tensor[] has, and no such result"
-                    : "nobody says how many tensors its Tensor[] has; give it a count rule",
+                    : "nothing says how many tensors its Tensor[] has; give it a count rule",
            schema->text);
   if (op.hash_of) schema->hash = schema_hash(op.hash_of);
   op.schema = schema.get();

@@ -177,7 +177,7 @@ void parse_return(Parser& parser, Schema& out) {
   result.type = parse_type(parser);
   if (result.type != ArgumentType::tensor && result.type != ArgumentType::tensor_list)
     parser.fail("a result is a Tensor or Tensor[]");
-  if (out.returns_list()) parser.fail("a result behind a Tensor[], which is the last one");
+  if (out.returns_list()) parser.fail("a result after a Tensor[], which must be the last");
   if (out.returns.size() == max_returns) parser.fail("more than 64 results");
   out.returns.push_back(std::move(result));
 }

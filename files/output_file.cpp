@@ -66,11 +66,11 @@ OutputFile::OutputFile(fs::path target) : target_(followed(std::move(target))) {
   struct stat facts {};
   const bool is_there = ::stat(target_.c_str(), &facts) == 0;
   BP_CHECK(!is_there || S_ISREG(facts.st_mode),
-           "{}: is there and is not a regular file; choose another name", target_.string());
+           "{}: exists and is not a regular file; choose another name", target_.string());
   BP_CHECK(target_.has_filename(), "{}: is not a file's name; add one", target_.string());
   // A new name would get around the protection, which is not what its owner meant.
   if (is_there && faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
-    throw_file_error(target_.string(), "is there and may not be written", errno,
+    throw_file_error(target_.string(), "exists and may not be written", errno,
                      "choose another name, or change its mode");
   remove_abandoned(folder_of(target_), beginning_of(target_));
   for (int tries = 0; !open_once(); ++tries)
@@ -130,12 +130,12 @@ void OutputFile::seek(std::uint64_t offset) {
 }
 
 void OutputFile::commit() {
-  if (fsync(descriptor_) != 0) fail("can't be brought onto the disk", errno);
+  if (fsync(descriptor_) != 0) fail("cannot be flushed to the disk", errno);
   if (::rename(beside_.c_str(), target_.c_str()) != 0) fail("can't take its name", errno);
   beside_.clear();
   const int problem = sync_folder(folder_of(target_));
   if (problem != 0)
-    throw_file_error(target_.string(), "is written, but its folder can't be brought onto the disk",
+    throw_file_error(target_.string(), "is written, but its folder cannot be flushed to the disk",
                      problem);
 }
 

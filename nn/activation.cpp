@@ -25,7 +25,7 @@ std::string ELUOptions::text() const {
 }
 
 void CELUOptions::check() const {
-  BP_CHECK(alpha != 0, "CELU: alpha is 0, by which it divides; give another number");
+  BP_CHECK(alpha != 0, "CELU: alpha is 0, and CELU divides by it; give another number");
 }
 
 Tensor CELUOptions::apply(const Tensor& x) const {

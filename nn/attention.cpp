@@ -56,7 +56,7 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_
           LinearOptions{.bias = options.bias, .dtype = options.dtype, .device = options.device}),
       embed_dim_(embed_dim), num_heads_(num_heads), options_(options) {
   BP_CHECK(embed_dim > 0 && num_heads > 0 && embed_dim % num_heads == 0,
-           "MultiheadAttention: embed_dim {} does not come apart into {} heads; take a divisor",
+           "MultiheadAttention: embed_dim {} is not divisible into {} heads; choose a divisor",
            embed_dim, num_heads);
   check_size("MultiheadAttention", "embed_dim", embed_dim);
   const std::int64_t kdim = options.kdim.value_or(embed_dim);
@@ -243,7 +243,7 @@ void MultiheadAttention::check_arguments(const Tensor& query, const Tensor& key,
   const std::int64_t kdim = options_.kdim.value_or(embed_dim_);
   const std::int64_t vdim = options_.vdim.value_or(embed_dim_);
   BP_CHECK(key.size(-1) == kdim && value.size(-1) == vdim,
-           "MultiheadAttention: key and value have {} and {} features; they were to have {} and {}",
+           "MultiheadAttention: key and value have {} and {} features; {} and {} are expected",
            key.size(-1), value.size(-1), kdim, vdim);
   for (std::int64_t i = 0; i + 1 < key.ndim(); ++i)
     BP_CHECK(

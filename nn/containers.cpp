@@ -54,8 +54,8 @@ std::string parameter_line(const std::string& name, const Parameter& parameter) 
 
 void detail::throw_other_module(const Module& module, const std::type_info& wanted) {
   throw_error(ErrorClass::bad_argument,
-              fmt::format("the module is a {} and no {}; ask for it as what it is",
-                          module.type_name(), readable_type_name(wanted)));
+              fmt::format("the module is a {}, not a {}; ask for its own type", module.type_name(),
+                          readable_type_name(wanted)));
 }
 
 void detail::throw_moved_from() {
@@ -71,7 +71,7 @@ void Sequential::append(std::string name, AnyModule module) {
   check_entry_name("Sequential", name);
   BP_CHECK(std::none_of(modules_.begin(), modules_.end(),
                         [&](const auto& one) { return one.first == name; }),
-           "Sequential: there are two modules named '{}'; give each a name of its own", name);
+           "Sequential: there are two modules named '{}'; give each its own name", name);
   modules_.emplace_back(std::move(name), std::move(module));
 }
 

@@ -12,10 +12,10 @@ void check_channels(const char* layer, std::int64_t in_channels, std::int64_t ou
                     std::int64_t groups) {
   BP_CHECK(groups > 0, "{}: {} groups; give 1 or more", layer, groups);
   BP_CHECK(in_channels % groups == 0,
-           "{}: {} input channels do not come apart into {} groups; take a divisor", layer,
+           "{}: {} input channels are not divisible into {} groups; choose a divisor", layer,
            in_channels, groups);
   BP_CHECK(out_channels % groups == 0,
-           "{}: {} output channels do not come apart into {} groups; take a divisor", layer,
+           "{}: {} output channels are not divisible into {} groups; choose a divisor", layer,
            out_channels, groups);
   BP_CHECK(in_channels >= 0 && out_channels >= 0,
            "{}: {} to {} channels; give numbers of 0 or more", layer, in_channels, out_channels);
@@ -67,7 +67,7 @@ Convolution::Convolution(const char* layer, std::size_t rank, std::int64_t in_ch
     : layer_(layer) {
   check_channels(layer, in_channels, out_channels, options.groups);
   BP_CHECK(options.padding_mode == "zeros",
-           "{}: padding_mode is '{}'; transposed convolutions have 'zeros' alone", layer,
+           "{}: padding_mode is '{}'; transposed convolutions take only 'zeros'", layer,
            options.padding_mode);
   made_ = {in_channels,
            out_channels,
@@ -176,7 +176,7 @@ std::vector<std::int64_t> TransposedConvolution::output_padding_for(const Tensor
   std::vector<std::int64_t> added(rank);
   for (std::size_t i = 0; i < rank; ++i) {
     const std::int64_t stride = made().stride.list()[i], size = input.shape()[num_others + i];
-    BP_CHECK(size <= most_of_each, "{}: the input is {}; give {} elements in a dimension at most",
+    BP_CHECK(size <= most_of_each, "{}: the input is {}; give at most {} elements in a dimension",
              layer_name(), to_string(input.shape()), most_of_each);
     const std::int64_t least = (size - 1) * stride - 2 * made().padding.list()[i] +
                                made().dilation.list()[i] * (made().kernel_size.list()[i] - 1) + 1;

@@ -79,9 +79,8 @@ void check_offsets(const Tensor& offsets, const Tensor& input) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     BP_CHECK(i != 0 || all[0] == 0, "EmbeddingBag: the first offset is {}; begin at 0", all[0]);
     BP_CHECK(all[i] >= before && all[i] <= input.numel(),
-             "EmbeddingBag: offset {} is {}, behind {} and for {} indices; let them rise, and end "
-             "within the "
-             "indices",
+             "EmbeddingBag: offset {} is {}, after {} and for {} indices; offsets must rise, and "
+             "end within the indices",
              i, all[i], before, input.numel());
     before = all[i];
   }

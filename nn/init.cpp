@@ -85,7 +85,7 @@ const Tensor& normal_(const Tensor& tensor, double mean, double std, Generator* 
 // By the inverse of the distribution: no number is drawn twice, however far out a and b are.
 const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b,
                             Generator* generator) {
-  BP_CHECK(a <= b, "trunc_normal_: no numbers from {} to {}; let a be no more than b", a, b);
+  BP_CHECK(a <= b, "trunc_normal_: no numbers from {} to {}; let a be at most b", a, b);
   BP_CHECK(std > 0 && std::isfinite(std) && std::isfinite(mean),
            "trunc_normal_: the mean is {} and the deviation {}; give numbers that are finite, the "
            "deviation above 0",
@@ -130,7 +130,7 @@ const Tensor& dirac_(const Tensor& tensor, std::int64_t groups) {
            "dirac_: the tensor has shape {}; give one of 3, 4 or 5 dimensions",
            bp::to_string(tensor.shape()));
   BP_CHECK(groups > 0 && tensor.size(0) % groups == 0,
-           "dirac_: {} output channels do not come apart into {} groups; take a divisor",
+           "dirac_: {} output channels are not divisible into {} groups; choose a divisor",
            tensor.size(0), groups);
   if (tensor.numel() == 0) return tensor;
   const std::int64_t in_group = tensor.size(0) / groups;

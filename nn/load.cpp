@@ -85,11 +85,10 @@ IncompatibleKeys Module::load_state_dict(const StateDict& given_dict, bool stric
     list(text, "missing in the dict", keys.missing);
     list(text, "unknown to the module", keys.unexpected);
   }
-  BP_CHECK(
-      text.empty(),
-      "load_state_dict: the dict does not fit the module, and nothing was loaded; take that of a "
-      "module with the same parts, or without `strict` one with other names too{}",
-      text);
+  BP_CHECK(text.empty(),
+           "load_state_dict: the dict does not fit the module, and nothing was loaded; load that "
+           "of a module with the same parts, or pass strict = false to allow other names{}",
+           text);
   const NoGrad no_grad;
   for (const auto& [own, given] : writes) copy_(own, given);
   detail::Materializing::adopt(lazy);

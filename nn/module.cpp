@@ -37,8 +37,8 @@ Parameter::Parameter(const Tensor& data, bool requires_grad) : Tensor(detach(dat
 }
 
 void Parts::check_name(const std::string& name) {
-  BP_CHECK(names_.insert(name).second,
-           "a module has two parts named '{}'; give each a name of its own", name);
+  BP_CHECK(names_.insert(name).second, "a module has two parts named '{}'; give each its own name",
+           name);
   BP_CHECK(!name.empty() && name.find('.') == std::string::npos,
            "'{}' cannot name a part of a module; a name is not empty and has no dot", name);
 }

@@ -144,8 +144,8 @@ GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels,
                      const GroupNormOptions& options)
     : num_groups_(num_groups), num_channels_(num_channels), options_(options) {
   BP_CHECK(num_groups > 0 && num_channels >= 0 && num_channels % num_groups == 0,
-           "GroupNorm: {} channels do not come apart into {} groups; take a divisor", num_channels,
-           num_groups);
+           "GroupNorm: {} channels are not divisible into {} groups; choose a divisor",
+           num_channels, num_groups);
   if (options.affine) weight = constant_parameter({num_channels}, 1, options);
   if (options.affine && options.bias) bias = constant_parameter({num_channels}, 0, options);
 }

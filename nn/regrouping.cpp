@@ -107,8 +107,8 @@ void ChannelShuffleOptions::check() const {
 
 Tensor ChannelShuffleOptions::apply(const Tensor& x) const {
   BP_CHECK(x.ndim() >= 3 && x.size(1) % groups == 0,
-           "ChannelShuffle: the input is {}; give [N, C, ...] with channels that come apart into "
-           "{} groups",
+           "ChannelShuffle: the input is {}; give [N, C, ...] with channels that are divisible "
+           "into {} groups",
            to_string(x.shape()), groups);
   const Tensor grouped = unflatten(x, 1, {groups, x.size(1) / groups});
   return flatten(transpose(grouped, 1, 2), 1, 2);

@@ -86,11 +86,10 @@ std::shared_ptr<StepCount> new_count(const StepCount* old, std::size_t users, De
 }  // namespace
 
 void check_is_writable(const std::string& optimizer, std::size_t index, const Tensor& parameter) {
-  BP_CHECK(
-      !has_internal_overlap(*parameter.impl()),
-      "{}: several elements of parameter {}, shape {}, share one place in memory (strides {}); "
-      "make it of a clone()",
-      optimizer, index, to_string(parameter.shape()), to_string(parameter.strides()));
+  BP_CHECK(!has_internal_overlap(*parameter.impl()),
+           "{}: several elements of parameter {}, shape {}, share one place in memory (strides "
+           "{}); make it from a clone()",
+           optimizer, index, to_string(parameter.shape()), to_string(parameter.strides()));
 }
 
 void check_gradient_fits(const std::string& optimizer, std::size_t index, const Tensor& parameter,
@@ -98,7 +97,7 @@ void check_gradient_fits(const std::string& optimizer, std::size_t index, const 
   BP_CHECK(gradient.shape() == parameter.shape() && gradient.dtype() == parameter.dtype() &&
                gradient.device() == parameter.device(),
            "{}: parameter {} is {} of shape {} on {}, and its gradient {} of shape {} on {}; call "
-           "zero_grad() and go back once more",
+           "zero_grad() and backward() again",
            optimizer, index, name(parameter.dtype()), to_string(parameter.shape()),
            device_name(parameter.device()), name(gradient.dtype()), to_string(gradient.shape()),
            device_name(gradient.device()));

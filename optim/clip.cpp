@@ -48,8 +48,8 @@ Tensor get_total_norm(TensorList tensors, double norm_type, bool error_if_nonfin
   if (error_if_nonfinite) {
     const double value = item<double>(total);
     BP_CHECK(std::isfinite(value),
-             "clip_grad_norm_: the norm of order {} is {}, so that nothing can be clipped by it; "
-             "look for what made the gradients infinite, or set error_if_nonfinite to false",
+             "clip_grad_norm_: the norm of order {} is {}, which cannot be used to clip; find what "
+             "made the gradients infinite, or set error_if_nonfinite to false",
              norm_type, value);
   }
   return total;

@@ -56,11 +56,11 @@ void Optimizer::add_group(std::vector<Tensor> params, std::vector<State::Entry> 
     const Tensor& each = params[i];
     BP_CHECK(
         each.defined() && is_leaf(each) && (is_floating(each.dtype()) || is_complex(each.dtype())),
-        "{}: parameter {} is not a leaf of floating-point or complex numbers; pass what the "
-        "model was made with, not what was computed of it",
+        "{}: parameter {} is not a leaf of floating-point or complex numbers; pass the model's own "
+        "parameters, not what was computed from them",
         type_name(), i);
     BP_CHECK(taken.insert(each.impl()).second,
-             "{}: parameter {} is there already; pass each once, in one group", type_name(), i);
+             "{}: parameter {} was added already; pass each once, in one group", type_name(), i);
     check_parameter(i, each);
   }
   Group& made = groups_.emplace_back();

@@ -142,7 +142,7 @@ ParamState Optimizer::loaded_state(const State& saved, std::size_t group, std::s
   for (const auto& [key, value] : saved.entries())
     BP_CHECK(value.is_none() || (names.counts_on_device && key == step_key) ||
                  names_any(names.numbers, key) || names_any(names.tensors, key),
-             "{}: '{}' of parameter {} is nothing that {} keeps; is it the state of another "
+             "{}: '{}' of parameter {} is not part of the state of {}; is it the state of another "
              "optimizer?",
              type_name(), key, index, type_name());
   return made;

@@ -57,8 +57,8 @@ static_assert(rows_are_in_order());
 }  // namespace
 
 void check_is_dtype(const char* op, Dtype dtype) {
-  BP_CHECK(index(dtype) < num_dtypes, "{}: {} is the number of no dtype; pass one of bp::Dtype", op,
-           index(dtype));
+  BP_CHECK(index(dtype) < num_dtypes, "{}: {} is not the number of a dtype; pass one of bp::Dtype",
+           op, index(dtype));
 }
 
 std::ostream& operator<<(std::ostream& stream, Dtype dtype) {

@@ -21,7 +21,7 @@ void read_trace(Wishes& wishes) {
   if (wanted.empty() || wanted == "0") return;
   if (wanted != "ops" && !wanted.starts_with("ops:")) {
     log_warning(
-        fmt::format("BACKPLANE_TRACE is '{}', which is nothing that can be traced; set it to "
+        fmt::format("BACKPLANE_TRACE is '{}', which cannot be traced; set it to "
                     "ops, or to ops:FILE",
                     wanted));
     return;

@@ -78,10 +78,10 @@ ProbePlan refuse_unknown(const std::string& variant, const Subject&) {
       const Json& result = result_of(answer, step);
       const char* const what = step == described ? "describe_space" : "allocate_in";
       if (code_of(result) != BP_BAD_ARGUMENT && code_of(result) != BP_UNSUPPORTED)
-        return fmt::format("{} of space {}, which there is not, says {}", what, space,
+        return fmt::format("{} of space {}, which does not exist, says {}", what, space,
                            code_of(result));
       if (message_of(result).empty())
-        return fmt::format("{} of space {}, which there is not, fails without a message", what,
+        return fmt::format("{} of space {}, which does not exist, fails without a message", what,
                            space);
     }
     return result_of(answer, alive).value("same", false) ? "" : "afterwards a copy fails";

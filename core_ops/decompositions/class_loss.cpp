@@ -106,7 +106,7 @@ Tensor cross_entropy_by_logs(const Tensor& input, const Tensor& target, const Te
   constexpr const char* op = "cross_entropy";
   check_reduction(op, reduction);
   BP_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
-           "cross_entropy: label_smoothing is {}, and is a part from 0 to 1", label_smoothing);
+           "cross_entropy: label_smoothing is {}; pass a number from 0 to 1", label_smoothing);
   const bool has_classes = !is_floating(target.dtype()) || target.shape() != input.shape();
   if (has_classes) check_classes(op, input, target);
   check_weight(op, input, weight);

@@ -43,7 +43,8 @@ Tensor real_parts(const Tensor& input) {
 }
 
 Tensor imaginary_parts(const Tensor& input) {
-  BP_CHECK(is_complex(input.dtype()), "imag: the input is {}; only complex numbers have the part",
+  BP_CHECK(is_complex(input.dtype()),
+           "imag: the input is {}; only complex numbers have an imaginary part",
            name(input.dtype()));
   return select(view_as_real(input), -1, 1);
 }

@@ -20,9 +20,10 @@ Sides sides_of(const Tensor& input, IntList dims) {
   std::uint64_t seen = 0;
   for (const std::int64_t d : dims) {
     const std::int64_t dim = wrap_dim("tensordot", d, input.ndim());
-    BP_CHECK(input.ndim() > 0 && !(seen >> dim & 1u),
-             "tensordot: dimension {} of shape {} is not there, or named twice; list each once", d,
-             to_string(input.shape()));
+    BP_CHECK(
+        input.ndim() > 0 && !(seen >> dim & 1u),
+        "tensordot: dimension {} of shape {} does not exist, or is named twice; list each once", d,
+        to_string(input.shape()));
     seen |= std::uint64_t{1} << dim;
     sides.contracted.push_back(dim);
     sides.count *= input.size(dim);

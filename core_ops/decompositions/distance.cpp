@@ -23,8 +23,8 @@ Tensor distances_of_pairs(const Tensor& input, double p) {
            to_string(input.shape()));
   BP_CHECK(p >= 0, "pdist: p is {}; pass 0 or more", p);
   const std::int64_t size = input.size(0);
-  BP_CHECK(size < std::int64_t{1} << 31, "pdist: {} vectors, whose pairs have no room; pass fewer",
-           size);
+  BP_CHECK(size < std::int64_t{1} << 31,
+           "pdist: {} vectors, too many for all their pairs; pass fewer", size);
   const std::int64_t pairs = size * (size - 1) / 2;
   if (pairs <= 0) return full({0}, 0, input.dtype(), input.device());
   const Tensor vectors = arange(0, size - 1, 1, i64, input.device());

@@ -164,11 +164,11 @@ class Einsum {
     for (int axis : output_) {
       BP_CHECK(
           num_uses_.contains(axis),
-          "einsum: '{}' has '{}' behind the arrow and no operand has it; name it before, or leave "
+          "einsum: '{}' has '{}' after the arrow and no operand has it; name it before, or leave "
           "it out",
           equation_, axis_name(axis));
       BP_CHECK(std::count(output_.begin(), output_.end(), axis) == 1,
-               "einsum: '{}' has '{}' {} times behind the arrow; write it once", equation_,
+               "einsum: '{}' has '{}' {} times after the arrow; write it once", equation_,
                axis_name(axis), std::count(output_.begin(), output_.end(), axis));
     }
   }

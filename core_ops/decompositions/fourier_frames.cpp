@@ -101,8 +101,9 @@ void check_frames(const Tensor& input, const BackFrames& frames, std::int64_t ho
   BP_CHECK(input.size(-1) > 0, "istft: the shape is {}; pass one frame or more",
            to_string(input.shape()));
   const std::int64_t length = frames.win_length.value_or(frames.n_fft);
-  BP_CHECK(hop <= length, "istft: hop_length is {} and win_length {}; frames must not lie apart",
-           hop, length);
+  BP_CHECK(hop <= length,
+           "istft: hop_length is {} and win_length {}; there must be no gaps between frames", hop,
+           length);
   BP_CHECK(!frames.return_complex || !frames.onesided,
            "istft: return_complex=true needs frames of both sides; pass onesided=false");
   std::int64_t size = 0;

@@ -48,7 +48,8 @@ Tensor middle_of_size(const Tensor& input, IntList size, DimList dim) {
     const std::int64_t given = dim.list() ? (*dim.list())[i] : static_cast<std::int64_t>(i);
     const std::int64_t at = wrap_dim("center_crop_pad", given, rank);
     BP_CHECK(rank > 0 && !(seen >> at & 1u),
-             "center_crop_pad: dimension {} of shape {} comes twice, or is none; list each once",
+             "center_crop_pad: dimension {} of shape {} is listed twice or does not exist; list "
+             "each once",
              given, to_string(input.shape()));
     BP_CHECK(size[i] >= 0, "center_crop_pad: size {} has {}; it must be at least 0",
              to_string(size), size[i]);

@@ -153,8 +153,8 @@ Tensor resampled(const Tensor& input, IntList size, DimList dim, std::string_vie
     const std::int64_t given = dim.list() ? (*dim.list())[i] : static_cast<std::int64_t>(i);
     const std::int64_t at = wrap_dim("resample", given, input.ndim());
     BP_CHECK(rank > 0 && !(seen >> at & 1u),
-             "resample: dimension {} of shape {} comes twice, or is none; list each once", given,
-             to_string(input.shape()));
+             "resample: dimension {} of shape {} is listed twice or does not exist; list each once",
+             given, to_string(input.shape()));
     seen |= std::uint64_t{1} << at;
     const std::int64_t from = input.size(at), to = size[i];
     if (from == 0 && to == 0) continue;

@@ -118,7 +118,7 @@ ImageWindows image_windows_of(const char* op, IntList image, IntList kernel_size
 Tensor resized(const Tensor& input, IntList given, std::string_view mode, bool align_corners) {
   const std::int64_t spatial = input.ndim() - 2;
   BP_CHECK(spatial >= 1 && spatial <= 3,
-           "interpolate: the shape is {}; pass [N, C, ...] with one to three dimensions more",
+           "interpolate: the shape is {}; pass [N, C, ...] with one to three more dimensions",
            to_string(input.shape()));
   BP_CHECK(given.size() == 1 || static_cast<std::int64_t>(given.size()) == spatial,
            "interpolate: {} sizes for shape {}; pass one, or one for each of the last dimensions",
@@ -140,7 +140,7 @@ Tensor resized(const Tensor& input, IntList given, std::string_view mode, bool a
            "'linear', 'bilinear' or 'bicubic', and 'trilinear' by the number of dimensions",
            mode, to_string(input.shape()));
   BP_CHECK(!align_corners || is_linear || is_cubic,
-           "interpolate: mode '{}' knows no align_corners; leave it out", mode);
+           "interpolate: mode '{}' takes no align_corners; leave it out", mode);
   if (mode == "area") return averaged(input, size);
   Tensor result = input;
   for (std::int64_t d = 0; d < spatial; ++d) {

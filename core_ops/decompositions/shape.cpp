@@ -43,8 +43,8 @@ void check_pad_mode(PadMode mode, std::int64_t dim, std::int64_t size, std::int6
            "mode 'constant'",
            dim);
   BP_CHECK(whole >= 0 && -before <= size && -behind <= size,
-           "pad: {} and {} at dimension {} take more than its {} elements away; cut away fewer",
-           before, behind, dim, size);
+           "pad: {} and {} at dimension {} remove more than its {} elements; remove fewer", before,
+           behind, dim, size);
 }
 
 // Which element of `size` stands at each place from -before to size + behind.

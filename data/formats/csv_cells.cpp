@@ -82,8 +82,7 @@ class CsvScanner {
     }
     const std::string_view rest = text_.substr(at_);
     BP_CHECK(rest.empty() || rest[0] == options_.delimiter || line_end_of(rest) > 0,
-             "{}:{}: {}: there is text behind the closing quote; write a quote inside of a cell "
-             "twice",
+             "{}:{}: {}: there is text after the closing quote; double a quote inside a cell",
              name_, line_, called(column, names_));
     return cell;
   }

@@ -31,7 +31,7 @@ void check_options(const DataLoaderOptions& options, bool is_iterable) {
   BP_CHECK(options.batch_size || !options.drop_last,
            "DataLoader: drop_last needs a batch_size; there are no batches without one");
   BP_CHECK(!is_iterable || (!options.shuffle && !options.sampler && !options.batch_sampler),
-           "DataLoader: an IterableDataset has an order of its own; leave out shuffle, sampler and "
+           "DataLoader: an IterableDataset has its own order; leave out shuffle, sampler and "
            "batch_sampler");
 }
 

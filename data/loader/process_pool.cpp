@@ -288,8 +288,8 @@ class ProcessPool : public Pool {
     if (task != peer.outstanding.end() && !task->second.indices.empty())
       what = fmt::format(", from sample {} on", task->second.indices[0]);
     throw_error(ErrorClass::peer_lost,
-                fmt::format("DataLoader: worker {} (pid {}) {} while batch {}{} was due; begin a "
-                            "new epoch, or go on with this one by its state_dict",
+                fmt::format("DataLoader: worker {} (pid {}) {} while batch {}{} was due; start a "
+                            "new epoch, or continue this one from its state_dict",
                             worker, peer.process.pid, how, batch, what));
   }
 

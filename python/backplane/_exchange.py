@@ -44,7 +44,7 @@ def to_numpy(tensor, *, force=False):
 
     if tensor.requires_grad:
         if not force:
-            raise TypeError("numpy: the tensor requires grad, which an array does not know; call detach() first")
+            raise TypeError("numpy: the tensor requires grad, which an array cannot record; call detach() first")
         tensor = tensor.detach()
     try:
         return numpy.from_dlpack(tensor.cpu())

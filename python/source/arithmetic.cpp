@@ -136,7 +136,7 @@ int slot_truth(PyObject* self) noexcept {
         const Tensor& tensor = self_of(self);
         if (tensor.numel() != 1) {
           PyErr_Format(PyExc_ValueError,
-                       "the truth of a tensor of %lld elements is not one bool; ask any() or all()",
+                       "a tensor of %lld elements has no single truth value; use any() or all()",
                        static_cast<long long>(tensor.numel()));
           throw nb::python_error();
         }

@@ -75,7 +75,7 @@ class Bound {
       else if (arguments_[i].has_default)
         values.set(i, arguments_[i].default_value);
       else
-        fail("%s() misses the argument '%s'; its schema is %s", function_.name.c_str(),
+        fail("%s() is missing the argument '%s'; its schema is %s", function_.name.c_str(),
              arguments_[i].name.c_str(), function_.op->schema->text.c_str());
     }
   }

@@ -154,5 +154,5 @@ def test_the_stub_of_an_operator_has_its_schemas_arguments():
                 operator(**{keyword: None})
             assert "has no argument" not in str(error.value), (name, keyword)
         if "out" not in extra:
-            with pytest.raises(TypeError, match="has no argument 'out'|misses the argument"):
+            with pytest.raises(TypeError, match="has no argument 'out'|is missing the argument"):
                 operator(out=backplane.ones(1))

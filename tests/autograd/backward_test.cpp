@@ -93,13 +93,12 @@ TEST(Backward, goes_again_through_calls_that_saved_nothing) {
 
 TEST(Backward, refuses_roots_that_it_cannot_start_from) {
   const Tensor x = leaf({1, 2});
-  EXPECT_EQ(
-      sentence_of([&] { backward(x * 2); }),
-      "backward: the tensor has shape [2], and only one of a single element needs no gradient; "
-      "give one, or reduce it first");
+  EXPECT_EQ(sentence_of([&] { backward(x * 2); }),
+            "backward: the tensor has shape [2], and only a single element needs no gradient; pass "
+            "a gradient, or reduce the tensor first");
   EXPECT_EQ(sentence_of([&] { backward(ones({1})); }),
-            "backward: the tensor, shape [1], takes no part in any derivative; ask for it with "
-            "set_requires_grad on what it is made of, and make it without NoGrad");
+            "backward: the tensor, shape [1], does not require grad; call set_requires_grad on the "
+            "tensors that it is computed from, and compute it outside of NoGrad");
   EXPECT_EQ(sentence_of([&] { backward(x * 2, ones({3}, f64)); }),
             "backward: the gradient is float64[3] on cpu:0, and its tensor float64[2] on cpu:0; "
             "give one like "
@@ -115,12 +114,11 @@ TEST(Backward, refuses_roots_that_it_cannot_start_from) {
 }
 
 TEST(Leaves, are_floating_or_complex_and_no_results) {
-  EXPECT_EQ(
-      sentence_of([&] {
-        set_requires_grad(tensor({1, 2}));
-      }),
-      "set_requires_grad: the tensor is int64, and derivatives are by floating-point or complex "
-      "numbers; cast it first");
+  EXPECT_EQ(sentence_of([&] {
+              set_requires_grad(tensor({1, 2}));
+            }),
+            "set_requires_grad: the tensor is int64, and only floating-point and complex tensors "
+            "have derivatives; cast it first");
   const Tensor x = leaf({1}), y = x * 2;
   EXPECT_TRUE(is_leaf(x));
   EXPECT_FALSE(is_leaf(y));
@@ -267,10 +265,9 @@ TEST(ComplexNumbers, go_through_matrix_products_twice) {
 
 TEST(ComplexNumbers, need_a_gradient_to_start_from) {
   const Tensor x = set_requires_grad(ones({1}, complex64));
-  EXPECT_EQ(
-      sentence_of([&] { backward(x * x); }),
-      "backward: the tensor is complex64, and only a real one needs no gradient; give one, or make "
-      "it real");
+  EXPECT_EQ(sentence_of([&] { backward(x * x); }),
+            "backward: the tensor is complex64, and only a real tensor needs no gradient; pass a "
+            "gradient, or make it real");
 }
 
 }  // namespace

@@ -70,9 +70,8 @@ TEST(TensorHooks, may_go_back_through_the_same_record) {
 TEST(TensorHooks, need_a_tensor_that_takes_part) {
   EXPECT_EQ(sentence_of(
                 [] { autograd::register_hook(ones({2}), [](const Tensor&) { return Tensor(); }); }),
-            "register_hook: the tensor, shape [2], takes no part in any derivative, so nothing "
-            "would ever "
-            "call the hook; ask for one with set_requires_grad on what it is made of");
+            "register_hook: the tensor, shape [2], does not require grad, so nothing would call "
+            "the hook; call set_requires_grad on the tensors that it is computed from");
   EXPECT_EQ(sentence_of([] { autograd::register_hook(leaf({2}), {}); }),
             "register_hook: the hook is empty; give a function");
 }

@@ -54,7 +54,7 @@ TEST(ComplexParts, are_refused_where_no_strides_show_pairs) {
   EXPECT_EQ(error_of([&] { view_as_real(pairs); }),
             "view_as_real: the input is float32; pass complex numbers");
   EXPECT_EQ(error_of([&] { imag(pairs); }),
-            "imag: the input is float32; only complex numbers have the part");
+            "imag: the input is float32; only complex numbers have an imaginary part");
   EXPECT_EQ(error_of([&] { polar(pairs, ones({4}, f64)); }),
             "polar: abs is float32 and angle is float64; cast both to float32 or both to float64");
 }

@@ -98,7 +98,7 @@ TEST(FourierFrames, wrong_calls_say_what_to_do) {
   EXPECT_EQ(error_of([&] { istft(spectra, 10); }),
             "istft: 5 frequencies and n_fft 10 with onesided=true; there must be 6");
   EXPECT_EQ(error_of([&] { istft(spectra, 8, 9); }),
-            "istft: hop_length is 9 and win_length 8; frames must not lie apart");
+            "istft: hop_length is 9 and win_length 8; there must be no gaps between frames");
   EXPECT_EQ(error_of([&] { istft(ones({5}, complex64), 8); }),
             "istft: the shape is [5]; pass [frequencies, frames], or a batch of them");
   EXPECT_EQ(error_of([&] { istft(spectra, 8, {}, {}, ones({3})); }),

@@ -135,10 +135,10 @@ TEST(Linear, errors_show_the_equation_or_both_shapes) {
       "einsum: 'ij,jk->ik' names 2 operands and there are 1; write one list of letters for each");
   EXPECT_EQ(
       error_of([&] { einsum("ij->iz", {a}); }),
-      "einsum: 'ij->iz' has 'z' behind the arrow and no operand has it; name it before, or leave "
+      "einsum: 'ij->iz' has 'z' after the arrow and no operand has it; name it before, or leave "
       "it out");
   EXPECT_EQ(error_of([&] { einsum("ij->ii", {a}); }),
-            "einsum: 'ij->ii' has 'i' 2 times behind the arrow; write it once");
+            "einsum: 'ij->ii' has 'i' 2 times after the arrow; write it once");
   EXPECT_EQ(error_of([&] {
               einsum("ij,jk->ik", {a, a});
             }),

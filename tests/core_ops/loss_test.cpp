@@ -161,7 +161,7 @@ TEST(Loss, errors_say_what_does_not_fit) {
   EXPECT_EQ(error_of([&] { nll_loss(input, four_classes(), ones({5}, f64)); }),
             "nll_loss: weight has shape [5] and there are 6 classes; give one weight for each");
   EXPECT_EQ(error_of([&] { cross_entropy(input, four_classes(), {}, -100, "mean", 1.5); }),
-            "cross_entropy: label_smoothing is 1.5, and is a part from 0 to 1");
+            "cross_entropy: label_smoothing is 1.5; pass a number from 0 to 1");
   EXPECT_EQ(error_of([&] { smooth_l1_loss(input, input, "mean", -1); }),
             "smooth_l1_loss: beta is -1, and must not be below 0; pass 0 for l1_loss");
   EXPECT_EQ(error_of([&] { binary_cross_entropy_with_logits(input, weights()); }),

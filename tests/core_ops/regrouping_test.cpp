@@ -32,11 +32,11 @@ TEST(Regrouping, the_middle_leaves_the_odd_element_behind) {
   const Tensor both = center_crop_pad(counted({2, 5}), {3, 2});
   EXPECT_EQ(whole(both), (Numbers{1, 2, 6, 7, 0, 0}));
   EXPECT_EQ(whole(center_crop_pad(counted({2, 3}), {1}, -1)), (Numbers{1, 4}));
-  EXPECT_EQ(
-      message_of([] {
-        center_crop_pad(counted({2, 3}), {1, 2}, {1, -1});
-      }),
-      "center_crop_pad: dimension -1 of shape [2, 3] comes twice, or is none; list each once");
+  EXPECT_EQ(message_of([] {
+              center_crop_pad(counted({2, 3}), {1, 2}, {1, -1});
+            }),
+            "center_crop_pad: dimension -1 of shape [2, 3] is listed twice or does not exist; list "
+            "each once");
 }
 
 TEST(Regrouping, blocks_come_from_channels_in_either_order) {

@@ -238,7 +238,7 @@ TEST(Loaders, refuse_options_that_exclude_each_other) {
   EXPECT_THAT(sentence_of([] {
                 DataLoader(IterablePtr(std::make_shared<Counting>(3)), {.shuffle = true});
               }),
-              HasSubstr("an order of its own"));
+              HasSubstr("its own order"));
 }
 
 TEST(Loaders, of_nothing_end_at_once) {

@@ -48,7 +48,7 @@ TEST(CsvFiles, name_line_and_column_of_a_bad_cell) {
               HasSubstr("table.csv:3: has 1 cells, and there are 2"));
   EXPECT_THAT(sentence_of([] { csv("a\n\"1"); }),
               HasSubstr("table.csv:2: column 1 (a): the quote does not end"));
-  EXPECT_THAT(sentence_of([] { csv("a\n\"1\"2"); }), HasSubstr("text behind the closing quote"));
+  EXPECT_THAT(sentence_of([] { csv("a\n\"1\"2"); }), HasSubstr("text after the closing quote"));
 }
 
 TEST(CsvFiles, number_columns_as_the_file_does) {

@@ -342,7 +342,7 @@ TEST(Chain, what_is_no_expression_is_refused_with_the_step) {
   EXPECT_EQ(error_of([] {
               join({{&ops::mul, {n(2), n(3)}}});
             }),
-            "join: step 0 (mul): all its arguments are numbers; compute it beforehand");
+            "join: step 0 (mul): all its arguments are numbers; compute it first");
 }
 
 }  // namespace

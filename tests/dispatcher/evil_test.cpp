@@ -162,7 +162,7 @@ const Kind refused[] = {
     {"operator_bad_schema", "evil::twice(Tensor input, -> "},
     {"operator_null_schema", "bp_custom_operator.schema is missing"},
     {"operator_without_prefix", "a plugin's operator needs its prefix: evil::twice"},
-    {"operator_of_the_core", "the operator 'add' is there already"},
+    {"operator_of_the_core", "the operator 'add' exists already"},
     {"operator_unknown_backward", "evil::nowhere"},
     {"operator_saves_too_much", "saves an argument that it does not have"},
 };

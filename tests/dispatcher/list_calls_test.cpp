@@ -226,9 +226,10 @@ TEST_F(ListCalls, of_wrong_arguments_say_what_is_wrong) {
 }
 
 TEST_F(ListCalls, need_somebody_who_counts) {
-  EXPECT_EQ(error_of([] { register_custom_operator("test::uncounted(Tensor input) -> Tensor[]"); }),
-            "test::uncounted: nobody says how many tensors its Tensor[] has; give it a count rule; "
-            "the schema is test::uncounted(Tensor input) -> Tensor[]");
+  EXPECT_EQ(
+      error_of([] { register_custom_operator("test::uncounted(Tensor input) -> Tensor[]"); }),
+      "test::uncounted: nothing says how many tensors its Tensor[] has; give it a count rule; "
+      "the schema is test::uncounted(Tensor input) -> Tensor[]");
   EXPECT_THAT(error_of([] {
                 register_custom_operator("test::counted(Tensor input) -> Tensor",
                                          {nullptr, nullptr, count_spread});

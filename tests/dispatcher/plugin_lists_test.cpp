@@ -115,8 +115,8 @@ TEST_F(PluginLists, wrong_lists_of_results_are_refused) {
             }),
             "lists::cut: pieces of no elements; pass a positive size (shape rule of lists)");
   EXPECT_EQ(error_of([&] { bp::call_boxed("lists::endless", {value_of(made({1}))}); }),
-            "lists::endless: the shape rule of lists gives more than 262144 results; it leaves "
-            "those out that are not there");
+            "lists::endless: the shape rule of lists gives more than 262144 results; it must leave "
+            "out missing ones");
 }
 
 // ---- Lists with holes ----

@@ -96,7 +96,7 @@ TEST(Schema, quotes_text_and_column_of_a_mistake) {
   EXPECT_EQ(error_in(many + ")"), "no error");
   EXPECT_THAT(error_in(many + ", Tensor)"), testing::HasSubstr("more than 64 results"));
   EXPECT_THAT(error_in("f() -> (Tensor[], Tensor)"),
-              testing::HasSubstr("a result behind a Tensor[], which is the last one"));
+              testing::HasSubstr("a result after a Tensor[], which must be the last"));
 }
 
 }  // namespace

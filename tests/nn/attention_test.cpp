@@ -41,7 +41,7 @@ TEST(MultiheadAttention, refuses_sizes_that_do_not_fit) {
     return sentence_of([&] { attention(query, key, value, arguments); });
   };
   EXPECT_THAT(sentence_of([] { nn::MultiheadAttention(5, 2); }),
-              HasSubstr("embed_dim 5 does not come apart into 2 heads"));
+              HasSubstr("embed_dim 5 is not divisible into 2 heads"));
   EXPECT_THAT(sentence(x, rand({3, 2, 5}), x), HasSubstr("key and value have 5 and 4 features"));
   EXPECT_THAT(sentence(x, rand({2, 2, 4}), x), HasSubstr("they differ in features alone"));
   EXPECT_THAT(sentence(x, rand({3, 1, 4}), rand({3, 1, 4})), HasSubstr("dimension 1, the batch"));

@@ -151,7 +151,7 @@ TEST_F(Init, makes_kernels_that_hand_on_their_channels) {
   EXPECT_THAT(sentence_of([] {
                 init::dirac_(ones({3, 2, 1}), 2);
               }),
-              HasSubstr("3 output channels do not come apart into 2 groups"));
+              HasSubstr("3 output channels are not divisible into 2 groups"));
   EXPECT_THAT(sentence_of([] { init::dirac_(ones({3, 2})); }), HasSubstr("3, 4 or 5 dimensions"));
 }
 

@@ -18,7 +18,7 @@ TEST(Layers, refuse_wrong_arguments_when_they_are_made) {
       {[] { Bilinear(0, 2, 3); }, "Bilinear: in1_features is 0; give 1 or more"},
       {[] { Conv2d(4, 6, 3, {.groups = 0}); }, "Conv2d: 0 groups; give 1 or more"},
       {[] { Conv2d(4, 5, 3, {.groups = 2}); },
-       "Conv2d: 5 output channels do not come apart into 2 groups"},
+       "Conv2d: 5 output channels are not divisible into 2 groups"},
       {[] {
          Conv2d(4, 6, {3, 3, 3});
        },
@@ -30,7 +30,7 @@ TEST(Layers, refuse_wrong_arguments_when_they_are_made) {
        "padding 'same' with stride 2; take stride 1"},
       {[] { Conv2d(4, 6, 3, {.padding_mode = "edge"}); }, "padding_mode is 'edge'; give 'zeros'"},
       {[] { ConvTranspose2d(4, 6, 3, {.padding_mode = "reflect"}); },
-       "transposed convolutions have 'zeros' alone"},
+       "transposed convolutions take only 'zeros'"},
       {[] { MaxPool2d(2, {.padding = 2}); }, "padding 2 is beyond half of kernel_size 2"},
       {[] { AvgPool2d(2, {.divisor_override = 0}); }, "divisor_override is 0"},
       {[] { AvgPool1d(2, {.divisor_override = 3}); }, "it has no divisor_override"},
@@ -46,7 +46,7 @@ TEST(Layers, refuse_wrong_arguments_when_they_are_made) {
        },
        "padding is (1, 2); give one number, or 4"},
       {[] { BatchNorm2d(-1); }, "BatchNorm2d: num_features is -1"},
-      {[] { GroupNorm(4, 6); }, "GroupNorm: 6 channels do not come apart into 4 groups"},
+      {[] { GroupNorm(4, 6); }, "GroupNorm: 6 channels are not divisible into 4 groups"},
       {[] { LayerNorm(Sizes{}); }, "LayerNorm: normalized_shape is empty"},
       {[] { LocalResponseNorm(0); }, "LocalResponseNorm: size is 0"},
       {[] { Embedding(3, 2, {.padding_idx = 3}); }, "padding_idx 3 is not among 3 rows"},
@@ -96,7 +96,7 @@ TEST(Layers, refuse_inputs_of_another_rank_by_their_name) {
       {[&] { Softmax2d()(vector); }, "Softmax2d: the input is [6]"},
       {[&] { Dropout2d()(vector); }, "Dropout2d: the input is [6]; give 4 dimensions, or 3"},
       {[&] { Unfold(2)(vector); }, "Unfold: the input is [6]"},
-      {[&] { ChannelShuffle(3)(image); }, "channels that come apart into 3 groups"},
+      {[&] { ChannelShuffle(3)(image); }, "channels that are divisible into 3 groups"},
       {[&] { FractionalMaxPool2d(3, {.output_size = 4})(image); },
        "4 windows of 3 do not fit into 5 (dimension 0)"},
       {[&] {

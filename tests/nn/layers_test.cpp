@@ -51,7 +51,7 @@ TEST(Conv2d, slides_its_kernel_over_the_padded_image) {
 
 TEST(Conv2d, refuses_groups_that_do_not_divide_its_channels) {
   EXPECT_THAT(sentence_of([] { nn::Conv2d(4, 6, 3, {.groups = 3}); }),
-              testing::HasSubstr("4 input channels do not come apart into 3 groups"));
+              testing::HasSubstr("4 input channels are not divisible into 3 groups"));
 }
 
 }  // namespace

@@ -60,10 +60,13 @@ TEST(Groups, refuse_what_no_optimizer_can_step) {
   EXPECT_THAT(sentence_of([] { optim::Adam({tensor({1})}); }),
               HasSubstr("parameter 0 is not a leaf of floating-point"));
   EXPECT_THAT(sentence_of([] { optim::Adam({Tensor()}); }), HasSubstr("parameter 0"));
-  EXPECT_THAT(sentence_of([&] { optim::Adam({a, a}); }), HasSubstr("parameter 1 is there already"));
+  EXPECT_THAT(sentence_of([&] {
+                optim::Adam({a, a});
+              }),
+              HasSubstr("parameter 1 was added already"));
   optim::Adam optimizer({a});
   EXPECT_THAT(sentence_of([&] { optimizer.add_param_group({a}, {}); }),
-              HasSubstr("parameter 0 is there already"));
+              HasSubstr("parameter 0 was added already"));
   EXPECT_EQ(optimizer.num_groups(), 1u);
   EXPECT_THAT(sentence_of([&] { optim::Muon({a}); }),
               HasSubstr("Muon: parameter 0 is float64 of shape [1]; pass real matrices"));

@@ -122,7 +122,7 @@ TEST(States, that_do_not_fit_are_refused_with_both_values) {
   };
   optim::SGD sgd(params);
   EXPECT_THAT(complaint(sgd, saved),
-              HasSubstr("SGD: 'step' of parameter 0 is nothing that SGD keeps"));
+              HasSubstr("SGD: 'step' of parameter 0 is not part of the state of SGD"));
   optim::Adam one({params[0]});
   EXPECT_THAT(complaint(one, saved),
               HasSubstr("parameter group 0 has 2 parameters in the state and 1 in the optimizer"));

@@ -57,7 +57,7 @@ TEST(SavedFile, does_not_take_the_place_of_a_protected_one) {
   ASSERT_TRUE(!is_root || seteuid(65534) == 0);
   const std::string said = sentence_of([&] { save_one(file); });
   ASSERT_TRUE(!is_root || seteuid(0) == 0);
-  EXPECT_THAT(said, HasSubstr("a: is there and may not be written: Permission denied; choose "));
+  EXPECT_THAT(said, HasSubstr("a: exists and may not be written: Permission denied; choose "));
   EXPECT_EQ(bytes_in(file), "earlier");
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"a"});
 }

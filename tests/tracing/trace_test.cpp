@@ -224,7 +224,7 @@ TEST_F(Trace, what_cannot_be_written_is_a_warning) {
 TEST_F(Trace, an_unknown_wish_is_a_warning) {
   const Child child = run_child("Trace.DISABLED_a_bad_call", {"BACKPLANE_TRACE=everything"});
   EXPECT_EQ(child.exit_code, 0) << child.output;
-  EXPECT_THAT(child.output, HasSubstr("BACKPLANE_TRACE is 'everything', which is nothing that can "
+  EXPECT_THAT(child.output, HasSubstr("BACKPLANE_TRACE is 'everything', which cannot "
                                       "be traced; set it to ops, or to ops:FILE"));
 }
 

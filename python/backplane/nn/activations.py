@@ -154,7 +154,7 @@ class CELU(ELU):
     def __init__(self, alpha=1.0, inplace=False):
         super().__init__(alpha, inplace)
         if alpha == 0:
-            raise ValueError("CELU: alpha is 0, by which it divides; give another number")
+            raise ValueError("CELU: alpha is 0, and CELU divides by it; give another number")
 
     def forward(self, input):
         return F.celu(input, self.alpha, self.inplace)

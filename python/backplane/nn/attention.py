@@ -51,7 +51,7 @@ class MultiheadAttention(Module):
         self.num_heads = check_whole("MultiheadAttention", "num_heads", num_heads, 1)
         if embed_dim % num_heads:
             raise ValueError(
-                f"MultiheadAttention: embed_dim {embed_dim} does not come apart into {num_heads} heads; take a divisor"
+                f"MultiheadAttention: embed_dim {embed_dim} is not divisible into {num_heads} heads; choose a divisor"
             )
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn

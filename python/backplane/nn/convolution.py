@@ -45,7 +45,7 @@ class _Convolution(Module):
         for name, channels in (("input", in_channels), ("output", out_channels)):
             if channels % groups:
                 raise ValueError(
-                    f"{layer}: {channels} {name} channels do not come apart into {groups} groups; take a divisor"
+                    f"{layer}: {channels} {name} channels are not divisible into {groups} groups; choose a divisor"
                 )
         self.kernel_size = each(layer, "kernel_size", kernel_size, rank, 1)
         self.stride = each(layer, "stride", stride, rank, 1)
@@ -204,7 +204,7 @@ class _ConvTranspose(_Convolution):
         super().__init__()
         layer = self._get_name()
         if padding_mode != "zeros":
-            raise ValueError(f"{layer}: padding_mode is {padding_mode!r}; transposed convolutions have 'zeros' alone")
+            raise ValueError(f"{layer}: padding_mode is {padding_mode!r}; transposed convolutions take only 'zeros'")
         if isinstance(padding, str):
             raise ValueError(f"{layer}: padding is {padding!r}; give numbers")
         self._begin(

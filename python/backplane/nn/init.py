@@ -78,7 +78,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     They are drawn by the inverse of the distribution: none is drawn twice, however far out a and b are.
     """
     if not a <= b:
-        raise ValueError(f"trunc_normal_: no numbers from {a} to {b}; let a be no more than b")
+        raise ValueError(f"trunc_normal_: no numbers from {a} to {b}; let a be at most b")
     if not std > 0:
         raise ValueError(f"trunc_normal_: the deviation is {std}; give a number above 0")
     dtype = _drawn_dtype("trunc_normal_", tensor)
@@ -130,7 +130,7 @@ def dirac_(tensor, groups=1):
         raise ValueError(f"dirac_: the tensor has shape {list(tensor.shape)}; give one of 3, 4 or 5 dimensions")
     if groups <= 0 or tensor.shape[0] % groups:
         raise ValueError(
-            f"dirac_: {tensor.shape[0]} output channels do not come apart into {groups} groups; take a divisor"
+            f"dirac_: {tensor.shape[0]} output channels are not divisible into {groups} groups; choose a divisor"
         )
     in_group = tensor.shape[0] // groups
     center = tuple(size // 2 for size in tensor.shape[2:])

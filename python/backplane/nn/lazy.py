@@ -154,7 +154,7 @@ class _LazyConvolution(LazyModule):
         channels = input.shape[-self._rank - 1]
         if channels % self.groups:
             raise ValueError(
-                f"{self._get_name()}: {channels} input channels do not come apart into {self.groups} groups; take a "
+                f"{self._get_name()}: {channels} input channels are not divisible into {self.groups} groups; choose a "
                 "divisor"
             )
         return channels

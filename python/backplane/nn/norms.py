@@ -299,7 +299,7 @@ class GroupNorm(_Affine):
         self.num_channels = check_whole("GroupNorm", "num_channels", num_channels, 0)
         if num_channels % num_groups:
             raise ValueError(
-                f"GroupNorm: {num_channels} channels do not come apart into {num_groups} groups; take a divisor"
+                f"GroupNorm: {num_channels} channels are not divisible into {num_groups} groups; choose a divisor"
             )
         self.eps, self.affine = eps, affine
         self._begin([num_channels], affine, affine and bias, device, dtype)

@@ -171,8 +171,7 @@ def _refuse(module, misfits, missing, unexpected):
     text = "".join(f"\n  {title}: {', '.join(names)}" for title, names in titled if names)
     if text:
         raise ValueError(
-            f"load_state_dict: the dict does not fit the {module}, and nothing was loaded; take that of a module with "
-            f"the same parts, or pass strict=False for one with other names too{text}"
+            f"load_state_dict: the dict does not fit the {module}, and nothing was loaded; load that of a module with the same parts, or pass strict=False to allow other names{text}"
         )
 
 

@@ -244,7 +244,7 @@ class Optimizer:
         for index, parameter in enumerate(params):
             self._check_leaf(index, parameter)
             if id(parameter) in taken:
-                raise ValueError(f"{name}: parameter {index} is there already; pass each once, in one group")
+                raise ValueError(f"{name}: parameter {index} was added already; pass each once, in one group")
             taken.add(id(parameter))
         group["params"] = params
         for option, value in self.defaults.items():
@@ -258,8 +258,8 @@ class Optimizer:
             raise TypeError(f"{name}: parameter {index} is a {type(parameter).__name__}; pass Tensors")
         if not parameter.is_leaf or not (parameter.is_floating_point() or parameter.is_complex()):
             raise ValueError(
-                f"{name}: parameter {index} is not a leaf of floating-point or complex numbers; pass what the model was"
-                " made with, not what was computed of it"
+                f"{name}: parameter {index} is not a leaf of floating-point or complex numbers; pass the model's own"
+                " parameters, not what was computed from them"
             )
         self._check_parameter(index, parameter)
 

@@ -100,7 +100,7 @@ TEST(RenamedOperator, that_is_there_already_keeps_its_first_names) {
   Maker maker(now, first), forgetful(now);
   register_plugin_operators(maker.plugin);
   EXPECT_EQ(forgetful.refusal(),
-            "acme: the operator 'acme::kept' is there already, and was first published as "
+            "acme: the operator 'acme::kept' exists already, and was first published as "
             "'acme::kept(Tensor a) -> Tensor'; give that as its first_schema");
   Maker again(now, first);
   EXPECT_NO_THROW(register_plugin_operators(again.plugin));

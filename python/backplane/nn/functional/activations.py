@@ -88,7 +88,7 @@ def selu(input, inplace=False):
 def celu(input, alpha=1.0, inplace=False):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     if alpha == 0:
-        raise ValueError("celu: alpha is 0, by which it divides; give another number")
+        raise ValueError("celu: alpha is 0, and celu divides by it; give another number")
     return _either("celu", input, alpha, inplace=inplace)
 
 

@@ -101,7 +101,7 @@ def _check(query, key, value, embed_dim, num_heads, is_causal, attn_mask):
     if query.shape[-1] != embed_dim:
         raise ValueError(f"attention: the query has {query.shape[-1]} features, embed_dim is {embed_dim}")
     if embed_dim % num_heads:
-        raise ValueError(f"attention: embed_dim {embed_dim} does not come apart into {num_heads} heads; take a divisor")
+        raise ValueError(f"attention: embed_dim {embed_dim} is not divisible into {num_heads} heads; choose a divisor")
     if key.shape[:-1] != value.shape[:-1]:
         raise ValueError(
             f"attention: key and value have shapes {list(key.shape)} and {list(value.shape)}; they differ in features "

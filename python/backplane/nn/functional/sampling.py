@@ -31,7 +31,7 @@ def channel_shuffle(input, groups):
         raise ValueError(f"channel_shuffle: {groups} groups; give 1 or more")
     if input.ndim < 3 or input.shape[1] % groups:
         raise ValueError(
-            f"channel_shuffle: the input is {list(input.shape)}; give [N, C, ...] with channels that come apart into "
+            f"channel_shuffle: the input is {list(input.shape)}; give [N, C, ...] with channels that are divisible into "
             f"{groups} groups"
         )
     return input.unflatten(1, [groups, input.shape[1] // groups]).transpose(1, 2).flatten(1, 2)
