@@ -30,7 +30,7 @@ fs::path unused_name(const fs::path& target) {
          fmt::format("{}{:08x}{:08x}{}", beginning_of(target), random(), random(), ending);
 }
 
-// A link stays a link: what it points to is replaced, or made where it is not there.
+// A link stays a link: what it points to is replaced, or made where it is missing.
 fs::path followed(fs::path target) {
   const std::string asked = target.string();
   check_path(asked);

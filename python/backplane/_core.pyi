@@ -336,7 +336,7 @@ class Tensor(TensorOperators):
 
     # Its values as Python's.
     def item(self) -> Any:
-        """The only element as a number of Python's. ValueError where there are others."""
+        """The only element as a Python number. ValueError where there are others."""
     def tolist(self) -> Any:
         """Nested lists of numbers; a number where there are no dimensions."""
     def numpy(self, *, force: Bool = False) -> Any:

@@ -136,7 +136,7 @@ class GradScaler:
     A step waits for the device, to know whether a gradient overflowed.
 
     Args:
-        device: for callers of PyTorch's; losses and parameters may be anywhere.
+        device: for PyTorch callers; losses and parameters may be anywhere.
         init_scale: the first scale.
         growth_factor: of the scale, after growth_interval steps in a row without an infinity or NaN.
         backoff_factor: of the scale, after a step with one.
@@ -300,7 +300,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict):
-        """Takes over what `state_dict` returned, of PyTorch's scaler too.
+        """Loads what `state_dict` returned, also that of PyTorch's scaler.
 
         Raises:
             ValueError: an entry is missing, or refused by the constructor. Nothing has changed then.

@@ -42,7 +42,7 @@ def load_file(path, device=None, *, mapped=False):
             replaced by renaming and never written in place: one that shrinks under its tensors ends the process.
 
     Raises:
-        OSError: the file is not there, or may not be read.
+        OSError: the file does not exist, or may not be read.
         ValueError: the file breaks the format; the message names it.
     """
     _touch(path)
@@ -87,7 +87,7 @@ def load(path, map_location=None):
         map_location: the device where tensors shall be; by default on the host.
 
     Raises:
-        OSError: the file is not there, or may not be read.
+        OSError: the file does not exist, or may not be read.
         ValueError: the file is damaged, or asks for something else than data, with its name.
     """
     start = _touch(path)
@@ -99,7 +99,7 @@ def load(path, map_location=None):
 
 
 def _touch(path):
-    """The first bytes. Opening raises Python's own errors for files that are not there."""
+    """The first bytes. Opening raises Python's own errors for missing files."""
     with open(path, "rb") as file:
         return file.read(4)
 
@@ -183,7 +183,7 @@ def _again(tree, place, marks):
 
 
 def _moved(tree, device, known):
-    """The tree with its tensors on a device; one that is there twice stays one."""
+    """The tree with its tensors on a device; one that occurs twice stays one."""
     if isinstance(tree, dict):
         return {key: _moved(value, device, known) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):

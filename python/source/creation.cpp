@@ -186,7 +186,7 @@ nb::object make(nb::handle data, nb::handle dtype, nb::handle device, bool wants
     if (copies && made.shares_storage(*tensor)) made = clone(made);
   } else if (holds_arrays(data.ptr()) || (!is_list(data.ptr()) && shows_memory(data.ptr()))) {
     const Tensor borrowed = over(data, copies);
-    // The host's memory becomes a tensor of the default device, as numbers of Python's do.
+    // The host's memory becomes a tensor of the default device, as Python numbers do.
     Device usual;
     if (!to.device && device_record(borrowed.device()).host_readable && get_default_device(usual))
       to.device = usual;

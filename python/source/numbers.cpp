@@ -172,7 +172,7 @@ void add_numbers(nb::module_& module, nb::class_<Tensor>& type) {
       "numbers are in scientific notation, which is decided for each tensor if it is None.");
   type.def(
       "item", [](const Tensor& self) { return number_object(item_of(self)); },
-      "The only element as a number of Python's.");
+      "The only element as a Python number.");
   type.def("tolist", &to_list, "Nested lists of numbers; a number where there are no dimensions.");
   type.def("__float__", &to_float);
   type.def("__int__", &to_int);

@@ -18,7 +18,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if copy is False and isinstance(obj, Tensor) and not made.shares_storage(obj):
         raise ValueError("asarray: another dtype or device takes a copy; let copy be None")
     if copy is False and isinstance(obj, (bool, int, float, complex, list, tuple)):
-        raise ValueError("asarray: numbers of Python's take a copy; let copy be None")
+        raise ValueError("asarray: Python numbers take a copy; let copy be None")
     return made
 
 

@@ -85,7 +85,7 @@ def iinfo(type, /):
 
 
 def _with_number(dtype, number):
-    """The dtype of an array beside a number of Python's: its own, or the next kind."""
+    """The dtype of an array beside a Python number: its own, or the next kind."""
     if isinstance(number, complex) and dtype not in COMPLEX:
         if dtype not in REAL:
             raise TypeError(f"a complex number does not go with {dtype}; cast the array first")
@@ -96,7 +96,7 @@ def _with_number(dtype, number):
 
 
 def result_type(*arrays_and_dtypes):
-    """The dtype that arrays, dtypes and numbers of Python's make together."""
+    """The dtype that arrays, dtypes and Python numbers make together."""
     dtypes = [_dtype_of(each) for each in arrays_and_dtypes if isinstance(each, (Tensor, _core.dtype))]
     if not dtypes:
         raise ValueError("result_type: give an array or a dtype at least")
@@ -120,7 +120,7 @@ def can_cast(from_, to, /):
 def astype(x, dtype, /, *, copy=True, device=None):
     """The array as another dtype; a copy unless `copy` is false and nothing changes.
 
-    A dtype of NumPy's or a name is taken as well, which xarray passes on.
+    Also takes a NumPy dtype or a name, which xarray passes on.
     """
     if not isinstance(dtype, _core.dtype):
         dtype = _core.promote_types(dtype, dtype)

@@ -9,7 +9,7 @@ _rows = _core.operators
 
 
 def _axes(axis, ndim):
-    """Axes from 0, each once. Raises IndexError for one that is not there."""
+    """Axes from 0, each once. Raises IndexError for one that does not exist."""
     found = []
     for each in (axis,) if isinstance(axis, int) else axis:
         if not -ndim <= each < ndim:

@@ -36,7 +36,7 @@ class DataLoader:
         batch_sampler: an iterable of lists of numbers, in place of batch_size, shuffle, sampler and drop_last.
         num_workers: processes; 0: batches are made here, when they are asked for.
         collate_fn: makes a batch of a list of samples; by default `default_collate`.
-        pin_memory: taken for callers of PyTorch's and not used: copies to devices wait for the host's memory as it is.
+        pin_memory: taken for PyTorch callers and not used: copies to devices wait for the host's memory as it is.
         drop_last: leaves out a last batch that is shorter.
         timeout: seconds to wait for a batch of a worker; 0: for ever.
         worker_init_fn: called in each worker with its number. Random numbers of `random`, NumPy and Backplane are

@@ -8,7 +8,7 @@ __all__ = ["of_tensors", "not_a_tensor"]
 
 
 def not_a_tensor(name, error, values):
-    """A TypeError in place of an AttributeError that came about because one of `values` is not a tensor; else None."""
+    """A TypeError in place of an AttributeError that arose because one of `values` is not a tensor; else None."""
     if getattr(error, "obj", None) is None and not str(error).startswith("'NoneType'"):
         return None
     if isinstance(error.obj, Tensor) or not any(each is error.obj for each in values):

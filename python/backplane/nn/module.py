@@ -323,7 +323,7 @@ _LOCATED = (
 
 
 def _located(module, error, args, keywords):
-    """Puts the path from `module` to where the error came about before its text, or returns an error to raise instead.
+    """Puts the path from `module` to where the error arose before its text, or returns an error to raise instead.
 
     The first call sees it in the innermost module.
     """

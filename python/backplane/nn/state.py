@@ -66,7 +66,7 @@ def load_state_dict(self, state_dict, strict=True, assign=False):
     """Copies values by their paths into this module. When something does not fit, nothing is loaded.
 
     Args:
-        state_dict: tensors by path, or whatever arrays have `__dlpack__`, as those of PyTorch's and NumPy's.
+        state_dict: tensors by path, or any arrays with `__dlpack__`, such as PyTorch's and NumPy's.
         strict: the dict must have every path of the module, and no other.
         assign: take the dict's tensors in place of the module's, rather than copy.
 

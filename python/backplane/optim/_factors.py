@@ -45,7 +45,7 @@ class StepLR(_Multiplied):
 
 
 class MultiStepLR(_Multiplied):
-    """Times gamma at each of the milestones; a number that is there twice counts twice."""
+    """Times gamma at each of the milestones; a number that is listed twice counts twice."""
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = Counter(milestones), gamma

@@ -92,7 +92,7 @@ class LRScheduler:
         return {name: value for name, value in self.__dict__.items() if name not in self._apart}
 
     def load_state_dict(self, state_dict):
-        """Takes over what `state_dict` returned, of PyTorch's scheduler of the same name too. Rates are the optimizer's
+        """Loads what `state_dict` returned, also that of PyTorch's scheduler of the same name. Rates are the optimizer's
         to load.
 
         Raises:

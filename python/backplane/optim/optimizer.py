@@ -61,7 +61,7 @@ class Optimizer:
 
     Raises:
         TypeError: something is not a Tensor.
-        ValueError: there are no parameters, one is not a leaf of floating-point or complex numbers, or is there twice.
+        ValueError: there are no parameters, one is not a leaf of floating-point or complex numbers, or is listed twice.
     """
 
     def __init__(self, params, defaults):
@@ -283,7 +283,7 @@ class Optimizer:
         return state_dict(self)
 
     def load_state_dict(self, state_dict):
-        """Takes over what `state_dict` returned, of this optimizer or of PyTorch's of the same name.
+        """Loads what `state_dict` returned, of this optimizer or of PyTorch's of the same name.
 
         Raises:
             TypeError: it is not a dict of the layout.

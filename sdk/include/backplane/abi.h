@@ -266,7 +266,7 @@ typedef struct bp_memory {
 /* ---- Streams and events --------------------------------------------------------------------- */
 
 /* Order and completion. A backend that fills in `synchronize` alone is synchronous or has one
- * stream, NULL. Either all of level 1's stream functions are there, or none; the same for events.
+ * stream, NULL. Either all of level 1's stream functions are given, or none; the same for events.
  *
  * NULL is the device's own stream: always there, neither created nor destroyed. Beside others it is one of them: only
  * events order its work with theirs, and synchronize waits for its work alone. Once it is lost the device has to be
@@ -614,7 +614,7 @@ typedef struct bp_plugin {
   const char *name, *vendor, *version; /* `name` is that of its devices: "acme:0" */
   void* self;
 
-  /* Optional. Is there any hope of a device? Quick, without side effects. A driver that is not
+  /* Optional. Can there be a device? Quick, without side effects. A driver that is not
    * installed is BP_UNSUPPORTED with a message, not an error. */
   bp_code (*probe)(void* self);
   /* Optional. Called once, before all else but probe. */

@@ -21,7 +21,7 @@ BP_API bool is_leaf(const Tensor& tensor);
 // before the first time. Shape, dtype and device are the tensor's. Of a complex tensor it is the
 // direction of steepest ascent of a real loss: d/dre + i d/dim.
 BP_API Tensor grad(const Tensor& tensor);
-// Puts it in place of what is there; an undefined one takes it away, of a tensor that keeps none too.
+// Replaces the gradient; an undefined one removes it, also from a tensor that keeps none.
 BP_API void set_grad(const Tensor& tensor, const Tensor& gradient);
 // From now on backward() keeps the derivative of this tensor, which is not a leaf, as it does for leaves.
 BP_API void retain_grad(const Tensor& tensor);

@@ -36,7 +36,7 @@ struct Csv {
 };
 
 // Throw bad_argument, which names the file, the line and the column (its number in the file from 1 on, and its name), for a
-// cell that is not a number (read_csv), a row with another number of cells, a quote that does not end, a column that is not there.
+// cell that is not a number (read_csv), a row with another number of cells, a quote that does not end, a missing column.
 // Integers keep all of their digits; a number that is not whole, or outside of the dtype's range, throws.
 BP_API CsvText read_csv_text(const std::string& path, const CsvOptions& options = {});
 BP_API Csv read_csv(const std::string& path, const CsvOptions& options = {});

@@ -27,7 +27,7 @@ BP_API Tensor read_image(const std::string& path, const ImageOptions& options = 
 BP_API Tensor decode_image(std::string_view bytes, const std::string& name,
                            const ImageOptions& options = {});
 
-// A uint8 tensor [C, H, W] with 1 to 4 channels, or [H, W], from any device. A file that is there is replaced as a whole, or
+// A uint8 tensor [C, H, W] with 1 to 4 channels, or [H, W], from any device. An existing file is replaced completely, or
 // not at all, and its mode and links stay. Throws bad_argument for other tensors, and where the file can't be written;
 // out_of_memory for a full disk; unsupported without libpng.
 BP_API void write_png(const std::string& path, const Tensor& image);

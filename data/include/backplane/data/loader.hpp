@@ -52,7 +52,7 @@ struct DataLoaderOptions {
   std::uint64_t seed = 0;
 };
 
-// What a dataset, a collate_fn or a worker_init_fn has thrown, for whoever asked for the batch. The class of a bp::Error is
+// What a dataset, a collate_fn or a worker_init_fn has thrown, for the caller that asked for the batch. The class of a bp::Error is
 // kept; bad_alloc is out_of_memory, invalid_argument and out_of_range are bad_argument, all else is internal.
 class BP_API SampleError : public Error {
  public:

@@ -15,7 +15,7 @@ namespace bp::data {
 // among them: nothing is ever executed).
 BP_API Tensor load_npy(const std::string& path);
 
-// Row-major, from any device. A file that is there is replaced as a whole, or not at all, and its mode and links stay. bf16 and
+// Row-major, from any device. An existing file is replaced completely or not at all, and keeps its mode and links. bf16 and
 // fp8, which NumPy does not have, throw bad_argument, as does a file that can't be written; out_of_memory for a full disk.
 BP_API void save_npy(const std::string& path, const Tensor& tensor);
 
@@ -23,7 +23,7 @@ struct NpzOptions {
   std::uint64_t most_bytes = std::uint64_t{1} << 34;  // all arrays together, unpacked
 };
 // The arrays of a zip file, stored or deflated, by their names without ".npy", in the file's order. Throws as load_npy does, for
-// a bad checksum or a name that is there twice, and for arrays that unpack to more than `most_bytes`; unsupported if this was
+// a bad checksum or a name that occurs twice, and for arrays that unpack to more than `most_bytes`; unsupported if this was
 // built without libzip.
 BP_API std::vector<std::pair<std::string, Tensor>> load_npz(const std::string& path,
                                                             const NpzOptions& options = {});

@@ -45,7 +45,7 @@ inline constexpr std::uint32_t max_chain_operations = 40;  // of all expressions
 inline constexpr std::uint32_t max_chain_arguments = 8;
 
 // Holds a joined operator. Equal chains share one; once nobody holds it, and the work that it was called for is done, it is
-// freed with its kernels: while another chain is joined or let go, or when a plugin goes. Whoever calls it holds it
+// freed with its kernels: while another chain is joined or let go, or when a plugin goes. The caller holds it
 // meanwhile. Threads: any, as of a std::shared_ptr.
 class BP_API Chain {
  public:

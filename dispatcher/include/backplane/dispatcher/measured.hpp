@@ -16,7 +16,7 @@ namespace bp {
 using KernelChooser = std::size_t (*)(Device device, std::string_view what, std::size_t num_ways,
                                       const std::function<double(std::size_t)>& measure);
 
-// Whoever compiles kernels keeps such decisions too. Without one, way 0 is taken.
+// Code that compiles kernels keeps such decisions too. Without one, way 0 is taken.
 BP_API void set_kernel_chooser(KernelChooser chooser);
 
 }  // namespace bp

@@ -18,7 +18,7 @@ BP_API Tensor pin_memory(const Tensor& tensor, Device device);
 // Is the tensor in such memory of the device, made there or registered?
 BP_API bool is_pinned(const Tensor& tensor, Device device);
 
-// Makes memory of the application's own as fast, until it is unregistered; it stays the application's, which keeps it until
+// Makes the application's own memory as fast, until it is unregistered; it stays the application's, which keeps it until
 // then, and the device cannot be unloaded meanwhile. False if the device cannot: copies work then as before. Throws
 // bad_argument for memory that overlaps what is registered already.
 BP_API bool register_host_memory(void* memory, std::uint64_t bytes, Device device);

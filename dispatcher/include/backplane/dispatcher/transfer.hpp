@@ -13,12 +13,12 @@ struct MemoryPlace {
 };
 BP_API MemoryPlace place_of(const Tensor& tensor);
 
-// The tensor in another place, without gaps; itself if it is there already. Throws bad_argument if the device has no such
+// The tensor in another place, without gaps; itself if it is in that place already. Throws bad_argument if the device has no such
 // space, out_of_memory if that is full.
 BP_API Tensor to_place(const Tensor& tensor, MemoryPlace place);
-// The tensor on another device, contiguous and in main memory; itself if it is there already, in whichever memory.
+// The tensor on another device, contiguous and in main memory; itself if it is in that place already, in whichever memory.
 BP_API Tensor to_device(const Tensor& tensor, Device device);
-// The tensor in another of its device's memories, without gaps; itself if it is there already.
+// The tensor in another of its device's memories, without gaps; itself if it is in that place already.
 BP_API Tensor to_space(const Tensor& tensor, std::uint32_t space);
 
 // Writes `source` over `target`, of the same shape and device; casts and follows any strides.

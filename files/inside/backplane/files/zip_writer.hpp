@@ -15,7 +15,7 @@ struct ZipMember {
 };
 
 // The same members make the same bytes. Replaces the file as OutputFile does, and throws as it does; bad_argument, which names
-// the file and the member, for a name that is there twice or is not UTF-8; unsupported without libzip.
+// the file and the member, for a name that occurs twice or is not UTF-8; unsupported without libzip.
 void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members,
                bool compressed);
 

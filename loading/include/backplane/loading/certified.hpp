@@ -17,7 +17,7 @@ struct CertifiedLevel {
   std::string issued;       // "2026-11-22T10:00:00Z"
   std::string certificate;  // the file
   std::vector<std::string>
-      problems;  // why certificates that are there do not count, a sentence each
+      problems;  // why certificates that were found do not count, a sentence each
 };
 
 // From a certificate of exactly the library that drives `device`, if one lies where docs/conformance.md says. Looked for

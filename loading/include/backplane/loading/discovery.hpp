@@ -38,7 +38,7 @@ struct Place {
   std::filesystem::path path;  // for Origin::plugin_path the whole list
 };
 
-// Where `discover` looks, in its order, whether it is there or not: `explicit_paths` (libraries,
+// Where `discover` looks, in its order, whether it exists or not: `explicit_paths` (libraries,
 // manifests or folders of manifests), BACKPLANE_PLUGIN_PATH, the user's and the system's folders, the
 // folder beside libbackplane. A privileged process looks at what the system alone can write.
 BP_API std::vector<Place> search_places(const Environment& environment,

@@ -118,7 +118,7 @@ class BP_API ModuleDict : public Module {
   ModuleDict() = default;
   ModuleDict(std::initializer_list<Entry> modules);
 
-  // Puts the module at the end, or in the place of the one that is there. Throws bad_argument for a name that is empty or
+  // Puts the module at the end, or in the place of the existing one. Throws bad_argument for a name that is empty or
   // has a dot.
   void set(const std::string& name, AnyModule module);
   // Nothing happens if there is none.

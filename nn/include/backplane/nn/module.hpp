@@ -103,7 +103,7 @@ class BP_API Module {
   std::int64_t num_parameters() const;
 
   // The module itself, under the name "", and all modules below it, each before those that it holds; one that is held
-  // twice is there once. The pointers are good until a module is destroyed or assigned to.
+  // twice is listed once. The pointers are good until a module is destroyed or assigned to.
   std::vector<std::pair<std::string, Module*>> named_modules();
   std::vector<std::pair<std::string, const Module*>> named_modules() const;
   // Those that it holds itself.

@@ -75,7 +75,7 @@ class BP_API ConvPadding : public Sizes {
   std::string word_;
 };
 
-// As Python prints them: "True", "0.1" and "1.0", "1e-05"; "None" for what is not there.
+// As Python prints them: "True", "0.1" and "1.0", "1e-05"; "None" for what is missing.
 BP_API std::string repr(bool value);
 BP_API std::string repr(double value);
 BP_API std::string repr(const Scalar& value);

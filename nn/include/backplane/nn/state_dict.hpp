@@ -26,7 +26,7 @@ class BP_API StateDict {
   bool contains(std::string_view key) const { return places_.find(key) != places_.end(); }
   // Throws bad_argument, naming the key, if there is none.
   const Tensor& at(std::string_view key) const;
-  // Puts the tensor at the end, or in the place of the one that is there.
+  // Puts the tensor at the end, or in the place of the existing one.
   void set(std::string key, const Tensor& tensor);
   // Nothing happens if there is none.
   void erase(std::string_view key);

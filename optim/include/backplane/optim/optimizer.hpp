@@ -41,7 +41,7 @@ struct Batch {
   std::vector<Tensor> counts;    // values of the StepCounts that the update has advanced
 };
 
-// An optimizer over groups of parameters, each with options of its own. Group 0 is there from the start.
+// An optimizer over groups of parameters, each with options of its own. Group 0 always exists.
 //
 // A step makes a few calls for each group, device and dtype, whatever the number of parameters. It writes parameters in
 // place, and nothing is recorded or cast (by an Autocast around it). A parameter without a gradient stays as it is.
@@ -76,7 +76,7 @@ class BP_API Optimizer {
   std::vector<Tensor> parameters() const;
 
   // PyTorch's param_groups[group][name]: an option, or what a scheduler has put there ("initial_lr"). Throws bad_argument for
-  // a group or a name that is not there; setting a new name adds it. A value of another kind than the option's, or one that
+  // a group or a name that does not exist; setting a new name adds it. A value of another kind than the option's, or one that
   // the constructor refuses, throws and changes nothing.
   bool has_option(std::size_t group, std::string_view name) const;
   State option(std::size_t group, std::string_view name) const;

@@ -114,7 +114,7 @@ BP_API void unregister_backend(Backend& backend);
 BP_API void reset_device(Device device);
 
 // Device by name: "acme:0", "acme" for its first device, "vendor:acme:0", "meta". Empty if unknown:
-// loading what is not there yet is the loader's part (loading/loader.hpp).
+// loading missing plugins is the loader's part (loading/loader.hpp).
 BP_API const DeviceRecord* find_device(std::string_view name);
 BP_API std::string device_name(Device device);
 // All devices, and all backends, in the order of registration.

@@ -99,7 +99,7 @@ typedef struct bp_compiler {
   bp_code (*describe)(bp_device* device, bp_compiler_info* info);
 
   /* Required. On failure the message is the compiler's log. May take long; the host gives up waiting after its limit
-   * and then drops the module once it is there. Threads: any, also at once. */
+   * and then drops the module once it exists. Threads: any, also at once. */
   bp_code (*compile)(bp_device* device, const bp_source* source, bp_module** out);
 
   /* Optional, both or none. `binary` with `to` NULL writes the size to `bytes`; else fills `to`, of *bytes. `load`

@@ -1,4 +1,4 @@
-/* The extension "bp.host_calls", version 1: a function of the host's as work of a stream. Offered through
+/* The extension "bp.host_calls", version 1: a host function as work of a stream. Offered through
  * bp_plugin.extension. Without it a thread of the host waits for an event and calls. */
 #ifndef BACKPLANE_EXTENSIONS_HOST_CALLS_H
 #define BACKPLANE_EXTENSIONS_HOST_CALLS_H

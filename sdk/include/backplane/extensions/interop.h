@@ -14,7 +14,7 @@ extern "C" {
 #define BP_INTEROP_VERSION 1u
 
 /* A handle of the maker's own interface. `kind` says which, by name, with the maker's in front: "cuda.stream",
- * "opencl.command_queue". Names belong to whoever documents them; the host compares them and knows none but
+ * "opencl.command_queue". Names belong to their documentation's author; the host compares them and knows none but
  * BP_NATIVE_ADDRESS. `value` is the handle, or the address that it is. Frozen: laid out in arrays. */
 typedef struct bp_native {
   const char* kind;

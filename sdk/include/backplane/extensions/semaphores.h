@@ -20,7 +20,7 @@ typedef struct bp_semaphore bp_semaphore; /* the plugin's: a number that only ri
 /* A descriptor of a file, which the plugin takes over if it succeeds. */
 #define BP_SEMAPHORE_OPAQUE_FD "fd.timeline"
 /* The same, of a dma-buf or a sync_file: its fence is reached once, at 1, and the descriptor is readable from then on
- * (POLLIN). Whoever made it reaches it: to signal one that was taken is BP_UNSUPPORTED. */
+ * (POLLIN). Its maker reaches it: signalling one that was taken over is BP_UNSUPPORTED. */
 #define BP_SEMAPHORE_DMA_BUF_FD "fd.dma_buf"
 
 typedef struct bp_semaphores {

@@ -10,7 +10,7 @@
 
 namespace BP_SDK BP_HIDDEN {
 
-// Who makes the plugin; `name` is that of its devices: "acme:0".
+// The maker of the plugin; `name` is that of its devices: "acme:0".
 struct Identity {
   const char *name, *vendor, *version;
 };

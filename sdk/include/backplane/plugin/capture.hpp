@@ -10,7 +10,7 @@
 
 namespace BP_SDK BP_HIDDEN {
 
-// BP_UNSUPPORTED where `records` says that the stream records and `what`, for the message, is nothing that a recording
+// BP_UNSUPPORTED where `records` says that the stream records and `what`, for the message, is something that no recording
 // can hold: waiting, host memory, events.
 inline Status refuse_in_recording(bool records, const char* what) {
   if (!records) return ok;

@@ -106,7 +106,7 @@ template <class Instance> class KernelInstances {
   }
 
  private:
-  // One more for whoever comes first: nobody waits for an instance while it holds the lock of the list.
+  // One more for the next caller, so that nobody waits for an instance while holding the lock of the list.
   template <class Make> bool add(Make& make) {
     std::lock_guard<std::mutex> lock(growth_);
     const size_t count = count_.load(std::memory_order_relaxed);

@@ -55,7 +55,7 @@ class BP_API State {
   const std::vector<Entry>& entries() const;
 
   // Of a dict. `at` throws bad_argument if there is no such key, and names it; `find` gives null; `set` puts the value at
-  // the end, or in the place of the one that is there; on None it begins a dict.
+  // the end, or in the place of the existing one; on None it begins a dict.
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   const State* find(std::string_view key) const;
   const State& at(std::string_view key) const;

@@ -1,4 +1,4 @@
-// Memory shared by tensors: counted, versioned, and given back to whoever provided it.
+// Memory shared by tensors: counted, versioned, and returned to its provider.
 #pragma once
 
 #include <atomic>

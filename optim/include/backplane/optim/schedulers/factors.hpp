@@ -33,7 +33,7 @@ struct MultiStepLROptions {
   std::int64_t last_epoch = -1;
 };
 
-// Times gamma at each of the milestones; a number that is there twice counts twice.
+// Times gamma at each of the milestones; a number that is listed twice counts twice.
 class BP_API MultiStepLR : public LRScheduler {
  public:
   MultiStepLR(Optimizer& optimizer, const MultiStepLROptions& options);
