@@ -52,7 +52,7 @@ class Place {
     const Tensor line = zeros({end - start}, gradient.dtype(), gradient.device());
     return as_strided(line, base_.shape(), base_.strides(), -start);
   }
-  // A copy of the base's gradient, laid out likewise.
+  // A copy of the base's gradient, laid out in the same way.
   Tensor copy_of(const Tensor& gradient) const {
     if (gradient.is_contiguous() && fits_a_dense_base()) return copy(gradient);
     Tensor all = zeros_for(gradient);

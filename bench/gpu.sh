@@ -70,7 +70,7 @@ run() {
   work=$(mktemp -d "${TMPDIR:-/tmp}/backplane-gpu.XXXXXX")
   trap "rm -rf '$work'" EXIT
   mkdir -p "$out"
-  # Unpacked here, its files belong to whoever runs them, which plugins must.
+  # Unpacked here, its files belong to the user who runs them, as plugins' must.
   tar -C "$work" --no-same-owner -xzf $package || { echo "gpu.sh: no $package; run bench/gpu.sh pack where it was built"; exit 1; }
   prepare_environment
   # Tests name plugins by where these were built.

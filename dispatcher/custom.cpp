@@ -54,7 +54,7 @@ void check_spec(const Call& call, const bp_output_spec& spec, const std::string&
 
 // The rank of a result that a plugin's rule left out.
 constexpr std::uint32_t left_out = ~0u;
-// Nobody unpacks a list of more tensors; a rule that gives them goes on for ever.
+// Nobody unpacks a list of more tensors; a rule that gives them goes on forever.
 constexpr std::size_t most_results = 1u << 20;
 
 const bp_custom_operator& declaration_of(const CustomData& data, const Call& call) {

@@ -1,4 +1,4 @@
-// Why calls are served by slower rungs, in words for whoever writes the kernels.
+// Why calls are served by slower rungs, in words for the author of the kernels.
 #pragma once
 
 #include <backplane/dispatcher/counters.hpp>

@@ -1,4 +1,4 @@
-// A module's call: its hooks, its parametrized members, and where in it an error came about.
+// A module's call: its hooks, its parametrized members, and where in it an error arose.
 #include <typeinfo>
 
 #include <backplane/tensor/check.hpp>

@@ -86,7 +86,7 @@ def check(path, text):
 
 
 def sizes_header(locks):
-    """The size that each struct that may grow had at each level, for whoever plays an older host or plugin."""
+    """The size that each struct that may grow had at each level, for tests that act as an older host or plugin."""
     sizes = {}
     for entries in map(abi_growth.parse, locks):
         for name, (kind, fields) in entries.items():

@@ -12,7 +12,7 @@ namespace bp::cpu {
 namespace {
 
 // A child of fork inherits libgomp's idea of a pool whose threads do not exist: the first parallel
-// region would wait for them for ever. A child of a process that never used the pool is free to.
+// region would wait for them forever. A child of a process that never used the pool is free to.
 std::atomic<bool> pool_used{false};
 std::atomic<bool> pool_lost{false};
 

@@ -6,7 +6,7 @@
 namespace opencl {
 namespace {
 
-// What the loader's entry point answers for a text, whoever is asked.
+// What the loader's entry point answers for a text, from any driver.
 template <class Ask> std::string ask_text(Ask ask) {
   size_t bytes = 0;
   if (ask(0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return {};

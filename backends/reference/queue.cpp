@@ -8,7 +8,7 @@ namespace reference {
 Queue::Queue() : process_(getpid()) {}
 
 Queue::~Queue() {
-  // A forked child has no copy of the thread, and its mutex may be locked for ever.
+  // A forked child has no copy of the thread, and its mutex may be locked forever.
   if (!check_process().is_ok()) {
     if (thread_.joinable()) thread_.detach();
     return;

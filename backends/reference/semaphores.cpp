@@ -72,7 +72,7 @@ class Number : public Semaphore {
     if (file_.get() >= 0) munmap(number_, sizeof *number_);
   }
 
-  // Polls, since whoever raises the number tells nobody.
+  // Polls, since nothing tells that the number was raised.
   void wait(uint64_t value) override {
     while (now() < value) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
@@ -123,7 +123,7 @@ class Fence : public Semaphore {
                             static_cast<unsigned long long>(value));
   }
   bp::Status check_signal() const override {
-    return bp::unsupported("semaphore: a dma-buf's fence is reached by whoever made it alone");
+    return bp::unsupported("semaphore: only its maker reaches a dma-buf's fence");
   }
   void wait(uint64_t value) override {
     pollfd polled{file_.get(), POLLIN, 0};

@@ -22,7 +22,7 @@ class BenchError(Exception):
 
 
 def say(line):
-    """To whoever waits for the table."""
+    """For the process that waits for the table."""
     print(line, file=sys.stderr)
 
 

@@ -98,7 +98,7 @@ void run_build(const std::shared_ptr<Build>& build) {
   built.code = build->api.compile(build->record->handle, &source, &built.module);
   if (built.code == BP_OK && !built.module) built.code = BP_INTERNAL;
   if (built.code != BP_OK) built.message = thread_state().error_message;
-  // In this order: whoever has the result may close the device.
+  // In this order: the thread that gets the result may close the device.
   build->record->live_builds.fetch_sub(1);
   build->end(std::move(built));
 }

@@ -123,7 +123,7 @@ std::size_t choose(std::string_view what, std::string_view identity, std::size_t
     const auto [it, first] = all.by_key.try_emplace(memory_key);
     if (!first) return it->second.made ? it->second.way : 0;
   }
-  // A throw out of here would leave the decision to be made for ever.
+  // A throw out of here would leave the decision to be made forever.
   try {
     const std::string key = binary_cache::key_of(what, "", "tuning", identity);
     std::optional<std::size_t> way = read(key, what, num_ways);

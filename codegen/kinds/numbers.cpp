@@ -38,7 +38,7 @@ void add_number(Values& values, const bp_value& value, Dtype dtype) {
   } else if (type == "c64") {
     values.add(bits_of(static_cast<float>(real))).add(bits_of(static_cast<float>(imaginary)));
   } else if (type == "f32") {
-    // Straight from the integer: by way of a double it would be rounded twice.
+    // Straight from the integer: through a double it would be rounded twice.
     values.add(bits_of(is_real ? static_cast<float>(real) : static_cast<float>(value.u.i)));
   } else if (dtype == Dtype::boolean) {
     values.add(std::int64_t{is_real ? real != 0 : value.u.i != 0});

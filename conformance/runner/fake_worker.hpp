@@ -3,7 +3,7 @@
 
 namespace bp::conform {
 
-//   pass     answers        fail     answers {"code": 1}    crash   aborts         hang   sleeps for ever
+//   pass     answers        fail     answers {"code": 1}    crash   aborts         hang   sleeps forever
 //   exit     exit(3)        garbage  writes no message      spoil   answers, and from then on
 //   spoiled  aborts if the process is spoiled               late    answers after 50 ms
 //   once:PATH      aborts if there is no such file, which it makes first

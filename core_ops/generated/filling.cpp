@@ -138,7 +138,7 @@ constinit Operator fill_diagonal{
     .tolerance = "exact",
     .doc = "`input`, a matrix, or a tensor of more dimensions that are all of one size, with "
            "`fill_value` where all indices are equal. With `wrap` the diagonal of a tall matrix "
-           "begins anew one row below its end.",
+           "starts again one row below its end.",
     .abi = described_as("fill_diagonal"),
 };
 

@@ -98,7 +98,7 @@ constinit Operator einsum{
     .uses = einsum_uses,
     .tolerance = "accumulation",
     .doc = "The sum of products that `equation` writes with a letter for each dimension, as in "
-           "'bij,bjk->bik'. Letters that are not behind the arrow are summed over; without an "
+           "'bij,bjk->bik'. Letters that are not after the arrow are summed over; without an "
            "arrow, the result has those that occur once, in order. '...' stands for dimensions "
            "that broadcast. Operands are multiplied from left to right, in pairs.",
     .abi = described_as("einsum"),

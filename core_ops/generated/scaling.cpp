@@ -87,8 +87,8 @@ constinit Operator local_response_norm{
     .uses = local_response_norm_uses,
     .tolerance = "accumulation",
     .doc = "`input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where the mean is that "
-           "of the squares in `size` neighbouring channels; channels that are not there count as "
-           "zeros. Of an even size, one channel more lies in front.",
+           "of the squares in `size` neighbouring channels; missing channels count as zeros. Of "
+           "an even size, one channel more lies in front.",
     .abi = described_as("local_response_norm"),
 };
 

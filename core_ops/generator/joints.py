@@ -48,7 +48,7 @@ class Rule:
         return text
 
     def part(self, text):
-        """The name of a tensor that is made beforehand."""
+        """The name of a tensor that is made in advance."""
         if text not in self.parts:
             self.parts[text] = f"part{len(self.lines)}"
             self.lines.append(f"Tensor {self.parts[text]} = {cxx_of(text)};")

@@ -21,7 +21,7 @@ namespace {
 // A progressive file of a few bytes can ask for scans without end; those of real files have some ten.
 constexpr int most_scans = 200;
 
-// What libjpeg's functions get back from it. An error leaves by longjmp, as its C code expects; hence no function below makes
+// What libjpeg's functions get back from it. An error leaves by longjmp, as its C code expects; so no function below makes
 // an object that has a destructor between setjmp and its return.
 struct JpegJob {
   jpeg_error_mgr errors;  // first: what libjpeg points to

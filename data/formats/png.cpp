@@ -15,7 +15,7 @@ namespace bp::data {
 #ifdef BP_DATA_PNG
 namespace {
 
-// What libpng's functions get back from it. An error leaves by longjmp, as libpng's C code expects; hence no function below
+// What libpng's functions get back from it. An error leaves by longjmp, as libpng's C code expects; so no function below
 // makes an object that has a destructor between setjmp and its return.
 struct PngJob {
   std::string_view bytes;

@@ -153,7 +153,7 @@ bool Fetcher::pass_over(const Task& task, std::int64_t first) {
     const SampleScope scope(context(task, stream_position_++));
     try {
       if (!stream_->next()) return false;
-    } catch (...) {  // whoever asks for its batch is told
+    } catch (...) {  // the caller that asks for its batch gets it
     }
   }
   return true;

@@ -132,7 +132,7 @@ class ThreadPool : public Pool {
   explicit ThreadPool(std::shared_ptr<const FetchPlan> plan)
       : threads_(std::make_unique<WorkerThreads>(std::move(plan))) {}
   ~ThreadPool() override {
-    // A process that was forked from the threads' own has them not, and its locks may be taken for ever.
+    // A process that was forked from the threads' own has them not, and its locks may be taken forever.
     if (getpid() != owner_) static_cast<void>(threads_.release());
   }
 

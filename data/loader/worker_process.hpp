@@ -17,7 +17,7 @@ class Connection {
   Connection& operator=(Connection&&) noexcept = default;
   ~Connection() { close(); }
   int get() const { return end_.get(); }
-  // The worker sees its end, whoever else has inherited this one.
+  // The worker sees its end, even if another process inherited this one.
   void shut_down();
   void close();
 

@@ -1721,14 +1721,14 @@ def fill_diagonal(input: Tensor, fill_value: Number, wrap: Bool = False, *, out:
     """fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
 
     `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value` where all indices are
-    equal. With `wrap` the diagonal of a tall matrix begins anew one row below its end.
+    equal. With `wrap` the diagonal of a tall matrix starts again one row below its end.
     """
 
 def fill_diagonal_(input: Tensor, fill_value: Number, wrap: Bool = False) -> Tensor:
     """fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
 
     `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value` where all indices are
-    equal. With `wrap` the diagonal of a tall matrix begins anew one row below its end.
+    equal. With `wrap` the diagonal of a tall matrix starts again one row below its end.
 
     Written into `input` itself.
     """
@@ -3875,7 +3875,7 @@ def quantize_linear(
     dtype=None) -> Tensor
 
     round(input / scale) + zero_point, brought into the range of the result's dtype: zero_point's, or `dtype`, by
-    default uint8; int8, uint16 and int16 are there too. Halves go to the even neighbour; NaN becomes the zero point. It
+    default uint8; int8, uint16 and int16 are possible. Halves go to the even neighbour; NaN becomes the zero point. It
     divides in scale's dtype. `scale` and `zero_point` have one number, one for each place along `axis`, or one for each
     `block_size` places there.
     """
@@ -4276,7 +4276,7 @@ def local_response_norm(
     """local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1) -> Tensor
 
     `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where the mean is that of the squares in `size`
-    neighbouring channels; channels that are not there count as zeros. Of an even size, one channel more lies in front.
+    neighbouring channels; missing channels count as zeros. Of an even size, one channel more lies in front.
     """
 
 def weight_norm(v: Tensor, g: Tensor, dim: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
@@ -6652,14 +6652,14 @@ class TensorOperators:
         """fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
 
         `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value` where all indices
-        are equal. With `wrap` the diagonal of a tall matrix begins anew one row below its end.
+        are equal. With `wrap` the diagonal of a tall matrix starts again one row below its end.
         """
 
     def fill_diagonal_(self, fill_value: Number, wrap: Bool = False) -> Self:
         """fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
 
         `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value` where all indices
-        are equal. With `wrap` the diagonal of a tall matrix begins anew one row below its end.
+        are equal. With `wrap` the diagonal of a tall matrix starts again one row below its end.
 
         Written into `input` itself.
         """
@@ -8394,9 +8394,9 @@ class TensorOperators:
         dtype=None) -> Tensor
 
         round(input / scale) + zero_point, brought into the range of the result's dtype: zero_point's, or `dtype`, by
-        default uint8; int8, uint16 and int16 are there too. Halves go to the even neighbour; NaN becomes the zero
-        point. It divides in scale's dtype. `scale` and `zero_point` have one number, one for each place along `axis`,
-        or one for each `block_size` places there.
+        default uint8; int8, uint16 and int16 are possible. Halves go to the even neighbour; NaN becomes the zero point.
+        It divides in scale's dtype. `scale` and `zero_point` have one number, one for each place along `axis`, or one
+        for each `block_size` places there.
         """
 
     def dequantize_linear(
@@ -8703,8 +8703,7 @@ class TensorOperators:
         """local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1) -> Tensor
 
         `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where the mean is that of the squares in `size`
-        neighbouring channels; channels that are not there count as zeros. Of an even size, one channel more lies in
-        front.
+        neighbouring channels; missing channels count as zeros. Of an even size, one channel more lies in front.
         """
 
     def cummax(self, dim: SupportsIndex, *, out: Sequence[Tensor] | None = None) -> _cummax:

@@ -344,7 +344,7 @@ def _gradients_of(optimizer, real_parts):
 
 
 def _usable(scale, before):
-    """In float32, where a scale that is infinite or 0 would stay so for ever."""
+    """In float32, where a scale that is infinite or 0 would stay so forever."""
     rounded = float(_core.tensor(scale, dtype=_core.float32))
     return rounded if 0 < rounded < math.inf else before
 

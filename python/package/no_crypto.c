@@ -1,5 +1,5 @@
 // In place of OpenSSL in the wheel, where it would be a tenth of the size: libzip asks for it when an entry is encrypted, which we
-// neither write nor read. Each function fails, upon which libzip says that such an entry cannot be opened.
+// neither write nor read. Each function fails, and libzip then says that such an entry cannot be opened.
 #include <stddef.h>
 
 int RAND_bytes(unsigned char* out, int count);

@@ -81,7 +81,7 @@ bool allow_tf32() {
   const int choice = tf32_choice.load(std::memory_order_relaxed);
   if (choice >= 0) return choice != 0;
   const char* const text = std::getenv("BACKPLANE_ALLOW_TF32");
-  // As for threads: whoever comes first decides.
+  // As for threads: the first caller decides.
   int first = -1;
   const int chosen = text && std::strcmp(text, "1") == 0 ? 1 : 0;
   return (tf32_choice.compare_exchange_strong(first, chosen, std::memory_order_relaxed)

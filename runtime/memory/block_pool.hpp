@@ -97,7 +97,7 @@ class BlockPool {
 
   // Makes sure that hand_over cannot fail.
   void prepare_hand_over(StreamImpl* from, StreamImpl* to);
-  // Everything of the one stream belongs to the other from now on, whoever holds it, and may be used there.
+  // Everything of the one stream belongs to the other from now on, whatever holds it, and may be used there.
   void hand_over(StreamImpl* from, StreamImpl* to);
 
   // Takes all segments without a taken block out of the pool, of every stream but those of graphs.

@@ -206,7 +206,7 @@ std::uint64_t CachingAllocator::alignment_of(std::uint64_t segment_bytes) const 
   return std::max(needed, segment_bytes >= huge_page ? huge_page : 4 * kib);
 }
 
-// Null when there is no memory for it, whoever says so.
+// Null when there is no memory for it, whichever allocator says so.
 PoolBlock* CachingAllocator::reserve(Request& request, std::uint64_t segment_bytes) {
   BlockPool::Prepared prepared;
   {

@@ -16,7 +16,7 @@ struct StreamUse {
   StreamUse* next = nullptr;
 };
 
-// Threads: any may add, without a lock, while it holds the storage; the rest is for whoever dropped it last.
+// Threads: any may add, without a lock, while it holds the storage; the rest is for the thread that dropped it last.
 class StreamUses {
  public:
   StreamUses() = default;

@@ -129,7 +129,7 @@ TEST(Capture, a_number_that_became_a_tensor_is_written_at_each_replay) {
   Recording graph = bp::capture(cpu(), [&] {
     const Tensor number = bp::scalar_tensor(2.5, bp::f32, cpu());
     result = bp::mul(x, number);
-    add_into(number, number);  // spoils it for whoever does not write it again
+    add_into(number, number);  // spoils it for a call that does not write it again
   });
   for (int i = 0; i < 3; ++i) {
     graph.replay();

@@ -365,7 +365,7 @@ TEST(ConformProgram, certifies_a_whole_report_and_only_where_nothing_fails) {
   EXPECT_THAT(certified.text, HasSubstr("native   L2"));
   EXPECT_EQ(run_program(folder, {"verify", folder.file("report/certificate.json")}).code, 0);
 
-  // The level of the device, for whoever asks at run time.
+  // The level of the device, for programs that ask at run time.
   setenv("XDG_DATA_HOME", folder.path.c_str(), 1);
   const Exited installed = run_program(folder, {"certify", "--install", folder.file("report")});
   const auto environment = bp::loading::Environment::current();

@@ -68,7 +68,7 @@ TEST(Forms, windows_are_sums_of_cosines) {
       const double half = std::sin(std::numbers::pi * static_cast<double>(i) / steps);
       EXPECT_NEAR(hann[i], half * half, 1e-15);
       EXPECT_NEAR(hamming[i], 0.2 + 0.8 * half * half, 1e-15);
-      // cos(2x) = 1 - 2 sin(x)^2, and cos(4x) likewise of sin(2x).
+      // cos(2x) = 1 - 2 sin(x)^2, and cos(4x) in the same way from sin(2x).
       const double whole = std::sin(2 * std::numbers::pi * static_cast<double>(i) / steps);
       EXPECT_NEAR(blackman[i], half * half - 0.16 * whole * whole, 1e-15);
     }

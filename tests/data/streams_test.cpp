@@ -1,5 +1,5 @@
 // needs: cpu
-// Streams that remember and draw: the same samples whoever makes them and wherever an epoch goes on, errors included.
+// Streams that remember and draw: the same samples from any worker and wherever an epoch continues, errors included.
 #include "data/loaders.hpp"
 
 namespace bp::test {
@@ -192,7 +192,7 @@ TEST(Streams, that_jump_too_far_are_refused) {
               HasSubstr("jumped over 3 samples when it was asked for 2"));
 }
 
-TEST(Joining, draws_the_same_numbers_whoever_does_it) {
+TEST(Joining, draws_the_same_numbers_in_any_worker) {
   DataLoaderOptions options{.batch_size = 3};
   options.collate_fn = [](const std::vector<Sample>&) -> Batch {
     return State::List{sample_context()->index, drawn()};

@@ -68,7 +68,7 @@ struct Wrapped : LayerData {
   Tensor inside;
 };
 
-// A tensor of the same shape whose own memory is NaN: whoever computes with that is found out.
+// A tensor of the same shape whose own memory is NaN, so that computing with it is noticed.
 Tensor wrap(const Level& level, const Tensor& inside) {
   const ExcludeLayers plain(~0ull << static_cast<unsigned>(Layer::autograd));
   const Tensor shell = full(inside.shape(), std::nan(""), inside.dtype(), inside.device());

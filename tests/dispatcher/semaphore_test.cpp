@@ -130,7 +130,7 @@ struct Fence {
   ~Fence() { close(file); }
   Fence(const Fence&) = delete;
   Fence& operator=(const Fence&) = delete;
-  // For whoever takes it over.
+  // For the side that takes it over.
   NativeHandle handle() const {
     return {BP_SEMAPHORE_DMA_BUF_FD, static_cast<std::uint64_t>(dup(file))};
   }

@@ -110,7 +110,7 @@ void CommandList::execute(Queue& queue) {
         if (signal != nullptr) signal->signal.reset();
         break;
     }
-    if (queue.device().is_lost()) return;  // seen by whoever asks next
+    if (queue.device().is_lost()) return;  // seen by the next query
   }
 }
 

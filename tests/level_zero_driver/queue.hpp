@@ -31,8 +31,8 @@ class Queue : public Tagged<Queue> {
 
   Device& device() const { return device_; }
   uint32_t group() const { return group_; }
-  // Commands that nothing orders are held until a barrier and then run backwards: whoever forgets a barrier that a card
-  // would need sees it, each time.
+  // Commands that nothing orders are held until a barrier and then run backwards: a forgotten barrier that a card
+  // would need shows each time.
   bool is_loose() const { return is_loose_; }
   // Commands of one list or call are not to be mixed with those of another.
   std::mutex& mutex() { return mutex_; }

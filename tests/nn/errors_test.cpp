@@ -1,5 +1,5 @@
 // needs: cpu
-// Errors within forward say where in the network they came about.
+// Errors within forward say where in the network they arose.
 #include <thread>
 
 #include <backplane/nn/attention.hpp>

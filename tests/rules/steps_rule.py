@@ -5,7 +5,7 @@ import re
 
 import rule
 
-# `code <= BP_X_TANH`: whoever adds a step cannot put it into such a range.
+# `code <= BP_X_TANH`: a new step cannot be put into such a range.
 ORDERED = re.compile(r"[<>]=?\s*BP_X_\w+|BP_X_\w+\s*[<>]=?(?!=)")
 # Those that compute each step: one for the devices, one for the processors, the suite's own apart on purpose.
 COMPUTE = {"backends/cpu/tile/arithmetic.cpp", "backends/reference_primitives/expression.hpp", "conformance/oracle/pointwise.cpp",

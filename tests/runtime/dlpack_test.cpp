@@ -236,7 +236,7 @@ TEST_F(Dlpack, the_deleter_waits_for_the_streams_that_use_the_memory) {
     record_stream(ours, second);
   }
   stream.synchronize();
-  EXPECT_FALSE(second.query()) << "whoever dropped the tensor has waited";
+  EXPECT_FALSE(second.query()) << "dropping the tensor waited";
   EXPECT_EQ(theirs.num_deleted, 0);
   second.synchronize();
   EXPECT_EQ(theirs.num_deleted, 1);

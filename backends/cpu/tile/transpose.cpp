@@ -51,7 +51,7 @@ HWY_INLINE void turn_small(const T* src, int64_t src_stride, T* dst, int64_t dst
   for (int i = 0; i < side; ++i) hn::StoreU(rows[i], d, dst + i * dst_stride);
 }
 
-// A square of a line's side, by way of 4 KiB.
+// A square of a line's side, through 4 KiB.
 template <class T>
 HWY_INLINE void turn_square(const T* src, int64_t src_stride, T* dst, int64_t dst_stride,
                             bool streams) {

@@ -38,7 +38,7 @@ class DataLoader:
         collate_fn: makes a batch of a list of samples; by default `default_collate`.
         pin_memory: taken for PyTorch callers and not used: copies to devices wait for the host's memory as it is.
         drop_last: leaves out a last batch that is shorter.
-        timeout: seconds to wait for a batch of a worker; 0: for ever.
+        timeout: seconds to wait for a batch of a worker; 0: forever.
         worker_init_fn: called in each worker with its number. Random numbers of `random`, NumPy and Backplane are
             seeded before.
         multiprocessing_context: "fork", "spawn", "forkserver" or a context; by default the system's.

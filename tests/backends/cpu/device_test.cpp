@@ -132,7 +132,7 @@ TEST(CpuDevice, fills_every_size_with_every_pattern) {
   }
 }
 
-// libgomp's threads do not follow a fork: without care the child waits for them for ever.
+// libgomp's threads do not follow a fork: without care the child waits for them forever.
 TEST(CpuDevice, works_in_a_child_of_fork) {
   Data a(BP_F32, {300, 300});
   Data b(BP_F32, {300, 300});

@@ -71,7 +71,7 @@ TEST(LevelZeroApplicationChild, DISABLED_loses_its_device) {
   const bp::Tensor x = ones(1000, device), two = bp::add(x, x);
   bp::synchronize(device);
   expect_error(bp::ErrorClass::device_lost, HasSubstr("level_zero:0"), [&] {
-    bp::add(two, x);  // taken, perhaps; whoever waits is told
+    bp::add(two, x);  // taken, perhaps; waiting reports the error
     bp::synchronize(device);
   });
   expect_error(bp::ErrorClass::device_lost,

@@ -47,7 +47,7 @@ TEST(LevelZeroFaultChild, DISABLED_device_is_lost) {
   };
   EXPECT_EQ(launch(), BP_OK);
   EXPECT_EQ(on.device.synchronize(), BP_OK);
-  // The launch itself may be taken; whoever waits for it is told.
+  // The launch itself may be taken; waiting for it reports the error.
   (void)launch();
   EXPECT_EQ(on.device.synchronize(), BP_DEVICE_LOST);
   EXPECT_THAT(fake::Host::last_message(), HasSubstr("DEVICE_LOST"));

@@ -1,4 +1,4 @@
-// alone: whoever includes the headers of OpenCL first decides whether their functions are exported
+// alone: the first to include OpenCL's headers decides whether their functions are exported
 #include "backends/opencl/driver_faults.hpp"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Faults of kernels that rows of several operators are made of: whoever looks at these rows alone must find them.
+// Faults of kernels that rows of several operators are made of: testing these rows alone must find them.
 #include <algorithm>
 #include <cmath>
 #include <vector>

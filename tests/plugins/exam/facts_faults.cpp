@@ -12,7 +12,7 @@ bp_code (*correct_devices)(void*, uint32_t*, bp_device_info*);
 bp_code (*correct_space)(bp_device*, uint32_t, bp_space_info*);
 bp_code (*correct_stream)(bp_device*, int32_t, bp_stream**);
 
-// Told by whoever says that some priorities are more urgent.
+// Reported by a device which claims that some priorities are more urgent.
 constexpr int32_t greatest_priority = -3;
 
 void spoil(bp_device_info& info) {

@@ -13,7 +13,7 @@ inline constexpr uint32_t hbm = 0, sram = 1, window = 2;
 inline constexpr uint32_t num_spaces = 3;
 inline constexpr uint64_t bytes_of_space[num_spaces] = {uint64_t{4} << 30, 256 << 10, 4 << 20};
 
-// Set in handles of the first two memories: whoever takes one for an address finds nothing there.
+// Set in handles of the first two memories: used as an address, one points to nothing.
 inline constexpr uint64_t no_address = uint64_t{1} << 63;
 
 inline void* pointer_of(uint64_t handle) {
@@ -32,7 +32,7 @@ class Memories {
   struct Block {
     uint32_t space;
     uint64_t bytes;
-    void* memory;  // as such, for whoever looks for leaks: the handle is not an address
+    void* memory;  // as such, for leak checkers: the handle is not an address
   };
 
   std::mutex mutex_;

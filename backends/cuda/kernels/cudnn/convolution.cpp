@@ -39,7 +39,7 @@ struct Sizes {
   std::vector<int64_t> values;
 };
 
-// The windows likewise.
+// The windows in the same way.
 struct WindowLists {
   WindowLists(bp::Ints stride_of, bp::Ints padding_of, bp::Ints dilation_of, int32_t rank) {
     if (rank == 1) append(1, 0, 1);

@@ -44,7 +44,7 @@ struct DataLoaderOptions {
   // Copies the batches' tensors into memory from which this device copies at full speed; ordinary memory if it has none.
   std::optional<Device> pin_memory = {};
   bool drop_last = false;
-  double timeout = 0;  // seconds to wait for a batch of a worker; 0: for ever
+  double timeout = 0;  // seconds to wait for a batch of a worker; 0: forever
   std::function<void(int worker)> worker_init_fn = {};
   int prefetch_factor = 2;  // batches ahead, for each worker
   bool persistent_workers = false;

@@ -1,4 +1,4 @@
-// Where work goes: to the thread's current stream of a device, or, while the thread captures, to whoever records it.
+// Where work goes: to the thread's current stream of a device, or, while the thread captures, to its recorder.
 // Launches, copies and fills come through here, and no other part of the dispatcher asks which of the two it is.
 #pragma once
 

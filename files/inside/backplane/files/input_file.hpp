@@ -28,7 +28,7 @@ class Mapping {
 
 class InputFile {
  public:
-  // Throws bad_argument for what can't be opened or is not a regular file, as a folder or a pipe, which would wait for ever.
+  // Throws bad_argument for what can't be opened or is not a regular file, as a folder or a pipe, which would wait forever.
   explicit InputFile(const std::filesystem::path& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;

@@ -31,7 +31,7 @@ typedef struct bp_step_facts {
   float ulps;            /* that a computed result may be off by */
 } bp_step_facts;
 
-/* By BP_X_*. A host that is newer knows steps from BP_NUM_X on, of which there is nothing here. */
+/* By BP_X_*. A host that is newer knows steps from BP_NUM_X on, of which does not existhing here. */
 static const bp_step_facts bp_steps[BP_NUM_X] = {
     {"", 0, 0, 0, 0, 0, 0},
     {"arg", 0, 0, 0, BP_STEP_INPUT, 0, 0.5},

@@ -22,7 +22,7 @@ inline int32_t numa_node_of_pci(const char* address) {
   return read == 1 ? node : -1;
 }
 
-// Filled in beforehand: name as the backend's, DLPack's kDLExtDev, offsets aligned to 64, no NUMA node, synchronous if
+// Preset: name as the backend's, DLPack's kDLExtDev, offsets aligned to 64, no NUMA node, synchronous if
 // the class has no synchronize of its own, all else 0, which says of most facts that they are unknown.
 struct DeviceInfo : bp_device_info {
   // Longer texts are cut.
@@ -42,7 +42,7 @@ struct DeviceInfo : bp_device_info {
   }
 };
 
-// One of a device's memories; filled in beforehand with zeros.
+// One of a device's memories; preset to zeros.
 struct SpaceInfo : bp_space_info {
   void set_name(const char* text) { std::snprintf(name, sizeof name, "%s", text); }
 };

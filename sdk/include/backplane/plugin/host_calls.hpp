@@ -29,7 +29,7 @@ class StreamCaller {
   StreamCaller() : shared_(std::make_shared<Shared>()) {}
   // Once all functions have been called: the stream was synchronized, or lost.
   ~StreamCaller() {
-    // A forked child has no copy of the thread, and its mutex may be locked for ever.
+    // A forked child has no copy of the thread, and its mutex may be locked forever.
     if (!check_process(born_).is_ok()) {
       if (thread_.joinable()) thread_.detach();
       return;

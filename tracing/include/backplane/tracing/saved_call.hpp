@@ -43,7 +43,7 @@ struct SavedCall {
 BP_API SavedCall save_call(const Call& call, Device device);
 
 // Does the call with copies on `device`, below all layers and counted nowhere, and gives its results. Throws what the
-// call throws; bad_argument, naming the operator, for a call that cannot be, whoever wrote it.
+// call throws; bad_argument, naming the operator, for an impossible call, wherever it came from.
 BP_API std::vector<Tensor> repeat_call(const SavedCall& saved, Device device);
 
 // One file: a line of JSON, then the bytes. Throw bad_argument with the file's name and the reason.

@@ -25,7 +25,7 @@ BP_API Tensor masked_select(const Tensor& input, const Tensor& mask);
 BP_API Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source);
 
 // `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value`
-// where all indices are equal. With `wrap` the diagonal of a tall matrix begins anew one row below
+// where all indices are equal. With `wrap` the diagonal of a tall matrix starts again one row below
 // its end.
 BP_API Tensor fill_diagonal(const Tensor& input, const Scalar& fill_value, bool wrap = false);
 

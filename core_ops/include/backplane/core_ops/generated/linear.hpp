@@ -26,7 +26,7 @@ BP_API Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& b
 BP_API Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 
 // The sum of products that `equation` writes with a letter for each dimension, as in
-// 'bij,bjk->bik'. Letters that are not behind the arrow are summed over; without an arrow, the
+// 'bij,bjk->bik'. Letters that are not after the arrow are summed over; without an arrow, the
 // result has those that occur once, in order. '...' stands for dimensions that broadcast. Operands
 // are multiplied from left to right, in pairs.
 BP_API Tensor einsum(std::string_view equation, TensorList operands);

@@ -11,7 +11,7 @@
 namespace bp {
 
 // round(input / scale) + zero_point, brought into the range of the result's dtype: zero_point's, or
-// `dtype`, by default uint8; int8, uint16 and int16 are there too. Halves go to the even neighbour;
+// `dtype`, by default uint8; int8, uint16 and int16 are possible. Halves go to the even neighbour;
 // NaN becomes the zero point. It divides in scale's dtype. `scale` and `zero_point` have one
 // number, one for each place along `axis`, or one for each `block_size` places there.
 BP_API Tensor quantize_linear(const Tensor& input, const Tensor& scale,

@@ -19,8 +19,8 @@ BP_API Tensor hardmax(const Tensor& input, std::int64_t dim = -1);
 BP_API Tensor mean_variance_normalization(const Tensor& input, DimList dim = {});
 
 // `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where the mean is that of the
-// squares in `size` neighbouring channels; channels that are not there count as zeros. Of an even
-// size, one channel more lies in front.
+// squares in `size` neighbouring channels; missing channels count as zeros. Of an even size, one
+// channel more lies in front.
 BP_API Tensor local_response_norm(const Tensor& input, std::int64_t size, double alpha = 0.0001,
                                   double beta = 0.75, double k = 1);
 
