@@ -15,7 +15,7 @@ class Device;
 
 class Module {
  public:
-  // What the host holds.
+  // The handle that the host holds.
   static Module& of(bp_module* module) { return *reinterpret_cast<Module*>(module); }
 
   // Threads: any, also at once.

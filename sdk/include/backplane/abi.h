@@ -135,7 +135,7 @@ typedef struct bp_dl_tensor {
 #define BP_DL_CPU 1      /* kDLCPU */
 #define BP_DL_EXT_DEV 12 /* kDLExtDev: the maker has no code of its own */
 
-/* What the strides of a tensor are; several may hold at once. Kernels declare sets of these. One that
+/* Properties of a tensor's strides; several may hold at once. Kernels declare sets of these. One that
  * declares DENSE without STRIDED for several places gets equal strides at all of them. Bits 8 to 15 of bp_tensor.flags
  * are for other facts, and are never in a bp_arg. */
 #define BP_LAYOUT_CONTIGUOUS 1u    /* row-major without gaps */
@@ -439,7 +439,7 @@ typedef struct bp_call {
   bp_region workspace;    /* as large as that plan says; bytes 0: none */
 } bp_call;
 
-/* What a kernel accepts at one place; of a list of tensors, each of them. Zero means: anything (of the plugin's level),
+/* What a kernel accepts for one argument, or each tensor of a list. Zero means: anything (of the plugin's level),
  * as places beyond num_args do. */
 typedef struct bp_arg {
   bp_dtype_set dtypes;
@@ -460,7 +460,7 @@ typedef struct bp_arg {
  * class of shapes and keeps the faster. Until then, or where the host must not wait, the other runs. */
 #define BP_KERNEL_MEASURED 32u
 
-/* What calls of one class of shapes have in common. */
+/* The plan for all calls of one class of shapes. */
 typedef struct bp_plan {
   bp_header h;
   const void* own;    /* the kernel's, read by `run` as call->plan; may be NULL */

@@ -13,7 +13,7 @@
 
 namespace bp::amp {
 
-// What a thread casts: for each backend the dtype of the rule `lower`, or nothing. A copy carries it to other threads, or
+// The casts of a thread: for each backend the dtype of the rule `lower`, or nothing. A copy carries it to other threads, or
 // to a function that runs later.
 class BP_API AutocastState {
  public:
@@ -24,7 +24,7 @@ class BP_API AutocastState {
 
   bool is_enabled() const { return enabled_ != 0; }
   bool is_enabled(Device device) const;
-  // Of the rule `lower` on the device; its default where nothing is cast.
+  // The dtype of the rule `lower` on the device; its default if nothing is cast.
   Dtype dtype(Device device) const;
   bool is_cache_enabled() const { return cache_enabled_; }
 

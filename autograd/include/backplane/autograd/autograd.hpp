@@ -17,7 +17,7 @@ BP_API bool requires_grad(const Tensor& tensor);
 BP_API const Tensor& set_requires_grad(const Tensor& tensor, bool wanted = true);
 // A tensor that no recorded call has made.
 BP_API bool is_leaf(const Tensor& tensor);
-// What backward() has accumulated in a leaf (or, after retain_grad, in another tensor); undefined
+// The gradient that backward() has accumulated in a leaf (or, after retain_grad, in another tensor); undefined
 // before the first time. Shape, dtype and device are the tensor's. Of a complex tensor it is the
 // direction of steepest ascent of a real loss: d/dre + i d/dim.
 BP_API Tensor grad(const Tensor& tensor);

@@ -16,7 +16,7 @@ namespace bp::autograd {
 class FunctionNode;
 struct Function;
 
-// What one call of a custom function keeps from forward to backward.
+// Data that one call of a custom function keeps from forward to backward.
 class BP_API FunctionContext {
  public:
   // In forward: keeps inputs, results or others for backward, checked for writes in between.

@@ -45,7 +45,7 @@ struct GeneratedSource {
   std::string name, language, text;
 };
 BP_API std::vector<GeneratedSource> generated_sources(Device device);
-// What a source in OpenCL C becomes for a device that takes SPIR-V alone. Throws unsupported naming the
+// Compiles OpenCL C for a device that takes only SPIR-V. Throws unsupported naming the
 // program that is missing.
 BP_API std::string spirv_of(const GeneratedSource& source);
 

@@ -1,4 +1,4 @@
-// What autocast does with each row's floating tensors: the row's `cast` (docs/add_an_operator.md), as amp/ reads it.
+// How autocast treats each row's floating tensors: the row's `cast` (docs/add_an_operator.md), as amp/ reads it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct CastRule {
 
 // Of all rows, in the table's order.
 BP_API std::span<const CastRule> cast_rules();
-// Of an operator that is not of the table: none, or parts if layers see its decomposition in its place.
+// For an operator outside of the table: none, or parts if layers see its decomposition in its place.
 BP_API Cast cast_rule_of(const Operator& op);
 // The word of the table: "lower".
 BP_API const char* name(Cast cast);

@@ -19,7 +19,7 @@ class BP_API Dataset {
   virtual std::int64_t size() const = 0;
   // `index` is in [0, size()); throws bad_argument otherwise. Random numbers come from sample_generator().
   virtual Sample get(std::int64_t index) const = 0;
-  // What default_collate would make of these samples, by a faster way. Without one: nothing. Such a dataset draws no random
+  // A faster default_collate for these samples, or nothing if there is none. Such a dataset draws no random
   // numbers.
   virtual std::optional<Batch> get_batch(std::span<const std::int64_t> indices) const;
 };

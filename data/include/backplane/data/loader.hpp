@@ -52,8 +52,8 @@ struct DataLoaderOptions {
   std::uint64_t seed = 0;
 };
 
-// What a dataset, a collate_fn or a worker_init_fn has thrown, for the caller that asked for the batch. The class of a bp::Error is
-// kept; bad_alloc is out_of_memory, invalid_argument and out_of_range are bad_argument, all else is internal.
+// An error of a dataset, a collate_fn or a worker_init_fn, thrown to the caller that asked for the batch. The class of a
+// bp::Error is kept; bad_alloc is out_of_memory, invalid_argument and out_of_range are bad_argument, all else is internal.
 class BP_API SampleError : public Error {
  public:
   SampleError(ErrorClass error_class, const std::string& message, std::int64_t index, int worker,

@@ -31,7 +31,7 @@ BP_API const SampleContext* sample_context();
 // many there are. Outside of a loader, the host's default generator.
 BP_API Generator& sample_generator();
 
-// What a loader does around each sample; for code that makes samples without one. Scopes nest.
+// Sets up a sample as a loader does; for code that makes samples without a loader. Scopes nest.
 class BP_API SampleScope {
  public:
   explicit SampleScope(const SampleContext& context);

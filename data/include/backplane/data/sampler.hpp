@@ -30,7 +30,7 @@ class BP_API Sampler {
 
  protected:
   virtual const char* kind() const { return "Sampler"; }
-  // What a sampler of its own keeps besides.
+  // Further state of a custom sampler.
   virtual void write_state(State&) const {}
   virtual void read_state(const State&) {}
 

@@ -1,4 +1,4 @@
-// What ran where: a count per operator, backend and rung of the ladder, always on.
+// Counts what ran where: per operator, backend and rung (the way in which a call is served), always on.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct CallReason {
 // Since the process began, whatever was reset.
 BP_API std::vector<CallReason> call_reasons();
 
-// What was copied between a device and host memory, or from another device past the host; also for calls that the host served,
+// Copies between a device and host memory, or from another device past the host; also for calls that the host served,
 // and to read values. `from` and `to` are names of devices, or "host". Without the host's own device.
 struct CopyCount {
   std::string from, to;

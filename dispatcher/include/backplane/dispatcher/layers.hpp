@@ -23,12 +23,12 @@ constexpr std::uint64_t key_of(Layer layer) {
   return 1ull << static_cast<unsigned>(layer);
 }
 
-// What a layer does with operators that have no handler of their own; null: nothing, they pass. A
+// A layer's handler for operators that have no handler of their own; null: they pass. A
 // handler does its work and goes on with redispatch_below; one that runs at a level with dispatch.
 BP_API void set_layer_fallback(Layer layer, LayerHandler handler);
 BP_API void set_layer_handler(Operator& op, Layer layer, LayerHandler handler);
 
-// What a layer does when a tensor that carries its key moves to another device or memory; it calls to_place again below itself. The
+// Called when a tensor that carries the layer's key moves to another device or memory; it calls to_place again below itself. The
 // level is as for calls.
 using TransferHandler = Tensor (*)(const Tensor& tensor, MemoryPlace place, const Level* level);
 BP_API void set_layer_transfer(Layer layer, TransferHandler handler);

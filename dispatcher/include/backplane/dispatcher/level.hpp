@@ -35,12 +35,12 @@ class BP_API Level {
   bool sees_all() const { return sees_ == Sees::all; }
   // Greater than that of every level made before; no two levels of a process have the same.
   std::uint64_t number() const { return number_; }
-  // Of the entries that belong to this level.
+  // The key of entries that belong to this level.
   std::uint64_t key() const { return layer_data_key(static_cast<unsigned>(layer_), number_); }
   // The next lower active one.
   const Level* below() const { return below_; }
 
-  // What the layer keeps of the tensor at this level; null: nothing.
+  // The layer's data for the tensor at this level; null: none.
   LayerData* data_of(const Tensor& tensor) const { return find_layer_data(*tensor.impl(), key()); }
 
  private:

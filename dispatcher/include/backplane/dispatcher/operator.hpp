@@ -29,7 +29,7 @@ struct Call {
   std::uint32_t num_results;
 };
 
-// What a call gives, found before any kernel runs.
+// The results' shapes and dtypes, found before any kernel runs.
 struct OutputSpec {
   Dtype dtype = Dtype::f32;
   Dims shape;
@@ -110,7 +110,7 @@ enum class Draws : std::uint8_t {
 
 struct Candidate;
 struct KernelTable;
-// What a layer does with a call. `level` is the one that it runs for; null for layers that do not run at levels.
+// A layer's handler for a call. `level` is the one that it runs for; null for layers that do not run at levels.
 using LayerHandler = void (*)(const Call& call, const Level* level);
 
 // The part of an operator's description that errors need before it is registered.
@@ -178,7 +178,7 @@ struct Operator {
   bool is_view() const { return view || views; }
 };
 
-// What a call of the common kind needs: all tensors of one dtype, contiguous, no condition to ask.
+// The common kind of call: all tensors of one dtype, contiguous, no condition to check.
 struct KernelEntry {
   bp_code (*run)(void* self, const bp_call* call) = nullptr;
   void* self = nullptr;

@@ -1,4 +1,4 @@
-// What the application thinks of each rung of the fallback ladder.
+// The application's policy for each rung of the fallback ladder: the ways in which a call may be served.
 #pragma once
 
 #include <cstdint>

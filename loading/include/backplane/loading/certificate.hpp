@@ -12,7 +12,7 @@
 
 namespace bp::loading {
 
-// What a certificate has to be of.
+// What a certificate must match.
 struct CertifiedSubject {
   std::filesystem::path library;
   std::string backend, vendor, version, device_name;

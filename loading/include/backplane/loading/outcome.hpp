@@ -1,4 +1,4 @@
-// What a step of loading a plugin came to. Loading throws nothing: one plugin's failure is a
+// The outcome of a step of loading a plugin. Loading throws nothing: one plugin's failure is a
 // sentence in a report, while the others go on.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a plugin has to have filled in before anything of it is called. One home for libbackplane and
+// Checks that a plugin has filled in what it must, before any of its functions is called. One home for libbackplane and
 // backplane-probe; needs only the standard library.
 #pragma once
 
@@ -26,7 +26,7 @@ BP_API bp_code negotiate(bp_get_plugin_fn get_plugin, const bp_host& host, std::
 // Shuts down a plugin that is refused before anything else of it was called, so that it may serve another host.
 BP_API void let_go(const bp_plugin* plugin);
 
-// What is wrong with the plugin that `get_plugin` answered at `level`, as one sentence; "" if nothing.
+// The first fault of the plugin that `get_plugin` returned at `level`, as one sentence; "" if there is none.
 BP_API std::string find_fault(const bp_plugin* plugin, uint32_t level, std::string_view who);
 
 // The same for kernels and operators, which are read after init.

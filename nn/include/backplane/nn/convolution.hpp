@@ -34,7 +34,7 @@ struct ConvTransposeOptions {
   Device device = default_device();
 };
 
-// What all convolutions have: sizes for each dimension, weight and bias, which begin uniform in +-1 / sqrt(how many numbers
+// The base of all convolutions: sizes for each dimension, weight and bias, which begin uniform in +-1 / sqrt(how many numbers
 // of the weight one of its first indices has), from the device's generator.
 class BP_API Convolution : public Module {
  public:

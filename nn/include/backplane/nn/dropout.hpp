@@ -12,7 +12,7 @@ struct BP_API DropoutOptions {
   std::string text() const;
 };
 
-// What is dropped together, and what takes its place.
+// Which elements are dropped together, and what replaces them.
 struct BP_API DropEach : DropoutOptions {
   Tensor apply(const Tensor& x, bool training) const;
 };

@@ -35,7 +35,7 @@ BP_API void materialize(Module& model, const std::function<void()>& call);
 class Lazy;
 
 namespace detail {
-// What lazy layers see of modules.
+// Access to modules for lazy layers.
 struct BP_API Materializing {
   static void clear(Module& module);
   // Throws bad_argument for a lazy layer that waits for its size.
@@ -57,7 +57,7 @@ struct BP_API Materializing {
 };
 }  // namespace detail
 
-// What lazy layers have in common. Until its size is known, such a layer has no parameters: they are absent from all that
+// The base of lazy layers. Until its size is known, such a layer has no parameters: they are absent from all that
 // lists them, and a call throws bad_argument. Device, dtype and requires_grad that the model is given meanwhile are
 // remembered; a memory format is not. A copy made meanwhile gets parameters of its own.
 class BP_API Lazy {

@@ -1,4 +1,4 @@
-// What has parameters: a layer, or a network that has layers as its members.
+// Modules: layers, and networks that have layers as members.
 #pragma once
 
 #include <concepts>
@@ -20,13 +20,13 @@ namespace bp::nn {
 
 class Module;
 
-// What a module lists of itself. A name is not empty, has no dot, and no other part of the module has it: else
+// The parts that a module lists. A name is not empty, has no dot, and no other part of the module has it: else
 // bad_argument.
 class BP_API Parts {
  public:
-  // What training changes.
+  // A tensor that training changes.
   void parameter(std::string name, Parameter& member);
-  // What belongs to the module and no gradient changes, as running statistics. One that is not persistent moves with the
+  // A tensor of the module that no gradient changes, such as running statistics. One that is not persistent moves with the
   // module, and is not in its state_dict. A plain tensor as parameter, or a parameter as buffer, does not compile.
   void buffer(std::string name, Tensor& member, bool persistent = true);
   void buffer(std::string name, Parameter& member, bool persistent = true) = delete;
@@ -61,7 +61,7 @@ class BP_API Parts {
 //   };
 //
 // A module is a value. Its copies share their tensors, as copies of a tensor do; clone() makes one that shares nothing.
-// What it computes with is found through list_parts, so that a part that is not listed is not trained, moved or saved.
+// Its tensors are found through list_parts, so that a part that is not listed is not trained, moved or saved.
 //
 // A module is called, model(x), and forward only overridden: the call runs hooks, computes parametrized members, and puts the
 // path of the innermost module into an error: "encoder.layer.3.attention.query: linear: ...". Such an error keeps its class; one
@@ -77,7 +77,7 @@ class BP_API Module {
   // Called by all that looks for parts; writes no member. A class that derives from another module calls that one's first.
   virtual void list_parts(Parts& parts);
 
-  // What the module computes of one tensor. A layer with other arguments has a forward of its own, with
+  // The module's result for one tensor. A layer with other arguments has its own forward, with
   // `using Module::forward` beside it; this one then throws unsupported. Writes no member: what changes from call to call,
   // as running statistics, is written in place into buffers, where copies and recordings see it.
   virtual Tensor forward(const Tensor& x) const;

@@ -27,7 +27,7 @@ struct InstanceNormOptions {
   Device device = default_device();
 };
 
-// What batch and instance norms hold: weights that begin as 1, biases as 0, and running statistics, which training writes in
+// The base of batch and instance norms: weights that begin as 1, biases as 0, and running statistics, which training writes in
 // place and evaluation reads. Threads: in training, one at a time.
 class BP_API RunningNorm : public Module {
  public:

@@ -15,7 +15,7 @@ namespace bp::nn {
 struct PackedSequence {
   Tensor data;         // [sum of lengths, ...]
   Tensor batch_sizes;  // int64 on the host: how many sequences reach each step
-  // By which order the sequences were sorted by length, and how to undo it; undefined if they came sorted.
+  // The order that sorted the sequences by length, and its inverse; undefined if they came sorted.
   Tensor sorted_indices = {};
   Tensor unsorted_indices = {};
 };

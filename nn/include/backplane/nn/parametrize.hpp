@@ -15,7 +15,7 @@ class BP_API Parametrization : public Module {
   virtual std::vector<Tensor> right_inverse(const Tensor& value) const { return {value}; }
 };
 
-// What computes one member: its originals, named "original", or "original0", "original1" if they are several, and the
+// The parametrization of one member: its originals, named "original", or "original0", "original1" if they are several, and the
 // parametrizations "0", "1", each of what the one before it gave.
 class BP_API ParametrizationList : public Module {
  public:

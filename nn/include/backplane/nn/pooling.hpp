@@ -22,7 +22,7 @@ struct MaxPoolOptions {
 class BP_API MaxPool : public Module {
  public:
   Tensor forward(const Tensor& x) const override;
-  // What return_indices=True is in PyTorch.
+  // PyTorch's return_indices=True.
   PooledWithIndices forward_with_indices(const Tensor& x) const;
   std::string extra_repr() const override;
 
@@ -92,7 +92,8 @@ struct MaxUnpoolOptions {
   Sizes padding = 0;
 };
 
-// What MaxPool's forward_with_indices gave, back at its place among zeros. `output_size` says which of the sizes that
+// Puts the results of MaxPool's forward_with_indices back in their places, among zeros. `output_size` says which of the sizes
+// that
 // pool to the input's it was.
 class BP_API MaxUnpool : public Module {
  public:

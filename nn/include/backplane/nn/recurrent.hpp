@@ -41,14 +41,14 @@ struct PackedLSTMResult {
   Tensor hidden, cell;
 };
 
-// What RNN, LSTM and GRU have in common. Weights and biases begin uniform in +-1 / sqrt(hidden_size). Their names are
+// The base of RNN, LSTM and GRU. Weights and biases begin uniform in +-1 / sqrt(hidden_size). Their names are
 // "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_hr_l0" (the projection), and the same with "_reverse".
 class BP_API RNNBase : public Module {
  public:
   void list_parts(Parts& parts) override;
   std::string extra_repr() const override;
   using Module::forward;
-  // Of the input, and of first states if they are given: the output and the last states.
+  // The output and the last states, for the input and, optionally, the first states.
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const override;
 
   struct Weights {

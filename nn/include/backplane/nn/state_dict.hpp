@@ -1,4 +1,4 @@
-// What a module, and later an optimizer, is made of: tensors by name, in order.
+// The tensors of a module by name, in order.
 #pragma once
 
 #include <map>
@@ -36,7 +36,7 @@ class BP_API StateDict {
   std::map<std::string, std::size_t, std::less<>> places_;
 };
 
-// What load_state_dict did not find in the dict, and what it found without a use for it.
+// Names that load_state_dict missed in the dict, and names in the dict that it did not need.
 struct IncompatibleKeys {
   std::vector<std::string> missing;
   std::vector<std::string> unexpected;

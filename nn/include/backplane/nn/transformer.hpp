@@ -150,7 +150,7 @@ class BP_API Transformer : public Module {
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const override;
   void list_parts(Parts& parts) override;
 
-  // What to add to scores so that each query sees the keys up to its own place: 0 there, and -inf behind.
+  // Added to scores, it lets each query see the keys up to its own place: 0 there, and -inf after it.
   static Tensor generate_square_subsequent_mask(std::int64_t size, Dtype dtype = default_dtype(),
                                                 Device device = default_device());
 

@@ -40,7 +40,7 @@ class BP_API Fields {
   // Throw bad_argument for an unknown name, and `write` and `check` for a value of another kind, with both kinds.
   State read(std::string_view name) const;
   void write(std::string_view name, const State& value) const;
-  // What `write` would refuse.
+  // Throws what `write` would throw; writes nothing.
   void check(std::string_view name, const State& value) const;
 
   // All of them, as a dict; and back: a name that `dict` lacks keeps its value. Nothing is written if one is refused, or if

@@ -1,4 +1,4 @@
-// What takes parameters a step down their gradients. It holds the tensors themselves, and goes on with them after their
+// Optimizers move parameters along their gradients. An optimizer holds the tensors themselves, and goes on with them after their
 // module was moved.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace bp::optim {
 
-// What a scaler of losses hands to a step. Each is undefined, or one floating-point number on any device.
+// Values that a loss scaler passes to a step. Each is undefined, or one floating-point number on any device.
 struct GradScaling {
   Tensor grad_scale;  // gradients are divided by it
   Tensor found_inf;   // where it is 1, the step changes nothing, and is not counted
@@ -21,7 +21,7 @@ struct GradScaling {
 
 struct StepCount;  // a count of steps on the device
 
-// What an optimizer keeps of one parameter.
+// An optimizer's state for one parameter.
 struct ParamState {
   std::vector<Tensor> tensors;  // in the order of Layout::tensors; undefined: absent
   std::vector<double> numbers;  // in the order of Layout::numbers; empty before the first step
@@ -147,7 +147,7 @@ class BP_API Optimizer {
   // Each parameter's count, one higher than before: as the rows' `state_steps`. Once for each batch.
   static std::vector<Tensor> advance_counts(Batch& batch, const GradScaling& scaling);
   void call_hooks(bool before);
-  // What is kept of a parameter goes to the parameter's device and dtype.
+  // Moves a parameter's state to the parameter's device and dtype.
   static void follow(Tensor& kept, const Tensor& parameter);
 
  private:

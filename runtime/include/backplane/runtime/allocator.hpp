@@ -106,7 +106,7 @@ BP_API void set_memory_limit(Device device, std::uint64_t bytes, std::uint32_t s
 // Gives back to the backend what no tensor holds.
 BP_API void empty_cache(Device device, std::uint32_t space = 0);
 BP_API std::vector<MemoryBlockInfo> memory_snapshot(Device device, std::uint32_t space = 0);
-// What is held, by size, as in an out-of-memory error.
+// The memory in use, by size, as an out-of-memory error shows it.
 BP_API std::string memory_summary(Device device, std::uint32_t space = 0);
 
 // An application's own source of device memory in place of the plugin's.

@@ -1,4 +1,4 @@
-// What the runtime knows of a thread that captures a stream's work (capture/capture.hpp): whom it must not wait
+// A thread that captures a stream's work, as the runtime sees it (capture/capture.hpp): whom it must not wait
 // for, and where new memory comes from.
 #pragma once
 
@@ -37,7 +37,7 @@ class BP_API GraphMemory {
   std::unique_ptr<StreamState> pool_;
 };
 
-// Of the thread that captures, while it does.
+// The state of a thread while it captures.
 struct CaptureState {
   StreamImpl& stream;
   GraphMemory& memory;
@@ -54,7 +54,7 @@ extern BP_API constinit thread_local CaptureState* thread_capture
 inline CaptureState* current_capture() {
   return detail::thread_capture;
 }
-// What this thread submits runs later, if ever: it cannot be waited for, looked at or measured.
+// Work that this thread submits runs later, if ever: it cannot be waited for, read or measured.
 inline bool is_capturing() {
   return detail::thread_capture != nullptr;
 }

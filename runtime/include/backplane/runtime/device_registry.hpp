@@ -68,7 +68,7 @@ struct DeviceRecord {
   bool host_readable = false;
   std::atomic<bool> opened{false};  // and neither lost nor left behind by a fork
   std::atomic<bool> lost{false};
-  // What lives on it: unloading asks. Storages of the allocator are counted there.
+  // Counts what exists on the device, for unloading. Storages of the allocator are counted there.
   std::atomic<std::int64_t> live_blobs{0}, live_streams{0}, live_events{0};
   // Compilers at work, which may have been given up but cannot be stopped.
   std::atomic<std::int64_t> live_builds{0};

@@ -14,7 +14,7 @@ struct DLManagedTensorVersioned;
 
 namespace bp {
 
-// What a DLPack device is: a kind (1 is the host, 2 CUDA ...) and a number within it.
+// A DLPack device: a kind (1 is the host, 2 CUDA ...) and a number within it.
 struct DlpackDevice {
   std::int32_t type = 0;
   std::int32_t id = 0;

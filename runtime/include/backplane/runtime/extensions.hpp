@@ -1,4 +1,4 @@
-// What a backend offers besides bp_plugin. It is asked once, when the backend is registered.
+// The extensions that a backend offers. It is asked once, when it is registered.
 #pragma once
 
 #include <backplane/extensions/capture.h>

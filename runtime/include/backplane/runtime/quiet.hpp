@@ -13,7 +13,7 @@
 
 namespace bp {
 
-// What `stream` was given last waits for others than this process. To be called right after it was given. Threads: any.
+// Says that the last work of `stream` waits for another process. Call it right after submitting that work. Threads: any.
 BP_API void note_foreign_work(const Stream& stream);
 
 // What a device may be given that waits for all that it is doing: allocations and releases of its memory; and the rest,

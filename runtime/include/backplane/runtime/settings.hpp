@@ -45,7 +45,7 @@ BP_API void set_default_device(Device device);
 BP_API bool get_default_device(Device& out);
 
 namespace detail {
-// What the loader found the default to be, while no guard is active; 0: not known, ask again.
+// The default device as the loader found it, while no guard is active; 0: unknown, ask again.
 extern BP_API std::atomic<std::uint32_t> usual_device;
 }  // namespace detail
 

@@ -12,7 +12,7 @@ namespace bp {
 
 struct NativeHandle;
 
-// What the core knows of a stream. `raw` is null for a device's only stream; it changes when the backend has lost the
+// A stream as the core keeps it. `raw` is null for a device's only stream; it changes when the backend has lost the
 // stream and another takes its place.
 struct StreamImpl {
   DeviceRecord* record = nullptr;

@@ -1,4 +1,4 @@
-// What each thread carries from call to call: one pointer in thread-local storage, so that the call
+// State that each thread carries from call to call: one pointer in thread-local storage, so that the call
 // path reads it in a nanosecond.
 #pragma once
 

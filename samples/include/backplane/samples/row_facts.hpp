@@ -1,4 +1,4 @@
-// What the operator table says about a row besides what its calls need: how it is tried, for tests, tools and the
+// Facts of the operator table about a row that its calls do not need: how it is tested, for tests, tools and the
 // conformance suite. core_ops/suite.yaml says what the words mean.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What rows of the table give for special values, as docs/add_an_operator.md says: "atan2(-0, n) = -pi".
+// Results of rows of the table for special values, as docs/add_an_operator.md says: "atan2(-0, n) = -pi".
 #pragma once
 
 #include <span>

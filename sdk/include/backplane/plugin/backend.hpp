@@ -51,7 +51,7 @@ struct Backend {
   Status synchronize(Stream) { return ok; }
 };
 
-// What a plugin derives from that has no device, and is there for its extension(): collectives, a compiler. It may have
+// The base class of a plugin without devices, which exists for its extension(): collectives, a compiler. It may have
 // probe, init and shutdown as well.
 struct WithoutDevices {};
 

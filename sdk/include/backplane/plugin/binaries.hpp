@@ -43,7 +43,7 @@ inline std::string seal_binary(std::string_view maker, std::string_view code) {
   return sealed;
 }
 
-// What is inside, within `binary`; empty for bytes that are not by this maker, or not all of it.
+// The content, within `binary`; empty for bytes of another maker, or incomplete ones.
 inline std::string_view open_binary(std::string_view maker, std::string_view binary) {
   if (binary.size() <= sizeof(detail::Seal)) return {};
   const std::string_view code = binary.substr(sizeof(detail::Seal));
@@ -77,7 +77,7 @@ inline bool is_whole_spirv(const void* code, uint64_t bytes) {
   return at == words;
 }
 
-// What bp_compiler.load was given; empty for nothing.
+// The bytes that bp_compiler.load got; empty for none.
 inline std::string_view given_binary(const void* binary, uint64_t bytes) {
   return binary == nullptr
              ? std::string_view()

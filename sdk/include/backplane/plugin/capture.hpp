@@ -17,7 +17,7 @@ inline Status refuse_in_recording(bool records, const char* what) {
   return unsupported("%s: this stream records its work, and a recording cannot hold that", what);
 }
 
-// What a backend must have; what these throw becomes a code:
+// A backend must have these; what they throw becomes a code:
 //   static Device& Device::of(bp_device*); queue_of(bp_stream*) -> Queue&
 //   Queue: is_recording() -> bool, between the two calls below
 //   Graph: static begin(Device&, Queue&) -> Status; static end(Device&, Queue&, bool keep) ->

@@ -21,7 +21,7 @@ template <class Module> bp_code give_module(Result<std::unique_ptr<Module>> made
 
 }  // namespace detail
 
-// What kernels in C compute in: everything but the 8-bit floats, and the 16-bit and 64-bit ones where the device has
+// The dtypes that kernels in C compute in: all but the 8-bit floats, and the 16-bit and 64-bit ones where the device has
 // them. bf16 is only stored.
 constexpr bp_dtype_set dtypes_of_c(bool has_f16, bool has_f64) {
   bp_dtype_set set = 1u << BP_BOOL | 1u << BP_U8 | 1u << BP_I8 | 1u << BP_I16 | 1u << BP_I32 |
@@ -40,7 +40,7 @@ inline uint32_t shape_asked_for(const char* variable, uint32_t own) {
   return std::strcmp(asked, "gpu") == 0 ? BP_SHAPE_GPU : BP_SHAPE_CPU;
 }
 
-// What a backend must have; what these throw becomes a code:
+// A backend must have these; what they throw becomes a code:
 //   Device& Device::of(bp_device*), with compiler().describe(bp_compiler_info&) -> Status and queue_of(bp_stream*) ->
 //     Queue&
 //   Module: static compile(Device&, const bp_source&) and load(Device&, name, binary, bytes) ->

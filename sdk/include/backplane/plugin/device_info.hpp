@@ -9,7 +9,7 @@
 
 namespace BP_SDK BP_HIDDEN {
 
-// What the system says of the device at a PCI address ("0000:17:00.0"): the NUMA node that it hangs on. -1: it does not
+// The NUMA node of the device at a PCI address ("0000:17:00.0"), as the system reports it. -1: it does not
 // say, or there is only one.
 inline int32_t numa_node_of_pci(const char* address) {
   char path[96];

@@ -15,7 +15,7 @@ template <class Device> struct FoundDevices {
   std::vector<Device> devices;
   std::string why_none;  // for a person; of use only if there are none
 
-  // As a backend's own probe and num_devices.
+  // Like a backend's own probe and num_devices.
   Status probe() const {
     return devices.empty() ? unsupported("%s", why_none.c_str()) : Status(ok);
   }

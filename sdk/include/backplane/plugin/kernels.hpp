@@ -12,8 +12,8 @@
 
 namespace BP_SDK BP_HIDDEN {
 
-// What a kernel's .plan() says of all calls with the same dtypes, shapes, strides, alignments and other arguments: an
-// object that run() gets as call.plan<T>(), which the host destroys when no call uses it any more, and how much workspace
+// The plan that .plan() of a kernel makes for all calls with the same dtypes, shapes, strides, alignments and other
+// arguments: an object that run() gets as call.plan<T>(), which the host destroys when no call uses it any more, and how much workspace
 // each call gets. Planned<> for a workspace alone.
 struct Nothing {};
 template <class T = Nothing> struct Planned {
@@ -292,7 +292,7 @@ template <class Op> class KernelBuilder {
     at(where).max_rank = highest;
     return *this;
   }
-  // Of the address of element 0, in bytes.
+  // The alignment of the address of element 0, in bytes.
   KernelBuilder& alignment(place where, uint32_t bytes) {
     at(where).alignment = bytes;
     return *this;
@@ -365,7 +365,8 @@ template <class Op> class KernelBuilder {
   static constexpr bool is_tensor =
       std::is_same_v<T, In> || std::is_same_v<T, InOrNumber> ||
       std::is_same_v<T, std::optional<In>> || std::is_same_v<T, InList> ||
-      std::is_same_v<T, InListOrNumber> || std::is_same_v<T, OptionalInList> || std::is_same_v<T, Out> || std::is_same_v<T, OutList>;
+      std::is_same_v<T, InListOrNumber> || std::is_same_v<T, OptionalInList> ||
+      std::is_same_v<T, Out> || std::is_same_v<T, OutList>;
 
   template <class Do> static constexpr void for_each_tensor(Do&& act) {
     visit(act, std::make_index_sequence<Places::count>());
@@ -382,7 +383,7 @@ template <class Op> class KernelBuilder {
   detail::KernelRecord* record_;
 };
 
-// What is said of a plugin's own operator.
+// The declaration of a plugin's own operator.
 template <class Op> class OperatorBuilder {
  public:
   using place = typename Op::place;

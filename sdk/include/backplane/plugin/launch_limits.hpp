@@ -29,7 +29,7 @@ struct LaunchLimits {
     return fits && of_group <= all_items;
   }
 
-  // What is wrong with a launch that is not taken, BP_BAD_ARGUMENT. `name` is the kernel's.
+  // Explains why a launch is refused, with BP_BAD_ARGUMENT. `name` is the kernel's.
   Status refuse(const char* name, const bp_launch& launch, uint32_t num_arguments) const {
     for (int i = 0; i < 3; ++i) {
       if (launch.items[i] == 0 || launch.groups[i] == 0) {

@@ -1,4 +1,4 @@
-// What infer() says of the results of a plugin's own operator. Include plugin.hpp.
+// The results of a plugin's own operator, as infer() describes them. Include plugin.hpp.
 #ifndef BACKPLANE_PLUGIN_OUTPUT_SPEC_HPP
 #define BACKPLANE_PLUGIN_OUTPUT_SPEC_HPP
 
@@ -6,7 +6,7 @@
 
 namespace BP_SDK BP_HIDDEN {
 
-// What a custom operator's infer() fills in, for one output.
+// One output, for a custom operator's infer() to fill in.
 class OutputSpec {
  public:
   explicit OutputSpec(bp_output_spec* spec) : spec_(spec) {}

@@ -29,7 +29,7 @@ template <class R, class... P> struct Function<R(P...)> {
 template <class F, size_t I>
 using Parameter = std::tuple_element_t<I, typename Function<F>::Parameters>;
 
-// What an operator's signature says: a stream, then its arguments, then its outputs.
+// An operator's signature: a stream, then its arguments, then its outputs.
 template <class Op> struct Places {
   using signature = typename Op::signature;
   static constexpr size_t count = Function<signature>::size - 1;

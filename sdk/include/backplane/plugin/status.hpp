@@ -33,7 +33,7 @@ inline const bp_host& host() {
   return *detail::the_host;
 }
 
-// What an entry returns: success, or a code whose message the host has already been given.
+// The return value of an entry point: success, or a code whose message the host has already been given.
 class [[nodiscard]] Status {
  public:
   constexpr Status() = default;

@@ -15,7 +15,7 @@ namespace BP_SDK BP_HIDDEN {
 //     Result<double>, in nanoseconds
 template <class Device, class Queue, class Event> class StreamBackend : public Backend {
  public:
-  // What the host holds.
+  // The handle that the host holds.
   static Device& of(bp_device* device) { return *reinterpret_cast<Device*>(device); }
 
   Queue& queue_of(Queue* queue) {

@@ -1,4 +1,4 @@
-// What a kernel is given: tensors, numbers, lists, a stream. All are small views into the host's call,
+// The arguments of a kernel: tensors, numbers, lists, a stream. All are small views into the host's call,
 // valid until the kernel returns, cheap to pass by value. Include plugin.hpp.
 #ifndef BACKPLANE_PLUGIN_VALUES_HPP
 #define BACKPLANE_PLUGIN_VALUES_HPP
@@ -116,7 +116,7 @@ struct Region : bp_region {
 
 // ---- Tensors -------------------------------------------------------------------------------------
 
-// What inputs and outputs have in common.
+// The base of inputs and outputs.
 class AnyTensor {
  public:
   explicit AnyTensor(const bp_tensor* tensor) : tensor_(tensor) {}
@@ -278,7 +278,7 @@ class Stream {
   template <class B> B& device() const { return *reinterpret_cast<B*>(device_); }
   template <class S> S* native() const { return reinterpret_cast<S*>(stream_); }
 
-  // Of the call that the work is given with: keep it with the work, for late_error().
+  // The number of the call that submits the work: keep it with the work, for late_error().
   uint64_t call_number() const { return call_number_; }
 
  private:
@@ -287,7 +287,7 @@ class Stream {
   uint64_t call_number_;
 };
 
-// What the few kernels take, in place of a Stream, that need more than it.
+// The first parameter of kernels that need more than a Stream.
 class Call : public Stream {
  public:
   explicit Call(const bp_call* call)

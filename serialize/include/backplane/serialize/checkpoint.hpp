@@ -1,4 +1,4 @@
-// What a program keeps to go on later, in one file or a folder of them, whole after a crash at any moment.
+// What a program saves to continue later, in one file or a folder of them, whole after a crash at any moment.
 //
 //   serialize::CheckpointFolder folder("run1", {.keep = 3});
 //   if (auto last = folder.load_newest()) resume(*last);
@@ -41,8 +41,8 @@ using NamedGenerators = std::vector<std::pair<std::string, Generator*>>;
 BP_API State states_of(const NamedGenerators& generators);
 BP_API void set_states(const NamedGenerators& generators, const State& states);
 
-// What a training run needs to go on bit for bit. What it does not have stays None. Numbers drawn by default come from
-// default_generator(device) of each device, so that generators are usually
+// All that a training run needs to continue bit for bit. Parts that it does not have stay None. Numbers drawn by default
+// come from default_generator(device) of each device, so that generators are usually
 // states_of({{"cpu", &default_generator(device("cpu"))}}).
 struct Checkpoint {
   std::int64_t step = 0;

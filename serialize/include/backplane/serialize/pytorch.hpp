@@ -7,7 +7,7 @@
 
 namespace bp::serialize {
 
-// What torch.save wrote into a .pt or .pth file, on the host's device: tensors, dicts, lists, tuples (as lists), numbers,
+// Loads a .pt or .pth file that torch.save wrote, on the host's device: tensors, dicts, lists, tuples (as lists), numbers,
 // text, None, torch.Size (as a list), dtypes ("torch.float32") and devices ("cuda:0", as text). Integer keys of dicts become
 // decimal text. Tensors that share a storage share it here; requires_grad and the attributes of an OrderedDict are left out.
 //

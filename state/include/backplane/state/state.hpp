@@ -1,4 +1,4 @@
-// What a program keeps to go on later: a tree of tensors, numbers and text, by name.
+// What a program saves to continue later: a tree of tensors, numbers and text, by name.
 #pragma once
 
 #include <cstdint>
@@ -54,14 +54,14 @@ class BP_API State {
   // The entries of a dict.
   const std::vector<Entry>& entries() const;
 
-  // Of a dict. `at` throws bad_argument if there is no such key, and names it; `find` gives null; `set` puts the value at
+  // For a dict. `at` throws bad_argument if there is no such key, and names it; `find` gives null; `set` puts the value at
   // the end, or in the place of the existing one; on None it begins a dict.
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   const State* find(std::string_view key) const;
   const State& at(std::string_view key) const;
   void set(std::string key, State value);
 
-  // Of a list or dict, how many; 0 of anything else.
+  // The number of elements of a list or dict; 0 for anything else.
   std::size_t size() const;
 
  private:

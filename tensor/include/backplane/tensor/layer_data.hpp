@@ -1,4 +1,4 @@
-// What layers (autograd, vmap, quantized tensors) keep of one tensor: a list of entries, each under its key.
+// Data of layers (autograd, vmap, quantized tensors) for one tensor: a list of entries, each under its key.
 #pragma once
 
 #include <cstdint>

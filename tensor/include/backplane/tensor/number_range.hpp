@@ -28,7 +28,7 @@ inline constexpr auto whole_numbers = [] {
 }();
 }  // namespace detail
 
-// Of a value with the tag BP_INT, on the call path. False for one from 2^63 on, which `holds` knows.
+// For a value with the tag BP_INT, on the call path. False for one from 2^63 on, which `holds` knows.
 inline bool holds_plain_integer(std::uint32_t dtype, const bp_value& value) {
   const detail::WholeNumbers& all = detail::whole_numbers[dtype];
   return static_cast<std::uint64_t>(value.u.i) - static_cast<std::uint64_t>(all.least) <=
@@ -46,7 +46,7 @@ BP_API void check_holds(const char* op, const char* what, Dtype dtype, const Sca
 // as in PyTorch: -1 of uint8 is 255, and -256 is refused.
 BP_API void check_element(const char* op, const char* what, Dtype dtype, const Scalar& number);
 
-// Of a whole number and an integer dtype: the nearest that it holds, or the one with the same low bits.
+// For a whole number and an integer dtype: the nearest that it holds, or the one with the same low bits.
 BP_API Scalar nearest_held(Dtype dtype, const Scalar& number);
 BP_API Scalar wrapped(Dtype dtype, const Scalar& number);
 

@@ -20,7 +20,7 @@ namespace bp {
 
 class Index;  // core_ops/indexing.hpp
 
-// What a Tensor points to. Its first member is what plugins see, so that a call passes tensors
+// The object that a Tensor points to. Its first member is what plugins see, so that a call passes tensors
 // without building anything. Memory comes from a per-thread pool: see impl_pool.hpp.
 struct TensorImpl {
   bp_tensor abi;                    // dl.shape and dl.strides point to the arrays below
@@ -80,7 +80,7 @@ class Tensor {
     if (impl_) impl_->refs.fetch_add(1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
-  // Of a name alone: `a[0] = b` would change a handle that is gone at once. copy_(a[0], b) writes.
+  // Only for lvalues: `a[0] = b` would change a temporary handle. copy_(a[0], b) writes.
   Tensor& operator=(Tensor other) & noexcept {
     std::swap(impl_, other.impl_);
     return *this;

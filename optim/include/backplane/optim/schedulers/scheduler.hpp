@@ -1,4 +1,4 @@
-// What changes learning rates from step to step.
+// Schedulers change learning rates from step to step.
 #pragma once
 
 #include <functional>
