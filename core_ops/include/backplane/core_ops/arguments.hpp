@@ -13,9 +13,8 @@
 
 namespace bp {
 
-// Options of a new tensor: zeros({2, 3}, {.dtype = f16, .device = device}). Without a dtype, that of its values, or of the
-// function's
-// usual one; without a device, on the default one, or that of the tensor which it is to be like.
+// Options of a new tensor: zeros({2, 3}, {.dtype = f16, .device = device}). Without a dtype, that of its values, or the
+// function's usual one; without a device, on the default one, or that of the tensor which it is to be like.
 struct TensorOptions {
   std::optional<Dtype> dtype = {};
   std::optional<Device> device = {};

@@ -93,8 +93,7 @@ struct MaxUnpoolOptions {
 };
 
 // Puts the results of MaxPool's forward_with_indices back in their places, among zeros. `output_size` says which of the sizes
-// that
-// pool to the input's it was.
+// that pool to the input's it was.
 class BP_API MaxUnpool : public Module {
  public:
   using Module::forward;
