@@ -65,7 +65,7 @@ def in_place(function, name):
 
 
 def add_to(functions):
-    """Puts all of them among the functions, and on Tensor where the first argument is one."""
+    """Adds all of them to the functions, and to Tensor if the first argument is one."""
     for name in _WRITTEN:
         if name in functions and f"{name}_" not in functions:
             functions[f"{name}_"] = made = in_place(functions[name], f"{name}_")

@@ -17,17 +17,17 @@ def _each(function, tensors):
 
 
 def atleast_1d(*tensors):
-    """Each with one dimension at least."""
+    """Each tensor with at least one dimension."""
     return _each(_forms.atleast_1d, tensors)
 
 
 def atleast_2d(*tensors):
-    """Each with two dimensions at least; new ones come first."""
+    """Each tensor with at least two dimensions; new ones come first."""
     return _each(_forms.atleast_2d, tensors)
 
 
 def atleast_3d(*tensors):
-    """Each with three dimensions at least; new ones come around."""
+    """Each tensor with at least three dimensions; new ones are added on both sides."""
     return _each(_forms.atleast_3d, tensors)
 
 
@@ -37,7 +37,7 @@ def vstack(tensors):
 
 
 def hstack(tensors):
-    """Joined along the second dimension; vectors along their one."""
+    """Joined along the second dimension; vectors along their only dimension."""
     return _forms.hstack(tensors)
 
 
@@ -69,7 +69,7 @@ def broadcast_shapes(*shapes):
 
 
 def ravel(input):
-    """All elements in one dimension; a view where that can be."""
+    """All elements in one dimension; a view if possible."""
     return _reshape(input, (-1,))
 
 
@@ -84,12 +84,12 @@ def t(input):
 
 
 def fliplr(input):
-    """The second dimension backwards."""
+    """`input` with the second dimension reversed."""
     return _rows["flip"](input, 1)
 
 
 def flipud(input):
-    """The first dimension backwards."""
+    """`input` with the first dimension reversed."""
     return _rows["flip"](input, 0)
 
 
@@ -105,7 +105,7 @@ def nonzero(input, *, as_tuple=False):
 
 
 def where(condition, input=None, other=None):
-    """Elements of `input` where the condition holds, else of `other`; of the condition alone, its places."""
+    """Elements of `input` where the condition holds, else of `other`; with the condition alone, the indices where it holds."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     return _rows["where"](condition, input, other)
@@ -127,7 +127,7 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
 
 
 def tensor_split(input, indices_or_sections, dim=0):
-    """Parts of nearly one size, so many of them, or cut before each index in a list, along `dim`."""
+    """Parts of nearly equal size along `dim`: so many, or split before each index in a list."""
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = indices_or_sections.tolist()
     row = "tensor_split" if hasattr(indices_or_sections, "__index__") else "tensor_split_at"
@@ -178,7 +178,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 
 
 def hsplit(input, indices_or_sections):
-    """tensor_split along the second dimension; of a vector along its one."""
+    """tensor_split along the second dimension; for a vector, along its only one."""
     return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
@@ -193,7 +193,7 @@ def dsplit(input, indices_or_sections):
 
 
 def block_diag(*tensors):
-    """A matrix with the tensors, matrices at most, along its diagonal."""
+    """A matrix with the tensors, of at most two dimensions, along its diagonal."""
     blocks = [_forms.atleast_2d(each) for each in tensors]
     width, before, rows = sum(each.shape[1] for each in blocks), 0, []
     for each in blocks:
@@ -249,7 +249,7 @@ def take(input, index):
 
 
 def take_along_dim(input, indices, dim=None):
-    """gather, whose arguments broadcast; without `dim` of flat tensors."""
+    """gather, whose arguments broadcast; without `dim`, of flattened tensors."""
     if dim is None:
         return take(input, indices.reshape(-1))
     if input.ndim != indices.ndim:

@@ -11,25 +11,25 @@ from ._types import Bool, DeviceLike, DtypeLike, Float, Int, Ints, Number, Real,
 def atleast_1d(tensor: Tensor, /) -> Tensor: ...
 @overload
 def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any:
-    """Each with one dimension at least."""
+    """Each tensor with at least one dimension."""
 
 @overload
 def atleast_2d(tensor: Tensor, /) -> Tensor: ...
 @overload
 def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any:
-    """Each with two dimensions at least; new ones come first."""
+    """Each tensor with at least two dimensions; new ones come first."""
 
 @overload
 def atleast_3d(tensor: Tensor, /) -> Tensor: ...
 @overload
 def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any:
-    """Each with three dimensions at least; new ones come around."""
+    """Each tensor with at least three dimensions; new ones are added on both sides."""
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Joined along the first dimension, after atleast_2d."""
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Joined along the second dimension; vectors along their one."""
+    """Joined along the second dimension; vectors along their only dimension."""
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Joined along the third dimension, after atleast_3d."""
@@ -48,7 +48,7 @@ def broadcast_shapes(*shapes: Ints) -> tuple[Int, ...]:
     """
 
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension; a view where that can be."""
+    """All elements in one dimension; a view if possible."""
 
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, and conjugate."""
@@ -57,10 +57,10 @@ def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers stay."""
 
 def fliplr(input: Tensor) -> Tensor:
-    """The second dimension backwards."""
+    """`input` with the second dimension reversed."""
 
 def flipud(input: Tensor) -> Tensor:
-    """The first dimension backwards."""
+    """`input` with the first dimension reversed."""
 
 def argwhere(input: Tensor) -> Tensor:
     """[n, input.ndim]: the indices of all elements that are not 0."""
@@ -92,7 +92,7 @@ def repeat_interleave(
     `output_size` is not needed."""
 
 def tensor_split(input: Tensor, indices_or_sections: Ints, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
-    """Parts of nearly one size, so many of them, or cut before each index in a list, along `dim`."""
+    """Parts of nearly equal size along `dim`: so many, or split before each index in a list."""
 
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: Str = "ij") -> tuple[Tensor, ...]:
     """The coordinates of a grid by vectors: for each a tensor of all their sizes, the first two exchanged for
@@ -121,7 +121,7 @@ def slice_scatter(
     """A copy of `input` with `src` in a slice along `dim`."""
 
 def hsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]:
-    """tensor_split along the second dimension; of a vector along its one."""
+    """tensor_split along the second dimension; for a vector, along its only one."""
 
 def vsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]:
     """tensor_split along the first dimension."""
@@ -130,7 +130,7 @@ def dsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]:
     """tensor_split along the third dimension."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the tensors, matrices at most, along its diagonal."""
+    """A matrix with the tensors, of at most two dimensions, along its diagonal."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """`input` with `value`, a number or a tensor of one, where the mask holds."""
@@ -157,4 +157,4 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements of the flat `input` at `index`, in its shape; negative ones count from the end."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: SupportsIndex | None = None) -> Tensor:
-    """gather, whose arguments broadcast; without `dim` of flat tensors."""
+    """gather, whose arguments broadcast; without `dim`, of flattened tensors."""

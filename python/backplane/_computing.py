@@ -37,24 +37,24 @@ def amin(input, dim=(), keepdim=False):
 
 
 def median(input, dim=None, keepdim=False):
-    """The middle of all elements, the lower one of two; with `dim`, those along it and where they stand."""
+    """The median of all elements, the lower of two; with `dim`, the medians along it and their indices."""
     return _forms.median(input) if dim is None else _rows["median"](input, dim, keepdim)
 
 
 def nanmedian(input, dim=None, keepdim=False):
-    """The middle of all elements that are numbers; with `dim`, those along it and where they stand."""
+    """The median of all elements that are not NaN; with `dim`, the medians along it and their indices."""
     return _rows["nanmedian"](input.reshape(-1), 0).values if dim is None else _rows["nanmedian"](input, dim, keepdim)
 
 
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """What lies above the part `q` of all elements, or of those along `dim`; for each q along a new first dimension."""
+    """The quantile `q` of all elements, or of those along `dim`; for each q along a new first dimension."""
     if isinstance(q, Tensor):
         return _forms.quantile(input, q, dim, keepdim, interpolation)
     return _rows["quantile"](input, q, dim, keepdim, interpolation=interpolation)
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The different elements in rising order; with them, where each element of `input` is found there, and how often
+    """The distinct elements in ascending order; with them, where each element of `input` is found there, and how often
     each occurs.
 
     Raises:
@@ -72,7 +72,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 
 def isreal(input):
-    """Whether each element has no imaginary part."""
+    """Whether the imaginary part of each element is 0."""
     return _rows["eq"](input.imag, 0) if input.dtype.is_complex else _rows["ones_like"](input, dtype=_core.bool)
 
 
@@ -80,7 +80,7 @@ def isreal(input):
 
 
 def clamp(input, min=None, max=None):
-    """Each element brought between `min` and `max`, numbers or tensors, of which one may be missing.
+    """Each element limited to `min` and `max`, numbers or tensors, of which one may be missing.
 
     Raises:
         ValueError: both are.
@@ -107,7 +107,7 @@ def clamp_max(input, max):
 
 
 def div(input, other, *, rounding_mode=None, out=None):
-    """input / other; with `rounding_mode` "floor" or "trunc", of which the whole part is taken downwards or towards
+    """input / other; with `rounding_mode` "floor" or "trunc", rounded down or towards
     zero.
 
     Raises:
@@ -197,7 +197,7 @@ def einsum(equation, *operands):
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """quantile of the elements that are numbers; for each q along a new first dimension."""
+    """quantile of the elements that are not NaN; for each q along a new first dimension."""
     if not isinstance(q, Tensor):
         return _rows["nanquantile"](input, q, dim, keepdim, interpolation=interpolation)
     parts = [
@@ -251,9 +251,9 @@ def _weighted(input, name, weights):
 
 
 def cov(input, *, correction=1, fweights=None, aweights=None):
-    """The covariance of the rows of a matrix, each a variable and its columns what was seen.
+    """The covariance of the rows of a matrix, each row a variable, each column an observation.
 
-    `fweights` says how often each column was seen, `aweights` how much it counts.
+    `fweights` says how often each column was observed, `aweights` how much it counts.
 
     Raises:
         ValueError: the input has more than two dimensions, or the weights do not fit.
@@ -305,7 +305,7 @@ trapz = trapezoid
 
 
 def cartesian_prod(*tensors):
-    """[n, len(tensors)]: all combinations of elements of vectors; of one vector, itself."""
+    """[n, len(tensors)]: all combinations of elements of vectors; for one vector, itself."""
     if len(tensors) == 1:
         return tensors[0]
     return _rows["stack"]([each.reshape(-1) for each in _rows["meshgrid"](list(tensors), indexing="ij")], -1)
@@ -315,32 +315,32 @@ def cartesian_prod(*tensors):
 
 
 def is_tensor(obj):
-    """Is it a Tensor?"""
+    """Whether it is a Tensor."""
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input):
-    """Is the dtype one of real numbers?"""
+    """Whether the dtype is a floating-point one."""
     return input.is_floating_point()
 
 
 def is_complex(input):
-    """Is the dtype one of complex numbers?"""
+    """Whether the dtype is complex."""
     return input.is_complex()
 
 
 def is_signed(input):
-    """Does the dtype have negative numbers?"""
+    """Whether the dtype is signed."""
     return input.dtype.is_signed
 
 
 def is_same_size(input, other):
-    """Do both have one shape?"""
+    """Whether both have the same shape."""
     return input.shape == other.shape
 
 
 def is_nonzero(input):
-    """The truth of the only element."""
+    """Whether the only element is not 0."""
     return bool(input)
 
 

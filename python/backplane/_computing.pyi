@@ -28,13 +28,13 @@ def amin(input: Tensor, dim: Ints | None = (), keepdim: Bool = False) -> Tensor:
 def median(input: Tensor, dim: None = None, keepdim: Bool = False) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: SupportsIndex, keepdim: Bool = False) -> Extremum:
-    """The middle of all elements, the lower one of two; with `dim`, those along it and where they stand."""
+    """The median of all elements, the lower of two; with `dim`, the medians along it and their indices."""
 
 @overload
 def nanmedian(input: Tensor, dim: None = None, keepdim: Bool = False) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: SupportsIndex, keepdim: Bool = False) -> Extremum:
-    """The middle of all elements that are numbers; with `dim`, those along it and where they stand."""
+    """The median of all elements that are not NaN; with `dim`, the medians along it and their indices."""
 
 def quantile(
     input: Tensor,
@@ -44,7 +44,7 @@ def quantile(
     *,
     interpolation: Str = "linear",
 ) -> Tensor:
-    """What lies above the part `q` of all elements, or of those along `dim`; for each q along a new first
+    """The quantile `q` of all elements, or of those along `dim`; for each q along a new first
     dimension."""
 
 @overload
@@ -59,7 +59,7 @@ def unique(
 def unique(
     input: Tensor, sorted: Bool = True, return_inverse: Bool = False, return_counts: Bool = False, dim: None = None
 ) -> Any:
-    """The different elements in rising order; with them, where each element of `input` is found there, and how often
+    """The distinct elements in ascending order; with them, where each element of `input` is found there, and how often
     each occurs.
 
     Raises:
@@ -67,10 +67,10 @@ def unique(
     """
 
 def isreal(input: Tensor) -> Tensor:
-    """Whether each element has no imaginary part."""
+    """Whether the imaginary part of each element is 0."""
 
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
-    """Each element brought between `min` and `max`, numbers or tensors, of which one may be missing.
+    """Each element limited to `min` and `max`, numbers or tensors, of which one may be missing.
 
     Raises:
         ValueError: both are.
@@ -85,7 +85,7 @@ def clamp_max(input: Tensor, max: Tensor | Number) -> Tensor:
 def div(
     input: Tensor | Number, other: Tensor | Number, *, rounding_mode: Str | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """input / other; with `rounding_mode` "floor" or "trunc", of which the whole part is taken downwards or towards
+    """input / other; with `rounding_mode` "floor" or "trunc", rounded down or towards
     zero.
 
     Raises:
@@ -177,7 +177,7 @@ def nanquantile(
     *,
     interpolation: Str = "linear",
 ) -> Tensor:
-    """quantile of the elements that are numbers; for each q along a new first dimension."""
+    """quantile of the elements that are not NaN; for each q along a new first dimension."""
 
 def positive(input: Tensor) -> Tensor:
     """`input` itself."""
@@ -200,9 +200,9 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
 def cov(
     input: Tensor, *, correction: SupportsIndex = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariance of the rows of a matrix, each a variable and its columns what was seen.
+    """The covariance of the rows of a matrix, each row a variable, each column an observation.
 
-    `fweights` says how often each column was seen, `aweights` how much it counts.
+    `fweights` says how often each column was observed, `aweights` how much it counts.
 
     Raises:
         ValueError: the input has more than two dimensions, or the weights do not fit.
@@ -217,25 +217,25 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Real = 1.0, dim: Suppor
 trapz = trapezoid
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """[n, len(tensors)]: all combinations of elements of vectors; of one vector, itself."""
+    """[n, len(tensors)]: all combinations of elements of vectors; for one vector, itself."""
 
 def is_tensor(obj: Any) -> Bool:
-    """Is it a Tensor?"""
+    """Whether it is a Tensor."""
 
 def is_floating_point(input: Tensor) -> Bool:
-    """Is the dtype one of real numbers?"""
+    """Whether the dtype is a floating-point one."""
 
 def is_complex(input: Tensor) -> Bool:
-    """Is the dtype one of complex numbers?"""
+    """Whether the dtype is complex."""
 
 def is_signed(input: Tensor) -> Bool:
-    """Does the dtype have negative numbers?"""
+    """Whether the dtype is signed."""
 
 def is_same_size(input: Tensor, other: Tensor) -> Bool:
-    """Do both have one shape?"""
+    """Whether both have the same shape."""
 
 def is_nonzero(input: Tensor) -> Bool:
-    """The truth of the only element."""
+    """Whether the only element is not 0."""
 
 def numel(input: Tensor) -> Int:
     """The number of elements."""

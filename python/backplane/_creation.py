@@ -93,10 +93,10 @@ def randint_like(input, low, high=None, *, dtype=None, device=None, requires_gra
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """A tensor of the values, over the same memory where that can be, unless `copy`.
+    """A tensor of the values, over the same memory if possible, unless `copy`.
 
     Raises:
-        ValueError: it takes a copy, and `copy` is False.
+        ValueError: a copy is needed, and `copy` is False.
     """
     if copy:
         return _core.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -166,14 +166,14 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
 
 
 def bernoulli_(self, p=0.5, *, generator=None):
-    """Draws 1 with probability `p`, else 0, into the tensor; with a tensor, of each its own."""
+    """Draws 1 with probability `p`, else 0, into the tensor; a tensor `p` has one for each element."""
     if isinstance(p, Tensor):
         return self.copy_(_rows["bernoulli"](p.expand(self.shape), generator=generator))
     return _forms.bernoulli_(self, float(p), generator)
 
 
 def exponential_(self, lambd=1.0, *, generator=None):
-    """Draws waiting times with `lambd` events to expect in a unit of time into the tensor."""
+    """Draws from the exponential distribution with rate `lambd` into the tensor."""
     return _forms.exponential_(self, float(lambd), generator)
 
 

@@ -141,10 +141,10 @@ def asarray(
     copy: Bool | None = None,
     requires_grad: Bool = False,
 ) -> Tensor:
-    """A tensor of the values, over the same memory where that can be, unless `copy`.
+    """A tensor of the values, over the same memory if possible, unless `copy`.
 
     Raises:
-        ValueError: it takes a copy, and `copy` is False.
+        ValueError: a copy is needed, and `copy` is False.
     """
 
 def scalar_tensor(
@@ -193,10 +193,10 @@ def normal_(self: Tensor, mean: Real = 0.0, std: Real = 1.0, *, generator: Gener
     """Draws normal numbers into the tensor."""
 
 def bernoulli_(self: Tensor, p: Tensor | Real = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Draws 1 with probability `p`, else 0, into the tensor; with a tensor, of each its own."""
+    """Draws 1 with probability `p`, else 0, into the tensor; a tensor `p` has one for each element."""
 
 def exponential_(self: Tensor, lambd: Real = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Draws waiting times with `lambd` events to expect in a unit of time into the tensor."""
+    """Draws from the exponential distribution with rate `lambd` into the tensor."""
 
 def random_(
     self: Tensor, from_: SupportsIndex = 0, to: SupportsIndex | None = None, *, generator: Generator | None = None

@@ -1,4 +1,4 @@
-"""Arrays of others, over the same memory where that can be."""
+"""Arrays of other libraries, over the same memory if possible."""
 
 from . import _core
 from ._core import from_dlpack
@@ -35,7 +35,7 @@ def borrow(data, copies):
 def to_numpy(tensor, *, force=False):
     """The tensor as a NumPy array, over the same memory where the host can read it.
 
-    With `force`, also of a tensor that requires grad, whose derivative the array does not know.
+    With `force`, also of a tensor that requires grad, whose derivatives the array cannot record.
 
     Raises:
         TypeError: NumPy does not have the dtype, or the tensor requires grad.

@@ -1,4 +1,4 @@
-"""Derivatives held against differences of values."""
+"""Compares derivatives with differences of values."""
 
 from . import _core
 from ._core import Tensor, grad
@@ -84,7 +84,7 @@ def _check(function, inputs, eps, atol, rtol):
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True):
-    """Holds the derivatives of `func` by all inputs that require grad against differences of its values.
+    """Compares the derivatives of `func` by all inputs that require grad with differences of its values.
 
     Args:
         func: takes the inputs and returns a tensor, or a tuple of them.

@@ -64,7 +64,7 @@ class autocast:
 
 
 def is_autocast_available(device_type):
-    """Can calls on the device be cast? Those of every device can."""
+    """Whether calls on the device can be cast: always true."""
     _core._autocast_device(device_type)
     return True
 

@@ -95,17 +95,17 @@ class _Mode:
 
 
 class no_grad(_Mode):
-    """While one lives, this thread's calls are not recorded."""
+    """While one is active, this thread's calls are not recorded."""
 
 
 class enable_grad(_Mode):
-    """While one lives, this thread's calls are recorded again."""
+    """While one is active, this thread's calls are recorded again."""
 
     _exclude = False
 
 
 class inference_mode(_Mode):
-    """no_grad for good: tensors made within can never be part of a record. With `mode` False nothing changes."""
+    """A permanent no_grad: tensors made within can never be part of a record. With `mode` False nothing changes."""
 
     _inference = True
 
@@ -152,10 +152,10 @@ class set_grad_enabled(_Mode):
 
 
 class detect_anomaly:
-    """While one lives, errors in this thread's backward name the call that was recorded, and NaN in a derivative is an
+    """While one is active, errors in this thread's backward name the call that was recorded, and NaN in a derivative is an
     error.
 
-    For finding faults: each call waits for its device.
+    For debugging: each call waits for its device.
     """
 
     def __init__(self):
@@ -173,7 +173,7 @@ class detect_anomaly:
 
 
 class RemovableHandle:
-    """A hook that can be taken away again, by remove() or at the end of a with statement."""
+    """A hook that can be removed, by remove() or at the end of a with statement."""
 
     __slots__ = ("_tensor", "_id")
 
@@ -257,7 +257,7 @@ def once_differentiable(function):
 
 
 def checkpoint(function, *args, use_reentrant=False, **keywords):
-    """The results of `function`, which keeps nothing for backward: it is computed once more when backward comes there.
+    """The results of `function`, which keeps nothing for backward: backward computes it once more.
 
     Raises:
         ValueError: in backward, if it does something else the second time.

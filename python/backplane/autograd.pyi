@@ -40,19 +40,19 @@ class _Mode(_Entered):
 def no_grad(function: None = None) -> _Mode: ...
 @overload
 def no_grad(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """While one lives, this thread's calls are not recorded."""
+    """While one is active, this thread's calls are not recorded."""
 
 @overload
 def enable_grad(function: None = None) -> _Mode: ...
 @overload
 def enable_grad(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """While one lives, this thread's calls are recorded again."""
+    """While one is active, this thread's calls are recorded again."""
 
 @overload
 def inference_mode(mode: Bool = True) -> _Mode: ...
 @overload
 def inference_mode(mode: Callable[_P, _R]) -> Callable[_P, _R]:
-    """no_grad for good: tensors made within can never be part of a record. With `mode` False nothing changes."""
+    """A permanent no_grad: tensors made within can never be part of a record. With `mode` False nothing changes."""
 
 class set_grad_enabled(_Entered):
     """no_grad or enable_grad, from now on, or while a with statement or a decorated function runs."""
@@ -61,14 +61,14 @@ class set_grad_enabled(_Entered):
     def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]: ...
 
 class detect_anomaly(_Entered):
-    """While one lives, errors in this thread's backward name the call that was recorded, and NaN in a derivative is an
+    """While one is active, errors in this thread's backward name the call that was recorded, and NaN in a derivative is an
     error.
 
-    For finding faults: each call waits for its device.
+    For debugging: each call waits for its device.
     """
 
 class RemovableHandle(_Entered):
-    """A hook that can be taken away again, by remove() or at the end of a with statement."""
+    """A hook that can be removed, by remove() or at the end of a with statement."""
 
     def __init__(self, tensor: Tensor, id: Any) -> None: ...
     def remove(self) -> None: ...
@@ -92,7 +92,7 @@ def once_differentiable(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A backward whose own calls are not recorded."""
 
 def checkpoint(function: Callable[_P, _R], *args: _P.args, **keywords: _P.kwargs) -> _R:
-    """The results of `function`, which keeps nothing for backward: it is computed once more when backward comes there.
+    """The results of `function`, which keeps nothing for backward: backward computes it once more.
 
     Raises:
         ValueError: in backward, if it does something else the second time.

@@ -128,7 +128,7 @@ def sign(x, /):
 
 
 def signbit(x, /):
-    """Is the sign that of negative numbers, as those of -0 and of some NaNs are?"""
+    """Whether the sign bit is set, as for -0 and some NaNs."""
     return _rows["copysign"](_rows["ones_like"](x), x) < 0
 
 

@@ -71,12 +71,12 @@ def min(x, /, *, axis=None, keepdims=False):
 
 
 def all(x, /, *, axis=None, keepdims=False):
-    """Are all elements over axes true?"""
+    """Whether all elements over axes are true."""
     return _over("all", x, axis, keepdims).to(getattr(_core, "bool"))
 
 
 def any(x, /, *, axis=None, keepdims=False):
-    """Is one of the elements over axes true?"""
+    """Whether any element over axes is true."""
     return _over("any", x, axis, keepdims).to(getattr(_core, "bool"))
 
 

@@ -1,4 +1,4 @@
-"""Datasets, samplers, and loaders that make batches of them, in worker processes if wished."""
+"""Datasets, samplers, and loaders that make batches, optionally in worker processes."""
 
 from .collate import default_collate, default_convert
 from .dataset import (ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset,

@@ -66,7 +66,7 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """A sample is a tuple of those of several datasets; or a dict, if they are given by name."""
+    """Several datasets together: a sample is a tuple of theirs, or a dict if they are given by name."""
 
     def __init__(self, *datasets, **named):
         if bool(datasets) == bool(named):
@@ -126,7 +126,7 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset):
-    """Those samples of a dataset whose numbers are given."""
+    """The samples of a dataset at the given indices."""
 
     def __init__(self, dataset, indices):
         self.dataset, self.indices = dataset, indices

@@ -21,7 +21,7 @@ class _Endless(Sampler):
 
 
 class DataLoader:
-    """Batches of a dataset, in the same order whatever the number of workers.
+    """Batches of a dataset, in the same order with any number of workers.
 
     With workers, each makes every num_workers-th batch, and prefetch_factor batches ahead. Batches travel by values. Of
     an IterableDataset each worker has a copy, which `get_worker_info` helps to make different. An error in a worker is

@@ -153,7 +153,7 @@ inline Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_leng
 BP_API Tensor atleast_1d(const Tensor& input);
 BP_API Tensor atleast_2d(const Tensor& input);
 BP_API Tensor atleast_3d(const Tensor& input);
-// cat along the first, second and third dimension, after atleast_2d and atleast_3d; hstack joins vectors along their one.
+// cat along the first, second and third dimension, after atleast_2d and atleast_3d; hstack joins vectors along their only dimension.
 BP_API Tensor vstack(TensorList tensors);
 BP_API Tensor hstack(TensorList tensors);
 BP_API Tensor dstack(TensorList tensors);
