@@ -62,11 +62,11 @@ struct CommandLine {
 
   void add_device(CLI::App* sub) {
     sub->add_option("--device", options.device, "What is examined: acme:0")->type_name("NAME");
-    sub->add_option("--plugin", options.plugin, "Its library, if it is not found by itself")
+    sub->add_option("--plugin", options.plugin, "Its library, if it is not found automatically")
         ->type_name("PATH");
-    sub->add_option("--env", options.environment, "For the workers (repeatable)")
+    sub->add_option("--env", options.environment, "Variables for the workers (repeatable)")
         ->type_name("NAME=VALUE");
-    sub->add_option("--jobs", options.jobs, "Workers at once; one for each core")
+    sub->add_option("--jobs", options.jobs, "Number of workers; by default one for each core")
         ->check(CLI::Range(1, 1024));
   }
 
@@ -80,41 +80,40 @@ struct CommandLine {
     sub->add_flag("--full", options.full, "The profile that takes many minutes")
         ->excludes("--quick");
     sub->add_option("--seed", options.selection.seed, "Of the values");
-    sub->add_option("--challenge", options.challenge, "A seed that a stranger chose")
+    sub->add_option("--challenge", options.challenge, "A seed chosen by someone else")
         ->type_name("HEX")
         ->excludes("--seed");
-    sub->add_option("--random", options.selection.random_cases,
-                    "So many cases of random axes besides")
+    sub->add_option("--random", options.selection.random_cases, "Additional cases with random axes")
         ->type_name("N");
     sub->add_option("--shard", options.shard, "1/4: the first of four parts")->type_name("I/N");
   }
 
   void add_run() {
-    CLI::App* run =
-        add("run", "Run the cases of a device (also without the word)", bp::conform::run_conform);
+    CLI::App* run = add("run", "Run the cases of a device (the default)", bp::conform::run_conform);
     add_device(run);
     add_selection(run);
-    run->add_option("--out", options.out, "Where journal and reports go")->type_name("FOLDER");
-    run->add_flag("--resume", options.resume, "Go on with the journal that is there");
+    run->add_option("--out", options.out, "Folder for the journal and reports")
+        ->type_name("FOLDER");
+    run->add_flag("--resume", options.resume, "Continue with the existing journal");
     run->add_option("--waivers", options.waivers, "What may fail, why, and until when")
         ->type_name("FILE");
-    run->add_flag("--quiet", options.quiet, "No progress, only what fails");
+    run->add_flag("--quiet", options.quiet, "No progress, only failures");
 
     CLI::App* list =
-        add("list", "The cases in groups, or those of --filter", bp::conform::list_cases);
+        add("list", "List the cases in groups, or those of --filter", bp::conform::list_cases);
     add_device(list);
     add_selection(list);
     list->add_flag("--names", options.names, "The name of each case");
-    list->add_flag("--count", options.count, "How many for each row, dtype and level");
+    list->add_flag("--count", options.count, "Count them for each row, dtype and level");
   }
 
   void add_single_cases() {
     CLI::App* repro = add("repro", "Run one case and print all of it", bp::conform::repro_case);
     repro->add_flag("--gdb", options.debugger, "With the worker under gdb");
     CLI::App* shrink =
-        add("shrink", "The simplest case that fails like this one", bp::conform::shrink_case);
+        add("shrink", "Find the simplest case that fails like this one", bp::conform::shrink_case);
     CLI::App* explain = add("explain", "How a case is decided", bp::conform::explain_case);
-    explain->add_option("--report", options.report, "Compare with its passing cases")
+    explain->add_option("--report", options.report, "Compare it with passing cases")
         ->type_name("FOLDER");
     for (CLI::App* sub : {repro, shrink, explain}) {
       sub->add_option("case", options.name, "Its name")->required()->type_name("CASE");
@@ -144,12 +143,12 @@ struct CommandLine {
     certify->add_option("report", options.files, "A folder, or those of all shards")
         ->required()
         ->type_name("FOLDER");
-    certify->add_option("--out", options.out, "Where the shards' common report goes")
+    certify->add_option("--out", options.out, "Folder for the shards' common report")
         ->type_name("FOLDER");
     certify->add_option("--waivers", options.waivers, "What may fail, why, and until when")
         ->type_name("FILE");
     certify->add_flag("--install", options.install,
-                      "For 'backplane devices' and applications to show, too");
+                      "Also install it, for 'backplane devices' and applications to show");
     CLI::App* verify =
         add("verify", "Whether a certificate holds", bp::conform::verify_certificate);
     verify->add_option("certificate", options.files, "A certificate, with its journal beside it")
@@ -185,7 +184,7 @@ struct CommandLine {
     selftest->add_option("--out", options.out, "Keep results.jsonl and the journals here")
         ->type_name("FOLDER");
     selftest->add_flag("--resume", options.resume,
-                       "What FOLDER/results.jsonl holds, of other runs too, isn't run again");
+                       "Do not run again what FOLDER/results.jsonl holds, also of other runs");
     selftest->add_flag("--older", options.older,
                        "Take results of earlier builds of the exam's plugin; the page says so");
   }

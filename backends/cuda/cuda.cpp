@@ -73,7 +73,7 @@ std::string name_of(int error) {
     driver.cuGetErrorName(static_cast<CUresult>(error), &name);
     driver.cuGetErrorString(static_cast<CUresult>(error), &text);
   }
-  return std::string(name != nullptr ? name : "a CUDA error without a name here") + " (" +
+  return std::string(name != nullptr ? name : "a CUDA error without a known name") + " (" +
          std::to_string(error) + (text != nullptr ? std::string(": ") + text : std::string()) + ")";
 }
 

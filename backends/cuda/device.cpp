@@ -25,7 +25,8 @@ CUcontext adopt_context(const FoundDevice& found, uint32_t born, CUcontext conte
   CUdevice id = -1;
   const CUresult error = driver.cuCtxGetDevice(&id);
   if (error != CUDA_SUCCESS) {
-    throw bp::Failure{bp::bad_argument("interop: the context is none: %s", name_of(error).c_str())};
+    throw bp::Failure{
+        bp::bad_argument("interop: this is not a context: %s", name_of(error).c_str())};
   }
   if (id == found.id) return context;
   throw bp::Failure{

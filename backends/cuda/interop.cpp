@@ -58,7 +58,7 @@ bp::Status adopt_stream(Device& device, const bp_native& given, bp_stream** out)
   const CUresult error = driver.cuStreamGetCtx(stream, &owner);
   if (class_of(error) == BP_DEVICE_LOST) return failed("adopting a stream", error);
   if (error != CUDA_SUCCESS)
-    return bp::bad_argument("interop: the stream is none: %s", name_of(error).c_str());
+    return bp::bad_argument("interop: this is not a stream: %s", name_of(error).c_str());
   if (owner != device.context()) {
     return bp::bad_argument(
         "interop: the stream belongs to another card or context than cuda:%d uses; streams of the "

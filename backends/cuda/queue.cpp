@@ -62,8 +62,8 @@ bp::Status Queue::explain(const char* what, int error) const {
   const int own = device_.found().ordinal, first = first_lost_card(own);
   if (first != own) {
     return bp::device_lost(
-        "%s: %s; this process has lost card %d before, after which CUDA lets it use no card: start "
-        "it again",
+        "%s: %s; this process has lost card %d before, after which CUDA allows it no card: restart "
+        "the process",
         what, name_of(error).c_str(), first);
   }
   const char* kernel = last_kernel_.load(std::memory_order_relaxed);

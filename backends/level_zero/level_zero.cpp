@@ -84,7 +84,7 @@ const char* text_of(ze_result_t result) {
     BP_NAME(ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE)
     BP_NAME(ZE_RESULT_ERROR_OVERLAPPING_REGIONS)
     BP_NAME(ZE_RESULT_ERROR_UNKNOWN)
-    default: return "a Level Zero result without a name here";
+    default: return "a Level Zero result without a known name";
   }
 #undef BP_NAME
 }

@@ -51,7 +51,7 @@ const char* text_of(cl_int error) {
     BP_NAME(CL_INVALID_PROPERTY)
     BP_NAME(CL_INVALID_COMPILER_OPTIONS)
     BP_NAME(CL_PLATFORM_NOT_FOUND_KHR)
-    default: return "an OpenCL error without a name here";
+    default: return "an OpenCL error without a known name";
   }
 #undef BP_NAME
 }

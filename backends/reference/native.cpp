@@ -43,7 +43,7 @@ bp::Status create_context(uint32_t device, uint64_t* out) {
 bp::Status destroy_context(uint64_t context) {
   std::lock_guard lock(objects().mutex);
   if (objects().contexts.erase(context) != 0) return bp::ok;
-  return bp::bad_argument("%#llx is not a context of an application's", shown(context));
+  return bp::bad_argument("%#llx is not an application's context", shown(context));
 }
 
 // Gives the context to `act`.
@@ -79,7 +79,7 @@ bp::Status destroy_queue(uint64_t queue) {
   std::lock_guard lock(objects().mutex);
   const auto found = objects().queues.find(queue);
   if (found == objects().queues.end())
-    return bp::bad_argument("%#llx is not a queue of an application's", shown(queue));
+    return bp::bad_argument("%#llx is not an application's queue", shown(queue));
   ended = std::move(found->second.first);
   objects().queues.erase(found);
   return bp::ok;

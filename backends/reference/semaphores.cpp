@@ -164,7 +164,7 @@ bp::Result<uint64_t*> map(int file) {
 bp::Status take_fence(int file, bp_semaphore** out) {
   pollfd polled{file, POLLIN, 0};
   if (file < 0 || poll(&polled, 1, 0) < 0 || (polled.revents & POLLNVAL) != 0)
-    return bp::bad_argument("semaphore: descriptor %d is none that can be waited for", file);
+    return bp::bad_argument("semaphore: descriptor %d cannot be waited for", file);
   *out = give_out(std::make_shared<Fence>(file));
   return bp::ok;
 }

@@ -17,9 +17,8 @@ namespace {
 void install_certificate(const Run& run, const std::string& certificate) {
   const std::filesystem::path folder = loading::Environment::current().user_certificates;
   if (folder.empty())
-    throw_error(
-        ErrorClass::bad_argument,
-        "certify: there is no folder of the user's to install the certificate in; set HOME");
+    throw_error(ErrorClass::bad_argument,
+                "certify: there is no user folder to install the certificate in; set HOME");
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   std::string file =
@@ -34,9 +33,9 @@ void install_certificate(const Run& run, const std::string& certificate) {
 
 int certify_report(const Options& options) {
   if (options.files.size() > 1 && options.out.empty())
-    throw_error(
-        ErrorClass::bad_argument,
-        "certify: several reports are the shards of one run; where shall it go? --out FOLDER");
+    throw_error(ErrorClass::bad_argument,
+                "certify: several reports are the shards of one run; give a folder for the common "
+                "one with --out FOLDER");
   const std::string folder = options.files.size() > 1 ? options.out : options.files.at(0),
                     journal = folder + "/journal.jsonl";
   if (options.files.size() > 1) merge_shards(options.files, folder);
@@ -45,14 +44,14 @@ int certify_report(const Options& options) {
     throw_error(ErrorClass::bad_argument,
                 fmt::format("certify: {} is not a complete report: {}", folder, why));
   };
-  if (!run.ended || run.interrupted) refuse("the run was interrupted; --resume goes on");
+  if (!run.ended || run.interrupted) refuse("the run was interrupted; --resume continues it");
   if (!is_whole(run)) refuse("it has only some of the cases of its level (a filter or a shard)");
   if (!run.doubled.empty()) refuse(fmt::format("case {} is there twice", run.doubled[0]));
   std::vector<Waiver> waivers;
   const Summary summary = summarize_with(options.waivers, run, waivers);
   fmt::print("{}", text_summary(run, summary));
   if (!summary.ok) {
-    fmt::print("certify: nothing to certify while cases fail\n");
+    fmt::print("certify: cases fail, so there is nothing to certify\n");
     return exit_failed;
   }
   if (options.files.size() > 1) write_reports(folder, options.waivers, nullptr);

@@ -28,11 +28,11 @@ std::vector<Run> read_shards(const std::vector<std::string>& reports) {
     const auto refuse = [&](const char* why) {
       throw_error(ErrorClass::bad_argument, fmt::format("certify: {} {}", report, why));
     };
-    if (!run.ended || run.interrupted) refuse("was interrupted; --resume goes on");
+    if (!run.ended || run.interrupted) refuse("was interrupted; --resume continues it");
     if (kind_of(run) != kind_of(runs[0]))
       refuse("is of another tool, library, device or choice of cases than the first");
     if (!shards.insert(run.header.at("selection").at("shard").get<int>()).second)
-      refuse("is of a shard that is there already");
+      refuse("is of a shard that was given already");
   }
   const int wanted = runs[0].header.at("selection").at("num_shards").get<int>();
   if (static_cast<int>(shards.size()) != wanted)

@@ -31,7 +31,7 @@ const Model& model_of(std::string_view name) {
     known += (known.empty() ? "" : ", ") + model.name;
   }
   throw_error(ErrorClass::bad_argument,
-              fmt::format("gaps: no model {} is known; there are {}", name, known));
+              fmt::format("gaps: model {} is unknown; known are {}", name, known));
 }
 
 }  // namespace bp::conform

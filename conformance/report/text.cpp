@@ -80,7 +80,7 @@ std::string text_summary(const Run& run, const Summary& summary) {
   text += count_line("all", summary.total);
   text += fmt::format("correct  {}\nnative   {}\n", correct_text(run, summary),
                       native_text(run, summary));
-  if (!is_whole(run)) text += "a part: levels are said of all cases of a profile\n";
+  if (!is_whole(run)) text += "a part: a level needs all cases of a profile\n";
   text += numerics_line(run.subject.numerics) + accuracy_lines(run);
   if (!summary.excused.empty())
     text += fmt::format("excused (their shape depends on data): {}\n",

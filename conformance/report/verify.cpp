@@ -47,7 +47,7 @@ nlohmann::json read_certificate(const std::string& path) {
   if (!json.is_object() || !has("certificate") || !has("journal") || !has("summary") ||
       !has("must_run") || !has("subject"))
     throw_error(ErrorClass::bad_argument,
-                fmt::format("{}: no certificate of backplane conform", path));
+                fmt::format("{}: not a certificate of backplane conform", path));
   return json;
 }
 
@@ -81,7 +81,7 @@ void check_cases(const Run& run, Examination& out) {
   out.check(run.doubled.empty(), "none is there twice",
             run.doubled.empty() ? "" : fmt::format("case {} is there twice", run.doubled[0]));
   out.check(seen.empty(), "no other is there",
-            seen.empty() ? "" : fmt::format("case {} is none of the must-run list", *seen.begin()));
+            seen.empty() ? "" : fmt::format("case {} is not on the must-run list", *seen.begin()));
 }
 
 void check_verdicts(const Run& run, const nlohmann::json& certificate, Examination& out) {
@@ -110,7 +110,7 @@ void check_library_at_hand(const std::string& certified, const std::string& libr
   const std::string path = options.plugin.empty() ? library : options.plugin;
   const auto digest = loading::sha256_of_file(path);
   if (!digest && options.plugin.empty()) {
-    fmt::print("note: {} is not here, so that it is not compared (--plugin PATH)\n", path);
+    fmt::print("note: {} is not here, so it is not compared (--plugin PATH)\n", path);
     return;
   }
   out.check(digest == certified, "the library at hand",

@@ -34,7 +34,7 @@ Verdict judge_silence(Channel::Got got, WorkerProcess& worker, double limit_s) {
   return failed(Outcome::crash, "the worker ended by " + how);
 }
 
-// Whether the device answers no more: the next case would fail for this one's reason.
+// Whether the device no longer answers: the next case would fail for this one's reason.
 bool lost_its_device(const Json& answer) {
   if (answer.contains("failed")) return true;
   const auto watch = answer.find("watch");
@@ -75,10 +75,10 @@ struct Session {
       workers.drop(out.lane);
       if (got == Channel::Got::late) break;
     }
-    throw StartFailure(fmt::format(
-        "conform: no worker of the {} lane starts any more: {}; what was recorded is kept, and "
-        "--resume goes on where workers start",
-        out.lane, why));
+    throw StartFailure(
+        fmt::format("conform: no worker of the {} lane starts any more: {}; the records are kept, "
+                    "and --resume continues once workers start",
+                    out.lane, why));
   }
 
   Json script_of(Trial& trial, int index) {

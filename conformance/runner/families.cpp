@@ -47,7 +47,7 @@ constexpr Meaning meanings_of_sentences[] = {{"wrote outside of its memory", "re
                                              {"gave no message", "honesty"},
                                              {"are on the whole", "bias"},
                                              {"failed, and changed memory", "negative"},
-                                             {"answers no more", "isolation"}};
+                                             {"no longer answers", "isolation"}};
 
 }  // namespace
 

@@ -156,11 +156,10 @@ void Journal::write(const Json& line) {
     const ssize_t count = ::write(file_, text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
-      throw_error(
-          ErrorClass::out_of_memory,
-          fmt::format("conform: cannot write the journal {}: {}; what it holds is kept, and "
-                      "--resume goes on",
-                      path_, std::strerror(errno)));
+      throw_error(ErrorClass::out_of_memory,
+                  fmt::format("conform: cannot write the journal {}: {}; what it holds is kept, "
+                              "and --resume continues",
+                              path_, std::strerror(errno)));
     done += static_cast<std::size_t>(count);
   }
 }

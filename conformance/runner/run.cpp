@@ -87,7 +87,7 @@ struct Going {
                   fmt::format("conform: cannot resume {}: {}", path, why));
     };
     if (before.header.at("digest") != digest_of(cases))
-      refuse("it is of other cases; give the same options, or leave --resume away");
+      refuse("it is of other cases; give the same options, or leave out --resume");
     if (before.subject.library_sha256 != bench.subject.library_sha256)
       refuse(fmt::format("{} has changed since", bench.subject.library));
     finished = before.ended && !before.interrupted;
@@ -145,7 +145,7 @@ int run_conform(const Options& options) {
   if (!going.finished && !run_cases(going, bench, options)) {
     const std::size_t done = read_journal(going.path).records.size();
     fmt::print(stderr,
-               "conform: interrupted after {} of {} cases; {} keeps them, and --resume goes on\n",
+               "conform: interrupted after {} of {} cases; {} keeps them, and --resume continues\n",
                done, going.num_cases, going.path);
     return exit_interrupted;
   }

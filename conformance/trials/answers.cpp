@@ -98,11 +98,11 @@ std::string complaint_of(const Json& answer, const std::vector<int>& written) {
   const auto watch = answer.find("watch");
   if (watch == answer.end() || !watch->is_object()) return {};
   static const std::pair<const char*, const char*> meanings[] = {
-      {"lost", "the device answers no more"},
+      {"lost", "the device no longer answers"},
       {"zones", "wrote outside of its memory"},
       {"inputs", "changed an input"},
       {"gaps", "wrote between the elements of its output"},
-      {"failed", "failed, and changed memory all the same"},
+      {"failed", "failed, and changed memory nevertheless"},
       {"promises", "said UNSUPPORTED after it had said that it takes the call"},
       {"leaks", "keeps more than it had before"}};
   const auto is_empty = [](const Json& seen) {
@@ -131,8 +131,8 @@ bool repeats_bits(const std::vector<Json>& answers) {
 const char* disagreement(bool changes) {
   return changes ? "the same call gives other bits each time, though its kernels declare that they "
                    "are deterministic"
-                 : "two runs give different results: reads memory that nobody wrote, or leaves "
-                   "elements unwritten";
+                 : "two runs give different results: it reads unwritten memory, or leaves elements "
+                   "unwritten";
 }
 
 void fail_with(Verdict& verdict, const std::string& why) {

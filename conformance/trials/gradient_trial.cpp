@@ -93,7 +93,7 @@ class GradientTrial : public RowTrial {
         judge_result(verdict, *bytes, expected_.results[num_results() + i],
                      fmt::format("gradient by tensor {}", inputs_[i]));
       } else if (first_[i] != *bytes && repeats_) {
-        fail_with(verdict, "two runs give different gradients: reads memory that nobody wrote");
+        fail_with(verdict, "two runs give different gradients: it reads unwritten memory");
       }
     }
   }

@@ -227,8 +227,7 @@ ProbePlan busy_elapsed(const std::string&, const Subject&) {
                  ns = result["ns"].get<double>();
     if (ns >= 0.9 * least - slack_ns && ns <= 1.1 * most + slack_ns) return {};
     return fmt::format(
-        "{:.0f} ns are said to lie between two events; on the host's clock it were {:.0f} to "
-        "{:.0f}",
+        "{:.0f} ns are said to lie between two events; the host's clock measured {:.0f} to {:.0f}",
         ns, least, most);
   });
   return plan;

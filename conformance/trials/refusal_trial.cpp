@@ -132,7 +132,7 @@ class RefusalTrial : public RowTrial {
   void check_alive(Verdict& verdict, const Json& answer) const {
     const Json& alive = result_of(answer, alive_);
     if (code_of(alive) != BP_OK)
-      fail_with(verdict, "the device answers no more: " + message_of(alive));
+      fail_with(verdict, "the device no longer answers: " + message_of(alive));
   }
 
   DirectProblem call_;

@@ -74,7 +74,7 @@ def ravel(input):
 
 
 def adjoint(input):
-    """The last two dimensions exchanged, and conjugate."""
+    """The last two dimensions exchanged, and conjugated."""
     return input.mH
 
 

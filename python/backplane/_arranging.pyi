@@ -51,7 +51,7 @@ def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension; a view if possible."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions exchanged, and conjugate."""
+    """The last two dimensions exchanged, and conjugated."""
 
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers stay."""

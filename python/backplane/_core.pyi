@@ -102,7 +102,7 @@ def load_backend(path: Str) -> Str:
     """Loads a plugin from a file. Returns the name of its backend."""
 
 def unload_backend(name: Str) -> None:
-    """Unloads a backend. Fails naming what still lives on it."""
+    """Unloads a backend. Fails if it is in use, naming by what."""
 
 def synchronize(device: DeviceLike | None = None) -> None:
     """Waits for all work of a device."""
@@ -188,7 +188,7 @@ class Recording:
         """Kernels, copies and fills."""
     @property
     def is_of_device(self) -> Bool:
-        """Does the device itself hold the work, and not the host call by call?"""
+        """Whether the device itself holds the work, rather than the host call by call."""
 
 def capture(work: Callable[[], object], device: DeviceLike | None = None) -> Recording:
     """Calls `work`, whose operators are recorded and do not run.
@@ -211,10 +211,10 @@ def memory_reserved(device: DeviceLike | None = None) -> Int:
 def max_memory_reserved(device: DeviceLike | None = None) -> Int: ...
 def reset_peak_memory_stats(device: DeviceLike | None = None) -> None: ...
 def memory_summary(device: DeviceLike | None = None) -> Str:
-    """What is held, by size, as text."""
+    """The memory in use, by size, as text."""
 
 def empty_cache(device: DeviceLike | None = None) -> None:
-    """Gives back to the device what no tensor holds."""
+    """Returns unused memory to the device."""
 
 def set_memory_limit(bytes: Int, device: DeviceLike | None = None) -> None:
     """The most bytes to take from the device; 0: no limit."""
@@ -315,7 +315,7 @@ class Tensor(TensorOperators):
     def is_inference(self) -> Bool: ...
     @property
     def is_meta(self) -> Bool:
-        """Has it a shape, but no values?"""
+        """Whether it has a shape but no values."""
     @property
     def T(self) -> Tensor:
         """All dimensions in reverse order."""
@@ -328,7 +328,7 @@ class Tensor(TensorOperators):
         """Of a matrix: transposed and conjugate."""
     @property
     def mH(self) -> Tensor:
-        """The last two dimensions exchanged, and conjugate."""
+        """The last two dimensions exchanged, and conjugated."""
     @property
     def real(self) -> Tensor: ...
     @property
@@ -622,7 +622,7 @@ def tensor(
     """
 
 def as_tensor(data: Any, dtype: DtypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
-    """A tensor of the values, over the same memory where that can be."""
+    """A tensor of the values, over the same memory if possible."""
 
 def from_dlpack(
     data: Any, *, device: DeviceLike | None = None, copy: Bool | None = None, accept_read_only: Bool = False
@@ -673,7 +673,7 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     there."""
 
 def is_autocast_enabled(device_type: DeviceLike = "cpu") -> Bool:
-    """Does this thread cast calls on the device?"""
+    """Whether this thread casts calls on the device."""
 
 def get_autocast_dtype(device_type: DeviceLike = "cpu") -> dtype:
     """The dtype that calls on the device are cast to."""
@@ -709,7 +709,7 @@ class FunctionContext:
     def set_materialize_grads(self, value: Bool) -> None: ...
     @property
     def needs_input_grad(self) -> tuple[Bool, ...]:
-        """For each argument: does anybody want the derivative by it?"""
+        """For each argument, whether its derivative is needed."""
     def __setattr__(self, name: Str, value: Any) -> None: ...
     def __getattr__(self, name: Str) -> Any: ...
 

@@ -5165,7 +5165,7 @@ class TensorOperators:
         """All elements in one dimension; a view where that can be."""
 
     def adjoint(self) -> Tensor:
-        """The last two dimensions exchanged, and conjugate."""
+        """The last two dimensions exchanged, and conjugated."""
 
     def fliplr(self) -> Tensor:
         """The second dimension backwards."""

@@ -80,7 +80,7 @@ void add_amp(nb::module_& module) {
       [](nb::handle device_type) {
         return amp::is_autocast_enabled(device_of(device_type, "is_autocast_enabled"));
       },
-      nb::arg("device_type") = "cpu", "Does this thread cast calls on the device?");
+      nb::arg("device_type") = "cpu", "Whether this thread casts calls on the device.");
   module.def(
       "get_autocast_dtype",
       [](nb::handle device_type) {

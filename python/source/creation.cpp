@@ -216,7 +216,7 @@ void add_creation(nb::module_& module) {
         return make(data, dtype, device, false, false);
       },
       nb::arg("data").none(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
-      "A tensor of the values, over the same memory where that can be.");
+      "A tensor of the values, over the same memory if possible.");
   module.def(
       "bytes_of",
       [](const Tensor& tensor) {

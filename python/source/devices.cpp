@@ -34,10 +34,11 @@ nb::dict counts_of(const CallCount& count) {
 }
 
 void add_device_class(nb::module_& module) {
-  nb::class_<DeviceObject> type(module, "device",
-                                "A device by name, as \"cpu:0\"; its plugin is loaded if need be. "
-                                "In a with statement it is the "
-                                "one on which new tensors of this thread are made.");
+  nb::class_<DeviceObject> type(
+      module, "device",
+      "A device by name, such as \"cpu:0\"; its plugin is loaded if necessary. "
+      "In a with statement it is the "
+      "one on which new tensors of this thread are made.");
   device_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.def(
       "__init__",
@@ -188,7 +189,7 @@ void add_devices(nb::module_& module) {
           throw nb::value_error(("unload_backend: no backend '" + name + "' is loaded").c_str());
         without_gil([&] { unload_plugin(*backend); });
       },
-      nb::arg("name"), "Unloads a backend. Fails naming what still lives on it.");
+      nb::arg("name"), "Unloads a backend. Fails if it is in use, naming by what.");
   module.def(
       "synchronize",
       [](nb::handle device) {

@@ -127,8 +127,8 @@ Tensor shown_as(const Tensor& tensor, const Wishes& wishes, bool& was_copied) {
 nb::object capsule_of(const Tensor& self, const Wishes& wishes) {
   if (requires_grad(self) && is_grad_enabled())
     throw nb::buffer_error(
-        "__dlpack__: the tensor requires grad, which the other side would not know; call detach() "
-        "first");
+        "__dlpack__: the tensor requires grad, which the other library cannot record; call "
+        "detach() first");
   if (self.device() == meta_device)
     throw nb::buffer_error("__dlpack__: a tensor of the device meta has no memory");
   bool was_copied = false;

@@ -56,7 +56,7 @@ class Running {
 };
 
 autograd::FunctionContext& running(const Context& context) {
-  if (!context.inner) throw nb::value_error("ctx is of use only while forward or backward runs");
+  if (!context.inner) throw nb::value_error("ctx can only be used while forward or backward runs");
   return *context.inner;
 }
 
@@ -224,7 +224,7 @@ void add_functions(nb::module_& module) {
           "In forward: with False, backward gets None, and not zeros, where no derivative came "
           "back.")
       .def_prop_ro("needs_input_grad", &needs_input_grad,
-                   "For each argument: does anybody want the derivative by it?");
+                   "For each argument, whether its derivative is needed.");
   module.def("apply_function", &apply);
 }
 

@@ -176,7 +176,7 @@ PyType_Slot indexing_slots[] = {{Py_mp_subscript, reinterpret_cast<void*>(get)},
 void add_iteration(nb::class_<Tensor>& tensor) {
   tensor.def("__iter__", [](const Tensor& self) {
     if (self.ndim() == 0)
-      throw nb::type_error("a tensor without dimensions has nothing to go over");
+      throw nb::type_error("a tensor without dimensions cannot be iterated over");
     return nb::iter(nb::cast(unbind(self, 0)));
   });
   tensor.def(

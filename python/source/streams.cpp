@@ -100,7 +100,7 @@ void add_capture(nb::module_& module) {
       .def_prop_ro("device", [](const Recording& self) { return device_object(self.device()); })
       .def_prop_ro("num_calls", &Recording::num_calls, "Kernels, copies and fills.")
       .def_prop_ro("is_of_device", &Recording::is_of_device,
-                   "Does the device itself hold the work, and not the host call by call?");
+                   "Whether the device itself holds the work, rather than the host call by call.");
   module.def(
       "capture",
       [](nb::callable work, nb::handle device) {
@@ -152,14 +152,14 @@ void add_memory(nb::module_& module) {
       nb::arg("device") = nb::none());
   module.def(
       "memory_summary", [](nb::handle device) { return memory_summary(device_argument(device)); },
-      nb::arg("device") = nb::none(), "What is held, by size, as text.");
+      nb::arg("device") = nb::none(), "The memory in use, by size, as text.");
   module.def(
       "empty_cache",
       [](nb::handle device) {
         const Device found = device_argument(device);
         without_gil([&] { empty_cache(found); });
       },
-      nb::arg("device") = nb::none(), "Gives back to the device what no tensor holds.");
+      nb::arg("device") = nb::none(), "Returns unused memory to the device.");
   module.def(
       "set_memory_limit",
       [](std::uint64_t bytes, nb::handle device) {

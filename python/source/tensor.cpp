@@ -142,7 +142,7 @@ void add_facts(nb::class_<Tensor>& type) {
   type.def("is_complex", [](const Tensor& self) { return is_complex(self.dtype()); });
   type.def("is_inference", [](const Tensor& self) { return is_inference(self); });
   type.def("is_same", &Tensor::is_same, nb::arg("other"),
-           "Is it the same tensor? Python may have several objects for one.");
+           "Whether it is the same tensor; Python may have several objects for one.");
   type.def("shares_storage", &Tensor::shares_storage, nb::arg("other"));
   type.def("t", [](const Tensor& self) {
     if (self.ndim() > 2)

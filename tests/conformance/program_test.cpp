@@ -280,7 +280,7 @@ TEST(ConformProgram, keeps_all_when_interrupted_and_goes_on) {
       "1",        "--filter", "core:a*",   "--filter", "core:m*", "--out", folder.file("report")};
   const Exited interrupted = run_program(folder, run, 2.0);
   ASSERT_EQ(interrupted.code, 130) << interrupted.text;
-  EXPECT_THAT(interrupted.text, HasSubstr("--resume goes on"));
+  EXPECT_THAT(interrupted.text, HasSubstr("--resume continues"));
   const auto before = read_journal(folder.file("report/journal.jsonl"));
   EXPECT_TRUE(before.interrupted);
   EXPECT_THAT(run_program(folder, {"certify", folder.file("report")}).text,
@@ -382,7 +382,7 @@ TEST(ConformProgram, certifies_a_whole_report_and_only_where_nothing_fails) {
   EXPECT_NE(run_program(folder, join(whole, faulty_device())).code, 0);
   const Exited refused = run_program(folder, {"certify", folder.file("report")});
   EXPECT_NE(refused.code, 0);
-  EXPECT_THAT(refused.text, HasSubstr("nothing to certify while cases fail"));
+  EXPECT_THAT(refused.text, HasSubstr("cases fail, so there is nothing to certify"));
 }
 
 TEST(ConformProgram, ends_where_no_worker_starts_and_goes_on_with_resume) {

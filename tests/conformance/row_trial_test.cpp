@@ -83,7 +83,7 @@ TEST_F(AddOfTwo, runs_that_differ_fail) {
   EXPECT_TRUE(trial_->asks_again(answers_));
   // The second script says the same again: what was in memory decides.
   answers_.push_back(answers_[1]);
-  expect_failure("memory that nobody wrote");
+  expect_failure("unwritten memory");
 }
 
 TEST_F(AddOfTwo, runs_that_differ_with_the_same_poison_too_are_not_deterministic) {

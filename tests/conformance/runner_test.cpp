@@ -118,7 +118,7 @@ TEST(ConformRunner, ends_where_no_worker_starts_any_more) {
     FAIL() << "the pool ran to its end";
   } catch (const StartFailure& failure) {
     EXPECT_THAT(failure.what(), HasSubstr("exit code 9; it wrote: no more processes"));
-    EXPECT_THAT(failure.what(), HasSubstr("--resume goes on"));
+    EXPECT_THAT(failure.what(), HasSubstr("--resume continues"));
   }
   EXPECT_THAT(recorded, testing::ElementsAre(name_of(cases[0])));
 
