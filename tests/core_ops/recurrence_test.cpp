@@ -208,7 +208,7 @@ TEST(Recurrence, says_what_does_not_fit) {
   expect("weight 1 has shape", [](Network&, Given& g) { g.params[1] = g.params[0]; });
   expect("a state of shape", [](Network&, Given& g) { g.state = g.cell = some({2, 3, 6}); });
   expect("one step or more", [](Network&, Given& g) { g.input = some({0, 3, 7}); });
-  expect("no probability", [](Network& n, Given&) {
+  expect("not a probability", [](Network& n, Given&) {
     n.train = true;
     n.dropout = -1;
   });
