@@ -34,7 +34,7 @@ TEST(ModuleList, numbers_its_modules) {
   EXPECT_TRUE(list.at<nn::Linear>(3).weight.is_same(list.at<nn::Linear>(0).weight));
   EXPECT_EQ(list.parameters().size(), 4u);
   EXPECT_THAT(sentence_of([&] { list.at<Relu>(1); }),
-              HasSubstr("the module is a Linear and no Relu"));
+              HasSubstr("the module is a Linear, not a Relu"));
   EXPECT_THAT(sentence_of([&] { list[6]; }), HasSubstr("no module 6 of 6"));
   EXPECT_THAT(sentence_of([&] { list.insert(7, Relu{}); }), HasSubstr("no place 7 among 6"));
   EXPECT_THAT(sentence_of([&] { list(ones({1})); }),
