@@ -26,11 +26,12 @@ set(CMAKE_INSTALL_DOCDIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/backplane)
 # Debian looks for a package's licence under this name.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core RENAME copyright)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc FILES_MATCHING PATTERN "*.md" PATTERN "*.svg"
+  PATTERN "*.json")
 
 # Each page names a source as it lies in the tree; below this folder it lies the same way.
 set(sources_to_read "[.](c|cpp|h|hpp|cu|cl|txt|cmake|json|csv|py|md)$")
-foreach(folder IN ITEMS backends examples tests/plugins/npu tests/linked)
+foreach(folder IN ITEMS backends examples tests/plugins/lists tests/plugins/npu tests/linked)
   cmake_path(GET folder PARENT_PATH parent)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/backplane/${parent} COMPONENT doc
     FILES_MATCHING REGEX "${sources_to_read}")

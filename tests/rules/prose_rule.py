@@ -1,5 +1,5 @@
-"""Pages, comments and messages keep clear of turns that a native reader stumbles over, also across a line's end. The other half
-of the house style, that a page says what goes wrong, is checked for the guides by name."""
+"""Pages, comments and messages keep clear of turns that a native reader stumbles over, also across a line's end. Guides end with
+what goes wrong."""
 
 import re
 
