@@ -5162,16 +5162,16 @@ class TensorOperators:
         """`input` with dimensions of size 1, and new leading ones, repeated to `size`; a view."""
 
     def ravel(self) -> Tensor:
-        """All elements in one dimension; a view where that can be."""
+        """All elements in one dimension; a view if possible."""
 
     def adjoint(self) -> Tensor:
         """The last two dimensions exchanged, and conjugated."""
 
     def fliplr(self) -> Tensor:
-        """The second dimension backwards."""
+        """`input` with the second dimension reversed."""
 
     def flipud(self) -> Tensor:
-        """The first dimension backwards."""
+        """`input` with the first dimension reversed."""
 
     def argwhere(self) -> Tensor:
         """[n, input.ndim]: the indices of all elements that are not 0."""
@@ -5193,7 +5193,7 @@ class TensorOperators:
         """
 
     def tensor_split(self, indices_or_sections: Ints, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
-        """Parts of nearly one size, so many of them, or cut before each index in a list, along `dim`."""
+        """Parts of nearly equal size along `dim`: so many, or split before each index in a list."""
 
     def rot90(self, k: SupportsIndex = 1, dims: Sequence[SupportsIndex] = (0, 1)) -> Tensor:
         """`input` turned `k` times by a right angle in a plane, from the first of `dims` to the second."""
@@ -5211,7 +5211,7 @@ class TensorOperators:
         """A copy of `input` with `src` in a slice along `dim`."""
 
     def hsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
-        """tensor_split along the second dimension; of a vector along its one."""
+        """tensor_split along the second dimension; for a vector, along its only one."""
 
     def vsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
         """tensor_split along the first dimension."""
@@ -5240,7 +5240,7 @@ class TensorOperators:
         """The elements of the flat `input` at `index`, in its shape; negative ones count from the end."""
 
     def take_along_dim(self, indices: Tensor, dim: SupportsIndex | None = None) -> Tensor:
-        """gather, whose arguments broadcast; without `dim` of flat tensors."""
+        """gather, whose arguments broadcast; without `dim`, of flattened tensors."""
 
     def equal(self, other: Tensor) -> Bool:
         """True if both have one shape and equal elements; NaN equals nothing. Waits for the device."""
@@ -5264,19 +5264,19 @@ class TensorOperators:
     def median(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
     @overload
     def median(self, dim: SupportsIndex, keepdim: Bool = False) -> Extremum:
-        """The middle of all elements, the lower one of two; with `dim`, those along it and where they stand."""
+        """The median of all elements, the lower of two; with `dim`, the medians along it and their indices."""
 
     @overload
     def nanmedian(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
     @overload
     def nanmedian(self, dim: SupportsIndex, keepdim: Bool = False) -> Extremum:
-        """The middle of all elements that are numbers; with `dim`, those along it and where they stand."""
+        """The median of all elements that are not NaN; with `dim`, the medians along it and their indices."""
 
     def quantile(
         self, q: Tensor | Real, dim: SupportsIndex | None = None, keepdim: Bool = False, *,
         interpolation: Str = 'linear',
     ) -> Tensor:
-        """What lies above the part `q` of all elements, or of those along `dim`; for each q along a new first
+        """The quantile `q` of all elements, or of those along `dim`; for each q along a new first
         dimension.
         """
 
@@ -5289,8 +5289,8 @@ class TensorOperators:
     def unique(
         self, sorted: Bool = True, return_inverse: Bool = False, return_counts: Bool = False, dim: None = None,
     ) -> Any:
-        """The different elements in rising order; with them, where each element of `input` is found there, and how
-        often
+        """The distinct elements in ascending order; with them, where each element of `input` is found there, and
+        how often
         each occurs.
 
         Raises:
@@ -5298,10 +5298,10 @@ class TensorOperators:
         """
 
     def isreal(self) -> Tensor:
-        """Whether each element has no imaginary part."""
+        """Whether the imaginary part of each element is 0."""
 
     def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
-        """Each element brought between `min` and `max`, numbers or tensors, of which one may be missing.
+        """Each element limited to `min` and `max`, numbers or tensors, of which one may be missing.
 
         Raises:
         ValueError: both are.
@@ -5314,8 +5314,7 @@ class TensorOperators:
         """Each element, or `max` where that is smaller: a number or a tensor."""
 
     def div(self, other: Tensor | Number, *, rounding_mode: Str | None = None, out: Tensor | None = None) -> Tensor:
-        """input / other; with `rounding_mode` "floor" or "trunc", of which the whole part is taken downwards or
-        towards
+        """input / other; with `rounding_mode` "floor" or "trunc", rounded down or towards
         zero.
 
         Raises:
@@ -5352,7 +5351,7 @@ class TensorOperators:
         self, q: Tensor | Real, dim: SupportsIndex | None = None, keepdim: Bool = False, *,
         interpolation: Str = 'linear',
     ) -> Tensor:
-        """quantile of the elements that are numbers; for each q along a new first dimension."""
+        """quantile of the elements that are not NaN; for each q along a new first dimension."""
 
     def positive(self) -> Tensor:
         """`input` itself."""
@@ -5372,9 +5371,9 @@ class TensorOperators:
     def cov(
         self, *, correction: SupportsIndex = 1, fweights: Tensor | None = None, aweights: Tensor | None = None,
     ) -> Tensor:
-        """The covariance of the rows of a matrix, each a variable and its columns what was seen.
+        """The covariance of the rows of a matrix, each row a variable, each column an observation.
 
-        `fweights` says how often each column was seen, `aweights` how much it counts.
+        `fweights` says how often each column was observed, `aweights` how much it counts.
 
         Raises:
         ValueError: the input has more than two dimensions, or the weights do not fit.
@@ -5384,13 +5383,13 @@ class TensorOperators:
         """The correlation of the rows of a matrix."""
 
     def is_signed(self) -> Bool:
-        """Does the dtype have negative numbers?"""
+        """Whether the dtype is signed."""
 
     def is_same_size(self, other: Tensor) -> Bool:
-        """Do both have one shape?"""
+        """Whether both have the same shape."""
 
     def is_nonzero(self) -> Bool:
-        """The truth of the only element."""
+        """Whether the only element is not 0."""
 
     def relu6(self, *, out: Tensor | None = None) -> Tensor:
         """relu6(Tensor input) -> Tensor
