@@ -63,7 +63,8 @@ TEST(first_call, may_have_no_dtype) {
   EXPECT_FIRST_CALL(zeros({2}, none, meta_device), "^zeros: 'dtype' is 231");
   EXPECT_FIRST_CALL(sum(on_meta(), {}, false, none), "^sum: 'dtype' is 231");
   EXPECT_FIRST_CALL(tensor({1, 2}, {.dtype = none, .device = meta_device}), "^tensor: 231 is ");
-  EXPECT_FIRST_CALL(linspace(0, 1, 4, none, meta_device), "^linspace: 231 is the number of no");
+  EXPECT_FIRST_CALL(linspace(0, 1, 4, none, meta_device),
+                    "^linspace: 231 is not the number of a dtype");
   EXPECT_FIRST_CALL(set_default_dtype(none),
                     "^set_default_dtype: 231 is not the number of a dtype");
 }
