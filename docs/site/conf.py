@@ -9,6 +9,7 @@ SITE = Path(__file__).resolve().parent
 DOCS, ROOT = SITE.parent, SITE.parents[1]
 SOURCE = ROOT / "build/docs/source"  # `./dev docs` makes it and starts Sphinx on it
 sys.path.insert(0, str(SITE))
+import links
 import pages
 
 project, author = "Backplane", "the Backplane project"
@@ -17,10 +18,12 @@ html_theme, html_title = "furo", "Backplane"
 html_static_path, html_css_files = [str(SITE / "static")], ["site.css"]
 html_copy_source = False
 myst_heading_anchors = 5
+toc_object_entries = False  # thousands of functions in the side bar of every page
+maximum_signature_line_length = 80
 suppress_warnings = ["misc.highlighting_failure"]  # a block of code may be in no language at all
 LINK = re.compile(r"\[([^\]\n]+)\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 
-pages.write(SOURCE, DOCS, ROOT / "build/release/python")
+pages.write(SOURCE, DOCS, ROOT / "build/release/python", ROOT / "build/docs/doxygen")
 
 
 def unlink_outside(app, name, text):
@@ -41,3 +44,4 @@ def unlink_outside(app, name, text):
 
 def setup(app):
     app.connect("source-read", unlink_outside)
+    app.add_post_transform(links.LinkTypes)

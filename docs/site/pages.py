@@ -1,5 +1,5 @@
 """The site's source folder: the pages of docs/ as they are (copies: MyST follows a link and looks beside its end), the pages
-that group them, and the reference of the package."""
+that group them, and the references of the package and of the headers."""
 
 import importlib
 import inspect
@@ -7,10 +7,12 @@ import shutil
 import sys
 import textwrap
 
+import cpp_reference
+
 GROUPS = {
     "Start": ["install", "examples", "devices", "environment", "performance", "memory", "differences", "interop"],
     "From Python": ["python", "reference_python", "torch"],
-    "From C++": ["nn", "optim", "data", "serialize", "amp"],
+    "From C++": ["nn", "optim", "data", "serialize", "amp", "group_cpp"],
     "Write a backend": ["write_a_backend", "abi", "level_zero"],
     "Operators": ["operators", "coverage", "add_an_operator", "opinfo", "group_operators"],
     "The suite": ["conformance", "conformance_exam", "testing", "certificates/README"],
@@ -19,7 +21,7 @@ GROUPS = {
 FOLDERS = {"operators": "Operators, by table", "decisions": "Decisions", "notes": "Notes"}
 
 
-def write(source, docs, package):
+def write(source, docs, package, scratch):
     """Fills `source`, which is emptied first. Sphinx refuses a page that no group names."""
     for old in source.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
@@ -32,6 +34,8 @@ def write(source, docs, package):
         (source / f"group_{folder}.md").write_text(f"# {title}\n\n{tree(names)}")
     reference = python_reference(package)
     (source / "reference_python.rst").write_text(reference)
+    headers = cpp_reference.write(source / "cpp", docs.parent, scratch)
+    (source / "group_cpp.md").write_text(f"# {cpp_reference.TITLE}\n\n{tree([f'cpp/{name}' for name in headers])}")
     (source / "index.md").write_text("# Backplane\n\nA tensor runtime whose backends are plugins.\n\n"
                                      + "\n".join(tree(names, title) for title, names in GROUPS.items()))  # fmt: skip
 
@@ -75,7 +79,8 @@ def is_at_home(thing, module):
     home = home if isinstance(home, str) else "backplane"
     if module.__name__ == "backplane":
         return home.startswith("backplane") and not home.startswith(tuple(MODULES[1:]))
-    return home.startswith(module.__name__)
+    is_row = type(thing).__name__ == "Operator"  # fft.rfft is the row fft_rfft
+    return home.startswith(module.__name__) or is_row
 
 
 def entry(kind, name, thing):
