@@ -20,7 +20,7 @@ void check_defined(const char* function, const Tensor& tensor) {
 }
 
 Leaf* leaf_of(const Tensor& tensor) {
-  const Edge edge = autograd::edge_of(tensor);
+  const Edge& edge = autograd::edge_of(tensor);  // not counted: the tensor holds it
   return edge.node && edge.node->is_leaf() ? static_cast<Leaf*>(edge.node.get()) : nullptr;
 }
 
@@ -117,7 +117,7 @@ const Tensor& set_requires_grad(const Tensor& tensor, bool wanted) {
 
 bool is_leaf(const Tensor& tensor) {
   check_defined("is_leaf", tensor);
-  const Edge edge = autograd::edge_of(tensor);
+  const Edge& edge = autograd::edge_of(tensor);
   return !edge.node || edge.node->is_leaf();
 }
 

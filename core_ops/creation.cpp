@@ -157,6 +157,7 @@ const Tensor& fill_(const Tensor& target, const Scalar& value) {
   check_defined("fill_", target);
   check_element("fill_", "the number", target.dtype(), value);
   if (target.device() == meta_device || target.numel() == 0) return target;
+  if (fill_small(target, value)) return target;
   named("fill_", [&] {
     copy_into(target,
               expand(scalar_tensor(value, target.dtype(), target.device()), target.shape()));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include <backplane/dispatcher/submit.hpp>
 #include <backplane/runtime/allocator.hpp>
@@ -114,6 +115,21 @@ void submit::fill(const Tensor& target, const Scalar& value) {
   std::copy_n(element, sizeof element, static_cast<unsigned char*>(bytes));
   copy_number(target, bytes, record, stream);
   release_after(stream, release_host_memory, bytes);
+}
+
+bool submit::fill_small(const Tensor& target, const Scalar& value) {
+  constexpr std::uint64_t most_bytes = 1024;  // beyond it a kernel is as fast
+  const TensorImpl& impl = *target.impl();
+  if (target.nbytes() > most_bytes || impl.abi.space != 0 || recorder()) return false;
+  if (!impl.storage || !impl.storage->host_readable || !device_record(target.device()).synchronous)
+    return false;
+  unsigned char element[16];
+  number_to_bytes(value, target.dtype(), element);
+  auto* bytes = static_cast<unsigned char*>(target.data_ptr());
+  for (std::uint64_t place = 0; place < target.nbytes(); place += target.itemsize())
+    std::memcpy(bytes + place, element, target.itemsize());
+  impl.storage->bump_version();
+  return true;
 }
 
 void submit::hold(const Tensor& scratch) {

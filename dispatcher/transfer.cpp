@@ -118,6 +118,11 @@ void copy_into(const Tensor& target, const Tensor& source) {
     call_one_into(row("cast", cast_row), args, 2, target);
 }
 
+bool fill_small(const Tensor& target, const Scalar& value) {
+  return target.is_contiguous() && !visible_layers(target, target) &&
+         submit::fill_small(target, value);
+}
+
 Tensor make_contiguous(const Tensor& tensor) {
   if (tensor.is_contiguous()) return tensor;
   Tensor dense = empty_tensor(tensor.shape(), tensor.dtype(), tensor.device());

@@ -8,7 +8,7 @@ class _Size(int):
     """The number of elements, as the standard has it; called, PyTorch's method: x.size() is the shape."""
 
     def __call__(self, dim=None):
-        return _shape_of(self._tensor, dim)
+        return self._tensor.shape if dim is None else _shape_of(self._tensor, dim)
 
 def _size(self):
     size = _Size(self.numel())

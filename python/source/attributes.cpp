@@ -5,20 +5,6 @@
 namespace bp::python {
 namespace {
 
-PyObject* tuple_of(IntList list) {
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
-  if (!tuple) return nullptr;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    PyObject* size = PyLong_FromLongLong(list[i]);
-    if (!size) {
-      Py_DECREF(tuple);
-      return nullptr;
-    }
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), size);
-  }
-  return tuple;
-}
-
 PyObject* held(PyObject* object) {
   Py_INCREF(object);
   return object;

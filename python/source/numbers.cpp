@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <backplane/dispatcher/layers.hpp>
 #include <backplane/tensor/elements.hpp>
 #include <backplane/tensor/printing.hpp>
 
@@ -61,8 +62,14 @@ struct Elements {
   }
 };
 
+// Can its elements be read where they are?
+bool is_plain(const Tensor& tensor) {
+  const std::uint64_t seen_by = tensor.impl()->keys & ~key_of(Layer::autograd);
+  return seen_by == 0 && tensor.is_contiguous() && is_ready(tensor);
+}
+
 nb::object to_list(const Tensor& self) {
-  const Tensor here = without_gil([&] {
+  const Tensor here = is_plain(self) ? self : without_gil([&] {
     Tensor copy = contiguous(cpu(detach(self)));
     synchronize(copy.device());
     return copy;
@@ -73,11 +80,11 @@ nb::object to_list(const Tensor& self) {
       here.shape());
 }
 
-double to_float(const Tensor& self) {
+nb::object to_float(const Tensor& self) {
   const Scalar value = item_of(self);
   if (value.is_complex() && value.to_complex().imag() != 0)
     throw nb::type_error("float: the number has an imaginary part; take .real");
-  return value.to_double();
+  return nb::float_(value.to_double());
 }
 
 nb::object to_int(const Tensor& self) {
@@ -97,6 +104,10 @@ nb::object to_index(const Tensor& self) {
   if (self.numel() != 1 || (!is_integral(self.dtype()) && self.dtype() != boolean))
     throw nb::type_error("only integer tensors of one element are indices");
   return nb::steal(PyNumber_Long(number_object(item_of(self)).ptr()));
+}
+
+template <auto convert> PyObject* number_slot(PyObject* self) noexcept {
+  return guarded([&] { return convert(self_of(self)).release().ptr(); });
 }
 
 std::string text_of(const Tensor& self) {
@@ -121,6 +132,11 @@ nb::dict options_as_dict() {
 }
 
 }  // namespace
+
+PyType_Slot number_slots[] = {{Py_nb_float, reinterpret_cast<void*>(number_slot<to_float>)},
+                              {Py_nb_int, reinterpret_cast<void*>(number_slot<to_int>)},
+                              {Py_nb_index, reinterpret_cast<void*>(number_slot<to_index>)},
+                              {0, nullptr}};
 
 nb::object number_object(const Scalar& value) {
   PyObject* number = nullptr;
@@ -174,13 +190,10 @@ void add_numbers(nb::module_& module, nb::class_<Tensor>& type) {
       "item", [](const Tensor& self) { return number_object(item_of(self)); },
       "The only element as a Python number.");
   type.def("tolist", &to_list, "Nested lists of numbers; a number where there are no dimensions.");
-  type.def("__float__", &to_float);
-  type.def("__int__", &to_int);
   type.def("__complex__", [](const Tensor& self) {
     const std::complex<double> value = item_of(self).to_complex();
     return nb::steal(PyComplex_FromDoubles(value.real(), value.imag()));
   });
-  type.def("__index__", &to_index);
   type.def("__repr__", &text_of);
   type.def("__format__", [](nb::handle self, const std::string& how) -> nb::object {
     const Tensor& tensor = self_of(self.ptr());

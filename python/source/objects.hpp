@@ -7,7 +7,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <backplane/tensors.hpp>
 
@@ -44,8 +46,10 @@ void add_forms(nb::module_& module);
 // Parts of the class Tensor; each ends with a zero.
 extern PyType_Slot indexing_slots[];    // x[...] and x[...] = y
 extern PyType_Slot arithmetic_slots[];  // x + y
+extern PyType_Slot number_slots[];      // float(x)
 extern PyGetSetDef attributes[];        // x.shape
 extern PyMethodDef exchange_methods[];  // x.__dlpack__()
+extern PyMethodDef fact_methods[];      // x.stride()
 void add_exchange(nb::module_& module);
 void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor);
 void add_functions(nb::module_& module);
@@ -98,6 +102,11 @@ template <class F> auto guarded(F&& call, decltype(call()) failed = {}) noexcept
     return failed;
   }
 }
+
+// A tuple of ints; null with Python's error set if there is no memory.
+PyObject* tuple_of(IntList list);
+// A memory format by PyTorch's name; preserve_format is nothing: as it is. Throws ValueError for another.
+std::optional<MemoryFormat> format_named(std::string_view name);
 
 // Can the host read the elements at once, without waiting for a device?
 bool is_ready(const Tensor& tensor);

@@ -1,71 +1,123 @@
 #include "same_object.hpp"
 
+#include <array>
 #include <mutex>
-#include <unordered_map>
+#include <vector>
 
 namespace bp::python {
 namespace {
 
-// Weak references, by the tensor. An object holds its tensor, so that an address is nobody else's while the object lives; entries
-// of dead ones stay until the next sweep. A strong reference would hold the memory of a gradient that C++ has dropped.
-struct Known {
-  std::mutex mutex;  // for builds without the GIL
-  std::unordered_map<const TensorImpl*, PyObject*> references;
-  std::size_t next_sweep = 256;
+// Weak references by the tensor. A strong one would hold the memory of a gradient that C++ has dropped, and hide from the
+// garbage collector a cycle through it.
+struct Entry {
+  const TensorImpl* tensor;
+  PyObject*
+      object;  // with the GIL borrowed, since the class forgets an object that dies; without it a weak reference
 };
 
-Known& known() {
-  static auto* made = new Known;  // the objects outlive static destructors
-  return *made;
+// By address. The arrays are never freed: the objects outlive static destructors.
+using Entries = std::vector<Entry>;
+constexpr std::size_t num_lists = 1024;
+auto& lists = *new std::array<Entries, num_lists>;
+
+Entries& list_of(const TensorImpl* tensor) {
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor);
+  return lists[(address >> 6 ^ address >> 16) % num_lists];
 }
+
+Entry* find(Entries& list, const TensorImpl* tensor) {
+  for (Entry& each : list)
+    if (each.tensor == tensor) return &each;
+  return nullptr;
+}
+
+void erase(Entries& list, Entry* entry) {
+  *entry = list.back();
+  list.pop_back();
+}
+
+#ifdef Py_GIL_DISABLED
+
+// Without the GIL an object may die while it is looked at, which only a weak reference tells. Dead ones go with the next entry
+// of their list.
+std::mutex mutex;
+using Locked = std::lock_guard<std::mutex>;
 
 // A new reference; null: it is dead.
-PyObject* target_of(PyObject* reference) {
-#if PY_VERSION_HEX >= 0x030D0000
+PyObject* target_of(const Entry& entry) {
   PyObject* target = nullptr;
-  PyWeakref_GetRef(reference, &target);
+  PyWeakref_GetRef(entry.object, &target);
   return target;
-#else
-  PyObject* target = PyWeakref_GetObject(reference);
-  return target == Py_None ? nullptr : nb::handle(target).inc_ref().ptr();
-#endif
 }
 
-void sweep(Known& all) {
-  for (auto each = all.references.begin(); each != all.references.end();) {
-    PyObject* target = target_of(each->second);
-    if (target) {
-      Py_DECREF(target);
-      ++each;
-    } else {
-      Py_DECREF(each->second);
-      each = all.references.erase(each);
-    }
-  }
-  all.next_sweep = 2 * all.references.size() + 256;
+PyObject* reference_to(PyObject* object) {
+  return PyWeakref_NewRef(object, nullptr);
 }
+
+void drop(const Entry& entry) {
+  Py_DECREF(entry.object);
+}
+
+void sweep(Entries& list) {
+  for (std::size_t i = list.size(); i-- > 0;) {
+    PyObject* target = target_of(list[i]);
+    if (!target) {
+      drop(list[i]);
+      erase(list, &list[i]);
+    }
+    Py_XDECREF(target);
+  }
+}
+
+#else
+
+struct Locked {
+  explicit Locked(int) {}
+};
+constexpr int mutex = 0;
+
+// One whose finalizer runs has no reference left, and is not the object of anything any more.
+PyObject* target_of(const Entry& entry) {
+  return Py_REFCNT(entry.object) > 0 ? nb::handle(entry.object).inc_ref().ptr() : nullptr;
+}
+
+PyObject* reference_to(PyObject* object) {
+  return object;
+}
+
+void drop(const Entry&) {}
+void sweep(Entries&) {}
+
+#endif
 
 }  // namespace
 
 void remember_object(PyObject* object) {
-  PyObject* reference = PyWeakref_NewRef(object, nullptr);
+  const TensorImpl* const tensor = self_of(object).impl();
+  PyObject* const reference = reference_to(object);
   if (!reference) return PyErr_Clear();  // no memory: the next look makes another object
-  Known& all = known();
-  const std::lock_guard lock(all.mutex);
-  if (all.references.size() >= all.next_sweep) sweep(all);
-  PyObject*& place = all.references[self_of(object).impl()];
-  Py_XDECREF(place);
-  place = reference;
+  const Locked lock(mutex);
+  Entries& list = list_of(tensor);
+  sweep(list);
+  if (Entry* entry = find(list, tensor)) {
+    drop(*entry);
+    entry->object = reference;
+  } else {
+    list.push_back({tensor, reference});
+  }
+}
+
+void forget_object(PyObject* object, const TensorImpl* tensor) {
+  Entries& list = list_of(tensor);
+  if (Entry* entry = find(list, tensor); entry && entry->object == object) erase(list, entry);
 }
 
 PyObject* object_of(const Tensor& tensor) {
   if (!tensor.defined()) Py_RETURN_NONE;
   {
-    Known& all = known();
-    const std::lock_guard lock(all.mutex);
-    const auto found = all.references.find(tensor.impl());
-    if (found != all.references.end())
-      if (PyObject* target = target_of(found->second)) {
+    const Locked lock(mutex);
+    if (const Entry* entry = find(list_of(tensor.impl()), tensor.impl()))
+      if (PyObject* target = target_of(*entry)) {
         if (self_of(target).is_same(tensor)) return target;
         Py_DECREF(target);
       }

@@ -10,5 +10,7 @@ namespace bp::python {
 PyObject* object_of(const Tensor& tensor);
 // Makes `object`, of the class Tensor, the one of its tensor. It is not kept alive.
 void remember_object(PyObject* object);
+// Called with the GIL for each object that dies, which held this tensor.
+void forget_object(PyObject* object, const TensorImpl* tensor);
 
 }  // namespace bp::python

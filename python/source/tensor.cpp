@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "objects.hpp"
+#include "same_object.hpp"
 #include "values.hpp"
 
 namespace bp::python {
@@ -17,6 +18,17 @@ Tensor* held_by(PyObject* object) {
   return reinterpret_cast<Tensor*>(reinterpret_cast<char*>(object) + place_in_object);
 }
 
+#ifndef Py_GIL_DISABLED
+// nanobind's own, which all its classes have.
+destructor end_object = nullptr;
+
+void forget_and_end(PyObject* object) {
+  if (const Tensor* tensor = held_by(object); tensor->defined())
+    forget_object(object, tensor->impl());
+  end_object(object);
+}
+#endif
+
 // The object itself where nothing had to be done, as PyTorch gives it.
 nb::object same_or_new(nb::handle self, Tensor&& made) {
   if (made.is_same(self_of(self.ptr()))) return nb::borrow(self);
@@ -27,16 +39,6 @@ nb::object as_dtype(nb::handle self, Dtype dtype) {
   const Tensor& tensor = self_of(self.ptr());
   if (tensor.dtype() == dtype) return nb::borrow(self);
   return nb::steal(wrap(without_gil([&] { return to(tensor, dtype); })));
-}
-
-// Nothing: as it is.
-std::optional<MemoryFormat> format_named(const std::string& name) {
-  if (name == "contiguous_format") return MemoryFormat::contiguous;
-  if (name == "channels_last") return MemoryFormat::channels_last;
-  if (name == "preserve_format") return std::nullopt;
-  throw nb::value_error(("no memory format '" + name +
-                         "'; there are contiguous_format, channels_last and preserve_format")
-                            .c_str());
 }
 
 // x.to(device), x.to(dtype), x.to(device, dtype), x.to(other), each also by name.
@@ -87,31 +89,7 @@ nb::object to_any(nb::handle self, nb::args args, nb::kwargs keywords) {
   return same_or_new(self, std::move(moved));
 }
 
-// Of a dimension that may be counted from the end.
-std::size_t position(const char* what, const Tensor& tensor, std::int64_t dim) {
-  const std::int64_t rank = tensor.ndim();
-  if (dim < -rank || dim >= rank) {
-    PyErr_Format(PyExc_IndexError, "%s: the tensor has %lld dimensions, and none is %lld", what,
-                 static_cast<long long>(rank), static_cast<long long>(dim));
-    throw nb::python_error();
-  }
-  return static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
-}
-
-nb::object size_of(nb::handle self, std::optional<std::int64_t> dim) {
-  if (!dim) return self.attr("shape");
-  return nb::int_(self_of(self.ptr()).shape()[position("size", self_of(self.ptr()), *dim)]);
-}
-
-nb::object strides_of(nb::handle self, std::optional<std::int64_t> dim) {
-  const Tensor& tensor = self_of(self.ptr());
-  if (dim) return nb::int_(tensor.strides()[position("stride", tensor, *dim)]);
-  return nb::tuple(nb::cast(tensor.strides().to_vector()));
-}
-
 void add_facts(nb::class_<Tensor>& type) {
-  type.def("size", &size_of, nb::arg("dim") = nb::none());
-  type.def("stride", &strides_of, nb::arg("dim") = nb::none(), "Steps in elements.");
   type.def("dim", &Tensor::ndim, "The number of dimensions.");
   type.def("ndimension", &Tensor::ndim, "The number of dimensions.");
   type.def("numel", &Tensor::numel, "The number of elements.");
@@ -123,21 +101,6 @@ void add_facts(nb::class_<Tensor>& type) {
       "data_ptr",
       [](const Tensor& self) { return reinterpret_cast<std::uintptr_t>(self.data_ptr()); },
       "The address of element 0, where the host can read the device's memory.");
-  type.def(
-      "is_contiguous",
-      [](const Tensor& self, const std::string& format) {
-        return self.is_contiguous(format_named(format).value_or(MemoryFormat::contiguous));
-      },
-      nb::arg("memory_format") = "contiguous_format");
-  type.def(
-      "contiguous",
-      [](nb::handle self, const std::string& format) {
-        const Tensor& tensor = self_of(self.ptr());
-        const auto wanted = format_named(format);
-        if (!wanted) return nb::borrow(self);
-        return same_or_new(self, without_gil([&] { return contiguous(tensor, *wanted); }));
-      },
-      nb::arg("memory_format") = "contiguous_format");
   type.def("is_floating_point", [](const Tensor& self) { return is_floating(self.dtype()); });
   type.def("is_complex", [](const Tensor& self) { return is_complex(self.dtype()); });
   type.def("is_inference", [](const Tensor& self) { return is_inference(self); });
@@ -253,10 +216,19 @@ std::vector<Tensor> tensors_of(nb::handle given, const char* what) {
 
 void add_tensor(nb::module_& module) {
   static std::vector<PyType_Slot> slots;
-  for (const PyType_Slot* part : {arithmetic_slots, indexing_slots})
+  for (const PyType_Slot* part : {arithmetic_slots, number_slots, indexing_slots})
     for (; part->slot != 0; ++part) slots.push_back(*part);
+  static std::vector<PyMethodDef> methods;
+  for (const PyMethodDef* part : {exchange_methods, fact_methods})
+    for (; part->ml_name; ++part) methods.push_back(*part);
+  methods.push_back({});
   slots.push_back({Py_tp_getset, attributes});
-  slots.push_back({Py_tp_methods, exchange_methods});
+  slots.push_back({Py_tp_methods, methods.data()});
+#ifndef Py_GIL_DISABLED
+  end_object = reinterpret_cast<destructor>(PyType_GetSlot(
+      reinterpret_cast<PyTypeObject*>(nb::type<DtypeObject>().ptr()), Py_tp_dealloc));
+  slots.push_back({Py_tp_dealloc, reinterpret_cast<void*>(forget_and_end)});
+#endif
   slots.push_back({0, nullptr});
   nb::class_<Tensor> tensor(
       module, "Tensor", nb::type_slots(slots.data()), nb::dynamic_attr(),

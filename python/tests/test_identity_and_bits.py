@@ -80,6 +80,65 @@ def test_threads_see_the_same_object():
     assert seen == [True] * 4
 
 
+
+def test_a_gradient_read_while_its_object_dies_is_whole():
+    class Named(bp.Tensor):
+        def __del__(self):
+            seen.append(x.grad)
+
+    x, seen = bp.ones(3, requires_grad=True), []
+    for _ in range(100):
+        x.grad = Named(bp.zeros(3))
+        held = x.grad
+        del held
+        gc.collect()
+    assert all(each.tolist() == [0, 0, 0] for each in seen) and x.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.filterwarnings("ignore:nanobind")
+def test_an_object_cannot_be_made_the_object_of_another_tensor():
+    x = bp.ones(3, requires_grad=True)
+    x.grad = bp.zeros(3)
+    held = x.grad
+    with pytest.raises(TypeError):
+        held.__init__(bp.ones(2))
+    assert x.grad is held and held.tolist() == [0, 0, 0]
+
+
+def test_small_fills_are_writes_like_others():
+    for size in (3, 10_000):
+        x = bp.ones(2, size)
+        version = x._version
+        x.zero_()
+        assert x.sum().item() == 0 and x._version == version + 1
+        x[:, 1:].fill_(2)  # not contiguous
+        assert x.sum().item() == 4 * (size - 1)
+        leaf = bp.ones(size, requires_grad=True)
+        with pytest.raises(ValueError, match="leaf"):
+            leaf.zero_()
+        with bp.no_grad():
+            leaf.zero_()
+        made = leaf * 2
+        made.fill_(3)
+        made.sum().backward()
+        assert leaf.grad.tolist() == [0] * size
+    with pytest.raises(ValueError, match="fill_"):
+        bp.zeros(2, dtype=bp.uint8).fill_(300)
+
+
+def test_facts_take_one_argument_by_position_or_name():
+    x = bp.ones(2, 3, 4)
+    assert x.size() == (2, 3, 4) and x.size(-1) == x.size(dim=2) == 4
+    assert x.stride() == (12, 4, 1) and x.stride(dim=0) == 12 and x.stride(None) == (12, 4, 1)
+    assert x.contiguous() is x and not x.mT.is_contiguous() and x.mT.contiguous().is_contiguous()
+    assert x[None].contiguous(memory_format="channels_last").is_contiguous("channels_last")
+    for wrong, error in [(lambda: x.stride(3), IndexError), (lambda: x.size("0"), TypeError), (lambda: x.stride(0, 1), TypeError),
+                         (lambda: x.stride(dmi=0), TypeError), (lambda: x.contiguous(memory_format="rows"), ValueError),
+                         (lambda: x.is_contiguous(3), TypeError)]:  # fmt: skip
+        with pytest.raises(error):
+            wrong()
+
+
 # --- x.view(dtype) ----------------------------------------------------------------------------------------------------
 
 

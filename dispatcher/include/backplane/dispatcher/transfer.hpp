@@ -24,6 +24,10 @@ BP_API Tensor to_space(const Tensor& tensor, std::uint32_t space);
 // Writes `source` over `target`, of the same shape and device; casts and follows any strides.
 BP_API void copy_into(const Tensor& target, const Tensor& source);
 
+// Writes the number over all elements of a small tensor in the host's memory, by hand where that is sooner done than a call.
+// False: nothing was done, and the caller takes another way.
+BP_API bool fill_small(const Tensor& target, const Scalar& value);
+
 // A dense row-major tensor with the same values: itself if it is one, else a copy in main memory.
 BP_API Tensor make_contiguous(const Tensor& tensor);
 

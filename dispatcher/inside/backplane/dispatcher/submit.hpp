@@ -39,6 +39,8 @@ void copy(const Tensor& target, const Tensor& source);
 bool copy_between_peers(const Tensor& target, const Tensor& source);
 // A number of the tensor's dtype for its one element.
 void fill(const Tensor& target, const Scalar& value);
+// The same over all elements of a small contiguous tensor, where the host may write them at once. False: nothing happened.
+bool fill_small(const Tensor& target, const Scalar& value);
 // Memory that a kernel uses beside its arguments, kept for as long as the kernel may run.
 void hold(const Tensor& scratch);
 // The host is about to compute this call: throws where that cannot be.
