@@ -121,7 +121,7 @@ def test_small_fills_are_writes_like_others():
         made = leaf * 2
         made.fill_(3)
         made.sum().backward()
-        assert leaf.grad.tolist() == [0] * size
+        assert leaf.grad is None or not leaf.grad.any()
     with pytest.raises(ValueError, match="fill_"):
         bp.zeros(2, dtype=bp.uint8).fill_(300)
 
