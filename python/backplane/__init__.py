@@ -34,12 +34,26 @@ _LATER = (
 )  # imported when they are first used, since most programs do without one or the other
 
 
+_SAID_SO_HERE = {
+    "array": "backplane.tensor() makes one of numbers, lists and NumPy's arrays",
+    "cuda": "each device has a name: x.to('cuda:0'); backplane.devices() lists those that are here",
+    "FloatTensor": "backplane.tensor(data, dtype=backplane.float32) makes one",
+    "LongTensor": "backplane.tensor(data, dtype=backplane.int64) makes one",
+    "astype": "x.to(dtype) casts",
+}
+
+
 def __getattr__(name):
     if name in _LATER:
         import importlib
 
         return importlib.import_module("." + name, __name__)
-    raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+    hint = f"; {_SAID_SO_HERE[name]}" if name in _SAID_SO_HERE else ""
+    raise AttributeError(f"module 'backplane' has no attribute '{name}'{hint}", name=name, obj=_sys.modules[__name__])
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})  # so that an editor completes what is not imported yet
 
 
 from . import _standard  # the array API's part of Tensor

@@ -3,6 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include <backplane/tensor/number_range.hpp>
+
 #include "objects.hpp"
 #include "values.hpp"
 
@@ -34,6 +36,7 @@ class Flattening {
     const Dtype natural = natural_dtype();
     const Dtype wanted = dtype.value_or(natural);
     Tensor here;
+    if (is_integral(wanted) && !is_complex(natural)) check_each(wanted);
     if (natural == boolean || is_integral(natural))
       here = from(whole_, above_ ? u64 : i64);
     else if (is_complex(natural))
@@ -48,6 +51,14 @@ class Flattening {
   }
 
  private:
+  // Refuses numbers that an integer dtype does not hold, where a cast would keep their low bits.
+  void check_each(Dtype dtype) const {
+    const bool are_whole = category_ <= Category::integer;
+    if (are_whole && (above_ ? dtype == u64 : itemsize(dtype) == 8)) return;
+    for (std::size_t i = 0; i < real_.size(); ++i)
+      check_element("tensor", "a value", dtype,
+                    are_whole && !above_ ? Scalar(whole_[i]) : Scalar(real_[i]));
+  }
   Dtype natural_dtype() const {
     switch (category_) {
       case Category::boolean: return boolean;

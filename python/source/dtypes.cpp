@@ -25,6 +25,14 @@ bool is_known_to_numpy(Dtype dtype) {
   return dtype != bf16 && !is_storage_only(dtype);
 }
 
+// numpy.float32, which NumPy's users give where a dtype is asked for.
+bool is_numpy_class(PyObject* object) {
+  if (!PyType_Check(object)) return false;
+  const nb::object home = nb::getattr(object, "__module__", nb::none());
+  return nb::isinstance<nb::str>(home) &&
+         std::strcmp(nb::borrow<nb::str>(home).c_str(), "numpy") == 0;
+}
+
 }  // namespace
 
 PyObject* dtype_objects[num_dtypes] = {};
@@ -53,6 +61,8 @@ bool find_dtype(PyObject* object, Dtype& out) {
   else if (std::strncmp(type_name(object), "numpy.dtype", 11) ==
            0)  // with the dtype's name behind it
     out = dtype_from_name(nb::cast<std::string>(nb::handle(object).attr("name")));
+  else if (is_numpy_class(object))
+    out = dtype_from_name(nb::cast<std::string>(nb::handle(object).attr("__name__")));
   else
     return false;
   return true;

@@ -61,8 +61,10 @@ void Written::read_other(PyObject* object, Part& part) {
   if (find_bool(object, truth)) return set_bool(part, truth);
   if (const Tensor* tensor = tensor_in(object)) return read_tensor(*tensor, object, part);
   const bool is_list = PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object);
-  const bool is_array = !is_list && PyObject_HasAttrString(object, "__array_interface__");
-  if (is_array && PyIndex_Check(object) && nb::cast<int>(nb::handle(object).attr("ndim")) == 0)
+  const bool is_array = !is_list && (PyObject_HasAttrString(object, "__array_interface__") ||
+                                     PyObject_HasAttrString(object, "__dlpack__"));
+  if (is_array && PyIndex_Check(object) && nb::cast<int>(nb::handle(object).attr("ndim")) == 0 &&
+      nb::hasattr(nb::handle(object).attr("dtype"), "kind"))
     return read_array_number(object, part);
   if (is_list || is_array) {
     Tensor tensor = tensor_from(object);

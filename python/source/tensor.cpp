@@ -68,7 +68,9 @@ nb::object to_any(nb::handle self, nb::args args, nb::kwargs keywords) {
   for (nb::handle each : args) take(each);
   for (const auto& [key, value] : keywords) {
     const std::string name = nb::cast<std::string>(key);
-    if (name == "device" || name == "dtype" || name == "other") {
+    if (name == "dtype" && PyUnicode_Check(value.ptr())) {
+      dtype = dtype_from_name(nb::cast<std::string>(value));  // by position it is a device's name
+    } else if (name == "device" || name == "dtype" || name == "other") {
       take(value);
     } else if (name == "copy") {
       copies = nb::cast<bool>(value);

@@ -54,6 +54,23 @@ bool integer_of_long(PyObject* number, Scalar& out) {
   return true;
 }
 
+// Another library's tensor may call itself a number, and then say in its own words that it is none.
+[[noreturn]] void throw_no_number(PyObject* object) {
+  if (PyObject_HasAttrString(object, "__dlpack__")) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError,
+                 "a %s is no Tensor of backplane's; from_dlpack() gives one over its memory",
+                 nb::cast<std::string>(nb::inst_name(object)).c_str());
+  }
+  throw nb::python_error();
+}
+
+nb::object index_of(PyObject* object) {
+  PyObject* const number = PyNumber_Index(object);
+  if (!number) throw_no_number(object);
+  return nb::steal(number);
+}
+
 // One number of a sequence. False: it is none, and Python's error is not set.
 bool find_real(PyObject* object, double& out) {
   Scalar number;
@@ -126,8 +143,7 @@ bool find_number(PyObject* object, Scalar& out) {
       PySequence_Check(object))
     return false;
   if (PyIndex_Check(object)) {
-    const nb::object number = nb::steal(PyNumber_Index(object));
-    if (!number.is_valid()) throw nb::python_error();
+    const nb::object number = index_of(object);
     return integer_of_long(number.ptr(), out);
   }
   const bool is_real = PyType_GetSlot(Py_TYPE(object), Py_nb_float) != nullptr;
@@ -156,8 +172,7 @@ bool find_integer(PyObject* object, std::int64_t& out) {
     if (tensor ? tensor->ndim() != 0 || !is_integral(tensor->dtype()) : !PyIndex_Check(object))
       return false;
   }
-  const nb::object number = nb::steal(PyNumber_Index(object));
-  if (!number.is_valid()) throw nb::python_error();
+  const nb::object number = index_of(object);
   int overflow = 0;
   out = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) {
