@@ -56,12 +56,11 @@ bool integer_of_long(PyObject* number, Scalar& out) {
 
 // Another library's tensor may call itself a number, and then say in its own words that it is none.
 [[noreturn]] void throw_no_number(PyObject* object) {
-  if (PyObject_HasAttrString(object, "__dlpack__")) {
-    PyErr_Clear();
-    PyErr_Format(PyExc_TypeError,
-                 "a %s is no Tensor of backplane's; from_dlpack() gives one over its memory",
-                 nb::cast<std::string>(nb::inst_name(object)).c_str());
-  }
+  const nb::python_error said;  // takes Python's error, so that the object can be asked
+  if (!PyObject_HasAttrString(object, "__dlpack__")) throw said;
+  PyErr_Format(PyExc_TypeError,
+               "a %s is no Tensor of backplane's; from_dlpack() gives one over its memory",
+               type_name(object));
   throw nb::python_error();
 }
 
