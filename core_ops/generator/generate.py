@@ -23,8 +23,9 @@ from emit_python import emit_python
 from emit_source import emit_registration, emit_source
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bridges/torch"))
+sys.path += [str(ROOT / "bridges/torch"), str(ROOT / "bridges/onnxruntime")]
 
+import generate_entries  # noqa: E402
 import generate_recipes  # noqa: E402
 
 
@@ -51,6 +52,7 @@ def outputs(tables, tried):
     files["python/backplane/_operators.pyi"] = emit_python(all_rows, ROOT)
     files["bridges/torch/generated/rows.cpp"] = torch_rows.emit_rows(all_rows)
     files.update(generate_recipes.outputs(ROOT / "bridges/torch/recipes"))
+    files.update(generate_entries.outputs(ROOT / "bridges/onnxruntime/recipes", all_rows))
     kernel_rows = [row for row in all_rows if row.has_kernel]
     files["sdk/include/backplane/generated/ops.hpp"] = emit_sdk.emit_sdk(kernel_rows)
     files["sdk/include/backplane/generated/steps.h"] = steps.emit_steps(all_rows)

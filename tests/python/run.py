@@ -24,6 +24,11 @@ def main():
         if not python.exists():
             print("skipped: PyTorch is not installed; bench/peers/run.py --install-only does it")
             return SKIPPED
+    if "onnxruntime" in options.file.parts:
+        python = options.build.parent / "peers" / "ortvenv" / "bin" / "python"
+        if not python.exists():
+            print("skipped: ONNX Runtime is not installed; make build/peers/ortvenv by dependencies/pip-onnxruntime.txt")
+            return SKIPPED
     if options.python:
         python = options.python
     if python != sys.executable:

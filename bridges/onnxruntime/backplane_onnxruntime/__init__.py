@@ -1,0 +1,51 @@
+"""ONNX models on Backplane's devices, by ONNX Runtime.
+
+    import backplane_onnxruntime
+
+    session = backplane_onnxruntime.session("model.onnx", "cpu:0")
+
+is short for what ONNX Runtime asks of any execution provider's library: register it, take one of its devices, give it to a
+session. `devices()` says which devices there are.
+"""
+
+from pathlib import Path
+
+import onnxruntime
+
+__all__ = ["devices", "library_path", "register", "session"]
+
+NAME = "BackplaneExecutionProvider"
+_registered = False
+
+
+def library_path():
+    """The library, for `onnxruntime.register_execution_provider_library(name, path)`."""
+    return str(Path(__file__).parent / "libbackplane_onnxruntime.so")
+
+
+def register():
+    """Makes Backplane's devices known to ONNX Runtime; once."""
+    global _registered
+    if not _registered:
+        onnxruntime.register_execution_provider_library(NAME, library_path())
+        _registered = True
+
+
+def devices():
+    """{name of the device: what ONNX Runtime knows it by}, as {"cpu:0": OrtEpDevice}."""
+    register()
+    ours = (each for each in onnxruntime.get_ep_devices() if each.ep_name == NAME)
+    return {each.ep_metadata["backplane_device"]: each for each in ours}
+
+
+def session(model, device, options=None, strict=False):
+    """An InferenceSession on a device, `model` as InferenceSession takes it. What the device does not serve runs on ONNX
+    Runtime's CPU, or, with `strict`, raises. Raises ValueError for a device that is not there."""
+    found = devices()
+    if device not in found:
+        raise ValueError(f"there is no device {device!r}; there are {', '.join(found)}")
+    options = options or onnxruntime.SessionOptions()
+    if strict:
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    options.add_provider_for_devices([found[device]], {})
+    return onnxruntime.InferenceSession(model, sess_options=options)

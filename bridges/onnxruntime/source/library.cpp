@@ -1,0 +1,99 @@
+// What ONNX Runtime calls first: from this library to devices, and from a device to a provider.
+#include <memory>
+#include <string>
+
+#include <backplane/backplane.hpp>
+#include <backplane/runtime/device_registry.hpp>
+
+#include "graph.hpp"
+#include "provider.hpp"
+
+namespace bp::onnx {
+namespace {
+
+constexpr const char* device_key = "backplane_device";
+
+struct Pairs {
+  OrtKeyValuePairs* handle = nullptr;
+  Pairs() { ort::create_pairs(&handle); }
+  ~Pairs() { ort::release_pairs(handle); }
+  Pairs(const Pairs&) = delete;
+  Pairs& operator=(const Pairs&) = delete;
+};
+
+// All devices of all plugins, over the hardware that ONNX Runtime names: it has no say in what we find.
+void list_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* hardware, std::size_t num_hardware, OrtEpDevice** devices,
+                  std::size_t max, std::size_t* num) {
+  *num = 0;
+  const OrtHardwareDevice* processor = nullptr;
+  for (std::size_t i = 0; i < num_hardware; ++i)
+    if (ort::hardware_type(hardware[i]) == cpu_type) processor = hardware[i];
+  if (!processor) throw RuntimeFailure("backplane: ONNX Runtime names no processor of this machine");
+  load_all_plugins();
+  for (const DeviceRecord* record : registered_devices()) {
+    if (!record->backend || *num == max) continue;  // meta
+    const Pairs facts;
+    ort::add_pair(facts.handle, device_key, record->name.c_str());
+    check(ort::create_device(factory, processor, facts.handle, nullptr, &devices[*num]));
+    ++*num;
+  }
+}
+
+void create(const OrtKeyValuePairs* const* facts, std::size_t count, OrtEp** out) {
+  if (count != 1) throw RuntimeFailure("backplane: a session takes one device, got " + std::to_string(count));
+  const char* name = ort::value_of_key(facts[0], device_key);
+  if (!name) throw RuntimeFailure("backplane: the device has no entry backplane_device; take one of onnxruntime.get_ep_devices()");
+  *out = make_provider(device(name));
+}
+
+std::unique_ptr<OrtEpFactory> make_factory() {
+  auto factory = std::make_unique<OrtEpFactory>();
+  factory->name = [](const OrtEpFactory*) { return provider_name; };
+  factory->vendor = [](const OrtEpFactory*) { return "Backplane"; };
+  factory->supported_devices = [](OrtEpFactory* self, const OrtHardwareDevice* const* hardware, std::size_t num_hardware,
+                                  OrtEpDevice** devices, std::size_t max, std::size_t* num) {
+    return guarded([&] { list_devices(self, hardware, num_hardware, devices, max, num); });
+  };
+  factory->create = [](OrtEpFactory*, const OrtHardwareDevice* const*, const OrtKeyValuePairs* const* facts, std::size_t count,
+                       const OrtSessionOptions*, const OrtLogger*, OrtEp** out) {
+    return guarded([&] { create(facts, count, out); });
+  };
+  factory->release = [](OrtEpFactory*, OrtEp* provider) { release_provider(provider); };
+  factory->vendor_id = [](const OrtEpFactory*) -> std::uint32_t { return 0; };
+  factory->provider_version = [](const OrtEpFactory*) { return BP_ONNX_VERSION; };
+  factory->create_allocator = [](OrtEpFactory*, const OrtMemoryInfo*, const OrtKeyValuePairs*, OrtAllocator** out) -> OrtStatus* {
+    return *out = nullptr, nullptr;
+  };
+  factory->release_allocator = [](OrtEpFactory*, OrtAllocator*) {};
+  factory->create_data_transfer = [](OrtEpFactory*, OrtDataTransferImpl** out) -> OrtStatus* { return *out = nullptr, nullptr; };
+  factory->is_stream_aware = [](const OrtEpFactory*) { return false; };
+  factory->create_stream = [](OrtEpFactory*, const OrtMemoryDevice*, const OrtKeyValuePairs*, OrtSyncStreamImpl** out) -> OrtStatus* {
+    return *out = nullptr, nullptr;
+  };
+  return factory;
+}
+
+}  // namespace
+}  // namespace bp::onnx
+
+#define BP_ONNX_EXPORT extern "C" __attribute__((visibility("default")))
+
+BP_ONNX_EXPORT OrtStatus* CreateEpFactories(const char*, const OrtApiBase* base, const OrtLogger*, OrtEpFactory** factories,
+                                            std::size_t max, std::size_t* num) noexcept {
+  using namespace bp::onnx;
+  *num = 0;
+  tables.main = base->get_api(interface_version);
+  // No way to make a status: nothing is offered, and ONNX Runtime says that version it lacks.
+  if (!tables.main) return nullptr;
+  tables.provider = ort::provider_table();
+  return guarded([&] {
+    if (max < 1) throw RuntimeFailure("backplane: ONNX Runtime has no room for a factory");
+    factories[0] = make_factory().release();
+    *num = 1;
+  });
+}
+
+BP_ONNX_EXPORT OrtStatus* ReleaseEpFactory(OrtEpFactory* factory) noexcept {
+  delete factory;
+  return nullptr;
+}

@@ -1,0 +1,107 @@
+// Running graphs.
+#include "program.hpp"
+
+#include <algorithm>
+
+#include <backplane/backplane.hpp>
+#include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/device_registry.hpp>
+
+namespace bp::onnx {
+namespace {
+
+bool is_served_in_place(Device device) {
+  return device_record(device).host_readable;
+}
+
+}  // namespace
+
+Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphValue>& inputs, const std::vector<GraphValue>& outputs,
+                 Device device)
+    : device_(device), host_(host_device()) {
+  for (const GraphNode& node : nodes) {
+    Placed placed;
+    std::string why;
+    placed.step = Step::make(node, device, why);
+    if (!placed.step) throw RuntimeFailure("backplane: " + node.type + " '" + node.name + "': " + why);
+    for (const GraphValue& value : node.inputs) {
+      const int at = value.name.empty() ? -1 : value_named(value.name);
+      placed.inputs.push_back(at);
+      if (at < 0 || !value.constant || constants_[static_cast<std::size_t>(at)].tensor.defined()) continue;
+      // A copy, since ONNX Runtime's goes with the graph.
+      const Tensor theirs = borrow(value.constant, host_);
+      constants_[static_cast<std::size_t>(at)].tensor = device == host_ ? clone(theirs) : to(theirs, device);
+    }
+    for (const GraphValue& value : node.outputs) placed.outputs.push_back(value.name.empty() ? -1 : value_named(value.name));
+    steps_.push_back(std::move(placed));
+  }
+  for (const GraphValue& value : inputs) inputs_.push_back(value_named(value.name));
+  for (const GraphValue& value : outputs) outputs_.push_back(value_named(value.name));
+  find_last_uses();
+}
+
+int Program::value_named(const std::string& name) {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (found != names_.end()) return static_cast<int>(found - names_.begin());
+  names_.push_back(name);
+  constants_.emplace_back();
+  return static_cast<int>(names_.size()) - 1;
+}
+
+void Program::find_last_uses() {
+  std::vector<bool> seen(names_.size(), false);
+  for (const int output : outputs_) seen[static_cast<std::size_t>(output)] = true;
+  for (std::size_t i = steps_.size(); i-- > 0;)
+    for (const auto* list : {&steps_[i].outputs, &steps_[i].inputs})
+      for (const int value : *list) {
+        if (value < 0 || seen[static_cast<std::size_t>(value)]) continue;
+        seen[static_cast<std::size_t>(value)] = true;
+        steps_[i].last_uses.push_back(value);
+      }
+}
+
+void Program::read_inputs(OrtKernelContext* context, std::vector<Value>& values) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const OrtValue* theirs = nullptr;
+    check(ort::context_input(context, i, &theirs));
+    if (!theirs) continue;  // an optional one
+    Value& value = values[static_cast<std::size_t>(inputs_[i])];
+    if (value.tensor.defined()) continue;  // a constant that came along
+    value.tensor = is_served_in_place(device_) ? borrow(theirs, device_) : to(borrow(theirs, host_), device_);
+  }
+}
+
+void Program::write_outputs(OrtKernelContext* context, const std::vector<Value>& values) const {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Tensor& result = values[static_cast<std::size_t>(outputs_[i])].tensor;
+    const IntList shape = result.shape();
+    OrtValue* theirs = nullptr;
+    check(ort::context_output(context, i, shape.data(), shape.size(), &theirs));
+    void* data = nullptr;
+    check(ort::mutable_data(theirs, &data));
+    if (result.numel() > 0) copy_to_host_memory(result, data);
+  }
+}
+
+void Program::run(OrtKernelContext* context) const {
+  std::vector<Value> values = constants_;
+  read_inputs(context, values);
+  std::vector<Value*> inputs;
+  std::vector<Value> results;
+  for (const Placed& placed : steps_) {
+    inputs.clear();
+    for (const int at : placed.inputs) inputs.push_back(at < 0 ? nullptr : &values[static_cast<std::size_t>(at)]);
+    results.assign(placed.outputs.size(), Value());
+    try {
+      placed.step->run(inputs, results);
+    } catch (const Error& error) {
+      throw RuntimeFailure("backplane: " + placed.step->name() + ": " + error.what());
+    }
+    for (std::size_t i = 0; i < results.size(); ++i)
+      if (placed.outputs[i] >= 0) values[static_cast<std::size_t>(placed.outputs[i])] = std::move(results[i]);
+    for (const int value : placed.last_uses) values[static_cast<std::size_t>(value)] = Value();
+  }
+  write_outputs(context, values);
+}
+
+}  // namespace bp::onnx

@@ -1,0 +1,17 @@
+// The execution provider for one device.
+#pragma once
+
+#include <string>
+
+#include <backplane/tensor/device.hpp>
+
+#include "interface.hpp"
+
+namespace bp::onnx {
+
+inline constexpr const char* provider_name = "BackplaneExecutionProvider";
+
+OrtEp* make_provider(Device device);
+void release_provider(OrtEp* provider);
+
+}  // namespace bp::onnx

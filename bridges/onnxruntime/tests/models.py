@@ -1,0 +1,90 @@
+"""Models beside ONNX Runtime's CPU: the same results, and the times of both at two threads.
+
+python bridges/onnxruntime/tests/models.py [--device cpu:0] [--strict] [--repeats 10] [FILE.onnx ...]
+
+Without files: the nets of the wheel `onnx`'s folder `light`. Inputs of other than fixed sizes get 1 there."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import backplane_onnxruntime
+import numpy
+import onnx
+import onnxruntime
+
+DTYPES = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64, "tensor(int64)": numpy.int64, "tensor(int32)": numpy.int32}
+
+
+def light_models():
+    return sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))
+
+
+def inputs_of(session):
+    source = numpy.random.default_rng(0)
+    feeds = {}
+    for each in session.get_inputs():
+        shape = [size if isinstance(size, int) else 1 for size in each.shape]
+        dtype = DTYPES[each.type]
+        feeds[each.name] = source.random(shape).astype(dtype) if numpy.issubdtype(dtype, numpy.floating) else numpy.ones(shape, dtype)
+    return feeds
+
+
+def sessions_of(file, device, strict=False):
+    """(ONNX Runtime's CPU, ours), at two threads."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    options.log_severity_level = 3
+    theirs = onnxruntime.InferenceSession(str(file), sess_options=options, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 2
+    return theirs, backplane_onnxruntime.session(str(file), device, options, strict=strict)
+
+
+def difference(actual, expected):
+    """The largest, relative to the largest element where that is above 1; infinite where shapes or dtypes differ."""
+    worst = 0.0
+    for one, other in zip(actual, expected, strict=True):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return float("inf")
+        if one.size:
+            off = numpy.abs(one.astype(numpy.float64) - other.astype(numpy.float64)).max()
+            worst = max(worst, float(off / max(1, numpy.abs(other.astype(numpy.float64)).max())))
+    return worst
+
+
+def seconds_of(session, feeds, repeats):
+    session.run(None, feeds)
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        session.run(None, feeds)
+        times.append(time.perf_counter() - begin)
+    return median(times)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--device", default="cpu:0")
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--repeats", type=int, default=10)
+    options = parser.parse_args()
+    ratios, wrong = [], 0
+    for file in options.files or light_models():
+        theirs, ours = sessions_of(file, options.device, options.strict)
+        feeds = inputs_of(theirs)
+        off = difference(ours.run(None, feeds), theirs.run(None, feeds))
+        wrong += not off <= 1e-4
+        times = [seconds_of(session, feeds, options.repeats) * 1e3 for session in (ours, theirs)]
+        ratios.append(times[0] / times[1])
+        print(f"{file.stem:28} differs by {off:.1e}, {times[0]:8.2f} ms beside {times[1]:8.2f} ms, {ratios[-1]:.2f}", flush=True)
+    print(f"geometric mean {numpy.exp(numpy.log(ratios).mean()):.2f}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""ONNX's own node tests, those of the wheel `onnx`, through ONNX Runtime on a device, with ONNX Runtime's CPU forbidden.
+
+python bridges/onnxruntime/tests/node_tests.py --device cpu:0 [--match REGEX] [--part 0 --of 8] [--json FILE] [--verbose]
+
+A case passes, fails, or is not claimed: then ONNX Runtime refuses the session, since a node is left to the CPU. Cases that ONNX
+Runtime itself cannot load are counted apart. Ends with 1 if a case fails. Cases run in processes of their own, a hundred in each,
+so that one that ends its process costs that case alone."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+
+os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
+warnings.filterwarnings("ignore")
+RANDOM = "random numbers, which nobody can compare"
+
+
+def all_cases():
+    from onnx.backend.test.case.node import collect_testcases
+
+    return sorted(collect_testcases(None), key=lambda case: case.name)
+
+
+def as_tensor(value):
+    """A value of a case as ONNX Runtime takes it; None for what is no tensor of numbers."""
+    import numpy
+
+    if isinstance(value, (int, float)):
+        return None
+    return value if isinstance(value, numpy.ndarray) else None
+
+
+def is_close(actual, expected, rtol, atol):
+    import numpy
+
+    if actual.dtype != expected.dtype and actual.dtype.itemsize == expected.dtype.itemsize:
+        actual = actual.view(expected.dtype)
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return f"{actual.dtype}{list(actual.shape)} in place of {expected.dtype}{list(expected.shape)}"
+    if expected.dtype.kind not in "fcV":
+        bad = actual != expected
+        # As ONNX's runner: a quantized number may be the next one.
+        if not bad.any():
+            return None
+        return f"{bad.sum()} of {bad.size} differ, as {actual[bad][0]} in place of {expected[bad][0]}"
+    kind = numpy.complex128 if expected.dtype.kind == "c" else numpy.float64
+    if expected.dtype.itemsize == 2:
+        rtol, atol = max(rtol, 1e-2 if expected.dtype.kind == "V" or "bfloat" in str(expected.dtype) else 2e-3), max(atol, 1e-3)
+    wide, wanted = actual.astype(kind), expected.astype(kind)
+    bad = ~numpy.isclose(wide, wanted, rtol=rtol, atol=atol, equal_nan=True)
+    return f"{bad.sum()} of {bad.size} differ, as {wide[bad][0]} in place of {wanted[bad][0]}" if bad.any() else None
+
+
+def run_case(case, device):
+    """(verdict, reason)"""
+    import backplane_onnxruntime
+    import numpy
+    import onnxruntime
+
+    model = case.model
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = backplane_onnxruntime.session(model.SerializeToString(), device, options, strict=True)
+    except Exception as error:  # noqa: BLE001: whatever it is, it is the case's verdict
+        text = str(error)
+        if "fallback" in text and "CPU EP" in text:
+            return "unclaimed", ", ".join(sorted({node.op_type for node in model.graph.node}))
+        return "not loaded", text.splitlines()[0][:160]
+    names = [each.name for each in session.get_inputs()]
+    for inputs, expected in case.data_sets:
+        feeds = {}
+        for name, value in zip((each.name for each in model.graph.input), inputs, strict=False):
+            if value is None:
+                continue
+            if not isinstance(value, numpy.ndarray):
+                value = numpy.asarray(value)
+            feeds[name] = feed_of(value)
+        try:
+            results = session.run(None, {name: feeds[name] for name in names if name in feeds}) if not needs_values(feeds) else run_values(session, feeds)
+        except Exception as error:  # noqa: BLE001
+            return "failed", str(error).splitlines()[0][:300]
+        for result, wanted in zip(results, expected, strict=False):
+            wrong = is_close(numpy.asarray(result), numpy.asarray(wanted), case.rtol, case.atol)
+            if wrong:
+                return "failed", wrong
+    return "passed", ""
+
+
+def feed_of(value):
+    """ml_dtypes' arrays go in as OrtValues, since NumPy itself has no such numbers."""
+    return value
+
+
+def needs_values(feeds):
+    return any(type(value.dtype).__module__.startswith("ml_dtypes") or value.dtype.kind == "V" for value in feeds.values())
+
+
+def run_values(session, feeds):
+    import numpy
+    import onnx
+    import onnxruntime
+
+    words = {1: numpy.uint8, 2: numpy.uint16}
+    values = {}
+    for name, array in feeds.items():
+        if array.dtype.kind == "V" or type(array.dtype).__module__.startswith("ml_dtypes"):
+            kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+            values[name] = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(words[array.dtype.itemsize]), kind)
+        else:
+            values[name] = onnxruntime.OrtValue.ortvalue_from_numpy(array)
+    return [each.numpy() for each in session.run_with_ort_values(None, values)]
+
+
+def work(device, names):
+    """Prints a line for each case, as it is done."""
+    cases = {case.name: case for case in all_cases()}
+    for name in names:
+        print(json.dumps([name, "begun", ""]), flush=True)
+        verdict, reason = run_case(cases[name], device)
+        print(json.dumps([name, verdict, reason]), flush=True)
+
+
+def judge(device, names):
+    """{case: (verdict, reason)}, by worker processes."""
+    verdicts, left = {}, list(names)
+    while left:
+        batch = left[:400]
+        worker = subprocess.run(
+            [sys.executable, __file__, "--device", device, "--worker"], input="\n".join(batch), capture_output=True, text=True, check=False, timeout=3000
+        )
+        begun = None
+        for line in worker.stdout.splitlines():
+            if not line.startswith("["):
+                continue
+            name, verdict, reason = json.loads(line)
+            begun = name if verdict == "begun" else None
+            if verdict != "begun":
+                verdicts[name] = (verdict, reason)
+        if begun:
+            verdicts[begun] = ("failed", f"the process ended with {worker.returncode}: {worker.stderr.strip()[-200:]}")
+        done = [name for name in batch if name in verdicts]
+        if not done:
+            sys.exit(f"no case ran: {worker.stderr[-2000:]}")
+        left = [name for name in left if name not in verdicts]
+    return verdicts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu:0")
+    parser.add_argument("--match", default="", help="a regular expression of cases")
+    parser.add_argument("--part", type=int, default=0)
+    parser.add_argument("--of", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="where the verdicts go")
+    parser.add_argument("--verbose", action="store_true", help="also what is not claimed, with reasons")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        return work(options.device, sys.stdin.read().split())
+    names = [case.name for case in all_cases() if re.search(options.match, case.name)][options.part :: options.of]
+    verdicts = judge(options.device, names)
+    if options.json:
+        options.json.write_text(json.dumps(verdicts, indent=1, sort_keys=True) + "\n")
+    for name, (verdict, reason) in sorted(verdicts.items()):
+        if verdict == "failed" or (options.verbose and verdict != "passed"):
+            print(f"{verdict}: {name}: {reason}")
+    counts = Counter(verdict for verdict, _ in verdicts.values())
+    print(f"{options.device}: " + ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("passed", "failed", "unclaimed", "not loaded")))
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
