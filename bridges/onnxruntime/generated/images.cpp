@@ -109,14 +109,12 @@ Tensor Col2Im_7(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<IntList> dilations = arguments.optional_list(3);
   [[maybe_unused]] const std::optional<IntList> pads = arguments.optional_list(4);
   [[maybe_unused]] const std::optional<IntList> strides = arguments.optional_list(5);
-  if (image.size() != 2) refuse("images of other than two dimensions");
   return col2im(input, image, block, ones_or(dilations, 2), first_half(pads, 2), ones_or(strides, 2));
 }
 bool accepts_Col2Im_7(const Arguments& arguments) {
-  [[maybe_unused]] const IntList image = arguments.list(1);
   [[maybe_unused]] const std::optional<IntList> pads = arguments.optional_list(4);
   const NodeFacts& node = arguments.node();
-  return (!node.inputs[1].is_constant || image.size() == 2) && is_symmetric(pads);
+  return node.inputs[1].ndim == 1 && node.inputs[1].shape[0] == 2 && is_symmetric(pads);
 }
 
 // DFT

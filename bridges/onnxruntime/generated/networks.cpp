@@ -25,36 +25,43 @@ Tensor Gemm_0(const Arguments& arguments) {
   return product(transA != 0 ? transpose(a, 0, 1) : a, transB != 0 ? transpose(b, 0, 1) : b, c, alpha, beta);
 }
 
+// MatMul
+Tensor MatMul_1(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor a = arguments.tensor(0);
+  [[maybe_unused]] const Tensor b = arguments.tensor(1);
+  return multiplied(a, b);
+}
+
 // Einsum
-Tensor Einsum_1(const Arguments& arguments) {
+Tensor Einsum_2(const Arguments& arguments) {
   [[maybe_unused]] const std::vector<Tensor> operands = arguments.tensors(0);
   [[maybe_unused]] const std::string_view equation = arguments.text(1);
   return einsum(equation, operands);
 }
 
 // Softmax
-Tensor Softmax_2(const Arguments& arguments) {
+Tensor Softmax_3(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t axis = arguments.integer(1);
   return reshape(softmax(flattened(input, axis), 1), input.shape());
 }
 
 // LogSoftmax
-Tensor LogSoftmax_3(const Arguments& arguments) {
+Tensor LogSoftmax_4(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t axis = arguments.integer(1);
   return reshape(log_softmax(flattened(input, axis), 1), input.shape());
 }
 
 // Hardmax
-Tensor Hardmax_4(const Arguments& arguments) {
+Tensor Hardmax_5(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t axis = arguments.integer(1);
   return reshape(hardmax(flattened(input, axis), 1), input.shape());
 }
 
 // Conv
-Tensor Conv_5(const Arguments& arguments) {
+Tensor Conv_6(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor weight = arguments.tensor(1);
   [[maybe_unused]] const Tensor bias = arguments.tensor(2);
@@ -65,13 +72,13 @@ Tensor Conv_5(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<IntList> strides = arguments.optional_list(8);
   return convolved(input, weight, bias, {auto_pad, weight.shape().size() - 2, kernel_of(weight), strides, pads, dilations}, group);
 }
-bool accepts_Conv_5(const Arguments& arguments) {
+bool accepts_Conv_6(const Arguments& arguments) {
   const NodeFacts& node = arguments.node();
   return node.inputs[0].ndim < 6;
 }
 
 // ConvTranspose
-Tensor ConvTranspose_6(const Arguments& arguments) {
+Tensor ConvTranspose_7(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor weight = arguments.tensor(1);
   [[maybe_unused]] const Tensor bias = arguments.tensor(2);
@@ -84,13 +91,13 @@ Tensor ConvTranspose_6(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<IntList> strides = arguments.optional_list(10);
   return deconvolved(input, weight, bias, {auto_pad, weight.shape().size() - 2, kernel_of(weight), strides, pads, dilations}, output_padding, output_shape, group);
 }
-bool accepts_ConvTranspose_6(const Arguments& arguments) {
+bool accepts_ConvTranspose_7(const Arguments& arguments) {
   const NodeFacts& node = arguments.node();
   return node.inputs[0].ndim < 6;
 }
 
 // MaxPool
-std::vector<Tensor> MaxPool_7(const Arguments& arguments) {
+std::vector<Tensor> MaxPool_8(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::string_view auto_pad = arguments.text(1);
   [[maybe_unused]] const std::int64_t ceil_mode = arguments.integer(2);
@@ -102,13 +109,13 @@ std::vector<Tensor> MaxPool_7(const Arguments& arguments) {
   const NodeFacts& node = arguments.node();
   return highest(input, {auto_pad, kernel_shape.size(), Dims(kernel_shape), strides, pads, dilations, ceil_mode != 0}, node.results.size() > 1 && node.results[1].exists, storage_order != 0);
 }
-bool accepts_MaxPool_7(const Arguments& arguments) {
+bool accepts_MaxPool_8(const Arguments& arguments) {
   const NodeFacts& node = arguments.node();
   return node.inputs[0].ndim < 6;
 }
 
 // AveragePool
-Tensor AveragePool_8(const Arguments& arguments) {
+Tensor AveragePool_9(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::string_view auto_pad = arguments.text(1);
   [[maybe_unused]] const std::int64_t ceil_mode = arguments.integer(2);
@@ -119,13 +126,13 @@ Tensor AveragePool_8(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<IntList> strides = arguments.optional_list(7);
   return averaged(input, {auto_pad, kernel_shape.size(), Dims(kernel_shape), strides, pads, dilations, ceil_mode != 0}, count_include_pad != 0);
 }
-bool accepts_AveragePool_8(const Arguments& arguments) {
+bool accepts_AveragePool_9(const Arguments& arguments) {
   const NodeFacts& node = arguments.node();
   return node.inputs[0].ndim < 6;
 }
 
 // LpPool
-Tensor LpPool_9(const Arguments& arguments) {
+Tensor LpPool_10(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::string_view auto_pad = arguments.text(1);
   [[maybe_unused]] const std::int64_t ceil_mode = arguments.integer(2);
@@ -136,33 +143,33 @@ Tensor LpPool_9(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<IntList> strides = arguments.optional_list(7);
   return power_averaged(input, {auto_pad, kernel_shape.size(), Dims(kernel_shape), strides, pads, dilations, ceil_mode != 0}, static_cast<double>(p));
 }
-bool accepts_LpPool_9(const Arguments& arguments) {
+bool accepts_LpPool_10(const Arguments& arguments) {
   [[maybe_unused]] const std::int64_t p = arguments.integer(5);
   const NodeFacts& node = arguments.node();
   return node.inputs[0].ndim < 6 && p > 0;
 }
 
 // GlobalAveragePool
-Tensor GlobalAveragePool_10(const Arguments& arguments) {
+Tensor GlobalAveragePool_11(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   return mean(input, dims_from(input, 2), true);
 }
 
 // GlobalMaxPool
-Tensor GlobalMaxPool_11(const Arguments& arguments) {
+Tensor GlobalMaxPool_12(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   return max(input, dims_from(input, 2), true);
 }
 
 // GlobalLpPool
-Tensor GlobalLpPool_12(const Arguments& arguments) {
+Tensor GlobalLpPool_13(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t p = arguments.integer(1);
   return norm(input, static_cast<double>(p), dims_from(input, 2), true);
 }
 
 // MaxUnpool
-Tensor MaxUnpool_13(const Arguments& arguments) {
+Tensor MaxUnpool_14(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor indices = arguments.tensor(1);
   [[maybe_unused]] const std::optional<IntList> output_shape = arguments.optional_list(2);
@@ -173,7 +180,7 @@ Tensor MaxUnpool_13(const Arguments& arguments) {
 }
 
 // BatchNormalization
-Tensor BatchNormalization_14(const Arguments& arguments) {
+Tensor BatchNormalization_15(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor bias = arguments.tensor(2);
@@ -183,14 +190,14 @@ Tensor BatchNormalization_14(const Arguments& arguments) {
   [[maybe_unused]] const double momentum = arguments.real(6);
   return batch_norm(input, scale, bias, mean, variance, false, momentum, epsilon);
 }
-bool accepts_BatchNormalization_14(const Arguments& arguments) {
+bool accepts_BatchNormalization_15(const Arguments& arguments) {
   [[maybe_unused]] const std::int64_t spatial = arguments.integer(7);
   const NodeFacts& node = arguments.node();
   return spatial != 0 && node.results.size() == 1;
 }
 
 // BatchNormalization
-std::vector<Tensor> BatchNormalization_15(const Arguments& arguments) {
+std::vector<Tensor> BatchNormalization_16(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor bias = arguments.tensor(2);
@@ -203,22 +210,12 @@ std::vector<Tensor> BatchNormalization_15(const Arguments& arguments) {
 }
 
 // InstanceNormalization
-Tensor InstanceNormalization_16(const Arguments& arguments) {
+Tensor InstanceNormalization_17(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor bias = arguments.tensor(2);
   [[maybe_unused]] const double epsilon = arguments.real(3);
   return instance_norm(input, scale, bias, {}, {}, true, 0.1, epsilon);
-}
-
-// GroupNormalization
-Tensor GroupNormalization_17(const Arguments& arguments) {
-  [[maybe_unused]] const Tensor input = arguments.tensor(0);
-  [[maybe_unused]] const Tensor scale = arguments.tensor(1);
-  [[maybe_unused]] const Tensor bias = arguments.tensor(2);
-  [[maybe_unused]] const double epsilon = arguments.real(3);
-  [[maybe_unused]] const std::int64_t num_groups = arguments.integer(4);
-  return group_norm(input, num_groups, scale, bias, epsilon);
 }
 
 // GroupNormalization
@@ -228,11 +225,21 @@ Tensor GroupNormalization_18(const Arguments& arguments) {
   [[maybe_unused]] const Tensor bias = arguments.tensor(2);
   [[maybe_unused]] const double epsilon = arguments.real(3);
   [[maybe_unused]] const std::int64_t num_groups = arguments.integer(4);
+  return group_norm(input, num_groups, scale, bias, epsilon);
+}
+
+// GroupNormalization
+Tensor GroupNormalization_19(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor input = arguments.tensor(0);
+  [[maybe_unused]] const Tensor scale = arguments.tensor(1);
+  [[maybe_unused]] const Tensor bias = arguments.tensor(2);
+  [[maybe_unused]] const double epsilon = arguments.real(3);
+  [[maybe_unused]] const std::int64_t num_groups = arguments.integer(4);
   return group_norm(input, num_groups, repeat_interleave(scale, input.size(1) / num_groups), repeat_interleave(bias, input.size(1) / num_groups), epsilon);
 }
 
 // LayerNormalization
-std::vector<Tensor> LayerNormalization_19(const Arguments& arguments) {
+std::vector<Tensor> LayerNormalization_20(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor bias = arguments.tensor(2);
@@ -242,7 +249,7 @@ std::vector<Tensor> LayerNormalization_19(const Arguments& arguments) {
 }
 
 // RMSNormalization
-Tensor RMSNormalization_20(const Arguments& arguments) {
+Tensor RMSNormalization_21(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor scale = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t axis = arguments.integer(2);
@@ -251,7 +258,7 @@ Tensor RMSNormalization_20(const Arguments& arguments) {
 }
 
 // LRN
-Tensor LRN_21(const Arguments& arguments) {
+Tensor LRN_22(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const double alpha = arguments.real(1);
   [[maybe_unused]] const double beta = arguments.real(2);
@@ -259,13 +266,13 @@ Tensor LRN_21(const Arguments& arguments) {
   [[maybe_unused]] const std::int64_t size = arguments.integer(4);
   return local_response_norm(input, size, alpha, beta, bias);
 }
-bool accepts_LRN_21(const Arguments& arguments) {
+bool accepts_LRN_22(const Arguments& arguments) {
   [[maybe_unused]] const std::int64_t size = arguments.integer(4);
   return size % 2 == 1;
 }
 
 // LpNormalization
-Tensor LpNormalization_22(const Arguments& arguments) {
+Tensor LpNormalization_23(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t axis = arguments.integer(1);
   [[maybe_unused]] const std::int64_t p = arguments.integer(2);
@@ -273,7 +280,7 @@ Tensor LpNormalization_22(const Arguments& arguments) {
 }
 
 // NegativeLogLikelihoodLoss
-Tensor NegativeLogLikelihoodLoss_23(const Arguments& arguments) {
+Tensor NegativeLogLikelihoodLoss_24(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor target = arguments.tensor(1);
   [[maybe_unused]] const Tensor weight = arguments.tensor(2);
@@ -283,7 +290,7 @@ Tensor NegativeLogLikelihoodLoss_23(const Arguments& arguments) {
 }
 
 // SoftmaxCrossEntropyLoss
-std::vector<Tensor> SoftmaxCrossEntropyLoss_24(const Arguments& arguments) {
+std::vector<Tensor> SoftmaxCrossEntropyLoss_25(const Arguments& arguments) {
   [[maybe_unused]] const Tensor scores = arguments.tensor(0);
   [[maybe_unused]] const Tensor labels = arguments.tensor(1);
   [[maybe_unused]] const Tensor weights = arguments.tensor(2);
@@ -294,7 +301,7 @@ std::vector<Tensor> SoftmaxCrossEntropyLoss_24(const Arguments& arguments) {
 }
 
 // DeformConv
-Tensor DeformConv_25(const Arguments& arguments) {
+Tensor DeformConv_26(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor weight = arguments.tensor(1);
   [[maybe_unused]] const Tensor offset = arguments.tensor(2);
@@ -305,13 +312,13 @@ Tensor DeformConv_25(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<IntList> strides = arguments.optional_list(10);
   return deformed(input, weight, offset, bias, mask, strides, pads, dilations);
 }
-bool accepts_DeformConv_25(const Arguments& arguments) {
+bool accepts_DeformConv_26(const Arguments& arguments) {
   const NodeFacts& node = arguments.node();
   return node.inputs[0].ndim == 4;
 }
 
 // ConvInteger
-Tensor ConvInteger_26(const Arguments& arguments) {
+Tensor ConvInteger_27(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor weight = arguments.tensor(1);
   [[maybe_unused]] const Tensor input_zero = arguments.tensor(2);
@@ -322,14 +329,14 @@ Tensor ConvInteger_26(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<IntList> strides = arguments.optional_list(9);
   return conv_integer(input, weight, input_zero, weight_zero, ones_or(strides, kernel_of(weight).size()), first_half(pads, kernel_of(weight).size()), ones_or(dilations, kernel_of(weight).size()), group);
 }
-bool accepts_ConvInteger_26(const Arguments& arguments) {
+bool accepts_ConvInteger_27(const Arguments& arguments) {
   [[maybe_unused]] const std::string_view auto_pad = arguments.text(4);
   [[maybe_unused]] const std::optional<IntList> pads = arguments.optional_list(8);
   return auto_pad == "NOTSET" && is_symmetric(pads);
 }
 
 // QLinearConv
-Tensor QLinearConv_27(const Arguments& arguments) {
+Tensor QLinearConv_28(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor input_scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor input_zero = arguments.tensor(2);
@@ -345,14 +352,14 @@ Tensor QLinearConv_27(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<IntList> strides = arguments.optional_list(14);
   return qlinear_conv(input, input_scale, input_zero, weight, weight_scale, weight_zero, scale, zero, bias, ones_or(strides, kernel_of(weight).size()), first_half(pads, kernel_of(weight).size()), ones_or(dilations, kernel_of(weight).size()), group);
 }
-bool accepts_QLinearConv_27(const Arguments& arguments) {
+bool accepts_QLinearConv_28(const Arguments& arguments) {
   [[maybe_unused]] const std::string_view auto_pad = arguments.text(9);
   [[maybe_unused]] const std::optional<IntList> pads = arguments.optional_list(13);
   return auto_pad == "NOTSET" && is_symmetric(pads);
 }
 
 // QLinearMatMul
-Tensor QLinearMatMul_28(const Arguments& arguments) {
+Tensor QLinearMatMul_29(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor input_scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor input_zero = arguments.tensor(2);
@@ -365,7 +372,7 @@ Tensor QLinearMatMul_28(const Arguments& arguments) {
 }
 
 // QuantizeLinear
-Tensor QuantizeLinear_29(const Arguments& arguments) {
+Tensor QuantizeLinear_30(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor zero_point = arguments.tensor(2);
@@ -374,13 +381,13 @@ Tensor QuantizeLinear_29(const Arguments& arguments) {
   const NodeFacts& node = arguments.node();
   return quantize_linear(input, scale, zero_point, scale.numel() == 1 ? 0 : axis, block_size, *node.results[0].dtype);
 }
-bool accepts_QuantizeLinear_29(const Arguments& arguments) {
+bool accepts_QuantizeLinear_30(const Arguments& arguments) {
   const NodeFacts& node = arguments.node();
   return contains(set_of(u8, i8, u16, i16), *node.results[0].dtype);
 }
 
 // DequantizeLinear
-Tensor DequantizeLinear_30(const Arguments& arguments) {
+Tensor DequantizeLinear_31(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor zero_point = arguments.tensor(2);
@@ -395,120 +402,123 @@ constexpr Entry entries[] = {
      "Gemm(Tensor a, Tensor b, Tensor? c, *, float alpha, float beta, int transA, int transB) -> "
      "Tensor",
      one<&Gemm_0>, nullptr, dtypes::all},
+    {"MatMul", 1, 28, nullptr,
+     "MatMul(Tensor a, Tensor b) -> Tensor",
+     one<&MatMul_1>, nullptr, dtypes::all},
     {"Einsum", 1, 28, nullptr,
      "Einsum(Tensor[] operands, *, str equation) -> Tensor",
-     one<&Einsum_1>, nullptr, dtypes::all},
+     one<&Einsum_2>, nullptr, dtypes::all},
     {"Softmax", 1, 12, nullptr,
      "Softmax(Tensor input, *, int axis) -> Tensor",
-     one<&Softmax_2>, nullptr, dtypes::all},
+     one<&Softmax_3>, nullptr, dtypes::all},
     {"LogSoftmax", 1, 12, nullptr,
      "LogSoftmax(Tensor input, *, int axis) -> Tensor",
-     one<&LogSoftmax_3>, nullptr, dtypes::all},
+     one<&LogSoftmax_4>, nullptr, dtypes::all},
     {"Hardmax", 1, 12, nullptr,
      "Hardmax(Tensor input, *, int axis) -> Tensor",
-     one<&Hardmax_4>, nullptr, dtypes::all},
+     one<&Hardmax_5>, nullptr, dtypes::all},
     {"Conv", 1, 28, nullptr,
      "Conv(Tensor input, Tensor weight, Tensor? bias, *, str auto_pad, int[]? dilations, int "
      "group, int[]? kernel_shape, int[]? pads, int[]? strides) -> Tensor",
-     one<&Conv_5>, accepts_Conv_5, dtypes::floating},
+     one<&Conv_6>, accepts_Conv_6, dtypes::floating},
     {"ConvTranspose", 1, 28, nullptr,
      "ConvTranspose(Tensor input, Tensor weight, Tensor? bias, *, str auto_pad, int[]? dilations,"
      " int group, int[]? kernel_shape, int[]? output_padding, int[]? output_shape, int[]? pads, "
      "int[]? strides) -> Tensor",
-     one<&ConvTranspose_6>, accepts_ConvTranspose_6, dtypes::floating},
+     one<&ConvTranspose_7>, accepts_ConvTranspose_7, dtypes::floating},
     {"MaxPool", 1, 28, nullptr,
      "MaxPool(Tensor input, *, str auto_pad, int ceil_mode=0, int[]? dilations, int[] "
      "kernel_shape, int[]? pads, int storage_order=0, int[]? strides) -> (Tensor, Tensor)",
-     several<&MaxPool_7>, accepts_MaxPool_7, dtypes::real},
+     several<&MaxPool_8>, accepts_MaxPool_8, dtypes::real},
     {"AveragePool", 1, 28, nullptr,
      "AveragePool(Tensor input, *, str auto_pad, int ceil_mode=0, int count_include_pad=0, int[]?"
      " dilations, int[] kernel_shape, int[]? pads, int[]? strides) -> Tensor",
-     one<&AveragePool_8>, accepts_AveragePool_8, dtypes::floating},
+     one<&AveragePool_9>, accepts_AveragePool_9, dtypes::floating},
     {"LpPool", 2, 28, nullptr,
      "LpPool(Tensor input, *, str auto_pad, int ceil_mode=0, int[]? dilations, int[] "
      "kernel_shape, int p, int[]? pads, int[]? strides) -> Tensor",
-     one<&LpPool_9>, accepts_LpPool_9, dtypes::floating},
+     one<&LpPool_10>, accepts_LpPool_10, dtypes::floating},
     {"GlobalAveragePool", 1, 28, nullptr,
      "GlobalAveragePool(Tensor input) -> Tensor",
-     one<&GlobalAveragePool_10>, nullptr, dtypes::floating},
+     one<&GlobalAveragePool_11>, nullptr, dtypes::floating},
     {"GlobalMaxPool", 1, 28, nullptr,
      "GlobalMaxPool(Tensor input) -> Tensor",
-     one<&GlobalMaxPool_11>, nullptr, dtypes::real},
+     one<&GlobalMaxPool_12>, nullptr, dtypes::real},
     {"GlobalLpPool", 2, 28, nullptr,
      "GlobalLpPool(Tensor input, *, int p) -> Tensor",
-     one<&GlobalLpPool_12>, nullptr, dtypes::floating},
+     one<&GlobalLpPool_13>, nullptr, dtypes::floating},
     {"MaxUnpool", 1, 28, nullptr,
      "MaxUnpool(Tensor input, Tensor indices, int[]? output_shape, *, int[] kernel_shape, int[]? "
      "pads, int[]? strides) -> Tensor",
-     one<&MaxUnpool_13>, nullptr, dtypes::all},
+     one<&MaxUnpool_14>, nullptr, dtypes::all},
     {"BatchNormalization", 7, 13, nullptr,
      "BatchNormalization(Tensor input, Tensor scale, Tensor bias, Tensor mean, Tensor variance, "
      "*, float epsilon, float momentum, int spatial=1) -> Tensor",
-     one<&BatchNormalization_14>, accepts_BatchNormalization_14, dtypes::floating},
+     one<&BatchNormalization_15>, accepts_BatchNormalization_15, dtypes::floating},
     {"BatchNormalization", 14, 28, nullptr,
      "BatchNormalization(Tensor input, Tensor scale, Tensor bias, Tensor mean, Tensor variance, "
      "*, float epsilon, float momentum, int training_mode=0) -> (Tensor, Tensor, Tensor)",
-     several<&BatchNormalization_15>, nullptr, dtypes::floating},
+     several<&BatchNormalization_16>, nullptr, dtypes::floating},
     {"InstanceNormalization", 6, 28, nullptr,
      "InstanceNormalization(Tensor input, Tensor scale, Tensor bias, *, float epsilon) -> Tensor",
-     one<&InstanceNormalization_16>, nullptr, dtypes::floating},
+     one<&InstanceNormalization_17>, nullptr, dtypes::floating},
     {"GroupNormalization", 21, 28, nullptr,
      "GroupNormalization(Tensor input, Tensor scale, Tensor bias, *, float epsilon, int "
      "num_groups, int stash_type=1) -> Tensor",
-     one<&GroupNormalization_17>, nullptr, dtypes::floating},
+     one<&GroupNormalization_18>, nullptr, dtypes::floating},
     {"GroupNormalization", 18, 20, nullptr,
      "GroupNormalization(Tensor input, Tensor scale, Tensor bias, *, float epsilon, int "
      "num_groups) -> Tensor",
-     one<&GroupNormalization_18>, nullptr, dtypes::floating},
+     one<&GroupNormalization_19>, nullptr, dtypes::floating},
     {"LayerNormalization", 1, 28, nullptr,
      "LayerNormalization(Tensor input, Tensor scale, Tensor? bias, *, int axis, float epsilon, "
      "int stash_type=1) -> (Tensor, Tensor, Tensor)",
-     several<&LayerNormalization_19>, nullptr, dtypes::floating},
+     several<&LayerNormalization_20>, nullptr, dtypes::floating},
     {"RMSNormalization", 1, 28, nullptr,
      "RMSNormalization(Tensor input, Tensor scale, *, int axis, float epsilon, int stash_type=1) "
      "-> Tensor",
-     one<&RMSNormalization_20>, nullptr, dtypes::floating},
+     one<&RMSNormalization_21>, nullptr, dtypes::floating},
     {"LRN", 1, 28, nullptr,
      "LRN(Tensor input, *, float alpha, float beta, float bias, int size) -> Tensor",
-     one<&LRN_21>, accepts_LRN_21, dtypes::floating},
+     one<&LRN_22>, accepts_LRN_22, dtypes::floating},
     {"LpNormalization", 1, 28, nullptr,
      "LpNormalization(Tensor input, *, int axis, int p) -> Tensor",
-     one<&LpNormalization_22>, nullptr, dtypes::floating},
+     one<&LpNormalization_23>, nullptr, dtypes::floating},
     {"NegativeLogLikelihoodLoss", 1, 28, nullptr,
      "NegativeLogLikelihoodLoss(Tensor input, Tensor target, Tensor? weight, *, int? "
      "ignore_index, str reduction) -> Tensor",
-     one<&NegativeLogLikelihoodLoss_23>, nullptr, dtypes::floating},
+     one<&NegativeLogLikelihoodLoss_24>, nullptr, dtypes::floating},
     {"SoftmaxCrossEntropyLoss", 1, 28, nullptr,
      "SoftmaxCrossEntropyLoss(Tensor scores, Tensor labels, Tensor? weights, *, int? "
      "ignore_index, str reduction) -> (Tensor, Tensor)",
-     several<&SoftmaxCrossEntropyLoss_24>, nullptr, dtypes::floating},
+     several<&SoftmaxCrossEntropyLoss_25>, nullptr, dtypes::floating},
     {"DeformConv", 1, 28, nullptr,
      "DeformConv(Tensor input, Tensor weight, Tensor offset, Tensor? bias, Tensor? mask, *, "
      "int[]? dilations, int group, int[]? kernel_shape, int offset_group, int[]? pads, int[]? "
      "strides) -> Tensor",
-     one<&DeformConv_25>, accepts_DeformConv_25, dtypes::floating},
+     one<&DeformConv_26>, accepts_DeformConv_26, dtypes::floating},
     {"ConvInteger", 1, 28, nullptr,
      "ConvInteger(Tensor input, Tensor weight, Tensor? input_zero, Tensor? weight_zero, *, str "
      "auto_pad, int[]? dilations, int group, int[]? kernel_shape, int[]? pads, int[]? strides) ->"
      " Tensor",
-     one<&ConvInteger_26>, accepts_ConvInteger_26, dtypes::all},
+     one<&ConvInteger_27>, accepts_ConvInteger_27, dtypes::all},
     {"QLinearConv", 1, 28, nullptr,
      "QLinearConv(Tensor input, Tensor input_scale, Tensor input_zero, Tensor weight, Tensor "
      "weight_scale, Tensor weight_zero, Tensor scale, Tensor zero, Tensor? bias, *, str auto_pad,"
      " int[]? dilations, int group, int[]? kernel_shape, int[]? pads, int[]? strides) -> Tensor",
-     one<&QLinearConv_27>, accepts_QLinearConv_27, dtypes::all},
+     one<&QLinearConv_28>, accepts_QLinearConv_28, dtypes::all},
     {"QLinearMatMul", 1, 28, nullptr,
      "QLinearMatMul(Tensor input, Tensor input_scale, Tensor input_zero, Tensor other, Tensor "
      "other_scale, Tensor other_zero, Tensor scale, Tensor zero) -> Tensor",
-     one<&QLinearMatMul_28>, nullptr, set_of(u8, i8)},
+     one<&QLinearMatMul_29>, nullptr, set_of(u8, i8)},
     {"QuantizeLinear", 1, 28, nullptr,
      "QuantizeLinear(Tensor input, Tensor scale, Tensor? zero_point, *, int axis=1, int "
      "block_size=0, int output_dtype=0, int saturate=1, int precision=0) -> Tensor",
-     one<&QuantizeLinear_29>, accepts_QuantizeLinear_29, dtypes::all},
+     one<&QuantizeLinear_30>, accepts_QuantizeLinear_30, dtypes::all},
     {"DequantizeLinear", 1, 28, nullptr,
      "DequantizeLinear(Tensor input, Tensor scale, Tensor? zero_point, *, int axis=1, int "
      "block_size=0, int output_dtype=0) -> Tensor",
-     one<&DequantizeLinear_30>, nullptr, set_of(u8, i8, u16, i16, i32)},
+     one<&DequantizeLinear_31>, nullptr, set_of(u8, i8, u16, i16, i32)},
 };
 
 }  // namespace

@@ -342,7 +342,8 @@ Tensor DepthToSpace_38(const Arguments& arguments) {
 Tensor SpaceToDepth_39(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t blocksize = arguments.integer(1);
-  return space_to_depth(input, blocksize);
+  [[maybe_unused]] const std::string_view mode = arguments.text(2);
+  return mode == "DCR" ? space_to_depth(input, blocksize) : pixel_unshuffle(input, blocksize);
 }
 
 // Constant
@@ -439,7 +440,7 @@ constexpr Entry entries[] = {
      "ConstantOfShape(int[] shape, *, Tensor? value) -> Tensor",
      one<&ConstantOfShape_24>, nullptr, dtypes::all},
     {"Range", 1, 28, nullptr,
-     "Range(Scalar start, Scalar limit, Scalar delta) -> Tensor",
+     "Range(Scalar start, Scalar limit, Scalar delta, *, int stash_type=1) -> Tensor",
      one<&Range_25>, nullptr, dtypes::all},
     {"OneHot", 9, 28, nullptr,
      "OneHot(Tensor indices, Scalar depth, Tensor values, *, int axis) -> Tensor",
@@ -481,7 +482,7 @@ constexpr Entry entries[] = {
      "DepthToSpace(Tensor input, *, int blocksize, str mode='DCR') -> Tensor",
      one<&DepthToSpace_38>, nullptr, dtypes::all},
     {"SpaceToDepth", 1, 28, nullptr,
-     "SpaceToDepth(Tensor input, *, int blocksize) -> Tensor",
+     "SpaceToDepth(Tensor input, *, int blocksize, str mode='DCR') -> Tensor",
      one<&SpaceToDepth_39>, nullptr, dtypes::all},
     {"Constant", 1, 28, nullptr,
      "Constant(*, Tensor value) -> Tensor",

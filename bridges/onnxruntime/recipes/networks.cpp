@@ -18,6 +18,13 @@ DimList dims_from(const Tensor& input, std::int64_t first) {
   return dims;
 }
 
+Tensor multiplied(const Tensor& a, const Tensor& b) {
+  if (a.ndim() > 1 && b.ndim() > 1) return matmul(a, b);
+  const Tensor result = matmul(a.ndim() == 1 ? unsqueeze(a, 0) : a, b.ndim() == 1 ? unsqueeze(b, 1) : b);
+  const Tensor rows = b.ndim() == 1 ? squeeze(result, -1) : result;
+  return a.ndim() == 1 ? squeeze(rows, b.ndim() == 1 ? -1 : -2) : rows;
+}
+
 Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, double alpha, double beta) {
   if (c.defined() && is_floating(a.dtype()) && a.dtype() == c.dtype()) return addmm(c, a, b, beta, alpha);
   Tensor result = matmul(a, b);

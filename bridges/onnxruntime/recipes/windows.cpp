@@ -137,16 +137,19 @@ Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, 
 Tensor deconvolved(const Tensor& input, const Tensor& weight, const Tensor& bias, const Window& window, const Axes& output_padding,
                    const Axes& output_shape, std::int64_t groups) {
   const Dims stride = ones_or(window.strides, window.count), dilation = ones_or(window.dilations, window.count);
-  const Dims more = output_padding && !output_padding->empty() ? Dims(*output_padding) : zeros_of(window.count);
+  Dims more = output_padding && !output_padding->empty() ? Dims(*output_padding) : zeros_of(window.count);
   Dims before, after;
   bool is_same = true, is_inside = true;
   for (std::size_t i = 0; i < window.count; ++i) {
     const std::int64_t size = input.size(static_cast<std::int64_t>(i) + 2);
-    const std::int64_t whole = stride[i] * (size - 1) + more[i] + (window.kernel[i] - 1) * dilation[i] + 1;
+    std::int64_t whole = stride[i] * (size - 1) + more[i] + (window.kernel[i] - 1) * dilation[i] + 1;
     if (output_shape || window.auto_pad.starts_with("SAME")) {
       const std::int64_t wanted = output_shape ? (*output_shape)[output_shape->size() - window.count + i] : size * stride[i];
-      const std::int64_t total = std::max<std::int64_t>(whole - wanted, 0);
-      if (wanted > whole) refuse("an output_shape larger than what the input reaches");
+      if (wanted > whole) {
+        more[i] += wanted - whole;
+        whole = wanted;
+      }
+      const std::int64_t total = whole - wanted;
       before.push_back(window.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
       after.push_back(total - before[i]);
     } else {
