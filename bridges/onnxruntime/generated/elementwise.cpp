@@ -184,14 +184,16 @@ bool accepts_Dropout_21(const Arguments& arguments) {
 Tensor Cast_22(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Dtype to = *arguments.dtype(1);
-  return cast(input, to);
+  [[maybe_unused]] const std::int64_t saturate = arguments.integer(2);
+  return converted(input, to, saturate != 0);
 }
 
 // CastLike
 Tensor CastLike_23(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor like = arguments.tensor(1);
-  return cast(input, like.dtype());
+  [[maybe_unused]] const std::int64_t saturate = arguments.integer(2);
+  return converted(input, like.dtype(), saturate != 0);
 }
 
 // SwiGLU

@@ -29,7 +29,8 @@ using Axes = std::optional<IntList>;
 
 bool is_whole(const Tensor& tensor);
 std::int64_t wrapped(std::int64_t dim, std::int64_t ndim);
-Tensor number_like(const Tensor& like, const Scalar& value);  // of no dimensions, like in dtype and device
+Tensor number_like(const Tensor& like,
+                   const Scalar& value);  // of no dimensions, like in dtype and device
 
 // Elementwise.
 Tensor divided_whole(const Tensor& a, const Tensor& b);  // towards zero
@@ -40,6 +41,8 @@ template <class Function> Tensor folded(const Tensors& list, const Function& fun
   return result;
 }
 
+// A cast. To 8-bit floats, what is beyond the largest becomes it with `saturate`.
+Tensor converted(const Tensor& input, Dtype dtype, bool saturate);
 // The same memory, read as a dtype of the same size.
 Tensor same_bits(const Tensor& input, Dtype dtype);
 
@@ -72,7 +75,8 @@ Tensor flattened(const Tensor& input, std::int64_t axis);  // to a matrix
 Tensor unsqueezed(const Tensor& data, IntList axes);
 Dims reversed_dims(const Tensor& data);
 Tensors in_parts(const Tensor& input, std::int64_t count, std::int64_t axis);
-Tensor sliced(const Tensor& data, IntList starts, IntList ends, const Axes& axes, const Axes& steps);
+Tensor sliced(const Tensor& data, IntList starts, IntList ends, const Axes& axes,
+              const Axes& steps);
 Tensor expanded(const Tensor& input, IntList shape);
 Tensor padded(const Tensor& data, IntList pads, const Axes& axes, std::string_view mode,
               const std::optional<Scalar>& value);

@@ -14,13 +14,16 @@ struct Target {
 };
 
 // What becomes of each dimension.
-std::vector<Target> targets_of(const Tensor& input, std::span<const double> roi, std::span<const double> scales, const Axes& sizes,
-                               const Axes& axes, const Resampling& how) {
+std::vector<Target> targets_of(const Tensor& input, std::span<const double> roi,
+                               std::span<const double> scales, const Axes& sizes, const Axes& axes,
+                               const Resampling& how) {
   std::vector<Target> targets;
   const std::size_t count = axes ? axes->size() : static_cast<std::size_t>(input.ndim());
   const bool by_size = sizes && !sizes->empty();
   if (by_size ? sizes->size() != count : scales.size() != count)
-    throw Error(ErrorClass::bad_argument, "sizes or scales has " + std::to_string(by_size ? sizes->size() : scales.size()) + " numbers for " + std::to_string(count) + " dimensions");
+    throw Error(ErrorClass::bad_argument,
+                "sizes or scales has " + std::to_string(by_size ? sizes->size() : scales.size()) +
+                    " numbers for " + std::to_string(count) + " dimensions");
   for (std::size_t i = 0; i < count; ++i) {
     Target target{wrapped(axes ? (*axes)[i] : static_cast<std::int64_t>(i), input.ndim()), 0, 1};
     if (how.coordinates == "tf_crop_and_resize" && roi.size() == 2 * count) {
@@ -33,42 +36,50 @@ std::vector<Target> targets_of(const Tensor& input, std::span<const double> roi,
       target.scale = static_cast<double>(target.size) / size;
     } else {
       target.scale = scales[i];
-      target.size = static_cast<std::int64_t>(std::floor(size * (target.to - target.from) * scales[i]));
+      target.size =
+          static_cast<std::int64_t>(std::floor(size * (target.to - target.from) * scales[i]));
     }
     targets.push_back(target);
   }
   if (!by_size || how.aspect == "stretch") return targets;
   double scale = targets[0].scale;
-  for (const Target& target : targets) scale = how.aspect == "not_larger" ? std::min(scale, target.scale) : std::max(scale, target.scale);
+  for (const Target& target : targets)
+    scale =
+        how.aspect == "not_larger" ? std::min(scale, target.scale) : std::max(scale, target.scale);
   for (Target& target : targets) {
     target.scale = scale;
-    target.size = static_cast<std::int64_t>(std::floor(scale * static_cast<double>(input.size(target.dim)) + 0.5));
+    target.size = static_cast<std::int64_t>(
+        std::floor(scale * static_cast<double>(input.size(target.dim)) + 0.5));
   }
   return targets;
 }
 
 }  // namespace
 
-Tensor resized(const Tensor& input, std::span<const double> roi, std::span<const double> scales, const Axes& sizes, const Axes& axes,
-               const Resampling& how) {
+Tensor resized(const Tensor& input, std::span<const double> roi, std::span<const double> scales,
+               const Axes& sizes, const Axes& axes, const Resampling& how) {
   const bool crops = how.coordinates == "tf_crop_and_resize";
   Tensor result = input;
   Dims dims, all_sizes;
   for (const Target& target : targets_of(input, roi, scales, sizes, axes, how)) {
     const std::int64_t size = input.size(target.dim);
     if (target.size == size && target.scale == 1 && !crops) continue;
-    const bool is_exact = std::abs(target.scale * static_cast<double>(size) - static_cast<double>(target.size)) < 1e-9 * static_cast<double>(target.size);
+    const bool is_exact =
+        std::abs(target.scale * static_cast<double>(size) - static_cast<double>(target.size)) <
+        1e-9 * static_cast<double>(target.size);
     if (is_exact && !crops) {
       dims.push_back(target.dim);
       all_sizes.push_back(target.size);
       continue;
     }
-    result = resample(result, {target.size}, {target.dim}, how.mode, how.coordinates, how.nearest_mode, how.cubic_coeff, how.exclude_outside,
-                      how.antialias, target.scale, target.from, target.to, how.outside);
+    result = resample(result, {target.size}, {target.dim}, how.mode, how.coordinates,
+                      how.nearest_mode, how.cubic_coeff, how.exclude_outside, how.antialias,
+                      target.scale, target.from, target.to, how.outside);
   }
   if (dims.empty()) return result;
-  return resample(result, all_sizes, dims, how.mode, how.coordinates, how.nearest_mode, how.cubic_coeff, how.exclude_outside, how.antialias,
-                  std::nullopt, 0, 1, how.outside);
+  return resample(result, all_sizes, dims, how.mode, how.coordinates, how.nearest_mode,
+                  how.cubic_coeff, how.exclude_outside, how.antialias, std::nullopt, 0, 1,
+                  how.outside);
 }
 
 Tensor affine_places(const Tensor& theta, IntList size, bool align_corners) {
@@ -76,25 +87,30 @@ Tensor affine_places(const Tensor& theta, IntList size, bool align_corners) {
   const TensorOptions options{.dtype = theta.dtype(), .device = theta.device()};
   const auto line = [&](std::int64_t count) {
     const Tensor places = arange(0, count, 1, options);
-    if (align_corners) return count == 1 ? zeros({1}, options) : places * (2.0 / static_cast<double>(count - 1)) - 1;
+    if (align_corners)
+      return count == 1 ? zeros({1}, options) : places * (2.0 / static_cast<double>(count - 1)) - 1;
     return (places * 2 + 1) / static_cast<double>(count) - 1;
   };
   const Tensors grids = meshgrid({line(size[2]), line(size[3]), line(size[4])});
   const Tensor points = stack({grids[2], grids[1], grids[0], ones(grids[0].shape(), options)}, -1);
-  return reshape(matmul(reshape(points, {1, -1, 4}), transpose(theta, 1, 2)), {size[0], size[2], size[3], size[4], 3});
+  return reshape(matmul(reshape(points, {1, -1, 4}), transpose(theta, 1, 2)),
+                 {size[0], size[2], size[3], size[4], 3});
 }
 
-Tensor transformed(const Tensor& input, std::optional<std::int64_t> length, std::int64_t axis, bool inverse, bool onesided) {
+Tensor transformed(const Tensor& input, std::optional<std::int64_t> length, std::int64_t axis,
+                   bool inverse, bool onesided) {
   const std::int64_t dim = wrapped(axis, input.ndim());
   const bool is_real = input.size(-1) == 1;
   const Tensor real = select(input, -1, 0);
   if (onesided && !inverse) return view_as_real(fft_rfft(real, length, dim));
-  const Tensor numbers = is_real ? view_as_complex(contiguous(stack({real, zeros_like(real)}, -1))) : view_as_complex(contiguous(input));
+  const Tensor numbers = is_real ? view_as_complex(contiguous(stack({real, zeros_like(real)}, -1)))
+                                 : view_as_complex(contiguous(input));
   if (onesided) return unsqueeze(fft_irfft(numbers, length, dim), -1);
   return view_as_real(inverse ? fft_ifft(numbers, length, dim) : fft_fft(numbers, length, dim));
 }
 
-Tensor short_transformed(const Tensor& signal, std::int64_t step, const Tensor& window, std::optional<std::int64_t> length, bool onesided) {
+Tensor short_transformed(const Tensor& signal, std::int64_t step, const Tensor& window,
+                         std::optional<std::int64_t> length, bool onesided) {
   const std::int64_t size = length ? *length : window.defined() ? window.size(0) : 0;
   if (size <= 0) throw Error(ErrorClass::bad_argument, "STFT needs a window or a frame_length");
   const bool is_real = signal.ndim() == 2 || signal.size(-1) == 1;
@@ -105,7 +121,8 @@ Tensor short_transformed(const Tensor& signal, std::int64_t step, const Tensor& 
   const Tensor real = frames_of(signal.ndim() == 2 ? signal : select(signal, 2, 0));
   if (is_real && onesided) return view_as_real(fft_rfft(real));
   const Tensor imaginary = is_real ? zeros_like(real) : frames_of(select(signal, 2, 1));
-  const Tensor both = view_as_real(fft_fft(view_as_complex(contiguous(stack({real, imaginary}, -1)))));
+  const Tensor both =
+      view_as_real(fft_fft(view_as_complex(contiguous(stack({real, imaginary}, -1)))));
   return onesided ? narrow(both, 2, 0, size / 2 + 1) : both;
 }
 

@@ -5,7 +5,8 @@
 
 namespace bp::onnx {
 
-DimList dims_from(const Tensor& input, std::int64_t first);  // to the last; points into a thread's memory
+DimList dims_from(const Tensor& input,
+                  std::int64_t first);  // to the last; points into a thread's memory
 
 Tensor multiplied(const Tensor& a, const Tensor& b);  // vectors count as rows and columns
 Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, double alpha, double beta);

@@ -56,40 +56,52 @@ Tensor gathered_nd(const Tensor& data, const Tensor& indices, std::int64_t batch
   const auto batch = static_cast<std::size_t>(batch_dims);
   const auto depth = static_cast<std::size_t>(indices.size(-1));
   const IntList shape = data.shape(), outer = indices.shape();
-  const std::int64_t batches = product_of(first_of(shape, batch)), within = product_of(first_of(without_first(shape, batch), depth));
+  const std::int64_t batches = product_of(first_of(shape, batch)),
+                     within = product_of(first_of(without_first(shape, batch), depth));
   const IntList rest = without_first(shape, batch + depth);
-  Tensor places = depth ? flat_places(indices, first_of(without_first(shape, batch), depth)) : zeros(first_of(outer, outer.size() - 1), {.dtype = i64, .device = data.device()});
+  Tensor places =
+      depth ? flat_places(indices, first_of(without_first(shape, batch), depth))
+            : zeros(first_of(outer, outer.size() - 1), {.dtype = i64, .device = data.device()});
   places = reshape(places, {batches, -1});
-  places = places + reshape(arange(0, batches, 1, {.dtype = i64, .device = data.device()}), {batches, 1}) * within;
-  const Tensor rows = index_select(reshape(data, {batches * within, product_of(rest)}), 0, flatten(places));
+  places = places +
+           reshape(arange(0, batches, 1, {.dtype = i64, .device = data.device()}), {batches, 1}) *
+               within;
+  const Tensor rows =
+      index_select(reshape(data, {batches * within, product_of(rest)}), 0, flatten(places));
   Dims result(first_of(outer, outer.size() - 1));
   for (const std::int64_t size : rest) result.push_back(size);
   return reshape(rows, result);
 }
 
-Tensor scattered(const Tensor& data, const Tensor& indices, const Tensor& updates, std::int64_t axis, std::string_view reduction) {
+Tensor scattered(const Tensor& data, const Tensor& indices, const Tensor& updates,
+                 std::int64_t axis, std::string_view reduction) {
   const Tensor places = whole_indices(indices, data.size(axis));
   if (reduction == "none") return scatter(data, axis, places, updates);
   return scatter_reduce(data, axis, places, updates, reduction_name(reduction));
 }
 
-Tensor scattered_nd(const Tensor& data, const Tensor& indices, const Tensor& updates, std::string_view reduction) {
+Tensor scattered_nd(const Tensor& data, const Tensor& indices, const Tensor& updates,
+                    std::string_view reduction) {
   const auto depth = static_cast<std::size_t>(indices.size(-1));
   const IntList shape = data.shape();
   const std::int64_t width = product_of(without_first(shape, depth));
   const Tensor places = reshape(flat_places(indices, first_of(shape, depth)), {-1, 1});
   const Tensor rows = reshape(data, {-1, width}), values = reshape(updates, {-1, width});
   const Tensor everywhere = expand(places, {places.size(0), width});
-  const Tensor result = reduction == "none" ? scatter(rows, 0, everywhere, values) : scatter_reduce(rows, 0, everywhere, values, reduction_name(reduction));
+  const Tensor result =
+      reduction == "none" ? scatter(rows, 0, everywhere, values)
+                          : scatter_reduce(rows, 0, everywhere, values, reduction_name(reduction));
   return reshape(result, shape);
 }
 
-Tensor one_hot_values(const Tensor& indices, std::int64_t depth, const Tensor& values, std::int64_t axis) {
+Tensor one_hot_values(const Tensor& indices, std::int64_t depth, const Tensor& values,
+                      std::int64_t axis) {
   const std::int64_t dim = wrapped(axis, indices.ndim() + 1);
   const Tensor places = unsqueeze(whole_indices(indices, depth), dim);
   Dims shape(static_cast<std::uint32_t>(indices.ndim() + 1), 1);
   shape[static_cast<std::size_t>(dim)] = depth;
-  const Tensor counts = reshape(arange(0, depth, 1, {.dtype = i64, .device = indices.device()}), shape);
+  const Tensor counts =
+      reshape(arange(0, depth, 1, {.dtype = i64, .device = indices.device()}), shape);
   return where(eq(places, counts), select(values, 0, 1), select(values, 0, 0));
 }
 
@@ -107,7 +119,8 @@ Tensor eye_like(const Tensor& input, Dtype dtype, std::int64_t k) {
   return to(eq(rows + k, arange(0, input.size(1), 1, options)), dtype);
 }
 
-Tensor written_into(const Tensor& cache, const Tensor& update, const Tensor& places, std::int64_t axis, bool circular) {
+Tensor written_into(const Tensor& cache, const Tensor& update, const Tensor& places,
+                    std::int64_t axis, bool circular) {
   const std::int64_t dim = wrapped(axis, cache.ndim());
   const TensorOptions options{.dtype = i64, .device = cache.device()};
   Dims lengths(static_cast<std::uint32_t>(cache.ndim()), 1), batches = lengths;

@@ -23,17 +23,22 @@ struct Network {
   std::int64_t hidden_size = 0;
   bool batch_first = false;
 
-  Network(const Tensor& given, const Tensor& weight, const Tensor& recurrence, const Tensor& bias, std::string_view direction, bool batch,
-          std::initializer_list<std::int64_t> order)
-      : is_backward(direction == "reverse"), input(batch ? transpose(given, 0, 1) : given), hidden_size(recurrence.size(2)), batch_first(batch) {
+  Network(const Tensor& given, const Tensor& weight, const Tensor& recurrence, const Tensor& bias,
+          std::string_view direction, bool batch, std::initializer_list<std::int64_t> order)
+      : is_backward(direction == "reverse"), input(batch ? transpose(given, 0, 1) : given),
+        hidden_size(recurrence.size(2)), batch_first(batch) {
     if (is_backward) input = flip(input, {0});
     const auto gates = static_cast<std::int64_t>(order.size());
     for (std::int64_t i = 0; i < weight.size(0); ++i) {
-      Layer layer{reordered(select(weight, 0, i), order), reordered(select(recurrence, 0, i), order), {}, {}};
+      Layer layer{reordered(select(weight, 0, i), order),
+                  reordered(select(recurrence, 0, i), order),
+                  {},
+                  {}};
       if (bias.defined()) {
         const Tensor both = select(bias, 0, i);
         layer.input_bias = reordered(narrow(both, 0, 0, gates * hidden_size), order);
-        layer.hidden_bias = reordered(narrow(both, 0, gates * hidden_size, gates * hidden_size), order);
+        layer.hidden_bias =
+            reordered(narrow(both, 0, gates * hidden_size, gates * hidden_size), order);
       }
       layers.push_back(std::move(layer));
     }
@@ -55,15 +60,19 @@ struct Network {
   // [directions, N, hidden]
   Tensor first_state(const Tensor& given) const {
     if (given.defined()) return batch_first ? contiguous(transpose(given, 0, 1)) : given;
-    return zeros({static_cast<std::int64_t>(layers.size()), input.size(1), hidden_size}, {.dtype = input.dtype(), .device = input.device()});
+    return zeros({static_cast<std::int64_t>(layers.size()), input.size(1), hidden_size},
+                 {.dtype = input.dtype(), .device = input.device()});
   }
   // [steps, N, directions * hidden] as ONNX has it.
   Tensor outputs(const Tensor& rows) const {
     const Tensor forward = is_backward ? flip(rows, {0}) : rows;
-    const Tensor split = reshape(forward, {rows.size(0), rows.size(1), static_cast<std::int64_t>(layers.size()), hidden_size});
+    const Tensor split = reshape(forward, {rows.size(0), rows.size(1),
+                                           static_cast<std::int64_t>(layers.size()), hidden_size});
     return batch_first ? transpose(split, 0, 1) : transpose(split, 1, 2);
   }
-  Tensor last_state(const Tensor& state) const { return batch_first ? transpose(state, 0, 1) : state; }
+  Tensor last_state(const Tensor& state) const {
+    return batch_first ? transpose(state, 0, 1) : state;
+  }
 };
 
 }  // namespace
@@ -73,15 +82,19 @@ bool has(const NodeFacts& node, std::size_t input) {
 }
 
 bool are_usual(std::string_view activations, std::string_view usual) {
-  return activations.empty() || activations == usual || activations == std::string(usual) + "," + std::string(usual);
+  return activations.empty() || activations == usual ||
+         activations == std::string(usual) + "," + std::string(usual);
 }
 
-Tensors lstm_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
-                   const Tensor& cell, const Tensor& peepholes, std::string_view direction, bool batch_first) {
-  const Network net(input, weight, recurrence, bias, direction, batch_first, {0, 2, 3, 1});  // iofc as ifgo
+Tensors lstm_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
+                   const Tensor& bias, const Tensor& hidden, const Tensor& cell,
+                   const Tensor& peepholes, std::string_view direction, bool batch_first) {
+  const Network net(input, weight, recurrence, bias, direction, batch_first,
+                    {0, 2, 3, 1});  // iofc as ifgo
   const Tensors states{net.first_state(hidden), net.first_state(cell)};
   if (!peepholes.defined()) {
-    const LstmResult found = lstm(net.input, states, net.parameters(), net.has_biases(), 1, 0, false, net.is_bidirectional(), false);
+    const LstmResult found = lstm(net.input, states, net.parameters(), net.has_biases(), 1, 0,
+                                  false, net.is_bidirectional(), false);
     return {net.outputs(found.output), net.last_state(found.hidden), net.last_state(found.cell)};
   }
   Tensors rows, last_hidden, last_cell;
@@ -93,7 +106,8 @@ Tensors lstm_steps(const Tensor& input, const Tensor& weight, const Tensor& recu
     const Tensor data = i == 1 ? flip(net.input, {0}) : net.input;
     Tensors outputs;
     for (std::int64_t step = 0; step < data.size(0); ++step) {
-      const Tensor gates = linear(select(data, 0, step), layer.weight, layer.input_bias) + linear(h, layer.recurrence, layer.hidden_bias);
+      const Tensor gates = linear(select(data, 0, step), layer.weight, layer.input_bias) +
+                           linear(h, layer.recurrence, layer.hidden_bias);
       const Tensors parts = split(gates, net.hidden_size, 1);
       const Tensor in = sigmoid(parts[0] + peeps[0] * c), forget = sigmoid(parts[1] + peeps[2] * c);
       c = forget * c + in * tanh(parts[2]);
@@ -105,15 +119,19 @@ Tensors lstm_steps(const Tensor& input, const Tensor& weight, const Tensor& recu
     last_hidden.push_back(h);
     last_cell.push_back(c);
   }
-  return {net.outputs(cat(rows, 2)), net.last_state(stack(last_hidden, 0)), net.last_state(stack(last_cell, 0))};
+  return {net.outputs(cat(rows, 2)), net.last_state(stack(last_hidden, 0)),
+          net.last_state(stack(last_cell, 0))};
 }
 
-Tensors gru_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
-                  std::string_view direction, bool batch_first, bool linear_before_reset) {
-  const Network net(input, weight, recurrence, bias, direction, batch_first, {1, 0, 2});  // zrh as rzn
+Tensors gru_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
+                  const Tensor& bias, const Tensor& hidden, std::string_view direction,
+                  bool batch_first, bool linear_before_reset) {
+  const Network net(input, weight, recurrence, bias, direction, batch_first,
+                    {1, 0, 2});  // zrh as rzn
   const Tensor first = net.first_state(hidden);
   if (linear_before_reset) {
-    const GruResult found = gru(net.input, first, net.parameters(), net.has_biases(), 1, 0, false, net.is_bidirectional(), false);
+    const GruResult found = gru(net.input, first, net.parameters(), net.has_biases(), 1, 0, false,
+                                net.is_bidirectional(), false);
     return {net.outputs(found.output), net.last_state(found.hidden)};
   }
   Tensors rows, last;
@@ -126,10 +144,12 @@ Tensors gru_steps(const Tensor& input, const Tensor& weight, const Tensor& recur
       return tensor.defined() ? narrow(tensor, 0, begin * size, count * size) : tensor;
     };
     const Tensor reset_rows = part(layer.recurrence, 0, 2), new_rows = part(layer.recurrence, 2, 1);
-    const Tensor reset_bias = part(layer.hidden_bias, 0, 2), new_bias = part(layer.hidden_bias, 2, 1);
+    const Tensor reset_bias = part(layer.hidden_bias, 0, 2),
+                 new_bias = part(layer.hidden_bias, 2, 1);
     Tensors outputs;
     for (std::int64_t step = 0; step < data.size(0); ++step) {
-      const Tensors in = split(linear(select(data, 0, step), layer.weight, layer.input_bias), size, 1);
+      const Tensors in =
+          split(linear(select(data, 0, step), layer.weight, layer.input_bias), size, 1);
       const Tensors of_state = split(linear(h, reset_rows, reset_bias), size, 1);
       const Tensor reset = sigmoid(in[0] + of_state[0]), update = sigmoid(in[1] + of_state[1]);
       const Tensor fresh = tanh(in[2] + linear(reset * h, new_rows, new_bias));
@@ -143,10 +163,13 @@ Tensors gru_steps(const Tensor& input, const Tensor& weight, const Tensor& recur
   return {net.outputs(cat(rows, 2)), net.last_state(stack(last, 0))};
 }
 
-Tensors rnn_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
-                  std::string_view direction, bool batch_first) {
+Tensors rnn_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
+                  const Tensor& bias, const Tensor& hidden, std::string_view direction,
+                  bool batch_first) {
   const Network net(input, weight, recurrence, bias, direction, batch_first, {0});
-  const RnnTanhResult found = rnn_tanh(net.input, net.first_state(hidden), net.parameters(), net.has_biases(), 1, 0, false, net.is_bidirectional(), false);
+  const RnnTanhResult found =
+      rnn_tanh(net.input, net.first_state(hidden), net.parameters(), net.has_biases(), 1, 0, false,
+               net.is_bidirectional(), false);
   return {net.outputs(found.output), net.last_state(found.hidden)};
 }
 

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "helpers.hpp"
-
 #include <backplane/runtime/storage_tensor.hpp>
+
+#include "helpers.hpp"
 
 namespace bp::onnx {
 namespace {
@@ -27,7 +27,8 @@ Tensor filled(const Tensor& x, DimList dims, bool keepdim, bool with_most) {
     return full(shape.shape(), with_most ? inf : -inf, options);
   }
   const unsigned bits = 8 * x.itemsize();
-  const bool is_signed = x.dtype() == i8 || x.dtype() == i16 || x.dtype() == i32 || x.dtype() == i64;
+  const bool is_signed =
+      x.dtype() == i8 || x.dtype() == i16 || x.dtype() == i32 || x.dtype() == i64;
   if (!is_signed) {
     if (!with_most) return full(shape.shape(), 0, options);
     return full(shape.shape(), Scalar(~std::uint64_t{0} >> (64 - bits)), options);
@@ -38,9 +39,17 @@ Tensor filled(const Tensor& x, DimList dims, bool keepdim, bool with_most) {
 
 }  // namespace
 
+Tensor converted(const Tensor& input, Dtype dtype, bool saturate) {
+  const bool is_small = dtype == f8_e4m3fn || dtype == f8_e5m2;
+  if (!is_small || !saturate || !is_floating(input.dtype())) return cast(input, dtype);
+  const double largest = dtype == f8_e4m3fn ? 448 : 57344;
+  return cast(clamp(input, -largest, largest), dtype);
+}
+
 Tensor same_bits(const Tensor& input, Dtype dtype) {
   const Tensor dense = contiguous(input);
-  return tensor_over_storage(dense.impl()->storage, dense.shape(), dense.strides(), dtype, dense.storage_offset());
+  return tensor_over_storage(dense.impl()->storage, dense.shape(), dense.strides(), dtype,
+                             dense.storage_offset());
 }
 
 Tensor divided_whole(const Tensor& a, const Tensor& b) {

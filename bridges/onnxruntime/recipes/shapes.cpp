@@ -62,12 +62,15 @@ Tensors in_parts(const Tensor& input, std::int64_t count, std::int64_t axis) {
   return parts;
 }
 
-Tensor sliced(const Tensor& data, IntList starts, IntList ends, const Axes& axes, const Axes& steps) {
+Tensor sliced(const Tensor& data, IntList starts, IntList ends, const Axes& axes,
+              const Axes& steps) {
   Tensor result = data;
-  if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) || (steps && steps->size() != starts.size()))
+  if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) ||
+      (steps && steps->size() != starts.size()))
     throw Error(ErrorClass::bad_argument, "starts, ends, axes and steps differ in length");
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const std::int64_t axis = axes ? (*axes)[i] : static_cast<std::int64_t>(i), step = steps ? (*steps)[i] : 1;
+    const std::int64_t axis = axes ? (*axes)[i] : static_cast<std::int64_t>(i),
+                       step = steps ? (*steps)[i] : 1;
     const std::int64_t size = result.size(axis);
     if (step == 0) throw Error(ErrorClass::bad_argument, "a step is 0");
     const auto within = [&](std::int64_t at, std::int64_t low, std::int64_t high) {
@@ -76,11 +79,13 @@ Tensor sliced(const Tensor& data, IntList starts, IntList ends, const Axes& axes
       return std::clamp(at, low, high);
     };
     if (step > 0) {
-      const std::int64_t begin = within(starts[i], 0, size), end = std::max(begin, within(ends[i], 0, size));
+      const std::int64_t begin = within(starts[i], 0, size),
+                         end = std::max(begin, within(ends[i], 0, size));
       result = slice(result, axis, begin, end, std::min(step, std::max<std::int64_t>(size, 1)));
     } else {
       // From the other end: flipped, then forward.
-      const std::int64_t begin = within(starts[i], -1, size - 1), end = std::min(begin, within(ends[i], -1, size - 1));
+      const std::int64_t begin = within(starts[i], -1, size - 1),
+                         end = std::min(begin, within(ends[i], -1, size - 1));
       const std::int64_t stride = step < -size ? std::max<std::int64_t>(size, 1) : -step;
       result = slice(flip(result, {axis}), axis, size - 1 - begin, size - 1 - end, stride);
     }
@@ -116,14 +121,18 @@ std::int64_t reflected(std::int64_t at, std::int64_t size) {
 
 }  // namespace
 
-Tensor padded(const Tensor& data, IntList pads, const Axes& axes, std::string_view mode, const std::optional<Scalar>& value) {
+Tensor padded(const Tensor& data, IntList pads, const Axes& axes, std::string_view mode,
+              const std::optional<Scalar>& value) {
   const std::int64_t ndim = data.ndim();
-  const auto count = static_cast<std::int64_t>(axes ? axes->size() : static_cast<std::size_t>(ndim));
+  const auto count =
+      static_cast<std::int64_t>(axes ? axes->size() : static_cast<std::size_t>(ndim));
   if (static_cast<std::int64_t>(pads.size()) != 2 * count)
-    throw Error(ErrorClass::bad_argument, "pads has " + std::to_string(pads.size()) + " numbers for " + std::to_string(count) + " axes");
+    throw Error(ErrorClass::bad_argument, "pads has " + std::to_string(pads.size()) +
+                                              " numbers for " + std::to_string(count) + " axes");
   Dims before(static_cast<std::uint32_t>(ndim), 0), after(static_cast<std::uint32_t>(ndim), 0);
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto axis = static_cast<std::size_t>(wrapped(axes ? (*axes)[static_cast<std::size_t>(i)] : i, ndim));
+    const auto axis =
+        static_cast<std::size_t>(wrapped(axes ? (*axes)[static_cast<std::size_t>(i)] : i, ndim));
     before[axis] = pads[static_cast<std::size_t>(i)];
     after[axis] = pads[static_cast<std::size_t>(i + count)];
   }
@@ -137,12 +146,16 @@ Tensor padded(const Tensor& data, IntList pads, const Axes& axes, std::string_vi
     return constant_pad_nd(data, last_first, value ? *value : Scalar(0));
   }
   for (std::int64_t axis = 0; axis < ndim; ++axis) {
-    const std::int64_t size = data.size(axis), begin = before[static_cast<std::size_t>(axis)], end = after[static_cast<std::size_t>(axis)];
+    const std::int64_t size = data.size(axis), begin = before[static_cast<std::size_t>(axis)],
+                       end = after[static_cast<std::size_t>(axis)];
     if (begin == 0 && end == 0) continue;
-    if (size == 0) throw Error(ErrorClass::bad_argument, "nothing to pad with along a dimension of size 0");
+    if (size == 0)
+      throw Error(ErrorClass::bad_argument, "nothing to pad with along a dimension of size 0");
     std::vector<std::int64_t> places;
     for (std::int64_t at = -begin; at < size + end; ++at)
-      places.push_back(mode == "edge" ? std::clamp<std::int64_t>(at, 0, size - 1) : mode == "wrap" ? ((at % size) + size) % size : reflected(at, size));
+      places.push_back(mode == "edge"   ? std::clamp<std::int64_t>(at, 0, size - 1)
+                       : mode == "wrap" ? ((at % size) + size) % size
+                                        : reflected(at, size));
     result = picked(result, axis, places);
   }
   return result;
@@ -151,17 +164,23 @@ Tensor padded(const Tensor& data, IntList pads, const Axes& axes, std::string_vi
 Tensor shape_of(const Tensor& data, std::int64_t start, std::optional<std::int64_t> end) {
   const std::int64_t ndim = data.ndim();
   const std::int64_t begin = std::clamp<std::int64_t>(wrapped(start, ndim), 0, ndim);
-  const std::int64_t stop = std::clamp<std::int64_t>(wrapped(end.value_or(ndim), ndim), begin, ndim);
+  const std::int64_t stop =
+      std::clamp<std::int64_t>(wrapped(end.value_or(ndim), ndim), begin, ndim);
   const IntList shape = data.shape();
-  return tensor(std::vector<std::int64_t>(shape.begin() + begin, shape.begin() + stop), {.device = data.device()});
+  return tensor(std::vector<std::int64_t>(shape.begin() + begin, shape.begin() + stop),
+                {.device = data.device()});
 }
 
-Tensor counted(const Scalar& start, const Scalar& limit, const Scalar& delta, Dtype dtype, Device device) {
+Tensor counted(const Scalar& start, const Scalar& limit, const Scalar& delta, Dtype dtype,
+               Device device) {
   const TensorOptions options{.dtype = dtype, .device = device};
   if (is_floating(dtype)) {
     const double count = std::ceil((limit.to_double() - start.to_double()) / delta.to_double());
     if (!(count > 0)) return empty({0}, options);
-    return to(arange(0, static_cast<std::int64_t>(count), 1, {.dtype = f64, .device = device}) * delta + start, dtype);
+    return to(
+        arange(0, static_cast<std::int64_t>(count), 1, {.dtype = f64, .device = device}) * delta +
+            start,
+        dtype);
   }
   const std::int64_t step = delta.to_int(), distance = limit.to_int() - start.to_int();
   if (step == 0) throw Error(ErrorClass::bad_argument, "the step of Range is 0");

@@ -21,10 +21,12 @@ Resolved resolve(const Window& window, IntList shape) {
   r.stride = ones_or(window.strides, window.count);
   r.dilation = ones_or(window.dilations, window.count);
   for (std::size_t i = 0; i < window.count; ++i) {
-    const std::int64_t size = shape[i + 2], step = r.stride[i], span = (window.kernel[i] - 1) * r.dilation[i] + 1;
+    const std::int64_t size = shape[i + 2], step = r.stride[i],
+                       span = (window.kernel[i] - 1) * r.dilation[i] + 1;
     std::int64_t before = 0, after = 0;
     if (window.auto_pad.starts_with("SAME")) {
-      const std::int64_t total = std::max<std::int64_t>(((size + step - 1) / step - 1) * step + span - size, 0);
+      const std::int64_t total =
+          std::max<std::int64_t>(((size + step - 1) / step - 1) * step + span - size, 0);
       before = window.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
       after = total - before;
     } else if (window.pads && window.auto_pad != "VALID") {
@@ -74,8 +76,10 @@ Tensor window_sums(const Tensor& input, const Window& window, const Resolved& r)
   }
   const Tensor weight = ones(kernel, {.dtype = input.dtype(), .device = input.device()});
   const Dims none = zeros_of(window.count);
-  const Tensor sums = convolution(reshape(input, shape), weight, {}, r.stride, none, r.dilation, false, none, 1);
-  for (std::size_t i = 0; i < window.count; ++i) result.push_back(sums.size(static_cast<std::int64_t>(i) + 2));
+  const Tensor sums =
+      convolution(reshape(input, shape), weight, {}, r.stride, none, r.dilation, false, none, 1);
+  for (std::size_t i = 0; i < window.count; ++i)
+    result.push_back(sums.size(static_cast<std::int64_t>(i) + 2));
   return reshape(sums, result);
 }
 
@@ -88,13 +92,15 @@ Tensor max_pool(const Tensor& input, const Window& window, const Resolved& r, co
 }
 
 // From places in planes with padding around to places in the tensor.
-Tensor places_in(const Tensor& input, const Tensor& places, const Dims& before, const Dims& after, std::size_t count, bool column_major) {
+Tensor places_in(const Tensor& input, const Tensor& places, const Dims& before, const Dims& after,
+                 std::size_t count, bool column_major) {
   std::int64_t plane = 1;
   for (std::size_t i = 0; i < count; ++i) plane *= input.size(static_cast<std::int64_t>(i) + 2);
   Tensor rest = places, result;
   std::int64_t factor = column_major ? plane : 1;
   for (std::size_t i = count; i-- > 0;) {
-    const std::int64_t size = input.size(static_cast<std::int64_t>(i) + 2), with_padding = size + before[i] + after[i];
+    const std::int64_t size = input.size(static_cast<std::int64_t>(i) + 2),
+                       with_padding = size + before[i] + after[i];
     const Tensor coordinate = remainder(rest, with_padding) - before[i];
     rest = floor_divide(rest, with_padding);
     if (column_major) factor /= size;
@@ -103,7 +109,8 @@ Tensor places_in(const Tensor& input, const Tensor& places, const Dims& before, 
   }
   Dims planes{input.size(0), input.size(1)};
   for (std::size_t i = 0; i < count; ++i) planes.push_back(1);
-  const Tensor first = arange(0, input.size(0) * input.size(1), 1, {.dtype = i64, .device = input.device()});
+  const Tensor first =
+      arange(0, input.size(0) * input.size(1), 1, {.dtype = i64, .device = input.device()});
   return result + reshape(first, planes) * plane;
 }
 
@@ -127,24 +134,33 @@ bool is_symmetric(const Axes& pads) {
   return true;
 }
 
-Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, const Window& window, std::int64_t groups) {
+Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 const Window& window, std::int64_t groups) {
   const Resolved r = resolve(window, input.shape());
   const Dims none = zeros_of(window.count);
-  if (r.is_symmetric) return convolution(input, weight, bias, r.stride, r.before, r.dilation, false, none, groups);
-  return convolution(around(input, r.before, r.after, 0), weight, bias, r.stride, none, r.dilation, false, none, groups);
+  if (r.is_symmetric)
+    return convolution(input, weight, bias, r.stride, r.before, r.dilation, false, none, groups);
+  return convolution(around(input, r.before, r.after, 0), weight, bias, r.stride, none, r.dilation,
+                     false, none, groups);
 }
 
-Tensor deconvolved(const Tensor& input, const Tensor& weight, const Tensor& bias, const Window& window, const Axes& output_padding,
-                   const Axes& output_shape, std::int64_t groups) {
-  const Dims stride = ones_or(window.strides, window.count), dilation = ones_or(window.dilations, window.count);
-  Dims more = output_padding && !output_padding->empty() ? Dims(*output_padding) : zeros_of(window.count);
+Tensor deconvolved(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                   const Window& window, const Axes& output_padding, const Axes& output_shape,
+                   std::int64_t groups) {
+  const Dims stride = ones_or(window.strides, window.count),
+             dilation = ones_or(window.dilations, window.count);
+  Dims more =
+      output_padding && !output_padding->empty() ? Dims(*output_padding) : zeros_of(window.count);
   Dims before, after;
   bool is_same = true, is_inside = true;
   for (std::size_t i = 0; i < window.count; ++i) {
     const std::int64_t size = input.size(static_cast<std::int64_t>(i) + 2);
-    std::int64_t whole = stride[i] * (size - 1) + more[i] + (window.kernel[i] - 1) * dilation[i] + 1;
+    std::int64_t whole =
+        stride[i] * (size - 1) + more[i] + (window.kernel[i] - 1) * dilation[i] + 1;
     if (output_shape || window.auto_pad.starts_with("SAME")) {
-      const std::int64_t wanted = output_shape ? (*output_shape)[output_shape->size() - window.count + i] : size * stride[i];
+      const std::int64_t wanted = output_shape
+                                      ? (*output_shape)[output_shape->size() - window.count + i]
+                                      : size * stride[i];
       if (wanted > whole) {
         more[i] += wanted - whole;
         whole = wanted;
@@ -160,19 +176,23 @@ Tensor deconvolved(const Tensor& input, const Tensor& weight, const Tensor& bias
     is_same &= before[i] == after[i];
     is_inside &= before[i] >= 0 && after[i] >= 0;
   }
-  if (is_same && is_inside) return convolution(input, weight, bias, stride, before, dilation, true, more, groups);
-  const Tensor whole = convolution(input, weight, bias, stride, zeros_of(window.count), dilation, true, more, groups);
+  if (is_same && is_inside)
+    return convolution(input, weight, bias, stride, before, dilation, true, more, groups);
+  const Tensor whole = convolution(input, weight, bias, stride, zeros_of(window.count), dilation,
+                                   true, more, groups);
   if (!is_inside) refuse("negative padding");
   for (std::size_t i = 0; i < window.count; ++i) before[i] = -before[i], after[i] = -after[i];
   return around(whole, before, after, 0);
 }
 
-Tensor deformed(const Tensor& input, const Tensor& weight, const Tensor& offset, const Tensor& bias, const Tensor& mask,
-                const Axes& strides, const Axes& pads, const Axes& dilations) {
+Tensor deformed(const Tensor& input, const Tensor& weight, const Tensor& offset, const Tensor& bias,
+                const Tensor& mask, const Axes& strides, const Axes& pads, const Axes& dilations) {
   const Dims stride = ones_or(strides, 2), dilation = ones_or(dilations, 2);
-  if (is_symmetric(pads)) return deform_conv2d(input, offset, weight, bias, stride, first_half(pads, 2), dilation, mask);
+  if (is_symmetric(pads))
+    return deform_conv2d(input, offset, weight, bias, stride, first_half(pads, 2), dilation, mask);
   const Dims before{(*pads)[0], (*pads)[1]}, after{(*pads)[2], (*pads)[3]};
-  return deform_conv2d(around(input, before, after, 0), offset, weight, bias, stride, {0, 0}, dilation, mask);
+  return deform_conv2d(around(input, before, after, 0), offset, weight, bias, stride, {0, 0},
+                       dilation, mask);
 }
 
 Tensors highest(const Tensor& input, const Window& window, bool with_places, bool column_major) {
@@ -181,13 +201,16 @@ Tensors highest(const Tensor& input, const Window& window, bool with_places, boo
   const Tensor padded = fits ? input : around(input, r.before, r.after, least_of(input.dtype()));
   const Dims none = zeros_of(window.count), &padding = fits ? r.before : none;
   if (!with_places) return {max_pool(padded, window, r, padding)};
-  const MaxPoolWithIndicesResult found = max_pool_with_indices(padded, window.kernel, r.stride, padding, r.dilation);
-  return {found.values, places_in(input, found.indices, fits ? none : r.before, fits ? none : r.after, window.count, column_major)};
+  const MaxPoolWithIndicesResult found =
+      max_pool_with_indices(padded, window.kernel, r.stride, padding, r.dilation);
+  return {found.values, places_in(input, found.indices, fits ? none : r.before,
+                                  fits ? none : r.after, window.count, column_major)};
 }
 
 Tensor averaged(const Tensor& input, const Window& window, bool count_padding) {
   const Resolved r = resolve(window, input.shape());
-  if (r.is_symmetric && r.is_narrow && r.is_plain) return avg_pool(input, window.kernel, r.stride, r.before, false, count_padding);
+  if (r.is_symmetric && r.is_narrow && r.is_plain)
+    return avg_pool(input, window.kernel, r.stride, r.before, false, count_padding);
   const Tensor sums = window_sums(around(input, r.before, r.after, 0), window, r);
   // What counts: the input, and the padding that was asked for.
   Dims shape{1, 1}, before = r.before, after = r.after;
@@ -195,14 +218,18 @@ Tensor averaged(const Tensor& input, const Window& window, bool count_padding) {
     std::int64_t size = input.size(static_cast<std::int64_t>(i) + 2);
     if (count_padding) {
       const bool has_pads = window.pads && window.auto_pad == "NOTSET";
-      const std::int64_t asked = has_pads ? (*window.pads)[i + window.count] : window.auto_pad.starts_with("SAME") ? r.after[i] : 0;
+      const std::int64_t asked = has_pads ? (*window.pads)[i + window.count]
+                                 : window.auto_pad.starts_with("SAME") ? r.after[i]
+                                                                       : 0;
       size += r.before[i] + asked;
       before[i] = 0;
       after[i] = r.after[i] - asked;
     }
     shape.push_back(size);
   }
-  const Tensor counts = window_sums(around(ones(shape, {.dtype = input.dtype(), .device = input.device()}), before, after, 0), window, r);
+  const Tensor counts = window_sums(
+      around(ones(shape, {.dtype = input.dtype(), .device = input.device()}), before, after, 0),
+      window, r);
   return div(sums, counts);
 }
 
@@ -212,13 +239,16 @@ Tensor power_averaged(const Tensor& input, const Window& window, double power) {
   return pow(sums, 1 / power);
 }
 
-Tensor put_back(const Tensor& input, const Tensor& indices, const Axes& output_shape, const Window& window) {
+Tensor put_back(const Tensor& input, const Tensor& indices, const Axes& output_shape,
+                const Window& window) {
   const Dims stride = ones_or(window.strides, window.count);
   Dims shape{input.size(0), input.size(1)};
   std::int64_t numel = shape[0] * shape[1];
   for (std::size_t i = 0; i < window.count; ++i) {
-    const std::int64_t pads = window.pads ? (*window.pads)[i] + (*window.pads)[i + window.count] : 0;
-    shape.push_back((input.size(static_cast<std::int64_t>(i) + 2) - 1) * stride[i] - pads + window.kernel[i]);
+    const std::int64_t pads =
+        window.pads ? (*window.pads)[i] + (*window.pads)[i + window.count] : 0;
+    shape.push_back((input.size(static_cast<std::int64_t>(i) + 2) - 1) * stride[i] - pads +
+                    window.kernel[i]);
     numel *= shape[i + 2];
   }
   const Tensor nothing = zeros({numel}, {.dtype = input.dtype(), .device = input.device()});

@@ -11,9 +11,9 @@ namespace {
 
 // By ONNX's number of the type.
 constexpr std::optional<Dtype> dtypes_by_type[] = {
-    std::nullopt, f32,          u8,         i8,           u16,  i16,       i32,          i64,    std::nullopt,
-    boolean,      f16,          f64,        u32,          u64,  complex64, complex128,   bf16,   f8_e4m3fn,
-    std::nullopt, f8_e5m2,      std::nullopt};
+    std::nullopt, f32,          u8,      i8,        u16,          i16,     i32,
+    i64,          std::nullopt, boolean, f16,       f64,          u32,     u64,
+    complex64,    complex128,   bf16,    f8_e4m3fn, std::nullopt, f8_e5m2, std::nullopt};
 
 template <class Count, class Get, class Element = const OrtValueInfo*, class Owner>
 std::vector<Element> list_of(const Count& count, const Get& get, Owner* owner) {
@@ -26,7 +26,8 @@ std::vector<Element> list_of(const Count& count, const Get& get, Owner* owner) {
 
 std::string text_of(const OrtOpAttr* attribute, int type) {
   std::size_t bytes = 0;
-  if (OrtStatus* status = ort::read_attribute(attribute, type, nullptr, 0, &bytes)) ort::release_status(status);
+  if (OrtStatus* status = ort::read_attribute(attribute, type, nullptr, 0, &bytes))
+    ort::release_status(status);
   std::string text(bytes, '\0');
   check(ort::read_attribute(attribute, type, text.data(), bytes, &bytes));
   while (!text.empty() && text.back() == '\0') text.pop_back();
@@ -35,7 +36,8 @@ std::string text_of(const OrtOpAttr* attribute, int type) {
 
 template <class T> std::vector<T> numbers_of(const OrtOpAttr* attribute, int type) {
   std::size_t bytes = 0;
-  if (OrtStatus* status = ort::read_attribute(attribute, type, nullptr, 0, &bytes)) ort::release_status(status);
+  if (OrtStatus* status = ort::read_attribute(attribute, type, nullptr, 0, &bytes))
+    ort::release_status(status);
   std::vector<T> numbers(bytes / sizeof(T));
   if (!numbers.empty()) check(ort::read_attribute(attribute, type, numbers.data(), bytes, &bytes));
   return numbers;
@@ -52,7 +54,8 @@ Attribute read_attribute(const OrtOpAttr* handle) {
     case ints_attribute: attribute.ints = numbers_of<std::int64_t>(handle, attribute.type); break;
     case float_attribute:
     case floats_attribute:
-      for (const float each : numbers_of<float>(handle, attribute.type)) attribute.reals.push_back(each);
+      for (const float each : numbers_of<float>(handle, attribute.type))
+        attribute.reals.push_back(each);
       break;
     case string_attribute: attribute.text = text_of(handle, attribute.type); break;
     case tensor_attribute: {
@@ -119,7 +122,8 @@ OrtStatus* status_of_current_exception() noexcept {
 }
 
 std::optional<Dtype> dtype_of(int element_type) {
-  if (element_type < 0 || element_type >= static_cast<int>(std::size(dtypes_by_type))) return std::nullopt;
+  if (element_type < 0 || element_type >= static_cast<int>(std::size(dtypes_by_type)))
+    return std::nullopt;
   return dtypes_by_type[element_type];
 }
 
@@ -136,9 +140,12 @@ Tensor borrow(const OrtValue* value, Device host) {
   check(ort::num_dimensions(info, &ndim));
   Dims shape(ndim, 0), strides(ndim, 1);
   if (ndim > 0) check(ort::dimensions(info, shape.data(), ndim));
-  for (std::size_t i = ndim; i-- > 1;) strides[i - 1] = strides[i] * std::max<std::int64_t>(shape[i], 1);
+  for (std::size_t i = ndim; i-- > 1;)
+    strides[i - 1] = strides[i] * std::max<std::int64_t>(shape[i], 1);
   const std::optional<Dtype> dtype = dtype_of(element);
-  if (!dtype) throw RuntimeFailure("backplane: a tensor of ONNX's type " + std::to_string(element) + ", which Backplane lacks");
+  if (!dtype)
+    throw RuntimeFailure("backplane: a tensor of ONNX's type " + std::to_string(element) +
+                         ", which Backplane lacks");
   void* data = nullptr;
   check(ort::mutable_data(const_cast<OrtValue*>(value), &data));
   for (const std::int64_t size : shape)
@@ -163,14 +170,17 @@ GraphNode read_node(const OrtNode* handle) {
   std::size_t num_subgraphs = 0;
   check(ort::num_subgraphs(handle, &num_subgraphs));
   node.has_subgraphs = num_subgraphs > 0;
-  for (const OrtValueInfo* value : list_of(ort::num_inputs, ort::inputs, handle)) node.inputs.push_back(read_value(value));
-  for (const OrtValueInfo* value : list_of(ort::num_outputs, ort::outputs, handle)) node.outputs.push_back(read_value(value));
+  for (const OrtValueInfo* value : list_of(ort::num_inputs, ort::inputs, handle))
+    node.inputs.push_back(read_value(value));
+  for (const OrtValueInfo* value : list_of(ort::num_outputs, ort::outputs, handle))
+    node.outputs.push_back(read_value(value));
   if (node.has_subgraphs) return node;
   std::size_t count = 0;
   check(ort::num_attributes(handle, &count));
   std::vector<const OrtOpAttr*> attributes(count);
   if (count > 0) check(ort::attributes(handle, attributes.data(), count));
-  for (const OrtOpAttr* attribute : attributes) node.attributes.push_back(read_attribute(attribute));
+  for (const OrtOpAttr* attribute : attributes)
+    node.attributes.push_back(read_attribute(attribute));
   return node;
 }
 

@@ -77,18 +77,28 @@ inline constexpr Main<2, const char*(const OrtStatus*)> error_message;
 inline constexpr Main<93, void(OrtStatus*)> release_status;
 
 inline constexpr Main<51, Status(OrtValue*, void** data)> mutable_data;
-inline constexpr Main<55, Status(const OrtTypeInfo*, const OrtTensorTypeAndShapeInfo**)> tensor_info_of_type;
+inline constexpr Main<55, Status(const OrtTypeInfo*, const OrtTensorTypeAndShapeInfo**)>
+    tensor_info_of_type;
 inline constexpr Main<60, Status(const OrtTensorTypeAndShapeInfo*, int* type)> element_type;
-inline constexpr Main<61, Status(const OrtTensorTypeAndShapeInfo*, std::size_t* count)> num_dimensions;
-inline constexpr Main<62, Status(const OrtTensorTypeAndShapeInfo*, std::int64_t* sizes, std::size_t count)> dimensions;
-inline constexpr Main<65, Status(const OrtValue*, OrtTensorTypeAndShapeInfo**)> tensor_info_of_value;
+inline constexpr Main<61, Status(const OrtTensorTypeAndShapeInfo*, std::size_t* count)>
+    num_dimensions;
+inline constexpr Main<62, Status(const OrtTensorTypeAndShapeInfo*, std::int64_t* sizes,
+                                 std::size_t count)>
+    dimensions;
+inline constexpr Main<65, Status(const OrtValue*, OrtTensorTypeAndShapeInfo**)>
+    tensor_info_of_value;
 inline constexpr Main<99, void(OrtTensorTypeAndShapeInfo*)> release_tensor_info;
 
 inline constexpr Main<88, Status(const OrtKernelContext*, std::size_t* count)> num_context_inputs;
-inline constexpr Main<90, Status(const OrtKernelContext*, std::size_t index, const OrtValue**)> context_input;
-inline constexpr Main<91, Status(OrtKernelContext*, std::size_t index, const std::int64_t* sizes, std::size_t count, OrtValue**)> context_output;
+inline constexpr Main<90, Status(const OrtKernelContext*, std::size_t index, const OrtValue**)>
+    context_input;
+inline constexpr Main<91, Status(OrtKernelContext*, std::size_t index, const std::int64_t* sizes,
+                                 std::size_t count, OrtValue**)>
+    context_output;
 
-inline constexpr Main<272, Status(const OrtOpAttr*, int type, void* data, std::size_t bytes, std::size_t* needed)> read_attribute;
+inline constexpr Main<272, Status(const OrtOpAttr*, int type, void* data, std::size_t bytes,
+                                  std::size_t* needed)>
+    read_attribute;
 inline constexpr Main<289, Status(const OrtValueInfo*, const char** name)> value_name;
 inline constexpr Main<290, Status(const OrtValueInfo*, const OrtTypeInfo**)> value_type;
 inline constexpr Main<295, void(OrtKeyValuePairs**)> create_pairs;
@@ -119,12 +129,17 @@ inline constexpr Main<365, Status(const OrtNode*, std::size_t*)> num_subgraphs;
 inline constexpr Main<368, Status(const OrtNode*, const char**)> provider_of_node;
 inline constexpr Main<96, void(OrtValue*)> release_value;
 
-inline constexpr Provider<0, Status(OrtEpFactory*, const OrtHardwareDevice*, const OrtKeyValuePairs*, const OrtKeyValuePairs*, OrtEpDevice**)> create_device;
+inline constexpr Provider<0,
+                          Status(OrtEpFactory*, const OrtHardwareDevice*, const OrtKeyValuePairs*,
+                                 const OrtKeyValuePairs*, OrtEpDevice**)>
+    create_device;
 struct FusionOptions {
   std::uint32_t version = interface_version;
   bool drop_constants = false;
 };
-inline constexpr Provider<2, Status(OrtEpGraphSupportInfo*, const OrtNode* const*, std::size_t, const FusionOptions*)> add_nodes_to_fuse;
+inline constexpr Provider<2, Status(OrtEpGraphSupportInfo*, const OrtNode* const*, std::size_t,
+                                    const FusionOptions*)>
+    add_nodes_to_fuse;
 }  // namespace ort
 // clang-format on
 

@@ -22,13 +22,15 @@ struct Pairs {
 };
 
 // All devices of all plugins, over the hardware that ONNX Runtime names: it has no say in what we find.
-void list_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* hardware, std::size_t num_hardware, OrtEpDevice** devices,
-                  std::size_t max, std::size_t* num) {
+void list_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* hardware,
+                  std::size_t num_hardware, OrtEpDevice** devices, std::size_t max,
+                  std::size_t* num) {
   *num = 0;
   const OrtHardwareDevice* processor = nullptr;
   for (std::size_t i = 0; i < num_hardware; ++i)
     if (ort::hardware_type(hardware[i]) == cpu_type) processor = hardware[i];
-  if (!processor) throw RuntimeFailure("backplane: ONNX Runtime names no processor of this machine");
+  if (!processor)
+    throw RuntimeFailure("backplane: ONNX Runtime names no processor of this machine");
   load_all_plugins();
   for (const DeviceRecord* record : registered_devices()) {
     if (!record->backend || *num == max) continue;  // meta
@@ -40,9 +42,13 @@ void list_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* hardwar
 }
 
 void create(const OrtKeyValuePairs* const* facts, std::size_t count, OrtEp** out) {
-  if (count != 1) throw RuntimeFailure("backplane: a session takes one device, got " + std::to_string(count));
+  if (count != 1)
+    throw RuntimeFailure("backplane: a session takes one device, got " + std::to_string(count));
   const char* name = ort::value_of_key(facts[0], device_key);
-  if (!name) throw RuntimeFailure("backplane: the device has no entry backplane_device; take one of onnxruntime.get_ep_devices()");
+  if (!name)
+    throw RuntimeFailure(
+        "backplane: the device has no entry backplane_device; take one of "
+        "onnxruntime.get_ep_devices()");
   *out = make_provider(device(name));
 }
 
@@ -50,24 +56,29 @@ std::unique_ptr<OrtEpFactory> make_factory() {
   auto factory = std::make_unique<OrtEpFactory>();
   factory->name = [](const OrtEpFactory*) { return provider_name; };
   factory->vendor = [](const OrtEpFactory*) { return "Backplane"; };
-  factory->supported_devices = [](OrtEpFactory* self, const OrtHardwareDevice* const* hardware, std::size_t num_hardware,
-                                  OrtEpDevice** devices, std::size_t max, std::size_t* num) {
+  factory->supported_devices = [](OrtEpFactory* self, const OrtHardwareDevice* const* hardware,
+                                  std::size_t num_hardware, OrtEpDevice** devices, std::size_t max,
+                                  std::size_t* num) {
     return guarded([&] { list_devices(self, hardware, num_hardware, devices, max, num); });
   };
-  factory->create = [](OrtEpFactory*, const OrtHardwareDevice* const*, const OrtKeyValuePairs* const* facts, std::size_t count,
-                       const OrtSessionOptions*, const OrtLogger*, OrtEp** out) {
-    return guarded([&] { create(facts, count, out); });
-  };
+  factory->create = [](OrtEpFactory*, const OrtHardwareDevice* const*,
+                       const OrtKeyValuePairs* const* facts, std::size_t count,
+                       const OrtSessionOptions*, const OrtLogger*,
+                       OrtEp** out) { return guarded([&] { create(facts, count, out); }); };
   factory->release = [](OrtEpFactory*, OrtEp* provider) { release_provider(provider); };
   factory->vendor_id = [](const OrtEpFactory*) -> std::uint32_t { return 0; };
   factory->provider_version = [](const OrtEpFactory*) { return BP_ONNX_VERSION; };
-  factory->create_allocator = [](OrtEpFactory*, const OrtMemoryInfo*, const OrtKeyValuePairs*, OrtAllocator** out) -> OrtStatus* {
+  factory->create_allocator = [](OrtEpFactory*, const OrtMemoryInfo*, const OrtKeyValuePairs*,
+                                 OrtAllocator** out) -> OrtStatus* {
     return *out = nullptr, nullptr;
   };
   factory->release_allocator = [](OrtEpFactory*, OrtAllocator*) {};
-  factory->create_data_transfer = [](OrtEpFactory*, OrtDataTransferImpl** out) -> OrtStatus* { return *out = nullptr, nullptr; };
+  factory->create_data_transfer = [](OrtEpFactory*, OrtDataTransferImpl** out) -> OrtStatus* {
+    return *out = nullptr, nullptr;
+  };
   factory->is_stream_aware = [](const OrtEpFactory*) { return false; };
-  factory->create_stream = [](OrtEpFactory*, const OrtMemoryDevice*, const OrtKeyValuePairs*, OrtSyncStreamImpl** out) -> OrtStatus* {
+  factory->create_stream = [](OrtEpFactory*, const OrtMemoryDevice*, const OrtKeyValuePairs*,
+                              OrtSyncStreamImpl** out) -> OrtStatus* {
     return *out = nullptr, nullptr;
   };
   return factory;
@@ -78,8 +89,9 @@ std::unique_ptr<OrtEpFactory> make_factory() {
 
 #define BP_ONNX_EXPORT extern "C" __attribute__((visibility("default")))
 
-BP_ONNX_EXPORT OrtStatus* CreateEpFactories(const char*, const OrtApiBase* base, const OrtLogger*, OrtEpFactory** factories,
-                                            std::size_t max, std::size_t* num) noexcept {
+BP_ONNX_EXPORT OrtStatus* CreateEpFactories(const char*, const OrtApiBase* base, const OrtLogger*,
+                                            OrtEpFactory** factories, std::size_t max,
+                                            std::size_t* num) noexcept {
   using namespace bp::onnx;
   *num = 0;
   tables.main = base->get_api(interface_version);

@@ -16,23 +16,27 @@ bool is_served_in_place(Device device) {
 
 }  // namespace
 
-Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphValue>& inputs, const std::vector<GraphValue>& outputs,
-                 Device device)
+Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphValue>& inputs,
+                 const std::vector<GraphValue>& outputs, Device device)
     : device_(device), host_(host_device()) {
   for (const GraphNode& node : nodes) {
     Placed placed;
     std::string why;
     placed.step = Step::make(node, device, why);
-    if (!placed.step) throw RuntimeFailure("backplane: " + node.type + " '" + node.name + "': " + why);
+    if (!placed.step)
+      throw RuntimeFailure("backplane: " + node.type + " '" + node.name + "': " + why);
     for (const GraphValue& value : node.inputs) {
       const int at = value.name.empty() ? -1 : value_named(value.name);
       placed.inputs.push_back(at);
-      if (at < 0 || !value.constant || constants_[static_cast<std::size_t>(at)].tensor.defined()) continue;
+      if (at < 0 || !value.constant || constants_[static_cast<std::size_t>(at)].tensor.defined())
+        continue;
       // A copy, since ONNX Runtime's goes with the graph.
       const Tensor theirs = borrow(value.constant, host_);
-      constants_[static_cast<std::size_t>(at)].tensor = device == host_ ? clone(theirs) : to(theirs, device);
+      constants_[static_cast<std::size_t>(at)].tensor =
+          device == host_ ? clone(theirs) : to(theirs, device);
     }
-    for (const GraphValue& value : node.outputs) placed.outputs.push_back(value.name.empty() ? -1 : value_named(value.name));
+    for (const GraphValue& value : node.outputs)
+      placed.outputs.push_back(value.name.empty() ? -1 : value_named(value.name));
     steps_.push_back(std::move(placed));
   }
   for (const GraphValue& value : inputs) inputs_.push_back(value_named(value.name));
@@ -67,7 +71,8 @@ void Program::read_inputs(OrtKernelContext* context, std::vector<Value>& values)
     if (!theirs) continue;  // an optional one
     Value& value = values[static_cast<std::size_t>(inputs_[i])];
     if (value.tensor.defined()) continue;  // a constant that came along
-    value.tensor = is_served_in_place(device_) ? borrow(theirs, device_) : to(borrow(theirs, host_), device_);
+    value.tensor =
+        is_served_in_place(device_) ? borrow(theirs, device_) : to(borrow(theirs, host_), device_);
   }
 }
 
@@ -90,7 +95,8 @@ void Program::run(OrtKernelContext* context) const {
   std::vector<Value> results;
   for (const Placed& placed : steps_) {
     inputs.clear();
-    for (const int at : placed.inputs) inputs.push_back(at < 0 ? nullptr : &values[static_cast<std::size_t>(at)]);
+    for (const int at : placed.inputs)
+      inputs.push_back(at < 0 ? nullptr : &values[static_cast<std::size_t>(at)]);
     results.assign(placed.outputs.size(), Value());
     try {
       placed.step->run(inputs, results);
@@ -98,7 +104,8 @@ void Program::run(OrtKernelContext* context) const {
       throw RuntimeFailure("backplane: " + placed.step->name() + ": " + error.what());
     }
     for (std::size_t i = 0; i < results.size(); ++i)
-      if (placed.outputs[i] >= 0) values[static_cast<std::size_t>(placed.outputs[i])] = std::move(results[i]);
+      if (placed.outputs[i] >= 0)
+        values[static_cast<std::size_t>(placed.outputs[i])] = std::move(results[i]);
     for (const int value : placed.last_uses) values[static_cast<std::size_t>(value)] = Value();
   }
   write_outputs(context, values);

@@ -12,8 +12,8 @@ namespace bp::onnx {
 class Program {
  public:
   // `inputs` and `outputs`: the names of what the fused node takes and gives, in its order. Throws where a node is not served.
-  Program(const std::vector<GraphNode>& nodes, const std::vector<GraphValue>& inputs, const std::vector<GraphValue>& outputs,
-          Device device);
+  Program(const std::vector<GraphNode>& nodes, const std::vector<GraphValue>& inputs,
+          const std::vector<GraphValue>& outputs, Device device);
 
   // Computes from and into ONNX Runtime's tensors. Threads: any, several at once.
   void run(OrtKernelContext* context) const;

@@ -37,14 +37,19 @@ OrtStatus* compute(OrtNodeComputeInfo* self, void*, OrtKernelContext* context) {
   return guarded([&] { static_cast<Computation*>(self)->program->run(context); });
 }
 
-OrtStatus* compile(OrtEp* self, const OrtGraph** graphs, const OrtNode** fused, std::size_t count, OrtNodeComputeInfo** infos, OrtNode**) {
+OrtStatus* compile(OrtEp* self, const OrtGraph** graphs, const OrtNode** fused, std::size_t count,
+                   OrtNodeComputeInfo** infos, OrtNode**) {
   return guarded([&] {
     const Device device = static_cast<DeviceProvider*>(self)->device;
     for (std::size_t i = 0; i < count; ++i) {
       const GraphNode whole = read_node(fused[i]);
       auto computation = std::make_unique<Computation>();
-      computation->program = std::make_unique<Program>(read_nodes(graphs[i]), whole.inputs, whole.outputs, device);
-      computation->create_state = [](OrtNodeComputeInfo*, OrtNodeComputeContext*, void** state) -> OrtStatus* { return *state = nullptr, nullptr; };
+      computation->program =
+          std::make_unique<Program>(read_nodes(graphs[i]), whole.inputs, whole.outputs, device);
+      computation->create_state = [](OrtNodeComputeInfo*, OrtNodeComputeContext*,
+                                     void** state) -> OrtStatus* {
+        return *state = nullptr, nullptr;
+      };
       computation->compute = compute;
       computation->release_state = [](OrtNodeComputeInfo*, void*) {};
       infos[i] = computation.release();

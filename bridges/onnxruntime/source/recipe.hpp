@@ -16,10 +16,10 @@ namespace bp::onnx {
 
 // What is known of an input or a result before anything runs.
 struct ValueFacts {
-  bool exists = false;           // optional ones may not be there
+  bool exists = false;  // optional ones may not be there
   bool is_constant = false;
-  std::optional<Dtype> dtype;    // none: strings, sequences, and numbers that Backplane lacks
-  std::int64_t ndim = -1;        // -1: not known
+  std::optional<Dtype> dtype;       // none: strings, sequences, and numbers that Backplane lacks
+  std::int64_t ndim = -1;           // -1: not known
   std::vector<std::int64_t> shape;  // -1: not known
 };
 struct NodeFacts {

@@ -40,7 +40,8 @@ std::int64_t our_dtype(std::int64_t type) {
   return dtype ? static_cast<std::int64_t>(index(*dtype)) : -1;
 }
 
-template <class T> void widen(const void* bytes, std::size_t count, std::vector<std::int64_t>& out) {
+template <class T>
+void widen(const void* bytes, std::size_t count, std::vector<std::int64_t>& out) {
   const T* numbers = static_cast<const T*>(bytes);
   out.assign(numbers, numbers + count);
 }
@@ -53,14 +54,18 @@ std::shared_ptr<const std::vector<std::int64_t>> fetch(const Tensor& tensor) {
   std::vector<std::int64_t> words((tensor.nbytes() + 7) / 8);
   copy_to_host_memory(tensor, words.data());
   switch (tensor.dtype()) {
-    case i64: words.resize(count); *numbers = std::move(words); break;
+    case i64:
+      words.resize(count);
+      *numbers = std::move(words);
+      break;
     case i32: widen<std::int32_t>(words.data(), count, *numbers); break;
     case i16: widen<std::int16_t>(words.data(), count, *numbers); break;
     case u8: widen<std::uint8_t>(words.data(), count, *numbers); break;
     case i8: widen<std::int8_t>(words.data(), count, *numbers); break;
     case boolean: widen<bool>(words.data(), count, *numbers); break;
     default:
-      throw Error(ErrorClass::bad_argument, "expected whole numbers, got a tensor of " + std::string(bp::name(tensor.dtype())));
+      throw Error(ErrorClass::bad_argument, "expected whole numbers, got a tensor of " +
+                                                std::string(bp::name(tensor.dtype())));
   }
   return numbers;
 }
@@ -71,7 +76,9 @@ const std::shared_ptr<const std::vector<std::int64_t>>& whole_numbers(Value& val
 }
 
 std::int64_t only_number(const std::vector<std::int64_t>& numbers, const std::string& name) {
-  if (numbers.size() != 1) throw Error(ErrorClass::bad_argument, name + " is one number, got " + std::to_string(numbers.size()));
+  if (numbers.size() != 1)
+    throw Error(ErrorClass::bad_argument,
+                name + " is one number, got " + std::to_string(numbers.size()));
   return numbers[0];
 }
 
@@ -120,7 +127,8 @@ std::unique_ptr<Step> Step::make(const GraphNode& node, Device device, std::stri
       why = "version " + std::to_string(node.version) + " of the operator is not known";
       continue;
     }
-    if (!facts.inputs.empty() && facts.inputs[0].exists && !contains(entry.dtypes, *facts.inputs[0].dtype)) {
+    if (!facts.inputs.empty() && facts.inputs[0].exists &&
+        !contains(entry.dtypes, *facts.inputs[0].dtype)) {
       why = "not of " + std::string(bp::name(*facts.inputs[0].dtype));
       continue;
     }
@@ -151,7 +159,9 @@ bool Step::bind(const GraphNode& node, std::string& why) {
     const SchemaArgument& argument = arguments[place];
     if (argument.has_default) prepared_[place] = argument.default_value;
     if (argument.keyword_only) {
-      const auto found = std::find_if(node.attributes.begin(), node.attributes.end(), [&](const Attribute& each) { return each.name == argument.name; });
+      const auto found =
+          std::find_if(node.attributes.begin(), node.attributes.end(),
+                       [&](const Attribute& each) { return each.name == argument.name; });
       if (found != node.attributes.end()) {
         if (!bind_attribute(argument, *found, place, why)) return false;
       } else if (!argument.has_default && !argument.optional) {
@@ -169,7 +179,8 @@ bool Step::bind(const GraphNode& node, std::string& why) {
     const bool is_there = input < node.inputs.size() && node.inputs[input].facts.exists;
     ++input;
     if (!is_there) {
-      if (!argument.optional && !argument.has_default) return why = "it has no input " + argument.name, false;
+      if (!argument.optional && !argument.has_default)
+        return why = "it has no input " + argument.name, false;
       continue;
     }
     const GraphValue& given = node.inputs[input - 1];
@@ -181,16 +192,19 @@ bool Step::bind(const GraphNode& node, std::string& why) {
       case ArgumentType::boolean: source.kind = Source::whole; break;
       default: source.kind = Source::number;
     }
-    if (given.constant && source.kind != Source::tensor) bind_constant(borrow(given.constant, host_device()), place);
+    if (given.constant && source.kind != Source::tensor)
+      bind_constant(borrow(given.constant, host_device()), place);
   }
   if (input < node.inputs.size()) return why = "it has more inputs than are known", false;
   for (const Attribute& attribute : node.attributes)
-    if (schema_->find(attribute.name) < 0) return why = "its attribute " + attribute.name + " is not known", false;
+    if (schema_->find(attribute.name) < 0)
+      return why = "its attribute " + attribute.name + " is not known", false;
   if (!schema_->returns_list() && node.outputs.size() > schema_->returns.size()) {
     for (std::size_t i = schema_->returns.size(); i < node.outputs.size(); ++i)
       if (node.outputs[i].facts.exists) return why = "it has more results than are known", false;
   }
-  if (entry_->accepts && !entry_->accepts(Arguments(prepared_.data(), facts_))) return why = "its attributes or shapes are not served", false;
+  if (entry_->accepts && !entry_->accepts(Arguments(prepared_.data(), facts_)))
+    return why = "its attributes or shapes are not served", false;
   return true;
 }
 
@@ -206,16 +220,21 @@ void Step::bind_constant(const Tensor& constant, std::size_t place) {
     prepared_[place] = value_of(stored.number);
   } else {
     stored.ints = *fetch(constant);
-    prepared_[place] = source.kind == Source::wholes ? value_of(IntList(stored.ints.data(), stored.ints.size())) : value_of(only_number(stored.ints, schema_->arguments[place].name));
+    prepared_[place] = source.kind == Source::wholes
+                           ? value_of(IntList(stored.ints.data(), stored.ints.size()))
+                           : value_of(only_number(stored.ints, schema_->arguments[place].name));
   }
   source.kind = Source::prepared;
 }
 
-bool Step::bind_attribute(const SchemaArgument& argument, const Attribute& attribute, std::size_t place, std::string& why) {
+bool Step::bind_attribute(const SchemaArgument& argument, const Attribute& attribute,
+                          std::size_t place, std::string& why) {
   stored_.push_back(std::make_unique<Stored>());
   Stored& stored = *stored_.back();
   bp_value& value = prepared_[place];
-  const auto wrong = [&] { return why = "its attribute " + argument.name + " is of another type", false; };
+  const auto wrong = [&] {
+    return why = "its attribute " + argument.name + " is of another type", false;
+  };
   switch (argument.type) {
     case ArgumentType::integer:
       if (attribute.ints.size() != 1) return wrong();
@@ -239,9 +258,12 @@ bool Step::bind_attribute(const SchemaArgument& argument, const Attribute& attri
       return true;
     case ArgumentType::scalar:
     case ArgumentType::real:
-      if (attribute.reals.size() == 1) value = value_of(attribute.reals[0]);
-      else if (attribute.ints.size() == 1) value = value_of(attribute.ints[0]);
-      else return wrong();
+      if (attribute.reals.size() == 1)
+        value = value_of(attribute.reals[0]);
+      else if (attribute.ints.size() == 1)
+        value = value_of(attribute.ints[0]);
+      else
+        return wrong();
       return true;
     case ArgumentType::real_list:
       stored.reals = attribute.reals;
@@ -276,7 +298,8 @@ void Step::fill(Frame& frame, std::span<Value* const> inputs) const {
       case Source::tensors: {
         const std::size_t begin = frame.pointers.size();
         for (std::size_t i = input; i < inputs.size(); ++i)
-          frame.pointers.push_back(inputs[i] && inputs[i]->tensor.defined() ? &inputs[i]->tensor.impl()->abi : nullptr);
+          frame.pointers.push_back(
+              inputs[i] && inputs[i]->tensor.defined() ? &inputs[i]->tensor.impl()->abi : nullptr);
         value = bp_value{};
         value.tag = BP_TENSOR_LIST;
         value.aux = static_cast<std::uint32_t>(inputs.size() - input);
@@ -287,7 +310,10 @@ void Step::fill(Frame& frame, std::span<Value* const> inputs) const {
         frame.lists.push_back(whole_numbers(*inputs[input]));
         value = value_of(IntList(frame.lists.back()->data(), frame.lists.back()->size()));
         break;
-      case Source::whole: value = value_of(only_number(*whole_numbers(*inputs[input]), schema_->arguments[place].name)); break;
+      case Source::whole:
+        value =
+            value_of(only_number(*whole_numbers(*inputs[input]), schema_->arguments[place].name));
+        break;
       case Source::numbers:
         frame.reals.push_back(reals_of(inputs[input]->tensor));
         value = value_of_reals(frame.reals.back());
@@ -311,7 +337,8 @@ void Step::run(std::span<Value* const> inputs, std::span<Value> results) const {
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!facts_.results[i].exists) continue;
-    if (i >= made.size() || !made[i].defined()) throw Error(ErrorClass::unsupported, "no result " + std::to_string(i));
+    if (i >= made.size() || !made[i].defined())
+      throw Error(ErrorClass::unsupported, "no result " + std::to_string(i));
     const Dtype wanted = *facts_.results[i].dtype;
     results[i].tensor = made[i].dtype() == wanted ? std::move(made[i]) : to(made[i], wanted);
   }

@@ -32,7 +32,15 @@ class Step {
  private:
   // Where an argument comes from: an input, or `prepared_`.
   struct Source {
-    enum Kind : std::uint8_t { prepared, tensor, tensors, whole, wholes, number, numbers } kind = prepared;
+    enum Kind : std::uint8_t {
+      prepared,
+      tensor,
+      tensors,
+      whole,
+      wholes,
+      number,
+      numbers
+    } kind = prepared;
     int input = 0;
   };
   struct Stored {
