@@ -6,6 +6,6 @@ import pytest
 
 @pytest.mark.parametrize("file", models.light_models(), ids=lambda file: file.stem)
 def test_light_nets(file):
-    theirs, ours = models.sessions_of(file, "cpu:0", strict=True)
+    theirs, ours = models.session_of(file, ""), models.session_of(file, "cpu:0", strict=True)
     feeds = models.inputs_of(theirs)
     assert models.difference(ours.run(None, feeds), theirs.run(None, feeds)) <= 1e-4
