@@ -8,11 +8,12 @@ is short for what ONNX Runtime asks of any execution provider's library: registe
 session. `devices()` says which devices there are.
 """
 
+import ctypes
 from pathlib import Path
 
 import onnxruntime
 
-__all__ = ["devices", "library_path", "register", "session"]
+__all__ = ["devices", "library_path", "register", "session", "unserved"]
 
 NAME = "BackplaneExecutionProvider"
 _registered = False
@@ -49,3 +50,11 @@ def session(model, device, options=None, strict=False):
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     options.add_provider_for_devices([found[device]], {})
     return onnxruntime.InferenceSession(model, sess_options=options)
+
+
+def unserved():
+    """Why nodes were left to others since the last call, as ["StringConcat 'node_3': ..."]: of sessions that were made."""
+    register()
+    take = ctypes.CDLL(library_path()).backplane_onnxruntime_take_unserved
+    take.restype = ctypes.c_char_p
+    return take().decode().splitlines()

@@ -43,6 +43,21 @@ template <class T> std::vector<T> numbers_of(const OrtOpAttr* attribute, int typ
   return numbers;
 }
 
+// Undefined for what is no tensor of our numbers, as strings.
+Tensor tensor_of(const OrtOpAttr* handle) {
+  OrtValue* value = nullptr;
+  check(ort::tensor_of_attribute(handle, &value));
+  const struct Release {
+    OrtValue* value;
+    ~Release() { ort::release_value(value); }
+  } release{value};
+  try {
+    return clone(borrow(value, host_device()));
+  } catch (const RuntimeFailure&) {
+    return {};
+  }
+}
+
 Attribute read_attribute(const OrtOpAttr* handle) {
   Attribute attribute;
   const char* name = nullptr;
@@ -58,16 +73,7 @@ Attribute read_attribute(const OrtOpAttr* handle) {
         attribute.reals.push_back(each);
       break;
     case string_attribute: attribute.text = text_of(handle, attribute.type); break;
-    case tensor_attribute: {
-      OrtValue* value = nullptr;
-      check(ort::tensor_of_attribute(handle, &value));
-      const struct Release {
-        OrtValue* value;
-        ~Release() { ort::release_value(value); }
-      } release{value};
-      attribute.tensor = clone(borrow(value, host_device()));
-      break;
-    }
+    case tensor_attribute: attribute.tensor = tensor_of(handle); break;
     default: break;
   }
   return attribute;

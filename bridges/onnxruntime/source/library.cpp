@@ -109,3 +109,14 @@ BP_ONNX_EXPORT OrtStatus* ReleaseEpFactory(OrtEpFactory* factory) noexcept {
   delete factory;
   return nullptr;
 }
+
+// For the package's Python: a text that lives until this thread asks again.
+BP_ONNX_EXPORT const char* backplane_onnxruntime_take_unserved() noexcept {
+  static thread_local std::string text;
+  try {
+    text = bp::onnx::take_unserved();
+  } catch (...) {
+    return "";
+  }
+  return text.c_str();
+}

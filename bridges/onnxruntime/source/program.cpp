@@ -45,11 +45,9 @@ Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphVal
 }
 
 int Program::value_named(const std::string& name) {
-  const auto found = std::find(names_.begin(), names_.end(), name);
-  if (found != names_.end()) return static_cast<int>(found - names_.begin());
-  names_.push_back(name);
-  constants_.emplace_back();
-  return static_cast<int>(names_.size()) - 1;
+  const auto [found, is_new] = names_.try_emplace(name, static_cast<int>(names_.size()));
+  if (is_new) constants_.emplace_back();
+  return found->second;
 }
 
 void Program::find_last_uses() {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "step.hpp"
@@ -31,7 +32,7 @@ class Program {
   void write_outputs(OrtKernelContext* context, const std::vector<Value>& values) const;
 
   Device device_, host_;
-  std::vector<std::string> names_;
+  std::unordered_map<std::string, int> names_;
   std::vector<Value> constants_;  // by value
   std::vector<Placed> steps_;
   std::vector<int> inputs_, outputs_;

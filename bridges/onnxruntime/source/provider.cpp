@@ -1,7 +1,9 @@
 // Which nodes are taken, and what becomes of them.
 #include "provider.hpp"
 
+#include <deque>
 #include <memory>
+#include <mutex>
 
 #include "program.hpp"
 
@@ -15,6 +17,23 @@ struct Computation : OrtNodeComputeInfo {
   std::unique_ptr<Program> program;
 };
 
+struct Unserved {
+  std::mutex mutex;
+  std::deque<std::string> sentences;
+};
+Unserved& unserved() {
+  static Unserved once;
+  return once;
+}
+
+void note_unserved(const GraphNode& node, const std::string& why) {
+  Unserved& list = unserved();
+  const std::lock_guard lock(list.mutex);
+  if (list.sentences.size() == 1000) list.sentences.pop_front();
+  list.sentences.push_back(node.type + (node.name.empty() ? "" : " '" + node.name + "'") + ": " +
+                           why);
+}
+
 // Runs of known nodes in the graph's order, which is such that no way from one to another leaves the run.
 void claim(const DeviceProvider& provider, const OrtGraph* graph, OrtEpGraphSupportInfo* support) {
   const ort::FusionOptions options{interface_version, true};
@@ -25,10 +44,12 @@ void claim(const DeviceProvider& provider, const OrtGraph* graph, OrtEpGraphSupp
   };
   for (const GraphNode& node : read_nodes(graph)) {
     std::string why;
-    if (!node.is_taken && Step::make(node, provider.device, why))
+    if (!node.is_taken && Step::make(node, provider.device, why)) {
       run.push_back(node.handle);
-    else
-      end_run();
+      continue;
+    }
+    if (!node.is_taken) note_unserved(node, why);
+    end_run();
   }
   end_run();
 }
@@ -75,6 +96,15 @@ OrtEp* make_provider(Device device) {
 
 void release_provider(OrtEp* provider) {
   delete static_cast<DeviceProvider*>(provider);
+}
+
+std::string take_unserved() {
+  Unserved& list = unserved();
+  const std::lock_guard lock(list.mutex);
+  std::string text;
+  for (const std::string& sentence : list.sentences) text += sentence + "\n";
+  list.sentences.clear();
+  return text;
 }
 
 }  // namespace bp::onnx

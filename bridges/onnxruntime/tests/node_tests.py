@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
@@ -91,13 +91,15 @@ def run_case(case, device):
     model = case.model
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    backplane_onnxruntime.unserved()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = backplane_onnxruntime.session(model.SerializeToString(), device, options, strict=True)
     except Exception as error:  # noqa: BLE001: whatever it is, it is the case's verdict
         text = str(error)
         if "fallback" in text and "CPU EP" in text:
-            return "unclaimed", ", ".join(sorted({node.op_type for node in model.graph.node}))
+            reasons = {" ".join(re.sub(r" '.*'", "", each).split()) for each in backplane_onnxruntime.unserved()}
+            return "unclaimed", "; ".join(sorted(reasons)) or "ONNX Runtime's own choice"
         return "not loaded", text.splitlines()[0][:160]
     wanted_names = {each.name for each in session.get_inputs()}
     for inputs, expected in case.data_sets:
@@ -150,6 +152,27 @@ def judge(device, names):
     return verdicts
 
 
+def page_of(device, verdicts):
+    """docs/coverage/onnx_node_tests.md"""
+    import onnx
+    import onnxruntime
+
+    counts = Counter(verdict for verdict, _ in verdicts.values())
+    text = f"""# ONNX's node tests
+
+Written by `bridges/onnxruntime/tests/node_tests.py --device {device.split(":")[0]}:0 --page`; do not edit. Of the {len(verdicts)} node tests of
+onnx {onnx.__version__}, through ONNX Runtime {onnxruntime.__version__} on `{device}` with its CPU forbidden, {counts["passed"]} pass and {counts["failed"]} fail. The
+others, with the reason why a node was not taken, or ONNX Runtime's why it could not load the case:
+"""
+    by_reason = defaultdict(list)
+    for name, (verdict, reason) in verdicts.items():
+        if verdict != "passed":
+            by_reason[f"{verdict}: {reason}"].append(name.removeprefix("test_"))
+    for reason, names in sorted(by_reason.items(), key=lambda each: (-len(each[1]), each[0])):
+        text += f"\n* **{reason}** ({len(names)}): {', '.join(sorted(names)).replace('_', chr(92) + '_')}"
+    return text + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu:0")
@@ -158,6 +181,7 @@ def main():
     parser.add_argument("--of", type=int, default=1)
     parser.add_argument("--json", type=Path, help="where the verdicts go")
     parser.add_argument("--verbose", action="store_true", help="also what is not claimed, with reasons")
+    parser.add_argument("--page", type=Path, help="where a page for a person goes")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -166,6 +190,8 @@ def main():
     verdicts = judge(options.device, names)
     if options.json:
         options.json.write_text(json.dumps(verdicts, indent=1, sort_keys=True) + "\n")
+    if options.page:
+        options.page.write_text(page_of(options.device, verdicts))
     for name, (verdict, reason) in sorted(verdicts.items()):
         if verdict == "failed" or (options.verbose and verdict != "passed"):
             print(f"{verdict}: {name}: {reason}")

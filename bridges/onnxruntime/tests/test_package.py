@@ -92,8 +92,11 @@ def test_what_is_not_served_stays_with_the_cpu(device):
     model = model_of(nodes, [("a", TensorProto.FLOAT, [2])], [("d", TensorProto.FLOAT, [2])])
     a = numpy.array([1, 2], numpy.float32)
     assert backplane_onnxruntime.session(model, device).run(None, {"a": a})[0].tolist() == [-2, -4]
+    backplane_onnxruntime.unserved()
     with pytest.raises(Exception, match="fallback"):
         backplane_onnxruntime.session(model, device, strict=True)
+    reasons = backplane_onnxruntime.unserved()
+    assert any(each.startswith("Cast") and "no tensor of numbers that Backplane has" in each for each in reasons), reasons
 
 
 def test_shapes_are_told_by_inputs(device):
