@@ -95,8 +95,14 @@ BP_ONNX_EXPORT OrtStatus* CreateEpFactories(const char*, const OrtApiBase* base,
   using namespace bp::onnx;
   *num = 0;
   tables.main = base->get_api(interface_version);
-  // No way to make a status: nothing is offered, and ONNX Runtime says that version it lacks.
-  if (!tables.main) return nullptr;
+  if (!tables.main) {
+    tables.main = base->get_api(1);  // which has what makes a status
+    return guarded([&] {
+      throw RuntimeFailure(
+          std::string("backplane: needs ONNX Runtime 1.23 or newer, and this is ") +
+          base->version_string());
+    });
+  }
   tables.provider = ort::provider_table();
   return guarded([&] {
     if (max < 1) throw RuntimeFailure("backplane: ONNX Runtime has no room for a factory");
