@@ -2,72 +2,75 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
+#include <memory>
 #include <omp.h>
 #include <pthread.h>
 
 #include "host.hpp"
+#include "pool.hpp"
 
 namespace bp::cpu {
 namespace {
 
-// A child of fork inherits libgomp's idea of a pool whose threads do not exist: the first parallel
-// region would wait for them forever. A child of a process that never used the pool is free to.
-std::atomic<bool> pool_used{false};
-std::atomic<bool> pool_lost{false};
+// A child of fork has none of its parent's threads. Ours start again there; libgomp would wait for its own forever.
+std::atomic<Pool*> pool{nullptr};
+std::atomic<bool> openmp_used{false};
+std::atomic<bool> openmp_lost{false};
 
-void use_pool() {
-  if (pool_used.load(std::memory_order_relaxed)) return;
-  static const int registered = pthread_atfork(nullptr, nullptr, [] {
-    if (pool_used.load(std::memory_order_relaxed)) pool_lost.store(true, std::memory_order_relaxed);
-  });
-  // Not knowing about forks is worse than being slow.
-  if (registered != 0) pool_lost.store(true, std::memory_order_relaxed);
-  pool_used.store(true, std::memory_order_release);
+void forget_threads() {
+  pool.store(nullptr, std::memory_order_relaxed);
+  if (openmp_used.load(std::memory_order_relaxed))
+    openmp_lost.store(true, std::memory_order_relaxed);
 }
 
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+// Whether forks will be known.
+bool watch_forks() {
+  static const bool watched = pthread_atfork(nullptr, nullptr, forget_threads) == 0;
+  return watched;
+}
+
+int num_cores() {
+  static const int cores = std::max(1, omp_get_num_procs());
+  return cores;
+}
+
+// Never destroyed: its threads may wait in it while the process ends.
+Pool* threads_of_this_process() {
+  if (Pool* known = pool.load(std::memory_order_acquire)) return known;
+  if (!watch_forks()) return nullptr;
+  auto made = std::make_unique<Pool>(num_cores(), [] { omp_set_num_threads(1); });
+  Pool* expected = nullptr;
+  return pool.compare_exchange_strong(expected, made.get()) ? made.release() : expected;
 }
 
 }  // namespace
 
 int num_threads() {
-  if (pool_lost.load(std::memory_order_relaxed) || omp_in_parallel()) return 1;
-  static const int cores = std::max(1, omp_get_num_procs());
+  if (Pool::is_working() || omp_in_parallel()) return 1;
+  const int cores = num_cores();
   if (cores == 1) return 1;
   const bp_host* host = cpu::host();
   const int64_t allowed = host != nullptr ? host->num_threads(host) : cores;
   return static_cast<int>(std::clamp<int64_t>(allowed, 1, cores));
 }
 
-void detail::run_parallel(int64_t count, int64_t grain, RangeBody body, void* state) {
-  const int64_t most = divide_up(count, std::max<int64_t>(grain, 1));
-  const int threads = static_cast<int>(std::min<int64_t>(num_threads(), most));
-  if (threads <= 1) return body(state, 0, count);
-  use_pool();
-  if (pool_lost.load(std::memory_order_relaxed)) return body(state, 0, count);
-
-  std::exception_ptr error;
-  std::atomic_flag failed = ATOMIC_FLAG_INIT;
-#pragma omp parallel num_threads(threads)
-  {
-    const int64_t share = divide_up(count, omp_get_num_threads());
-    const int64_t begin = omp_get_thread_num() * share;
-    const int64_t end = std::min(count, begin + share);
-    try {
-      if (begin < end) body(state, begin, end);
-    } catch (...) {
-      if (!failed.test_and_set()) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
+void detail::run_parallel(int64_t count, int64_t grain, int64_t worth, RangeBody body,
+                          void* state) {
+  const int threads = num_threads();
+  Pool* shared = threads > 1 ? threads_of_this_process() : nullptr;
+  if (!shared) return body(state, 0, count);
+  shared->run({count, std::max<int64_t>(grain, 1), worth, body, state}, threads);
 }
 
 ThreadLimit::ThreadLimit(int most)
     : count_(most <= 1 ? 1 : std::min(num_threads(), most)), before_(omp_get_max_threads()) {
-  if (count_ > 1) use_pool();
+  if (count_ > 1 && (openmp_lost.load(std::memory_order_relaxed) || !watch_forks())) count_ = 1;
+  if (count_ > 1) openmp_used.store(true, std::memory_order_relaxed);
   if (count_ != before_) omp_set_num_threads(count_);
+}
+
+void leave_cores_to_openmp() {
+  if (Pool* ours = pool.load(std::memory_order_relaxed)) ours->rest();
 }
 
 ThreadLimit::~ThreadLimit() {

@@ -110,12 +110,25 @@ void measure_resnet18() {
               [&] { step_down(optimizer, [&] { return bp::cross_entropy(net(x), y); }); });
 }
 
-constexpr std::int64_t width = 384, heads = 6, vocabulary = 1000;
+void measure_mlp() {
+  nn::Sequential net(nn::Linear(256, 512), nn::ReLU(), nn::Linear(512, 512), nn::ReLU(),
+                     nn::Linear(512, 10));
+  bp::optim::SGD optimizer(net.parameters(), {.lr = 0.05, .momentum = 0.9});
+  const Tensor x = bp::rand({64, 256}), y = bp::randint(0, 10, {64});
+  report_step("mlp", [&] { step_down(optimizer, [&] { return bp::cross_entropy(net(x), y); }); });
+}
+
+struct TransformerSizes {
+  std::int64_t layers, width, heads, vocabulary, words;
+};
 
 struct TransformerBlock : nn::Module {
-  nn::LayerNorm norm1{{width}}, norm2{{width}};
-  nn::Linear mix{width, 3 * width}, out{width, width}, up{width, 4 * width}, down{4 * width, width};
+  TransformerSizes of;
+  nn::LayerNorm norm1{{of.width}}, norm2{{of.width}};
+  nn::Linear mix{of.width, 3 * of.width}, out{of.width, of.width};
+  nn::Linear up{of.width, 4 * of.width}, down{4 * of.width, of.width};
 
+  explicit TransformerBlock(const TransformerSizes& sizes) : of(sizes) {}
   void list_parts(nn::Parts& parts) override {
     parts.module("norm1", norm1);
     parts.module("mix", mix);
@@ -127,7 +140,7 @@ struct TransformerBlock : nn::Module {
   Tensor forward(const Tensor& x) const override {
     std::vector<Tensor> parts = bp::chunk(mix(norm1(x)), 3, -1);
     for (Tensor& part : parts)
-      part = bp::transpose(bp::unflatten(part, -1, {heads, width / heads}), 1, 2);
+      part = bp::transpose(bp::unflatten(part, -1, {of.heads, of.width / of.heads}), 1, 2);
     const Tensor seen =
         bp::scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0.0, true);
     const Tensor attended = x + out(bp::flatten(bp::transpose(seen, 1, 2), -2));
@@ -136,13 +149,14 @@ struct TransformerBlock : nn::Module {
 };
 
 struct Transformer : nn::Module {
-  nn::Embedding words{vocabulary, width}, places{128, width};
+  TransformerSizes of;
+  nn::Embedding words{of.vocabulary, of.width}, places{of.words, of.width};
   nn::Sequential blocks;
-  nn::LayerNorm norm{{width}};
-  nn::Linear scores{width, vocabulary};
+  nn::LayerNorm norm{{of.width}};
+  nn::Linear scores{of.width, of.vocabulary};
 
-  Transformer() {
-    for (int i = 0; i < 6; ++i) blocks.append(TransformerBlock());
+  explicit Transformer(const TransformerSizes& sizes) : of(sizes) {
+    for (int i = 0; i < of.layers; ++i) blocks.append(TransformerBlock(of));
   }
   void list_parts(nn::Parts& parts) override {
     parts.module("words", words);
@@ -156,12 +170,12 @@ struct Transformer : nn::Module {
   }
 };
 
-void measure_transformer() {
-  Transformer net;
+void measure_transformer(const std::string& name, const TransformerSizes& sizes) {
+  Transformer net(sizes);
   bp::optim::AdamW optimizer(net.parameters(), {.lr = 1e-3});
-  const Tensor x = bp::randint(0, vocabulary, {8, 128});
+  const Tensor x = bp::randint(0, sizes.vocabulary, {8, sizes.words});
   const Tensor y = bp::flatten(bp::roll(x, {1}, {1}));
-  report_step("transformer", [&] {
+  report_step(name, [&] {
     step_down(optimizer, [&] { return bp::cross_entropy(bp::flatten(net(x), 0, 1), y); });
   });
 }
@@ -172,5 +186,7 @@ void measure_training(const std::string& network) {
   bp::manual_seed(1);
   if (network == "digits") measure_digits();
   if (network == "resnet18") measure_resnet18();
-  if (network == "transformer") measure_transformer();
+  if (network == "mlp") measure_mlp();
+  if (network == "transformer") measure_transformer(network, {6, 384, 6, 1000, 128});
+  if (network == "small_transformer") measure_transformer(network, {2, 64, 4, 100, 64});
 }

@@ -1,5 +1,5 @@
 // Steps of training of whole networks in PyTorch. Usage: pytorch_training digits|resnet18|transformer
-#include <cstring>
+#include <string>
 #include <torch/torch.h>
 
 #include "measure.hpp"
@@ -101,13 +101,30 @@ void resnet18() {
   });
 }
 
-constexpr int64_t width = 384, heads = 6, vocabulary = 1000;
+void mlp() {
+  nn::Sequential net(nn::Linear(256, 512), nn::ReLU(), nn::Linear(512, 512), nn::ReLU(),
+                     nn::Linear(512, 10));
+  torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
+  const Tensor x = torch::rand({64, 256}), y = torch::randint(0, 10, {64}, torch::kLong);
+  report_step("mlp_step", "mlp_peak_memory", [&] {
+    optimizer.zero_grad();
+    const Tensor loss = F::cross_entropy(net->forward(x), y);
+    loss.backward();
+    optimizer.step();
+  });
+}
+
+struct TransformerSizes {
+  int64_t layers, width, heads, vocabulary, words;
+};
 
 struct TransformerBlockImpl : nn::Module {
-  nn::LayerNorm norm1{nn::LayerNormOptions({width})}, norm2{nn::LayerNormOptions({width})};
-  nn::Linear mix{width, 3 * width}, out{width, width}, up{width, 4 * width}, down{4 * width, width};
+  TransformerSizes of;
+  nn::LayerNorm norm1{nn::LayerNormOptions({of.width})}, norm2{nn::LayerNormOptions({of.width})};
+  nn::Linear mix{of.width, 3 * of.width}, out{of.width, of.width};
+  nn::Linear up{of.width, 4 * of.width}, down{4 * of.width, of.width};
 
-  TransformerBlockImpl() {
+  explicit TransformerBlockImpl(const TransformerSizes& sizes) : of(sizes) {
     register_module("norm1", norm1);
     register_module("mix", mix);
     register_module("out", out);
@@ -118,7 +135,8 @@ struct TransformerBlockImpl : nn::Module {
 
   Tensor forward(const Tensor& x) {
     std::vector<Tensor> parts = mix(norm1(x)).chunk(3, -1);
-    for (Tensor& part : parts) part = part.unflatten(-1, {heads, width / heads}).transpose(1, 2);
+    for (Tensor& part : parts)
+      part = part.unflatten(-1, {of.heads, of.width / of.heads}).transpose(1, 2);
     const Tensor seen =
         at::scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0.0, true);
     const Tensor attended = x + out(seen.transpose(1, 2).flatten(-2));
@@ -153,21 +171,21 @@ struct FusedAdamW {
   }
 };
 
-void transformer() {
-  nn::Embedding words(vocabulary, width), places(128, width);
+void transformer(const std::string& name, const TransformerSizes& sizes) {
+  nn::Embedding words(sizes.vocabulary, sizes.width), places(sizes.words, sizes.width);
   nn::Sequential blocks;
-  for (int i = 0; i < 6; ++i) blocks->push_back(TransformerBlock());
-  nn::LayerNorm norm(nn::LayerNormOptions({width}));
-  nn::Linear scores(width, vocabulary);
+  for (int i = 0; i < sizes.layers; ++i) blocks->push_back(TransformerBlock(sizes));
+  nn::LayerNorm norm(nn::LayerNormOptions({sizes.width}));
+  nn::Linear scores(sizes.width, sizes.vocabulary);
   std::vector<Tensor> parameters;
   for (const std::vector<Tensor>& each :
        {words->parameters(), places->parameters(), blocks->parameters(), norm->parameters(),
         scores->parameters()})
     parameters.insert(parameters.end(), each.begin(), each.end());
   FusedAdamW optimizer(parameters);
-  const Tensor x = torch::randint(0, vocabulary, {8, 128}, torch::kLong),
+  const Tensor x = torch::randint(0, sizes.vocabulary, {8, sizes.words}, torch::kLong),
                y = x.roll(1, 1).flatten();
-  report_step("transformer_step", "transformer_peak_memory", [&] {
+  report_step((name + "_step").c_str(), (name + "_peak_memory").c_str(), [&] {
     for (Tensor& each : parameters) each.mutable_grad().reset();
     const Tensor seen = norm(blocks->forward(words(x) + places->weight));
     const Tensor loss = F::cross_entropy(scores(seen).flatten(0, 1), y);
@@ -180,8 +198,10 @@ void transformer() {
 
 int main(int argc, char** argv) {
   torch::manual_seed(1);
-  const char* name = argc == 2 ? argv[1] : "";
-  if (!std::strcmp(name, "digits")) digits();
-  if (!std::strcmp(name, "resnet18")) resnet18();
-  if (!std::strcmp(name, "transformer")) transformer();
+  const std::string name = argc == 2 ? argv[1] : "";
+  if (name == "digits") digits();
+  if (name == "mlp") mlp();
+  if (name == "resnet18") resnet18();
+  if (name == "transformer") transformer(name, {6, 384, 6, 1000, 128});
+  if (name == "small_transformer") transformer(name, {2, 64, 4, 100, 64});
 }

@@ -4,7 +4,7 @@
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
-#include "convolution_primitive.hpp"
+#include "convolution_parts.hpp"
 #include "convolution_products.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
@@ -35,57 +35,8 @@ Order order_of(const bp_tensor& tensor) {
   return tensor.flags & BP_LAYOUT_CHANNELS_LAST ? channels_last : other_order;
 }
 
-void run_primitive(const ConvolutionKey& key, const ConvolutionPrimitive& p,
-                   const dnnl::stream& stream) {
-  const char* const what = "oneDNN could not run a convolution";
-  const dnnl_exec_arg_t scratch{DNNL_ARG_SCRATCHPAD, p.scratch.get()};
-  auto *large = p.large.wanted.get(), *small = p.small.wanted.get(),
-       *weight = p.weight.wanted.get();
-  if (key.way != to_input) reorder_before(p.large, stream);
-  if (key.way != forwards) reorder_before(p.small, stream);
-  if (key.way != to_weight) reorder_before(p.weight, stream);
-  if (key.way == forwards && key.has_bias)
-    execute(p.run, stream,
-            {{DNNL_ARG_SRC, large},
-             {DNNL_ARG_WEIGHTS, weight},
-             {DNNL_ARG_DST, small},
-             {DNNL_ARG_BIAS, p.bias.get()},
-             scratch},
-            what);
-  else if (key.way == forwards)
-    execute(p.run, stream,
-            {{DNNL_ARG_SRC, large}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DST, small}, scratch},
-            what);
-  else if (key.way == to_input)
-    execute(p.run, stream,
-            {{DNNL_ARG_DIFF_SRC, large},
-             {DNNL_ARG_WEIGHTS, weight},
-             {DNNL_ARG_DIFF_DST, small},
-             scratch},
-            what);
-  else
-    execute(p.run, stream,
-            {{DNNL_ARG_SRC, large},
-             {DNNL_ARG_DIFF_WEIGHTS, weight},
-             {DNNL_ARG_DIFF_DST, small},
-             scratch},
-            what);
-  reorder_after(key.way == forwards ? p.small : key.way == to_input ? p.large : p.weight, stream);
-}
-
-using ConvolutionCache = PrimitiveCache<ConvolutionKey, ConvolutionPrimitive, 256>;
-
-ConvolutionCache& primitives() {
-  thread_local ConvolutionCache cache;
-  return cache;
-}
-
-ConvolutionPrimitive& primitive_for(const ConvolutionKey& key) {
-  return primitives().find(key, [&] { return make_convolution(key); });
-}
-
 bp_code run_by_onednn(const bp_call* call, const ConvolutionKey& key, const Addresses& at) {
-  ConvolutionPrimitive& p = primitive_for(key);
+  ConvolutionPrimitive& p = convolution_primitive_for(key);
   if (!p.run) return BP_UNSUPPORTED;
   bp_code code = place_operand(call, p.large, at.large);
   if (code == BP_OK) code = place_operand(call, p.small, at.small);
@@ -95,7 +46,8 @@ bp_code run_by_onednn(const bp_call* call, const ConvolutionKey& key, const Addr
   if (code != BP_OK) return code;
   if (key.has_bias) p.bias.set_data_handle(at.bias);
   p.scratch.set_data_handle(scratch);
-  run_primitive(key, p, primitives().stream());
+  if (key.num_threads > 1) leave_cores_to_openmp();
+  run_convolution(key, p, true);
   return BP_OK;
 }
 
@@ -121,12 +73,6 @@ bool fill_key(const Convolution& c, ConvolutionKey& key) {
     if (key.padding_behind[dim] < 0) return false;
   }
   return true;
-}
-
-int64_t work_of(const ConvolutionKey& key) {
-  int64_t work = key.small[0] * key.weight[0] * key.weight[1];
-  for (int64_t dim = 2; dim < key.rank + 2; ++dim) work *= key.small[dim] * key.weight[dim];
-  return work;
 }
 
 // In row-major or channels-last order: as it lies, or a copy in memory of the call.
@@ -169,14 +115,12 @@ bool has_way(const Convolution& c) {
   key.large_order = order(*c.large);
   key.small_order = order(*c.small);
   key.weight_order = order(*c.weight);
-  return static_cast<bool>(primitive_for(key).run);
+  return static_cast<bool>(convolution_primitive_for(key).run);
 }
 
 bp_code convolve(const bp_call* call, const Convolution& c) {
   ConvolutionKey key;
   if (is_empty(c) || !fill_key(c, key)) return BP_UNSUPPORTED;
-  const ThreadLimit threads(threads_for(key));
-  key.num_threads = threads.count();
   Addresses at{};
   bp_code code = in_order(call, *c.large, key.large_order, at.large);
   if (code == BP_OK) code = in_order(call, *c.small, key.small_order, at.small);
@@ -185,6 +129,9 @@ bp_code convolve(const bp_call* call, const Convolution& c) {
   if (code == BP_OK && c.bias) code = in_order(call, *c.bias, any_order, at.bias);
   if (code != BP_OK) return code;
   if (pays_by_products(key) && convolve_by_products(call, key, at, code)) return code;
+  if (convolve_in_parts(call, key, at, code)) return code;
+  const ThreadLimit threads(threads_for(key));
+  key.num_threads = threads.count();
   return run_by_onednn(call, key, at);
 }
 

@@ -173,6 +173,7 @@ template <class F> void for_matrices(int64_t count, double work, F&& body) {
   if (work >= worth_threads && most >= cores_to_spare && count < most) {
     const std::unique_lock lock = try_to_use_threads();
     const ThreadLimit threads(lock ? max_threads : 1);
+    leave_cores_to_openmp();
     return body(int64_t{0}, count);
   }
   const ThreadLimit one(1);

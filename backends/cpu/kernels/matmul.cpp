@@ -14,119 +14,13 @@
 #include "../threads.hpp"
 #include "kernels.hpp"
 #include "matmul_amx.hpp"
+#include "matmul_onednn.hpp"
 #include "matmul_split.hpp"
 #include "onednn.hpp"
 #include "strided.hpp"
 
 namespace bp::cpu {
 namespace {
-
-// ---- oneDNN
-
-// What a primitive is made for. Compared as bytes: every field has eight.
-struct Key {
-  int64_t dtype, num_threads, batch, m, n, k;
-  int64_t a_row, a_column, a_batch, b_row, b_column, b_batch;
-};
-
-struct Primitive {
-  dnnl::matmul multiply;  // empty: oneDNN cannot do this one
-  dnnl::memory a, b, out, scratch;
-  uint64_t scratch_bytes = 0;
-};
-
-dnnl::memory::desc describe(dnnl::memory::data_type type, int64_t batch, int64_t rows,
-                            int64_t columns, const Matrix& matrix) {
-  if (batch == 1) return {{rows, columns}, type, {matrix.row_stride, matrix.column_stride}};
-  const int64_t own_batch = matrix.batch_stride == 0 ? 1 : batch;
-  const int64_t stride = matrix.batch_stride == 0
-                             ? std::max(rows * matrix.row_stride, columns * matrix.column_stride)
-                             : matrix.batch_stride;
-  return {{own_batch, rows, columns}, type, {stride, matrix.row_stride, matrix.column_stride}};
-}
-
-Primitive make_primitive(const Product& p) {
-  const auto type =
-      p.dtype == BP_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-  const auto a = describe(type, p.batch, p.m, p.k, p.a);
-  const auto b = describe(type, p.batch, p.k, p.n, p.b);
-  const auto out = describe(type, p.batch, p.m, p.n, {nullptr, p.n, 1, p.m * p.n});
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the host counts it
-  Primitive made;
-  try {
-    const dnnl::matmul::primitive_desc description({a, b, out}, attributes, onednn_engine());
-    made.multiply = dnnl::matmul(description);
-    made.a = dnnl::memory(a, onednn_engine(), nullptr);
-    made.b = dnnl::memory(b, onednn_engine(), nullptr);
-    made.out = dnnl::memory(out, onednn_engine(), nullptr);
-    made.scratch = dnnl::memory(description.scratchpad_desc(), onednn_engine(), nullptr);
-    made.scratch_bytes = description.scratchpad_desc().get_size();
-  } catch (const dnnl::error& error) {
-    if (error.status != dnnl_unimplemented) throw;
-    made = Primitive();
-  }
-  return made;
-}
-
-// False: oneDNN has no way to multiply these.
-bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code) {
-  // Below this the threads' meeting costs more than the half of the work that one gives away.
-  constexpr int64_t parallel_work = 1 << 17;
-  const ThreadLimit threads(p.batch * p.m * p.n * p.k < parallel_work ? 1 : max_threads);
-  thread_local PrimitiveCache<Key, Primitive, 64> cache;
-  const Key key{p.dtype,
-                threads.count(),
-                p.batch,
-                p.m,
-                p.n,
-                p.k,
-                p.a.row_stride,
-                p.a.column_stride,
-                p.a.batch_stride,
-                p.b.row_stride,
-                p.b.column_stride,
-                p.b.batch_stride};
-  Primitive& primitive = cache.find(key, [&] { return make_primitive(p); });
-  if (!primitive.multiply) return false;
-
-  char* memory = nullptr;
-  if (primitive.scratch_bytes != 0) {
-    code = take_workspace(call, primitive.scratch_bytes, memory);
-    if (code != BP_OK) return true;
-    primitive.scratch.set_data_handle(memory);
-  }
-  primitive.a.set_data_handle(const_cast<char*>(p.a.data));
-  primitive.b.set_data_handle(const_cast<char*>(p.b.data));
-  primitive.out.set_data_handle(p.out);
-  // The C function: the C++ one builds a map for each call.
-  const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, primitive.a.get()},
-                                  {DNNL_ARG_WEIGHTS, primitive.b.get()},
-                                  {DNNL_ARG_DST, primitive.out.get()},
-                                  {DNNL_ARG_SCRATCHPAD, primitive.scratch.get()}};
-  const int num_args = primitive.scratch_bytes != 0 ? 4 : 3;
-  const dnnl_status_t status =
-      dnnl_primitive_execute(primitive.multiply.get(), cache.stream().get(), num_args, args);
-  dnnl::error::wrap_c_api(status, "oneDNN could not run a matmul");
-  code = BP_OK;
-  return true;
-}
-
-// oneDNN's older way, a few percent faster on one pair of large matrices (2048: 5 %). It takes memory of its own for packing,
-// some megabytes that the host does not count.
-bool multiply_large(const Product& p) {
-  constexpr int64_t large = 512;
-  if (p.dtype != BP_F32 || p.batch != 1 || std::min({p.m, p.n, p.k}) < large) return false;
-  const ThreadLimit threads(max_threads);
-  const auto is_by_rows = [](const Matrix& matrix) { return matrix.column_stride == 1; };
-  const auto step = [&](const Matrix& matrix) {
-    return is_by_rows(matrix) ? matrix.row_stride : matrix.column_stride;
-  };
-  const auto floats = [](const char* data) { return reinterpret_cast<const float*>(data); };
-  return dnnl_sgemm(is_by_rows(p.a) ? 'N' : 'T', is_by_rows(p.b) ? 'N' : 'T', p.m, p.n, p.k, 1,
-                    floats(p.a.data), step(p.a), floats(p.b.data), step(p.b), 0,
-                    reinterpret_cast<float*>(p.out), p.n) == dnnl_success;
-}
 
 // ---- From a call to products of at most one batch dimension
 
@@ -214,7 +108,6 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   if (code != BP_OK) return code;
   if (suits_amx(p)) return multiply_by_amx(call, p);
   if (suits_split(p) && multiply_split(call, p, code)) return code;
-  if (multiply_large(p)) return BP_OK;
   if (!multiply_by_onednn(call, p, code)) multiply_by_loops(p);
   return code;
 }

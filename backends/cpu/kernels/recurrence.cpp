@@ -185,6 +185,7 @@ bp_code run_layer(const RecurrentCall& c, int64_t run, const Sequence& from, con
   if (code == BP_OK && p.scratch_bytes != 0)
     code = take_floats(c.call, static_cast<int64_t>(p.scratch_bytes / sizeof(float) + 1), scratch);
   if (code != BP_OK) return code;
+  if (key.num_threads > 1) leave_cores_to_openmp();
   const dnnl::stream& stream = layer_primitives().stream();
   reorder_before(p.of_input, stream);
   reorder_before(p.of_state, stream);

@@ -1,0 +1,209 @@
+#include "matmul_onednn.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "../host.hpp"
+#include "../threads.hpp"
+#include "onednn.hpp"
+
+namespace bp::cpu {
+namespace {
+
+// Multiplications for which it pays to wake nobody.
+constexpr int64_t thread_work = 1 << 17;
+// Rows or columns of a part are a multiple of it: what oneDNN's kernels multiply at once.
+constexpr int64_t row_step = 16, column_step = 64;
+// What is multiplied in parts of its own, so that a thread that comes late leaves some to the others.
+constexpr int64_t parts_per_thread = 2;
+
+// How a product is cut: into batches, bands of rows, or bands of columns, the last one of which may be smaller.
+struct Cut {
+  enum Along { batches, rows, columns } along;
+  int64_t size;  // of a part
+  int64_t parts;
+
+  Product part(const Product& p, int64_t index) const {
+    Product one = p;
+    const int64_t item = p.dtype == BP_BF16 ? 2 : 4, first = index * size;
+    if (along == batches) {
+      one.batch = std::min(size, p.batch - first);
+      one.a.data += first * p.a.batch_stride * item;
+      one.b.data += first * p.b.batch_stride * item;
+      one.out += first * p.m * p.n * item;
+    } else if (along == rows) {
+      one.m = std::min(size, p.m - first);
+      one.a.data += first * p.a.row_stride * item;
+      one.out += first * p.n * item;
+    } else {
+      one.n = std::min(size, p.n - first);
+      one.b.data += first * p.b.column_stride * item;
+      one.out += first * item;
+    }
+    return one;
+  }
+};
+
+int64_t divide_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+Cut cut_of(const Product& p, int threads) {
+  const int64_t work = p.batch * p.m * p.n * p.k;
+  const int64_t wanted =
+      threads == 1 ? 1 : std::clamp<int64_t>(work / thread_work, 1, threads * parts_per_thread);
+  const auto cut = [&](Cut::Along along, int64_t size, int64_t step) {
+    const int64_t each = divide_up(divide_up(size, step), wanted) * step;
+    return Cut{along, each, divide_up(size, each)};
+  };
+  if (p.batch >= wanted) return cut(Cut::batches, p.batch, 1);
+  if (p.batch > 1) return cut(Cut::batches, p.batch, 1);
+  return p.m / row_step >= p.n / column_step ? cut(Cut::rows, p.m, row_step)
+                                             : cut(Cut::columns, p.n, column_step);
+}
+
+// ---- One part, on one thread
+
+// What a primitive is made for. Compared as bytes: every field has eight.
+struct Key {
+  int64_t dtype, batch, m, n, k;
+  int64_t a_row, a_column, a_batch, b_row, b_column, b_batch;
+  int64_t out_row, out_batch;
+};
+
+struct Primitive {
+  dnnl::matmul multiply;  // empty: oneDNN cannot do this one
+  dnnl::memory a, b, out, scratch;
+  uint64_t scratch_bytes = 0;
+};
+
+Key key_of(const Product& part, const Product& whole) {
+  return {part.dtype,
+          part.batch,
+          part.m,
+          part.n,
+          part.k,
+          part.a.row_stride,
+          part.a.column_stride,
+          part.a.batch_stride,
+          part.b.row_stride,
+          part.b.column_stride,
+          part.b.batch_stride,
+          whole.n,
+          whole.m * whole.n};
+}
+
+dnnl::memory::desc describe(dnnl::memory::data_type type, int64_t batch, int64_t rows,
+                            int64_t columns, const Matrix& matrix) {
+  if (batch == 1) return {{rows, columns}, type, {matrix.row_stride, matrix.column_stride}};
+  const int64_t own_batch = matrix.batch_stride == 0 ? 1 : batch;
+  const int64_t stride = matrix.batch_stride == 0
+                             ? std::max(rows * matrix.row_stride, columns * matrix.column_stride)
+                             : matrix.batch_stride;
+  return {{own_batch, rows, columns}, type, {stride, matrix.row_stride, matrix.column_stride}};
+}
+
+Primitive make_primitive(const Key& key) {
+  const auto type =
+      key.dtype == BP_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  const auto a =
+      describe(type, key.batch, key.m, key.k, {nullptr, key.a_row, key.a_column, key.a_batch});
+  const auto b =
+      describe(type, key.batch, key.k, key.n, {nullptr, key.b_row, key.b_column, key.b_batch});
+  const auto out =
+      describe(type, key.batch, key.m, key.n, {nullptr, key.out_row, 1, key.out_batch});
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the host counts it
+  Primitive made;
+  try {
+    const dnnl::matmul::primitive_desc description({a, b, out}, attributes, onednn_engine());
+    made.multiply = dnnl::matmul(description);
+    made.a = dnnl::memory(a, onednn_engine(), nullptr);
+    made.b = dnnl::memory(b, onednn_engine(), nullptr);
+    made.out = dnnl::memory(out, onednn_engine(), nullptr);
+    made.scratch = dnnl::memory(description.scratchpad_desc(), onednn_engine(), nullptr);
+    made.scratch_bytes = description.scratchpad_desc().get_size();
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_unimplemented) throw;
+    made = Primitive();
+  }
+  return made;
+}
+
+using Primitives = PrimitiveCache<Key, Primitive, 64>;
+
+Primitives& primitives() {
+  thread_local Primitives cache;
+  return cache;
+}
+
+Primitive& primitive_for(const Product& part, const Product& whole) {
+  const Key key = key_of(part, whole);
+  return primitives().find(key, [&] { return make_primitive(key); });
+}
+
+void run_primitive(Primitive& primitive, const Product& part, char* scratch) {
+  primitive.a.set_data_handle(const_cast<char*>(part.a.data));
+  primitive.b.set_data_handle(const_cast<char*>(part.b.data));
+  primitive.out.set_data_handle(part.out);
+  if (scratch) primitive.scratch.set_data_handle(scratch);
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, primitive.a.get()},
+                                  {DNNL_ARG_WEIGHTS, primitive.b.get()},
+                                  {DNNL_ARG_DST, primitive.out.get()},
+                                  {DNNL_ARG_SCRATCHPAD, primitive.scratch.get()}};
+  execute(primitive.multiply, primitives().stream(), std::span(args, scratch ? 4 : 3),
+          "oneDNN could not run a matmul");
+}
+
+// oneDNN's older way, a few percent faster on one pair of large matrices (2048: 5 %). It takes memory of its own for packing,
+// some megabytes that the host does not count.
+bool is_large(const Product& p) {
+  constexpr int64_t large = 512;
+  return p.dtype == BP_F32 && p.batch == 1 && std::min({p.m, p.n, p.k}) >= large;
+}
+
+bool multiply_large(const Product& part, int64_t out_row) {
+  const auto is_by_rows = [](const Matrix& matrix) { return matrix.column_stride == 1; };
+  const auto step = [&](const Matrix& matrix) {
+    return is_by_rows(matrix) ? matrix.row_stride : matrix.column_stride;
+  };
+  const auto floats = [](const char* data) { return reinterpret_cast<const float*>(data); };
+  return dnnl_sgemm(is_by_rows(part.a) ? 'N' : 'T', is_by_rows(part.b) ? 'N' : 'T', part.m, part.n,
+                    part.k, 1, floats(part.a.data), step(part.a), floats(part.b.data), step(part.b),
+                    0, reinterpret_cast<float*>(part.out), out_row) == dnnl_success;
+}
+
+}  // namespace
+
+bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code) {
+  const Cut cut = cut_of(p, num_threads());
+  const int64_t worth = p.batch * p.m * p.n * p.k / thread_work;
+  code = BP_OK;
+  if (is_large(p)) {
+    std::atomic<bool> done{true};
+    parallel_parts(cut.parts, worth, [&](int64_t index) {
+      const ThreadLimit one(1);
+      if (!multiply_large(cut.part(p, index), p.n)) done = false;
+    });
+    if (done) return true;
+  }
+  const ThreadLimit one(1);
+  uint64_t scratch_bytes = 0;
+  for (const int64_t index : {int64_t{0}, cut.parts - 1}) {  // of two sizes
+    const Primitive& primitive = primitive_for(cut.part(p, index), p);
+    if (!primitive.multiply) return false;
+    scratch_bytes = std::max(scratch_bytes, (primitive.scratch_bytes + 63) & ~uint64_t{63});
+  }
+  char* scratch = nullptr;
+  if (scratch_bytes != 0) code = take_workspace(call, scratch_bytes * cut.parts, scratch);
+  if (code != BP_OK) return true;
+  parallel_parts(cut.parts, worth, [&](int64_t index) {
+    const ThreadLimit here(1);
+    const Product part = cut.part(p, index);
+    run_primitive(primitive_for(part, p), part,
+                  scratch ? scratch + scratch_bytes * index : nullptr);
+  });
+  return true;
+}
+
+}  // namespace bp::cpu
