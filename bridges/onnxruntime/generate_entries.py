@@ -102,10 +102,10 @@ def problem_of(row):
     for text in row.onnx:
         match = OPERATOR.fullmatch(text)
         if not match:
-            return f"onnx {text!r} is no name; write it like 'Add', 'Add@7' or 'Softmax@13(axis=dim)'"
+            return f"onnx {text!r} is not a name; write it like 'Add', 'Add@7' or 'Softmax@13(axis=dim)'"
         for pair in filter(None, (match[4] or "").split(", ")):
             if pair.split("=")[1] not in names:
-                return f"onnx {text!r}: {pair.split('=')[1]!r} is no argument of the row"
+                return f"onnx {text!r}: {pair.split('=')[1]!r} is not an argument of the row"
     return None
 
 
@@ -176,7 +176,7 @@ def body_of(args, text, for_claim):
 def emit_recipe(index, recipe, known, served, source):
     name, since, until, schema, args, num_results = parse(recipe["onnx"])
     check_entry(known, name, since, until, args, num_results, source)
-    served[name].append((since, until, f"[{source}](../../bridges/onnxruntime/recipes/{source})", recipe.get("dtypes", "all"), recipe.get("when")))
+    served[name].append((since, until, f"`{source}`", recipe.get("dtypes", "all"), recipe.get("when")))
     stem = f"{name}_{index}"
     kind = "Tensor" if num_results == 1 else "std::vector<Tensor>"
     body = body_of(args, str(recipe["is"]).strip(), False)

@@ -59,7 +59,7 @@ bool integer_of_long(PyObject* number, Scalar& out) {
   const nb::python_error said;  // takes Python's error, so that the object can be asked
   if (!PyObject_HasAttrString(object, "__dlpack__")) throw said;
   PyErr_Format(PyExc_TypeError,
-               "a %s is no Tensor of backplane's; from_dlpack() gives one over its memory",
+               "a %s is not a Tensor of backplane's; from_dlpack() gives one over its memory",
                type_name(object));
   throw nb::python_error();
 }

@@ -52,7 +52,7 @@ class Rows(unittest.TestCase):
         class Row:
             args = []
 
-        for onnx, problem in [(["Add+1"], "is no name"), (["Softmax(axis=dim)"], "'dim' is no argument")]:
+        for onnx, problem in [(["Add+1"], "is not a name"), (["Softmax(axis=dim)"], "'dim' is not an argument")]:
             row = Row()
             row.onnx = onnx
             self.assertIn(problem, generate_entries.problem_of(row))

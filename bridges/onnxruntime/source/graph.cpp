@@ -43,7 +43,7 @@ template <class T> std::vector<T> numbers_of(const OrtOpAttr* attribute, int typ
   return numbers;
 }
 
-// Undefined for what is no tensor of our numbers, as strings.
+// Undefined for what is not a tensor of our numbers, such as strings.
 Tensor tensor_of(const OrtOpAttr* handle) {
   OrtValue* value = nullptr;
   check(ort::tensor_of_attribute(handle, &value));

@@ -118,7 +118,7 @@ std::unique_ptr<Step> Step::make(const GraphNode& node, Device device, std::stri
   for (const auto* list : {&facts.inputs, &facts.results})
     for (const ValueFacts& value : *list)
       if (value.exists && !value.dtype)
-        return why = "a value is no tensor of numbers that Backplane has", nullptr;
+        return why = "a value is not a tensor of numbers that Backplane has", nullptr;
   const auto [begin, end] = known().equal_range(node.type);
   why = begin == end ? "no row or recipe has it" : "";
   for (auto each = begin; each != end; ++each) {

@@ -1,6 +1,5 @@
-// needs: cpu
 // The pool of threads by itself: each range is done once, by whomever, and nobody is lost.
-#include "../../../backends/cpu/pool.cpp"
+#include "pool.hpp"
 
 #include <gtest/gtest.h>
 #include <mutex>
