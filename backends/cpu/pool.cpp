@@ -247,10 +247,13 @@ void Pool::start_threads(int count) {
   if (started_.load(std::memory_order_relaxed) >= count) return;
   const std::unique_lock lock(starting_, std::try_to_lock);
   if (!lock) return;
-  // What the application does on signals is done on its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // What the application does on signals is done on its own threads, but for those of a fault: blocked, they would end
+  // the process without its handler.
+  sigset_t others, before;
+  sigfillset(&others);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
+    sigdelset(&others, fault);
+  pthread_sigmask(SIG_SETMASK, &others, &before);
   try {
     for (int i = started_; i < count; ++i) {
       threads_.emplace_back([this, i] { serve(i + 1); });

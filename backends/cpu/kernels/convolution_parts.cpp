@@ -205,6 +205,9 @@ bool convolve_in_parts(const bp_call* call, const ConvolutionKey& key, const Add
   const int64_t wanted =
       std::min<int64_t>({key.small[0], threads * parts_per_thread, work_of(key) / thread_work});
   if (threads == 1 || wanted < 2) return false;
+  // Else some threads would have nothing to do, which oneDNN's own cut along other dimensions avoids.
+  const int64_t pictures = key.small[0];
+  if (pictures % threads != 0 && pictures < 4 * threads) return false;
   if (key.small[0] / wanted * points_of(key) < least_points) return false;
   if (key.way == to_weight && key.dtype != BP_F32) return false;  // sums of rounded sums
   InParts parts(key, at, wanted);

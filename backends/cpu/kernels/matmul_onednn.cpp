@@ -5,62 +5,11 @@
 
 #include "../host.hpp"
 #include "../threads.hpp"
+#include "matmul_cut.hpp"
 #include "onednn.hpp"
 
 namespace bp::cpu {
 namespace {
-
-// Multiplications for which it pays to wake nobody.
-constexpr int64_t thread_work = 1 << 17;
-// Rows or columns of a part are a multiple of it: what oneDNN's kernels multiply at once.
-constexpr int64_t row_step = 16, column_step = 64;
-// What is multiplied in parts of its own, so that a thread that comes late leaves some to the others.
-constexpr int64_t parts_per_thread = 2;
-
-// How a product is cut: into batches, bands of rows, or bands of columns, the last one of which may be smaller.
-struct Cut {
-  enum Along { batches, rows, columns } along;
-  int64_t size;  // of a part
-  int64_t parts;
-
-  Product part(const Product& p, int64_t index) const {
-    Product one = p;
-    const int64_t item = p.dtype == BP_BF16 ? 2 : 4, first = index * size;
-    if (along == batches) {
-      one.batch = std::min(size, p.batch - first);
-      one.a.data += first * p.a.batch_stride * item;
-      one.b.data += first * p.b.batch_stride * item;
-      one.out += first * p.m * p.n * item;
-    } else if (along == rows) {
-      one.m = std::min(size, p.m - first);
-      one.a.data += first * p.a.row_stride * item;
-      one.out += first * p.n * item;
-    } else {
-      one.n = std::min(size, p.n - first);
-      one.b.data += first * p.b.column_stride * item;
-      one.out += first * item;
-    }
-    return one;
-  }
-};
-
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
-Cut cut_of(const Product& p, int threads) {
-  const int64_t work = p.batch * p.m * p.n * p.k;
-  const int64_t wanted =
-      threads == 1 ? 1 : std::clamp<int64_t>(work / thread_work, 1, threads * parts_per_thread);
-  const auto cut = [&](Cut::Along along, int64_t size, int64_t step) {
-    const int64_t each = divide_up(divide_up(size, step), wanted) * step;
-    return Cut{along, each, divide_up(size, each)};
-  };
-  if (p.batch >= wanted) return cut(Cut::batches, p.batch, 1);
-  if (p.batch > 1) return cut(Cut::batches, p.batch, 1);
-  return p.m / row_step >= p.n / column_step ? cut(Cut::rows, p.m, row_step)
-                                             : cut(Cut::columns, p.n, column_step);
-}
 
 // ---- One part, on one thread
 
@@ -176,12 +125,13 @@ bool multiply_large(const Product& part, int64_t out_row) {
 }  // namespace
 
 bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code) {
-  const Cut cut = cut_of(p, num_threads());
-  const int64_t worth = p.batch * p.m * p.n * p.k / thread_work;
+  const ProductCut cut = ProductCut::of(p, num_threads());
+  const int64_t parts = cut.count(p);
+  const int64_t worth = p.batch * p.m * p.n * p.k / ProductCut::thread_work;
   code = BP_OK;
   if (is_large(p)) {
     std::atomic<bool> done{true};
-    parallel_parts(cut.parts, worth, [&](int64_t index) {
+    parallel_parts(parts, worth, [&](int64_t index) {
       const ThreadLimit one(1);
       if (!multiply_large(cut.part(p, index), p.n)) done = false;
     });
@@ -189,15 +139,15 @@ bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code) {
   }
   const ThreadLimit one(1);
   uint64_t scratch_bytes = 0;
-  for (const int64_t index : {int64_t{0}, cut.parts - 1}) {  // of two sizes
+  for (const int64_t index : {int64_t{0}, parts - 1}) {  // of two sizes
     const Primitive& primitive = primitive_for(cut.part(p, index), p);
     if (!primitive.multiply) return false;
     scratch_bytes = std::max(scratch_bytes, (primitive.scratch_bytes + 63) & ~uint64_t{63});
   }
   char* scratch = nullptr;
-  if (scratch_bytes != 0) code = take_workspace(call, scratch_bytes * cut.parts, scratch);
+  if (scratch_bytes != 0) code = take_workspace(call, scratch_bytes * parts, scratch);
   if (code != BP_OK) return true;
-  parallel_parts(cut.parts, worth, [&](int64_t index) {
+  parallel_parts(parts, worth, [&](int64_t index) {
     const ThreadLimit here(1);
     const Product part = cut.part(p, index);
     run_primitive(primitive_for(part, p), part,

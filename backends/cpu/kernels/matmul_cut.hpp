@@ -1,0 +1,64 @@
+// How products are cut into parts that threads take.
+#pragma once
+
+#include <algorithm>
+
+#include "matmul.hpp"
+
+namespace bp::cpu {
+
+// Into some of a stack, or each product into bands of rows or of columns. The last part of each may be smaller.
+struct ProductCut {
+  enum Along { stack, rows, columns } along;
+  int64_t size;   // of a part
+  int64_t parts;  // of the stack, or of one product
+
+  // Multiplications that are worth a thread.
+  static constexpr int64_t thread_work = 1 << 17;
+
+  static ProductCut of(const Product& p, int threads) {
+    // Rows or columns of a part are a multiple of what oneDNN's kernels multiply at once. There are more parts than
+    // threads, so that one that comes late leaves some to the others.
+    constexpr int64_t row_step = 16, column_step = 64, parts_per_thread = 2;
+    const int64_t work = p.batch * p.m * p.n * p.k;
+    const int64_t wanted =
+        threads == 1 ? 1 : std::clamp<int64_t>(work / thread_work, 1, threads * parts_per_thread);
+    if (p.batch > 1 && p.batch >= std::min<int64_t>(wanted, threads))
+      return cut(stack, p.batch, 1, wanted);
+    const int64_t of_each = (wanted + p.batch - 1) / p.batch;
+    return p.m / row_step >= p.n / column_step ? cut(rows, p.m, row_step, of_each)
+                                               : cut(columns, p.n, column_step, of_each);
+  }
+
+  int64_t count(const Product& p) const { return along == stack ? parts : parts * p.batch; }
+
+  // Its result has the row stride p.n of the whole.
+  Product part(const Product& p, int64_t index) const {
+    Product one = p;
+    const int64_t item = p.dtype == BP_BF16 ? 2 : 4, first = index % parts * size;
+    const int64_t below = along == stack ? first : index / parts;  // in the stack
+    one.batch = along == stack ? std::min(size, p.batch - first) : 1;
+    one.a.data += below * p.a.batch_stride * item;
+    one.b.data += below * p.b.batch_stride * item;
+    one.out += below * p.m * p.n * item;
+    if (along == rows) {
+      one.m = std::min(size, p.m - first);
+      one.a.data += first * p.a.row_stride * item;
+      one.out += first * p.n * item;
+    } else if (along == columns) {
+      one.n = std::min(size, p.n - first);
+      one.b.data += first * p.b.column_stride * item;
+      one.out += first * item;
+    }
+    return one;
+  }
+
+ private:
+  static ProductCut cut(Along along, int64_t size, int64_t step, int64_t pieces) {
+    const int64_t steps = (size + step - 1) / step;
+    const int64_t each = (steps + pieces - 1) / pieces * step;
+    return {along, each, (size + each - 1) / each};
+  }
+};
+
+}  // namespace bp::cpu

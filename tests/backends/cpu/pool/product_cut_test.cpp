@@ -1,0 +1,72 @@
+// Products cut for any number of threads, more than this machine has too: the parts multiply to the whole.
+#include <gtest/gtest.h>
+#include <random>
+#include <vector>
+
+#include "kernels/matmul_cut.hpp"
+
+namespace {
+
+using bp::cpu::Product;
+using bp::cpu::ProductCut;
+
+void multiply(const Product& part, int64_t out_row) {
+  const auto *a = reinterpret_cast<const float*>(part.a.data),
+             *b = reinterpret_cast<const float*>(part.b.data);
+  auto* out = reinterpret_cast<float*>(part.out);
+  for (int64_t i = 0; i < part.m; ++i)
+    for (int64_t j = 0; j < part.n; ++j) {
+      float sum = 0;
+      for (int64_t l = 0; l < part.k; ++l)
+        sum += a[i * part.a.row_stride + l * part.a.column_stride] *
+               b[l * part.b.row_stride + j * part.b.column_stride];
+      out[i * out_row + j] += sum;  // a part that is taken twice shows
+    }
+}
+
+TEST(ProductCut, has_parts_that_make_the_whole_once) {
+  std::mt19937 random(1);
+  const auto size = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % most); };
+  for (int round = 0; round < 120; ++round) {
+    const int64_t batch = round % 3 == 0 ? 1 : size(6), m = size(180), n = size(180), k = size(40);
+    std::vector<float> a(batch * m * k), b(batch * k * n), got(batch * m * n), right(batch * m * n);
+    for (float& each : a) each = static_cast<float>(random() % 7) - 3;
+    for (float& each : b) each = static_cast<float>(random() % 7) - 3;
+    const bool by_columns = round % 2 == 0, one_b = round % 5 == 0;
+    Product p{BP_F32, batch, m, n, k, {}, {}, reinterpret_cast<char*>(right.data())};
+    p.a = {reinterpret_cast<char*>(a.data()), by_columns ? 1 : k, by_columns ? m : 1, m * k};
+    p.b = {reinterpret_cast<char*>(b.data()), by_columns ? 1 : n, by_columns ? k : 1,
+           one_b ? 0 : k * n};
+    for (int64_t i = 0; i < batch; ++i) {
+      Product one = p;
+      one.a.data += i * p.a.batch_stride * 4;
+      one.b.data += i * p.b.batch_stride * 4;
+      one.out += i * m * n * 4;
+      multiply(one, n);
+    }
+    p.out = reinterpret_cast<char*>(got.data());
+    const int threads = static_cast<int>(size(32));
+    const ProductCut cut = ProductCut::of(p, threads);
+    for (int64_t index = 0; index < cut.count(p); ++index) {
+      const Product part = cut.part(p, index);
+      for (int64_t i = 0; i < part.batch; ++i) {
+        Product one = part;
+        one.a.data += i * p.a.batch_stride * 4;
+        one.b.data += i * p.b.batch_stride * 4;
+        one.out += i * m * n * 4;
+        multiply(one, n);
+      }
+    }
+    EXPECT_EQ(got, right) << batch << " of " << m << "x" << k << " by " << n << " on " << threads;
+  }
+}
+
+TEST(ProductCut, gives_every_thread_something_where_there_is_enough) {
+  for (const int threads : {2, 3, 8, 16, 64})
+    for (const int64_t batch : {1, 2, 5, 16}) {
+      const Product p{BP_F32, batch, 1024, 1024, 1024, {}, {}, nullptr};
+      EXPECT_GE(ProductCut::of(p, threads).count(p), threads) << batch;
+    }
+}
+
+}  // namespace
