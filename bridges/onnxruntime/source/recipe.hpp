@@ -5,12 +5,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <vector>
 
-#include <backplane/core_ops/arguments.hpp>
-#include <backplane/dispatcher/call.hpp>
+#include "recipe_arguments.hpp"
 
 namespace bp::onnx {
 
@@ -28,61 +25,15 @@ struct NodeFacts {
   std::vector<ValueFacts> inputs, results;
 };
 
-// The arguments of a call, in schema order. Tensors are borrowed from the caller. A number or list among the inputs is a tensor in
-// ONNX, whose values have been fetched.
-class Arguments {
+// A number or list among the inputs is a tensor in ONNX, whose values have been fetched.
+class Arguments : public bridge::Arguments {
  public:
-  Arguments(const bp_value* values, const NodeFacts& node) : values_(values), node_(&node) {}
+  Arguments(const bp_value* values, const NodeFacts& node)
+      : bridge::Arguments(values), node_(&node) {}
 
   const NodeFacts& node() const { return *node_; }
-  // Undefined where there is none.
-  Tensor tensor(int place) const {
-    const bp_tensor* abi = is_none(place) ? nullptr : values_[place].u.tensor;
-    return abi ? Tensor::share(TensorImpl::of(abi)) : Tensor();
-  }
-  std::vector<Tensor> tensors(int place) const {
-    std::vector<Tensor> list;
-    const auto* pointers = static_cast<const bp_tensor* const*>(values_[place].u.ptr);
-    for (std::uint32_t i = 0; i < values_[place].aux; ++i)
-      list.push_back(pointers[i] ? Tensor::share(TensorImpl::of(pointers[i])) : Tensor());
-    return list;
-  }
-  Scalar scalar(int place) const { return Scalar::from_value(values_[place]); }
-  std::optional<Scalar> optional_scalar(int place) const {
-    return is_none(place) ? std::nullopt : std::optional(scalar(place));
-  }
-  std::int64_t integer(int place) const { return values_[place].u.i; }
-  std::optional<std::int64_t> optional_integer(int place) const {
-    return is_none(place) ? std::nullopt : std::optional(integer(place));
-  }
-  double real(int place) const { return scalar(place).to_double(); }
-  std::optional<double> optional_real(int place) const {
-    return is_none(place) ? std::nullopt : std::optional(real(place));
-  }
-  bool boolean(int place) const { return values_[place].u.i != 0; }
-  std::string_view text(int place) const {
-    if (is_none(place)) return {};
-    return {static_cast<const char*>(values_[place].u.ptr), values_[place].aux};
-  }
-  // No elements where there is none, too.
-  IntList list(int place) const {
-    if (is_none(place)) return {};
-    return {static_cast<const std::int64_t*>(values_[place].u.ptr), values_[place].aux};
-  }
-  std::optional<IntList> optional_list(int place) const {
-    return is_none(place) ? std::nullopt : std::optional(list(place));
-  }
-  std::span<const double> reals(int place) const {
-    if (is_none(place)) return {};
-    return {static_cast<const double*>(values_[place].u.ptr), values_[place].aux};
-  }
-  bool is_none(int place) const { return values_[place].tag == BP_NONE; }
-  std::optional<Dtype> dtype(int place) const {
-    return is_none(place) ? std::nullopt : std::optional(static_cast<Dtype>(integer(place)));
-  }
 
  private:
-  const bp_value* values_;
   const NodeFacts* node_;
 };
 
