@@ -7,6 +7,7 @@
 
 #include "converted_call.hpp"
 #include "counter_slots.hpp"
+#include "devices_differ.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
 #include "layer_table.hpp"
@@ -128,6 +129,8 @@ void run_decomposition(const Operator& op, const Call& call) {
   if (op.kind != BP_KIND_COMPOSITE) return run(decompose, call);
   try {
     run(decompose, call);
+  } catch (const DevicesDiffer&) {
+    throw;  // to dispatch(), which names the devices of this call's arguments
   } catch (const Error& error) {
     const std::string message = as_called(op, error.what());
     if (message == error.what()) throw;

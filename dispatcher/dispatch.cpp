@@ -17,6 +17,7 @@
 #include <backplane/tensor/views.hpp>
 
 #include "counter_slots.hpp"
+#include "devices_differ.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
 #include "layer_table.hpp"
@@ -86,8 +87,7 @@ Device device_of(const Call& call) {
       first = &tensor;
       first_place = place;
     } else if (tensor.device != first->device) {
-      throw_error(
-          ErrorClass::bad_argument,
+      throw DevicesDiffer(
           fmt::format("{}: '{}' is on {} and '{}' is on {}; move one with to()", call.op.name(),
                       call.op.schema->arguments[first_place].name, device_name({first->device}),
                       call.op.schema->arguments[place].name, device_name({tensor.device})));
@@ -348,28 +348,41 @@ std::vector<Tensor> call_all(Operator& op, bp_value* args, std::uint32_t num_arg
   return results;
 }
 
+namespace {
+
+void dispatch_named(const Call& call) {
+  const bool draws = check_values(call);
+  if (decomposes_above_layers(call.op)) {
+    if (is_taken_whole(call, leveled_layers | key_of(Layer::autocast))) return;
+    check_written_by_layers(call);
+    return run_decomposition(call.op, call);
+  }
+  if (draws && call.op.infer) [[unlikely]] {
+    // The rule that says how many numbers sees the arguments as autocast leaves them.
+    if (is_taken_whole(call, key_of(Layer::autocast))) return;
+    return dispatch_drawing(call);
+  }
+  const std::uint64_t keys = visible_layers(call);
+  if (keys) [[unlikely]] {
+    if (handle_by_layer(keys, call)) return;
+  }
+  dispatch_below_layers(call);
+}
+
+}  // namespace
+
 void dispatch(const Call& call) {
   // A process may begin with a call of no device: on meta, or a wrong one.
   if (!call.op.registered.load(std::memory_order_acquire)) [[unlikely]]
     ensure_operators();
-  named(call.op.name(), [&] {
-    const bool draws = check_values(call);
-    if (decomposes_above_layers(call.op)) {
-      if (is_taken_whole(call, leveled_layers | key_of(Layer::autocast))) return;
-      check_written_by_layers(call);
-      return run_decomposition(call.op, call);
-    }
-    if (draws && call.op.infer) [[unlikely]] {
-      // The rule that says how many numbers sees the arguments as autocast leaves them.
-      if (is_taken_whole(call, key_of(Layer::autocast))) return;
-      return dispatch_drawing(call);
-    }
-    const std::uint64_t keys = visible_layers(call);
-    if (keys) [[unlikely]] {
-      if (handle_by_layer(keys, call)) return;
-    }
-    dispatch_below_layers(call);
-  });
+  try {
+    dispatch_named(call);
+  } catch (const DevicesDiffer&) {
+    device_of(call);  // throws it of this operator's arguments
+    rethrow_named(call.op.name());
+  } catch (...) {
+    rethrow_named(call.op.name());
+  }
 }
 
 }  // namespace bp

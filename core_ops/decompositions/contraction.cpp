@@ -148,6 +148,9 @@ Tensor bilinear_by_products(const Tensor& input1, const Tensor& input2, const Te
            "bilinear: inputs of shape {} and {} and weight {}; the inputs need one rank and end in "
            "the last sizes of weight, which is [out, in1, in2]",
            to_string(input1.shape()), to_string(input2.shape()), to_string(weight.shape()));
+  BP_CHECK(input1.dtype() == input2.dtype() && input1.dtype() == weight.dtype(),
+           "bilinear: input1 is {}, input2 is {} and weight is {}; cast them to one",
+           name(input1.dtype()), name(input2.dtype()), name(weight.dtype()));
   Dims rows(input1.shape());
   rows.resize(rows.size() - 1);
   Dims other(input2.shape());

@@ -138,6 +138,9 @@ Tensor put_by_places(const Tensor& input, const Tensor& index, const Tensor& sou
            index.numel(), source.numel());
   BP_CHECK(index.dtype() == i64 || index.dtype() == i32,
            "put: the index is {}; cast it to int64 (or int32)", name(index.dtype()));
+  BP_CHECK(source.device() == input.device(),
+           "put: 'input' is on {} and 'source' is on {}; move one with to()",
+           device_name(input.device()), device_name(source.device()));
   const Tensor line = reshape(input, {input.numel()});
   return reshape(index_put(line, {reshape(index, {index.numel()})},
                            reshape(source, {source.numel()}), accumulate),

@@ -8,6 +8,8 @@ namespace bp {
 namespace {
 
 void check_factors_of(const ProductNames& names, const Tensor& left, const Tensor& right) {
+  BP_CHECK(left.dtype() == right.dtype(), "{}: {} is {} and {} is {}; cast one of them", names.op,
+           names.left, name(left.dtype()), names.right, name(right.dtype()));
   BP_CHECK(left.ndim() == names.rank && right.ndim() == names.rank,
            "{}: {} has shape {} and {} has shape {}; both need rank {}: matmul takes others",
            names.op, names.left, to_string(left.shape()), names.right, to_string(right.shape()),
@@ -71,6 +73,9 @@ Tensor linear_by_matmul(const Tensor& input, const Tensor& weight, const Tensor&
       input.size(-1) == weight.size(-1),
       "linear: input of shape {} has {} features and weight of shape {} takes {}; make them equal",
       to_string(input.shape()), input.size(-1), to_string(weight.shape()), weight.size(-1));
+  BP_CHECK(input.dtype() == weight.dtype(),
+           "linear: input is {} and weight is {}; cast one of them", name(input.dtype()),
+           name(weight.dtype()));
   Dims shape(input.shape()), of_row;
   shape.erase(shape.size() - 1);
   std::int64_t num_rows = 1;

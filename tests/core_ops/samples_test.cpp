@@ -1,4 +1,4 @@
-// needs: cpu
+// needs: cpu reference
 // Every row on the cpu: each sample runs, and its decomposition agrees with the kernel.
 #include <cmath>
 #include <gtest/gtest.h>
@@ -55,6 +55,35 @@ TEST_P(EveryRow, runs_its_samples_on_the_cpu) {
   for (Dtype dtype : tried_dtypes(op))
     for (const Sample& sample : samples_of(op, dtype, host_device()))
       EXPECT_NO_THROW(call_boxed(op, sample.args)) << name(dtype) << " " << sample.recipe;
+}
+
+// Whatever operator inside finds it.
+TEST_P(EveryRow, names_its_own_arguments_where_devices_differ) {
+  Operator& op = *GetParam();
+  const auto is_argument = [&](std::string_view name) {
+    const auto& all = op.schema->arguments;
+    return std::any_of(all.begin(), all.end(), [&](const auto& each) { return name == each.name; });
+  };
+  for (const Sample& sample : samples_of(op, usual_dtype_of(op), host_device()))
+    for (std::size_t place = 0; place < sample.args.size(); ++place) {
+      if (sample.args[place].tag != BP_TENSOR) continue;
+      std::vector<bp_value> args = sample.args;
+      const Tensor moved =
+          to(Tensor::share(TensorImpl::of(args[place].u.tensor)), device("reference"));
+      args[place].u.tensor = &moved.impl()->abi;
+      try {
+        call_boxed(op, args);
+      } catch (const Error& error) {
+        const std::string text = error.what();
+        EXPECT_TRUE(text.starts_with(op.name() + std::string(": "))) << text;
+        for (std::size_t at = text.find("' is on "); at != std::string::npos;
+             at = text.find("' is on ", at + 1)) {
+          const std::size_t from = text.rfind('\'', at - 1) + 1;
+          EXPECT_TRUE(is_argument(text.substr(from, at - from)))
+              << text << ", with argument " << place << " of " << sample.recipe;
+        }
+      }
+    }
 }
 
 // Below the rule, where the ladder would call it. In f32 and f64 no argument needs converting first.
