@@ -111,7 +111,19 @@ bool is_large(const Product& p) {
   return p.dtype == BP_F32 && p.batch == 1 && std::min({p.m, p.n, p.k}) >= large;
 }
 
+// oneDNN makes its tables for the older way at the first call.
+void make_tables_of_large() {
+  static std::atomic<bool> are_made{false};
+  if (are_made.load(std::memory_order_acquire)) return;
+  const std::unique_lock lock = while_making();
+  const float one = 1;
+  float product = 0;
+  dnnl_sgemm('N', 'N', 1, 1, 1, 1, &one, 1, &one, 1, 0, &product, 1);
+  are_made.store(true, std::memory_order_release);
+}
+
 bool multiply_large(const Product& part, int64_t out_row) {
+  make_tables_of_large();
   const auto is_by_rows = [](const Matrix& matrix) { return matrix.column_stride == 1; };
   const auto step = [&](const Matrix& matrix) {
     return is_by_rows(matrix) ? matrix.row_stride : matrix.column_stride;

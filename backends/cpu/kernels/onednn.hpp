@@ -6,6 +6,7 @@
 #include <cstring>
 #include <dnnl.hpp>
 #include <initializer_list>
+#include <mutex>
 #include <span>
 
 #include "../host.hpp"
@@ -14,10 +15,11 @@ namespace bp::cpu {
 
 // Made at the first large call, since it takes longer than a whole small program; never destroyed,
 // since threads' primitives may outlive any order of statics.
-inline const dnnl::engine& onednn_engine() {
-  static const auto& one = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return one;
-}
+const dnnl::engine& onednn_engine();
+
+// To be held by who makes primitives: a fork waits for it. oneDNN has locks of its own there, and one that another
+// thread held would stay locked in the child.
+std::unique_lock<std::mutex> while_making();
 
 // The primitives that one thread used last. Each thread has its own, so that neither a lock nor another
 // thread's data pointers come between; oneDNN shares the machine code among them. A key is compared as
@@ -36,7 +38,10 @@ template <class Key, class Primitive, size_t capacity> class PrimitiveCache {
       if (used_[i] < used_[oldest]) oldest = i;
     }
     hashes_[oldest] = 0;
-    primitives_[oldest] = make();
+    {
+      const std::unique_lock lock = while_making();
+      primitives_[oldest] = make();
+    }
     hashes_[oldest] = hash;
     keys_[oldest] = key;
     used_[oldest] = now_;
