@@ -251,6 +251,30 @@ def test_a_fork_while_threads_compute():
     """)
 
 
+# Products of new sizes are prepared first, under locks of the library that multiplies: none may stay locked in a child.
+def test_a_fork_while_products_are_prepared():
+    assert_ends_silently("""
+        import os, random, threading, backplane as bp
+        stop = False
+        def work(seed):
+            sizes = random.Random(seed)
+            while not stop:
+                rows, inner, columns = (sizes.randrange(40, 300) for _ in range(3))
+                bp.ones(rows, inner) @ bp.ones(inner, columns)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+        for thread in threads: thread.start()
+        for i in range(30):
+            child = os.fork()
+            if child == 0:
+                rows = 50 + i
+                ok = (bp.ones(rows, 100) @ bp.ones(100, 97)).sum().item() == rows * 100 * 97
+                os._exit(0 if ok else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        stop = True
+        for thread in threads: thread.join()
+    """)
+
+
 def test_tensors_go_through_pipes(tmp_path):
     (tmp_path / "work.py").write_text("def double(x):\n    return x * 2\n")
     program = f"""
