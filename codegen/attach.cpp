@@ -12,10 +12,9 @@
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/extensions.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tuning/tuner.hpp>
 
-#include "device/binary_cache.hpp"
 #include "device/invocation.hpp"
-#include "device/tuner.hpp"
 #include "dialect/spirv.hpp"
 #include "kinds/elementwise.hpp"
 #include "kinds/kinds.hpp"
@@ -152,7 +151,9 @@ std::size_t choose_kernel(Device device, std::string_view what, std::size_t num_
       identity = compiler->info().identity;
   } catch (const Error&) {  // it speaks no language of ours
   }
-  return tuner::choose(what, identity, num_ways, measure, budget_seconds);
+  return tuner::choose(
+      {.what = what, .identity = identity, .num_ways = num_ways, .budget_seconds = budget_seconds},
+      measure);
 }
 
 void add_operator(Operator& op) {
@@ -216,24 +217,6 @@ void attach(Backend& backend) {
 }
 
 }  // namespace
-
-CacheUsage cache_usage() {
-  return binary_cache::usage();
-}
-
-std::uint64_t clear_cache() {
-  return binary_cache::clear();
-}
-
-bool bp_codegen_cache(CacheUsage* usage, std::uint64_t* cleared) noexcept {
-  try {
-    if (cleared) *cleared = clear_cache();
-    *usage = cache_usage();
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
 
 BuildCounts build_counts() {
   const BuildCounters& counters = build_counters();

@@ -7,7 +7,8 @@ namespace bp {
 namespace {
 
 // By level, from 1.
-constexpr bp_dtype_set dtypes_of_level[] = {(bp_dtype_set{1} << (BP_F8_E5M2 + 1)) - 1};
+constexpr bp_dtype_set dtypes_of_level_1 = (bp_dtype_set{1} << (BP_F8_E5M2 + 1)) - 1;
+constexpr bp_dtype_set dtypes_of_level[] = {dtypes_of_level_1, dtypes_of_level_1};
 static_assert(std::size(dtypes_of_level) == BP_ABI_LEVEL, "a new level says which dtypes it knows");
 
 }  // namespace

@@ -1,12 +1,16 @@
 #include "host_table.hpp"
 
 #include <cstring>
+#include <fmt/format.h>
+#include <iterator>
+#include <span>
 
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/submit.hpp>
 #include <backplane/extensions/settings.h>
+#include <backplane/loading/host_extension.hpp>
 #include <backplane/loading/plugin_library.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generated/abi_sizes.hpp>
@@ -132,9 +136,18 @@ std::uint32_t is_deterministic(const bp_host*) {
 const bp_settings settings = {{sizeof(bp_settings), BP_TYPE_EXTENSION, nullptr},
                               [](const bp_host*) { return std::uint32_t{allow_tf32()}; }};
 
-const bp_header* extension(const bp_host*, const char* name, std::uint32_t min_version) {
-  const bool known = std::strcmp(name, BP_SETTINGS) == 0 && min_version <= BP_SETTINGS_VERSION;
-  return known ? &settings.h : nullptr;
+// Filled while the library is loaded, read afterwards.
+constinit loading::HostExtension offered[8];
+constinit std::size_t num_offered = 0;
+
+const bp_header* extension(const bp_host* host, const char* name, std::uint32_t min_version) {
+  if (std::strcmp(name, BP_SETTINGS) == 0)
+    return min_version <= BP_SETTINGS_VERSION ? &settings.h : nullptr;
+  for (const loading::HostExtension& each : std::span(offered, num_offered))
+    if (std::strcmp(name, each.name) == 0 && min_version <= each.version &&
+        each.level <= host->abi_max)
+      return each.table;
+  return nullptr;
 }
 
 }  // namespace
@@ -162,6 +175,18 @@ void fill_host_table(HostContext& context, std::string plugin_path) {
   host.deterministic = is_deterministic;
   host.extension = extension;
   host.set_call_error = set_call_error;
+}
+
+void loading::offer_to_plugins(const HostExtension& extension) {
+  BP_CHECK(num_offered < std::size(offered), "{}: there is no room for more extensions",
+           extension.name);
+  offered[num_offered++] = extension;
+}
+
+std::string loading::plugin_of(const bp_host* host) {
+  const HostContext& context = context_of(host);
+  const Backend* backend = context.backend.load(std::memory_order_acquire);
+  return backend ? fmt::format("{} {}", backend->name, backend->version) : context.plugin_name;
 }
 
 std::string_view last_plugin_message(const bp_host&) {

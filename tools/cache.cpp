@@ -1,9 +1,7 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/codegen/codegen.hpp>
-#include <backplane/loading/environment.hpp>
+#include <backplane/tuning/kept_files.hpp>
 
 #include "commands.hpp"
 #include "output.hpp"
@@ -11,23 +9,13 @@
 namespace bp::tools {
 namespace {
 
-// As libbackplane does it: the other subcommands work without that library.
-auto load_codegen() {
-  const auto file =
-      loading::Environment::current().library_folder / "libbackplane_codegen.so." BP_MAJOR;
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* function = library ? dlsym(library, "bp_codegen_cache") : nullptr;
-  if (!function) throw std::runtime_error(fmt::format("cache: {}", dlerror()));
-  return reinterpret_cast<decltype(&codegen::bp_codegen_cache)>(function);
-}
-
 std::string size_of(std::uint64_t bytes) {
   if (bytes < std::uint64_t{1} << 20)
     return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-void print_for_program(const codegen::CacheUsage& usage, std::uint64_t deleted) {
+void print_for_program(const kept_files::Usage& usage, std::uint64_t deleted) {
   print_json({{"folder", usage.folder},
               {"files", usage.num_files},
               {"bytes", usage.bytes},
@@ -35,7 +23,7 @@ void print_for_program(const codegen::CacheUsage& usage, std::uint64_t deleted) 
               {"deleted", deleted}});
 }
 
-void print_for_person(const codegen::CacheUsage& usage) {
+void print_for_person(const kept_files::Usage& usage) {
   if (usage.folder.empty()) {
     fmt::print("There is no place for compiled kernels: neither BACKPLANE_CACHE_DIR nor a home.\n");
     return;
@@ -47,10 +35,8 @@ void print_for_person(const codegen::CacheUsage& usage) {
 }  // namespace
 
 int cache(const Options& options) {
-  codegen::CacheUsage usage;
-  std::uint64_t deleted = 0;
-  if (!load_codegen()(&usage, options.clear ? &deleted : nullptr))
-    throw std::runtime_error("cache: out of memory");
+  const std::uint64_t deleted = options.clear ? kept_files::clear() : 0;
+  const kept_files::Usage usage = kept_files::usage();
   if (options.json) {
     print_for_program(usage, deleted);
     return 0;

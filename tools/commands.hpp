@@ -16,10 +16,10 @@ struct Options {
   std::vector<std::string> devices;            // devices, ops, repeat
   std::vector<std::filesystem::path> files;    // lint
   std::filesystem::path file;                  // repeat: a saved call; fallbacks: where to write
-  bool clear = false;                          // cache
+  bool clear = false;                          // cache, tune
   std::vector<std::string>
-      arguments;     // conform: for that program; fallbacks: the program; try: see attempt.cpp
-  std::string name;  // new-backend: "acme"
+      arguments;  // conform: for that program; fallbacks, tune: the program; try: see attempt.cpp
+  std::string name;                 // new-backend: "acme"
   std::filesystem::path directory;  // new-backend
   bool c11 = false;                 // new-backend
 };
@@ -50,6 +50,9 @@ int repeat(const Options& options);
 
 // The compiled kernels on disk, after deleting them if that is wished.
 int cache(const Options& options);
+
+// What the tuner has decided on this machine, after deciding for a device or a program if that is wished.
+int tune(const Options& options);
 
 // A backend's project in a new folder, from the template, with the maker's name in place of Acme's.
 int new_backend(const Options& options);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
@@ -11,13 +10,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "child_program.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 
@@ -72,31 +70,6 @@ class CountsFolder {
  private:
   std::filesystem::path path_;
 };
-
-// As a shell would say it.
-int exit_code_of(int status) {
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-// The program's wait status. What a person types to end it reaches the program, and not this.
-int run_program(std::vector<std::string> words, const std::filesystem::path& folder) {
-  setenv("BACKPLANE_COUNTS_DIR", folder.c_str(), 1);
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  pid_t child = 0;
-  const int problem = posix_spawnp(&child, pointers[0], nullptr, nullptr, pointers.data(), environ);
-  if (problem != 0)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("fallbacks: cannot start {}: {}", words[0], std::strerror(problem)));
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGQUIT, SIG_IGN);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
 
 Counts read_counts(const std::filesystem::path& folder) {
   Counts counts;
@@ -239,7 +212,8 @@ int fallbacks(const Options& options) {
                               std::strerror(errno)));
   }
   const CountsFolder folder;
-  const int status = run_program(options.arguments, folder.path());
+  const int status =
+      run_program("fallbacks", options.arguments, "BACKPLANE_COUNTS_DIR", folder.path());
   const Counts counts = read_counts(folder.path());
   std::FILE* to = file ? file.get() : stderr;
   options.json ? print_for_program(counts, options, status, to)

@@ -90,6 +90,21 @@ struct CommandLine {
         add("cache", "The compiled kernels on disk", bp::tools::cache, /*loads=*/false);
     cache->add_flag("--clear", options.clear, "Delete them");
 
+    CLI::App* tune = add("tune",
+                         "Which ways of doing things were found to be the fastest on this machine; "
+                         "with a device or a program, find it out",
+                         bp::tools::tune);
+    tune->prefix_command()->footer(
+        "Then a program, to decide for its shapes: backplane tune python train.py");
+    tune->add_option("--device", options.devices, "Decide for usual shapes on it (repeatable)")
+        ->allow_extra_args(false)
+        ->type_name("NAME");
+    tune->add_flag("--forget", options.clear, "First delete what was decided");
+    tune->callback([this, tune] {
+      options.arguments = tune->remaining();
+      chosen = bp::tools::tune;
+    });
+
     CLI::App* backend =
         add("new-backend", "A project for your own devices, which builds and passes as it is",
             bp::tools::new_backend, /*loads=*/false);

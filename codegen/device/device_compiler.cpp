@@ -10,8 +10,8 @@
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/runtime/quiet.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tuning/kept_files.hpp>
 
-#include "device/binary_cache.hpp"
 #include "dialect/spirv.hpp"
 
 namespace bp::codegen {
@@ -238,9 +238,9 @@ bp_function* DeviceCompiler::build(const KernelText& text) {
 
 bp_function* DeviceCompiler::make(const std::string& code, Kernel& kernel) {
   std::string key;
-  if (api_.load && api_.binary && binary_cache::is_on())
-    key = binary_cache::key_of(code, through_spirv_ ? spirv_recipe : "", language_name(),
-                               info_.identity);
+  if (api_.load && api_.binary && kept_files::is_on())
+    key = kept_files::key_of(code, through_spirv_ ? spirv_recipe : "", language_name(),
+                             info_.identity);
   bp_function* function = kernel.build ? nullptr : load(key, kernel);
   return function ? function : compile(code, key, kernel);
 }
@@ -259,7 +259,7 @@ DeviceCompiler::Kernel& DeviceCompiler::kernel_of(const std::string& name,
 // Null: there is none on disk, or it is of no use.
 bp_function* DeviceCompiler::load(const std::string& key, Kernel& kernel) {
   if (key.empty()) return nullptr;
-  const auto binary = binary_cache::read(key);
+  const auto binary = kept_files::read(key);
   if (!binary) return nullptr;
   bp_module* module = nullptr;
   wait_until_quiet(record_, MayWait::the_rest);
@@ -273,7 +273,7 @@ bp_function* DeviceCompiler::load(const std::string& key, Kernel& kernel) {
     return function;
   } catch (const Error& error) {
     log_line(BP_LOG_INFO, fmt::format("a kept binary is compiled again: {}", error.what()));
-    binary_cache::discard(key);
+    kept_files::discard(key);
     return nullptr;
   }
 }
@@ -347,7 +347,7 @@ void DeviceCompiler::keep(bp_module* module, const std::string& key) {
   if (!key.empty() && api_.binary(record_.handle, module, &bytes, nullptr) == BP_OK && bytes > 0) {
     std::vector<char> binary(bytes);
     if (api_.binary(record_.handle, module, &bytes, binary.data()) == BP_OK)
-      binary_cache::write(key, binary);
+      kept_files::write(key, binary);
   }
   clear_plugin_error();
 }

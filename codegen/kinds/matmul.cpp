@@ -11,8 +11,8 @@
 
 #include <backplane/runtime/capturing.hpp>
 #include <backplane/tensor/check.hpp>
+#include <backplane/tuning/tuner.hpp>
 
-#include "device/tuner.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/matmul_text.hpp"
 
@@ -282,7 +282,9 @@ Blocking blocking_for(Invocation& in, const Product& p, unsigned width) {
   // A capture must not wait for the device.
   if (!worth_it || is_capturing()) return ways[0];
   const std::string what = fmt::format("matmul {} {}", accumulator_type(p.dtype), version);
-  return ways[tuner::choose(what, in.info().identity, ways.size(),
+  const tuner::Question question{
+      .what = what, .identity = in.info().identity, .num_ways = ways.size()};
+  return ways[tuner::choose(question,
                             [&](std::size_t way) { return seconds_of(in, p, width, ways[way]); })];
 }
 

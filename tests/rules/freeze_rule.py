@@ -1,5 +1,6 @@
 """What a released header holds cannot change: sdk/abi_lock.py refuses each edit below, tried on a copy, also with --write."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,15 @@ import pathlib
 
 import rule
 
-NEXT = [("abi.h", "#define BP_ABI_LEVEL 1u", "#define BP_ABI_LEVEL 2u")]
+LEVEL = int(re.search(r"#define BP_ABI_LEVEL (\d+)u", (rule.source / "sdk/include/backplane/abi.h").read_text())[1])
+
+
+def at_level(level):
+    return [("abi.h", f"#define BP_ABI_LEVEL {LEVEL}u", f"#define BP_ABI_LEVEL {level}u")]
+
+
+NEXT = at_level(LEVEL + 1)
+FROZEN = len(list((rule.source / "sdk/snapshots").glob("*.*")))  # levels that are released
 GROWN = ("abi.h", "  uint64_t max_allocation;", "  uint32_t shade;\n  uint32_t tint;\n  uint64_t max_allocation;")
 AT_END = [("abi.h", "} bp_memory;", "  bp_code (*trim)(bp_device* device);\n} bp_memory;"), ("abi.h", "#define BP_PEER_LOST 10", "#define BP_PEER_LOST 10\n#define BP_REFUSED 11")]
 REFUSED = {
@@ -24,9 +33,9 @@ REFUSED = {
     "a changed function of an extension": NEXT + [("extensions/program.h", "(*make)(void* self, ", "(*make)(")],
     "a frozen struct that grows": NEXT + [("abi.h", "} bp_region;", "  uint64_t space;\n} bp_region;")],
     "a typedef widened": NEXT + [("abi.h", "typedef int32_t bp_code;", "typedef int64_t bp_code;")],
-    "growth without a new level": AT_END,
-    "a new constant without a new level": AT_END[1:],
-    "a level that falls": [("abi.h", "#define BP_ABI_LEVEL 1u", "#define BP_ABI_LEVEL 0u")],
+    "growth without a new level": at_level(FROZEN) + AT_END,
+    "a new constant without a new level": at_level(FROZEN) + AT_END[1:],
+    "a level that falls": at_level(0),
     "a field that leaves padding": NEXT + [("abi.h", "} bp_memory;", "  uint32_t more;\n} bp_memory;")],
     "a changed snapshot": [("../../snapshots/1.0/backplane/abi.h", "uint64_t total_memory;", "int64_t total_memory;")],
 }

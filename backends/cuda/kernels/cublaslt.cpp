@@ -10,6 +10,7 @@ namespace {
 bool find_all(void* opened, Library& l) {
   return find_function(opened, "cublasLtCreate", l.create) &&
          find_function(opened, "cublasLtDestroy", l.destroy) &&
+         find_function(opened, "cublasLtGetVersion", l.version) &&
          find_function(opened, "cublasLtGetStatusString", l.status_string) &&
          find_function(opened, "cublasLtMatmul", l.matmul) &&
          find_function(opened, "cublasLtMatmulAlgoGetHeuristic", l.heuristic) &&

@@ -10,6 +10,7 @@ namespace cuda_backend::cublaslt {
 struct Library {
   decltype(&::cublasLtCreate) create;
   decltype(&::cublasLtDestroy) destroy;
+  decltype(&::cublasLtGetVersion) version;
   decltype(&::cublasLtGetStatusString) status_string;
   decltype(&::cublasLtMatmul) matmul;
   decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <backplane/plugin.hpp>
+#include <backplane/plugin/tuner.hpp>
 
 namespace cuda_backend {
 namespace {
@@ -186,6 +187,16 @@ class Race {
   std::size_t num_measured_ = 1;
 };
 
+// Of the card that is current on this thread.
+std::string card_and_driver() {
+  int device = 0, driver = 0;
+  cudaDeviceProp properties{};
+  if (cudaGetDevice(&device) != cudaSuccess || cudaDriverGetVersion(&driver) != cudaSuccess ||
+      cudaGetDeviceProperties(&properties, device) != cudaSuccess)
+    cudaGetLastError();
+  return std::string(properties.name) + "; driver " + std::to_string(driver);
+}
+
 }  // namespace
 
 FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways, double least_gain,
@@ -196,6 +207,21 @@ FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways, double le
   cudaStreamSynchronize(stream);
   cudaGetLastError();
   return {};
+}
+
+std::size_t kept_fastest_way(cudaStream_t stream, const Comparison& comparison,
+                             const std::function<bool(std::size_t)>& give,
+                             const std::function<void(const FastestWay&)>& measured) {
+  const bp::Choice choice{comparison.what, card_and_driver(),
+                          static_cast<uint32_t>(comparison.num_ways)};
+  return bp::kept_way(choice, [&](uint32_t& way) {
+    const FastestWay fastest =
+        find_fastest_way(stream, comparison.num_ways, comparison.least_gain, give);
+    if (fastest.num_measured == 0) return bp::Status::from_host(BP_UNSUPPORTED);
+    measured(fastest);
+    way = static_cast<uint32_t>(fastest.way);
+    return bp::ok;
+  });
 }
 
 bool measuring_is_on() {

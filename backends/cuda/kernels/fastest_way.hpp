@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cuda_runtime_api.h>
 #include <functional>
+#include <string>
 
 namespace cuda_backend {
 
@@ -19,6 +20,17 @@ struct FastestWay {
 // that takes longer than 5 ms, two runs, after which 0 is taken. The stream is idle before and after, and records nothing.
 FastestWay find_fastest_way(cudaStream_t stream, std::size_t num_ways, double least_gain,
                             const std::function<bool(std::size_t)>& give);
+
+// The same, kept for later processes by the host's tuner (extensions/tuner.h): `what` says what is compared, with the versions of the
+// libraries that make the list of ways. Nothing is measured where the way is known, and 0 is taken where nothing can be.
+struct Comparison {
+  std::string what;
+  std::size_t num_ways = 0;
+  double least_gain = 1;
+};
+std::size_t kept_fastest_way(cudaStream_t stream, const Comparison& comparison,
+                             const std::function<bool(std::size_t)>& give,
+                             const std::function<void(const FastestWay&)>& measured);
 
 // Whether the application lets ways be measured; what was measured may differ from one process to the next, and so may
 // the bits of results.

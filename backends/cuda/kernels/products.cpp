@@ -1,7 +1,9 @@
 #include "kernels/products.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
+#include <string>
 
 #include "kernels/fastest_way.hpp"
 
@@ -14,6 +16,15 @@ double least_gain_for(const Product& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);
   return m * n * k > 256 * (m * k + k * n + m * n) ? 0.95 : 0.98;
+}
+
+// What is compared, for the tuner: all numbers of the key.
+std::string words_of(const ProductKey& key, size_t version) {
+  uint64_t words[sizeof(ProductKey) / 8];
+  std::memcpy(words, &key, sizeof key);
+  std::string text = "cuBLASLt " + std::to_string(version) + " matmul";
+  for (const uint64_t word : words) text += ' ' + std::to_string(static_cast<int64_t>(word));
+  return text;
 }
 
 }  // namespace
@@ -63,7 +74,7 @@ void Products::settle(const bp::Call& call, const OnCard& card, const Product& p
   if (cudaStreamSynchronize(card.stream()) != cudaSuccess) return;
   const std::lock_guard lock(measuring_);
   if (recall(key, plan)) return;
-  const size_t choice = measure(call, card, product, plan);
+  const size_t choice = measure(call, card, product, key, plan);
   {
     const std::lock_guard lock_of_choices(mutex_);
     choices_.emplace(key, choice);
@@ -72,26 +83,28 @@ void Products::settle(const bp::Call& call, const OnCard& card, const Product& p
 }
 
 size_t Products::measure(const bp::Call& call, const OnCard& card, const Product& product,
-                         const ProductPlan& plan) {
+                         const ProductKey& key, const ProductPlan& plan) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < plan.num_algorithms(); ++i)
     bytes = std::max(bytes, plan.workspace_bytes(i));
   void* workspace = nullptr;
   if (!allocate_workspace(call, bytes, workspace).is_ok()) return 0;
+  const Comparison comparison{words_of(key, library_.version()), plan.num_algorithms(),
+                              least_gain_for(product)};
   // Into the call's own result, which is not a factor, and which the choice writes last.
-  const FastestWay fastest = find_fastest_way(
-      card.stream(), plan.num_algorithms(), least_gain_for(product), [&](size_t algorithm) {
-        return plan.run(handle_, product, algorithm, workspace, card.stream()) ==
-               CUBLAS_STATUS_SUCCESS;
-      });
-  bp::log(bp::LogLevel::debug,
-          "matmul: measured %lld x [%lld, %lld] by [%lld, %lld]: of %zu algorithms number %zu was "
-          "the fastest, %.1f us, and the first took %.1f us; %.1f ms were spent",
-          static_cast<long long>(product.batch), static_cast<long long>(product.m),
-          static_cast<long long>(product.k), static_cast<long long>(product.k),
-          static_cast<long long>(product.n), fastest.num_measured, fastest.way, fastest.us,
-          fastest.us_of_first, fastest.spent_ms);
-  return fastest.way;
+  const auto give = [&](size_t algorithm) {
+    return plan.run(handle_, product, algorithm, workspace, card.stream()) == CUBLAS_STATUS_SUCCESS;
+  };
+  return kept_fastest_way(card.stream(), comparison, give, [&](const FastestWay& fastest) {
+    bp::log(
+        bp::LogLevel::debug,
+        "matmul: measured %lld x [%lld, %lld] by [%lld, %lld]: of %zu algorithms number %zu was "
+        "the fastest, %.1f us, and the first took %.1f us; %.1f ms were spent",
+        static_cast<long long>(product.batch), static_cast<long long>(product.m),
+        static_cast<long long>(product.k), static_cast<long long>(product.k),
+        static_cast<long long>(product.n), fastest.num_measured, fastest.way, fastest.us,
+        fastest.us_of_first, fastest.spent_ms);
+  });
 }
 
 bp::Status Products::run(const bp::Call& call, const OnCard& card, const Product& product) {

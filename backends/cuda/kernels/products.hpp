@@ -43,7 +43,7 @@ class Products {
               const ProductKey& key, ProductPlan& plan);
   // The number of the algorithm, 0 where nothing can be measured. Holds the call's stream up.
   size_t measure(const bp::Call& call, const OnCard& card, const Product& product,
-                 const ProductPlan& plan);
+                 const ProductKey& key, const ProductPlan& plan);
   // Whether the choice was made earlier, or none will be made; the plan then has it.
   bool recall(const ProductKey& key, ProductPlan& plan);
 

@@ -34,9 +34,9 @@
 extern "C" {
 #endif
 
-/* The level of this header: 1 is ABI 1.0. It rises with every release that adds something; `snapshots/` holds the
+/* The level of this header: 1 is ABI 1.0, 2 adds the extension bp.tuner. It rises with every release that adds something; `snapshots/` holds the
  * headers of each. */
-#define BP_ABI_LEVEL 1u
+#define BP_ABI_LEVEL 2u
 
 /* The highest rank of a tensor that crosses the boundary. */
 #define BP_MAX_RANK 16
@@ -65,6 +65,7 @@ typedef struct bp_header {
 #define BP_TYPE_SPACE_INFO 11u
 #define BP_TYPE_PLAN 12u
 #define BP_TYPE_GENERATOR 13u
+#define BP_TYPE_TUNER_QUESTION 14u /* since level 2 */
 
 /* ---- Codes ---------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/native.hpp"
 #include "dispatcher/child.hpp"
+#include "tools/run_program.hpp"
 
 namespace bp::test {
 namespace {
@@ -207,7 +208,10 @@ class MeasuredProducts : public Products {
 
   // How often the test, run by a process of its own, measured a product.
   static std::size_t count_measured(const std::string& test, const char* environment = "A=a") {
-    const Child child = run_child("MeasuredProducts.DISABLED_" + test, {environment});
+    const bp::test::TemporaryFolder nothing_kept;
+    const Child child = run_child(
+        "MeasuredProducts.DISABLED_" + test,
+        {environment, "BACKPLANE_CACHE_DIR=" + (nothing_kept.path() / "kernels").string()});
     EXPECT_EQ(child.exit_code, 0) << child.output;
     EXPECT_NE(child.output.find("[  PASSED  ] 1 test"), std::string::npos) << child.output;
     std::size_t count = 0;

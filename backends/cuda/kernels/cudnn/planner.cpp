@@ -1,6 +1,7 @@
 #include "kernels/cudnn/planner.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "kernels/fastest_way.hpp"
 
@@ -17,6 +18,13 @@ uint64_t Key::hash() const {
   for (const int64_t word : words_)
     hash = (hash ^ static_cast<uint64_t>(word)) * 0x9E3779B97F4A7C15u + (hash >> 29);
   return hash;
+}
+
+std::string Key::text() const {
+  std::string text;
+  for (size_t i = 0; i < std::min(count_, words_.size()); ++i)
+    text += ' ' + std::to_string(words_[i]);
+  return text;
 }
 
 Planner::Planner(const Library& library) : library_(library) {
@@ -69,16 +77,21 @@ void Planner::settle(const bp::Call& call, const OnCard& card, const Problem& pr
   void* workspace = nullptr;
   if (!allocate_workspace(call, bytes, workspace).is_ok()) return;
   if (cudaStreamSynchronize(card.stream()) != cudaSuccess) return;
-  const FastestWay fastest = find_fastest_way(card.stream(), num_ways, least_gain, [&](size_t way) {
+  const Comparison comparison{
+      "cuDNN " + std::to_string(library_.version()) + " " + problem.name + problem.key.text(),
+      num_ways, least_gain};
+  const auto run_once = [&](size_t way) {
     return give(card, plan, way, bindings, workspace) == CUDNN_STATUS_SUCCESS;
-  });
-  bp::log(bp::LogLevel::debug,
-          "%s: measured: of %zu ways number %zu was the fastest, %.1f us, and the first took %.1f "
-          "us; %.1f ms were spent",
-          problem.name, fastest.num_measured, fastest.way, fastest.us, fastest.us_of_first,
-          fastest.spent_ms);
-  choices_.emplace(problem.key, fastest.way);
-  plan.choice = fastest.way;
+  };
+  plan.choice =
+      kept_fastest_way(card.stream(), comparison, run_once, [&](const FastestWay& fastest) {
+        bp::log(bp::LogLevel::debug,
+                "%s: measured: of %zu ways number %zu was the fastest, %.1f us, and the first took "
+                "%.1f us; %.1f ms were spent",
+                problem.name, fastest.num_measured, fastest.way, fastest.us, fastest.us_of_first,
+                fastest.spent_ms);
+      });
+  choices_.emplace(problem.key, plan.choice);
   plan.settled = true;
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "kernels/cudnn/ways.hpp"
@@ -26,6 +27,8 @@ class Key {
   }
   bool operator==(const Key&) const = default;
   uint64_t hash() const;
+  // All words, each behind a space.
+  std::string text() const;
 
  private:
   std::array<int64_t, 64> words_{};

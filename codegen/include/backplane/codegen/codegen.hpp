@@ -18,20 +18,6 @@ BP_API void bp_codegen_attach(bp::Backend* backend);
 
 namespace bp::codegen {
 
-// The compiled binaries on disk: $BACKPLANE_CACHE_DIR, else $XDG_CACHE_HOME/backplane/kernels, else
-// ~/.cache/backplane/kernels. Several processes may use it at once.
-struct CacheUsage {
-  std::string folder;
-  std::uint64_t num_files = 0, bytes = 0, limit_bytes = 0;
-};
-BP_API CacheUsage cache_usage();
-// Deletes all of them; returns how many.
-BP_API std::uint64_t clear_cache();
-
-// The same for a program that loads this library only when it is asked for: clears first if `cleared` is
-// given. Returns false, with everything empty, when there is no host memory.
-extern "C" BP_API bool bp_codegen_cache(CacheUsage* usage, std::uint64_t* cleared) noexcept;
-
 // What has been built in this process so far, over all devices.
 struct BuildCounts {
   std::uint64_t compiled = 0;    // by a device's compiler

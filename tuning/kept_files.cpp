@@ -1,5 +1,3 @@
-#include "device/binary_cache.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -16,8 +14,9 @@
 #include <backplane/dispatcher/log.hpp>
 #include <backplane/loading/environment.hpp>
 #include <backplane/loading/sha256.hpp>
+#include <backplane/tuning/kept_files.hpp>
 
-namespace bp::codegen::binary_cache {
+namespace bp::kept_files {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,7 +61,7 @@ void complain(const std::string& trouble) {
   const std::lock_guard lock(mutex);
   if (trouble == last) return;
   last = trouble;
-  log_warning(fmt::format("compiled kernels are not kept: {}", trouble));
+  log_warning(fmt::format("compiled kernels and measured choices are not kept: {}", trouble));
 }
 
 // Whoever can write a file here chooses what runs in this process.
@@ -151,23 +150,24 @@ std::optional<std::vector<char>> read_whole(const File& file) {
   if (std::memcmp(head.magic, magic, sizeof magic) != 0 || head.version != version ||
       head.bytes != size - sizeof head)
     return std::nullopt;
-  std::vector<char> binary(head.bytes);
-  if (!file.read(binary.data(), binary.size())) return std::nullopt;
-  if (sum_of(binary) != std::string_view(head.sum, digits)) return std::nullopt;
-  return binary;
+  std::vector<char> content(head.bytes);
+  if (!file.read(content.data(), content.size())) return std::nullopt;
+  if (sum_of(content) != std::string_view(head.sum, digits)) return std::nullopt;
+  return content;
 }
 
 // Beside its place and renamed into it: another process sees all of it or nothing.
-bool write_whole(const fs::path& place, const std::vector<char>& binary) {
+bool write_whole(const fs::path& place, const std::vector<char>& content) {
   std::string aside = place.string() + ".XXXXXX";
   const File file(mkostemp(aside.data(), O_CLOEXEC));  // for this user alone
   if (!file.is_open()) return false;
   Head head{};
   std::memcpy(head.magic, magic, sizeof magic);
   head.version = version;
-  head.bytes = binary.size();
-  sum_of(binary).copy(head.sum, digits);
-  const bool written = file.write(&head, sizeof head) && file.write(binary.data(), binary.size()) &&
+  head.bytes = content.size();
+  sum_of(content).copy(head.sum, digits);
+  const bool written = file.write(&head, sizeof head) &&
+                       file.write(content.data(), content.size()) &&
                        std::rename(aside.c_str(), place.c_str()) == 0;
   if (written) return true;
   const int error = errno;
@@ -246,6 +246,16 @@ void account(const fs::path& place, std::uint64_t added) {
   bytes = shrink(place, limit);
 }
 
+// Of what was written, behind our own head.
+bool begins_with(const fs::path& path, std::string_view text) {
+  if (text.empty()) return true;
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  Head head{};
+  std::string begin(text.size(), '\0');
+  return file.is_open() && file.read(&head, sizeof head) && file.read(begin.data(), begin.size()) &&
+         begin == text;
+}
+
 // Runs `act`; what it throws (no memory, a path that is none) is a line in the log.
 template <class Act> auto guarded(Act act) noexcept -> decltype(act()) {
   try {
@@ -277,24 +287,24 @@ std::optional<std::vector<char>> read(const std::string& key) {
     const fs::path path = place / key;
     const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!file.is_open() && errno == ENOENT) return std::nullopt;
-    std::optional<std::vector<char>> binary;
-    if (file.is_open()) binary = read_whole(file);
-    if (!binary) {
+    std::optional<std::vector<char>> content;
+    if (file.is_open()) content = read_whole(file);
+    if (!content) {
       log_line(BP_LOG_INFO, fmt::format("{} is broken and goes", path.string()));
       unlink(path.c_str());
       return std::nullopt;
     }
     futimens(file.descriptor(), nullptr);  // used now
-    return binary;
+    return content;
   });
 }
 
-void write(const std::string& key, const std::vector<char>& binary) {
+void write(const std::string& key, const std::vector<char>& content) {
   guarded([&] {
     const fs::path place = folder();
-    const std::uint64_t bytes = sizeof(Head) + binary.size();
-    if (place.empty() || binary.empty() || bytes > limit_bytes() || !make_usable(place)) return 0;
-    if (write_whole(place / key, binary))
+    const std::uint64_t bytes = sizeof(Head) + content.size();
+    if (place.empty() || content.empty() || bytes > limit_bytes() || !make_usable(place)) return 0;
+    if (write_whole(place / key, content))
       account(place, bytes);
     else
       complain(fmt::format("cannot write to {}: {}", place.string(), std::strerror(errno)));
@@ -313,9 +323,9 @@ bool is_on() {
   return limit_bytes() > 0;
 }
 
-CacheUsage usage() {
+Usage usage() {
   return guarded([] {
-    CacheUsage result;
+    Usage result;
     const fs::path place = folder();
     result.folder = place.string();
     result.limit_bytes = limit_bytes();
@@ -328,15 +338,31 @@ CacheUsage usage() {
   });
 }
 
-std::uint64_t clear() {
-  return guarded([] {
+std::vector<std::string> contents_with_head(std::string_view head) {
+  return guarded([&] {
+    std::vector<std::string> all;
+    const fs::path place = folder();
+    if (place.empty()) return all;
+    for (const Entry& entry : list(place)) {
+      if (entry.is_aside || !begins_with(entry.path, head)) continue;
+      if (const auto content = read(entry.path.filename().string()))
+        all.emplace_back(content->begin(), content->end());
+    }
+    return all;
+  });
+}
+
+std::uint64_t clear(std::string_view head) {
+  return guarded([&] {
     std::uint64_t count = 0;
     const fs::path place = folder();
     if (place.empty()) return count;
     for (const Entry& entry : list(place))
-      if (!is_being_written(entry) && unlink(entry.path.c_str()) == 0) ++count;
+      if (!is_being_written(entry) && begins_with(entry.path, head) &&
+          unlink(entry.path.c_str()) == 0)
+        ++count;
     return count;
   });
 }
 
-}  // namespace bp::codegen::binary_cache
+}  // namespace bp::kept_files

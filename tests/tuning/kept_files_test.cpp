@@ -1,5 +1,3 @@
-#include "device/binary_cache.hpp"
-
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -14,21 +12,23 @@
 #include <thread>
 #include <unistd.h>
 
+#include <backplane/tuning/kept_files.hpp>
+
 #include "tools/run_program.hpp"
 
 namespace {
 
-namespace cache = bp::codegen::binary_cache;
+namespace cache = bp::kept_files;
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class BinaryCache : public testing::Test {
+class KeptFiles : public testing::Test {
  protected:
-  BinaryCache() {
+  KeptFiles() {
     setenv("BACKPLANE_CACHE_DIR", folder.c_str(), 1);
     unsetenv("BACKPLANE_CACHE_BYTES");
   }
-  ~BinaryCache() override {
+  ~KeptFiles() override {
     unsetenv("BACKPLANE_CACHE_DIR");
     unsetenv("BACKPLANE_CACHE_BYTES");
   }
@@ -54,7 +54,7 @@ class BinaryCache : public testing::Test {
   fs::path folder = parent.path() / "a" / "kernels";
 };
 
-TEST_F(BinaryCache, gives_back_what_was_written) {
+TEST_F(KeptFiles, gives_back_what_was_written) {
   EXPECT_FALSE(cache::read(key(1)));
   cache::write(key(1), binary(1));
   cache::write(key(2), binary(2, 100000));
@@ -66,7 +66,7 @@ TEST_F(BinaryCache, gives_back_what_was_written) {
   EXPECT_FALSE(cache::read(key(1)));
 }
 
-TEST_F(BinaryCache, a_key_says_all_that_a_binary_depends_on) {
+TEST_F(KeptFiles, a_key_says_all_that_a_binary_depends_on) {
   std::set<std::string> keys;
   keys.insert(cache::key_of("source", "options", "c11", "device"));
   keys.insert(cache::key_of("sourc", "eoptions", "c11", "device"));
@@ -78,7 +78,7 @@ TEST_F(BinaryCache, a_key_says_all_that_a_binary_depends_on) {
   EXPECT_EQ(keys.begin()->size(), 64u);
 }
 
-TEST_F(BinaryCache, only_this_user_can_write_in_it) {
+TEST_F(KeptFiles, only_this_user_can_write_in_it) {
   cache::write(key(1), binary(1));
   struct stat status {};
   ASSERT_EQ(stat(folder.c_str(), &status), 0);
@@ -87,7 +87,7 @@ TEST_F(BinaryCache, only_this_user_can_write_in_it) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
-TEST_F(BinaryCache, does_not_trust_what_others_can_write) {
+TEST_F(KeptFiles, does_not_trust_what_others_can_write) {
   cache::write(key(1), binary(1));
   chmod(file(1).c_str(), 0666);
   expect_heals(1);
@@ -99,7 +99,7 @@ TEST_F(BinaryCache, does_not_trust_what_others_can_write) {
   EXPECT_TRUE(cache::read(key(1)));
 }
 
-TEST_F(BinaryCache, does_not_follow_a_link) {
+TEST_F(KeptFiles, does_not_follow_a_link) {
   cache::write(key(1), binary(1));
   fs::create_symlink(file(1), file(2));
   EXPECT_FALSE(cache::read(key(2)));
@@ -107,7 +107,7 @@ TEST_F(BinaryCache, does_not_follow_a_link) {
   EXPECT_TRUE(cache::read(key(1)));
 }
 
-TEST_F(BinaryCache, heals_after_a_file_was_cut_at_any_place) {
+TEST_F(KeptFiles, heals_after_a_file_was_cut_at_any_place) {
   cache::write(key(1), binary(1));
   const auto whole = fs::file_size(file(1));
   for (std::uintmax_t size :
@@ -117,7 +117,7 @@ TEST_F(BinaryCache, heals_after_a_file_was_cut_at_any_place) {
   }
 }
 
-TEST_F(BinaryCache, heals_after_a_byte_was_changed_anywhere) {
+TEST_F(KeptFiles, heals_after_a_byte_was_changed_anywhere) {
   cache::write(key(1), binary(1));
   const auto whole = static_cast<int>(fs::file_size(file(1)));
   for (int at = 0; at < whole; at += 7) {
@@ -133,7 +133,7 @@ TEST_F(BinaryCache, heals_after_a_byte_was_changed_anywhere) {
   }
 }
 
-TEST_F(BinaryCache, heals_after_bytes_were_added_and_after_a_folder_in_its_place) {
+TEST_F(KeptFiles, heals_after_bytes_were_added_and_after_a_folder_in_its_place) {
   cache::write(key(1), binary(1));
   std::ofstream(file(1), std::ios::app) << "more";
   expect_heals(1);
@@ -141,11 +141,11 @@ TEST_F(BinaryCache, heals_after_bytes_were_added_and_after_a_folder_in_its_place
   EXPECT_FALSE(cache::read(key(2)));
 }
 
-TEST_F(BinaryCache, counts_and_deletes_its_own_files_only) {
+TEST_F(KeptFiles, counts_and_deletes_its_own_files_only) {
   EXPECT_EQ(cache::usage().num_files, 0u);
   for (int i = 0; i < 5; ++i) cache::write(key(i), binary(i));
   std::ofstream(folder / "a letter") << "dear";
-  const bp::codegen::CacheUsage usage = cache::usage();
+  const bp::kept_files::Usage usage = cache::usage();
   EXPECT_EQ(usage.folder, folder.string());
   EXPECT_EQ(usage.num_files, 5u);
   EXPECT_EQ(usage.bytes, 5 * fs::file_size(file(0)));
@@ -155,7 +155,7 @@ TEST_F(BinaryCache, counts_and_deletes_its_own_files_only) {
   EXPECT_TRUE(fs::exists(folder / "a letter"));
 }
 
-TEST_F(BinaryCache, stays_within_its_limit_and_drops_what_was_used_longest_ago) {
+TEST_F(KeptFiles, stays_within_its_limit_and_drops_what_was_used_longest_ago) {
   setenv("BACKPLANE_CACHE_BYTES", "12000", 1);
   for (int i = 0; i < 9; ++i) {
     cache::write(key(i), binary(i));
@@ -173,7 +173,7 @@ TEST_F(BinaryCache, stays_within_its_limit_and_drops_what_was_used_longest_ago) 
   EXPECT_GE(cache::usage().bytes, 8000u);
 }
 
-TEST_F(BinaryCache, what_was_used_again_stays) {
+TEST_F(KeptFiles, what_was_used_again_stays) {
   setenv("BACKPLANE_CACHE_BYTES", "12000", 1);
   for (int i = 0; i < 9; ++i) {
     cache::write(key(i), binary(i));
@@ -186,7 +186,7 @@ TEST_F(BinaryCache, what_was_used_again_stays) {
   EXPECT_FALSE(cache::read(key(1)));
 }
 
-TEST_F(BinaryCache, a_limit_of_zero_keeps_nothing_and_a_wrong_one_is_the_usual) {
+TEST_F(KeptFiles, a_limit_of_zero_keeps_nothing_and_a_wrong_one_is_the_usual) {
   setenv("BACKPLANE_CACHE_BYTES", "0", 1);
   cache::write(key(1), binary(1));
   EXPECT_FALSE(fs::exists(folder));
@@ -194,7 +194,7 @@ TEST_F(BinaryCache, a_limit_of_zero_keeps_nothing_and_a_wrong_one_is_the_usual) 
   EXPECT_EQ(cache::usage().limit_bytes, 512u << 20);
 }
 
-TEST_F(BinaryCache, what_a_process_left_aside_goes) {
+TEST_F(KeptFiles, what_a_process_left_aside_goes) {
   cache::write(key(1), binary(1));
   const fs::path aside = file(2).string() + ".AbC123";
   std::ofstream(aside) << "half of a binar";
@@ -218,7 +218,7 @@ void expect_complains(const std::string& folder, const std::string& why) {
   EXPECT_EQ(cache::clear(), 0u);
 }
 
-TEST_F(BinaryCache, a_place_where_nothing_can_be_written_costs_a_line) {
+TEST_F(KeptFiles, a_place_where_nothing_can_be_written_costs_a_line) {
   std::ofstream(parent.path() / "file") << "";
   expect_complains(parent.path() / "file", "is not a folder");
   expect_complains(parent.path() / "file" / "kernels", "cannot make the folder");
@@ -226,7 +226,7 @@ TEST_F(BinaryCache, a_place_where_nothing_can_be_written_costs_a_line) {
   expect_complains("/proc/self/fdinfo", "");  // exists; nothing can be created there
 }
 
-TEST_F(BinaryCache, a_full_disk_costs_a_line_and_leaves_nothing) {
+TEST_F(KeptFiles, a_full_disk_costs_a_line_and_leaves_nothing) {
   cache::write(key(1), binary(1));
   const pid_t child = fork();
   if (child == 0) {
@@ -244,7 +244,7 @@ TEST_F(BinaryCache, a_full_disk_costs_a_line_and_leaves_nothing) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(BinaryCache, several_processes_and_threads_use_it_at_once) {
+TEST_F(KeptFiles, several_processes_and_threads_use_it_at_once) {
   setenv("BACKPLANE_CACHE_BYTES", "60000", 1);
   // Each reads what it or another wrote: whole, or not at all.
   const auto work = [](unsigned seed) {
