@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <sched.h>
+#include <string>
 #include <unistd.h>
 
 #include "host.hpp"
@@ -20,20 +21,29 @@ namespace {
 
 bp_device the_device{0};
 
-// "model name" is x86's; on aarch64 /proc/cpuinfo has no name worth showing.
-void read_name(char* name, size_t size) {
-  std::snprintf(name, size, "CPU");
+// What /proc/cpuinfo says of the first processor; empty: nothing.
+std::string field_of_processor(const char* name) {
   std::FILE* file = std::fopen("/proc/cpuinfo", "re");
-  if (file == nullptr) return;
+  if (file == nullptr) return {};
+  const size_t length = std::strlen(name);
+  std::string value;
   char line[256];
-  while (std::fgets(line, sizeof line, file) != nullptr) {
+  while (value.empty() && std::fgets(line, sizeof line, file) != nullptr) {
     const char* colon = std::strchr(line, ':');
-    if (colon == nullptr || std::strncmp(line, "model name", 10) != 0) continue;
+    if (colon == nullptr || std::strncmp(line, name, length) != 0 ||
+        line + length + std::strspn(line + length, " \t") != colon)
+      continue;
     const char* text = colon + 1 + std::strspn(colon + 1, " \t");
-    std::snprintf(name, size, "%.*s", static_cast<int>(std::strcspn(text, "\n")), text);
-    break;
+    value.assign(text, std::strcspn(text, "\n"));
   }
   std::fclose(file);
+  return value;
+}
+
+// x86's; on aarch64 there is none worth showing.
+std::string model_name() {
+  const std::string name = field_of_processor("model name");
+  return name.empty() ? "CPU" : name;
 }
 
 uint64_t total_memory() {
@@ -72,6 +82,11 @@ uint32_t clock_mhz() {
 
 }  // namespace
 
+std::string processor() {
+  return model_name() + " " + field_of_processor("cpu family") + "-" + field_of_processor("model") +
+         "-" + field_of_processor("stepping");
+}
+
 bp_code describe_space(bp_device*, uint32_t space, bp_space_info* out) noexcept {
   if (space != 0) return fail(BP_BAD_ARGUMENT, "cpu: there is one memory, space 0");
   bp_space_info info{};
@@ -89,7 +104,7 @@ bp_code devices(void*, uint32_t* count, bp_device_info* infos) noexcept {
     // The host may know a shorter struct than ours.
     bp_device_info info{};
     info.h = infos[0].h;
-    read_name(info.name, sizeof info.name);
+    std::snprintf(info.name, sizeof info.name, "%s", model_name().c_str());
     info.dl_device_type = BP_DL_CPU;
     info.flags = BP_DEVICE_REAL_ADDRESSES | BP_DEVICE_HOST_READABLE | BP_DEVICE_CAN_SUBALLOCATE |
                  BP_DEVICE_SYNCHRONOUS;

@@ -13,6 +13,7 @@
 #  include <emmintrin.h>
 #endif
 
+#include "constants.hpp"
 #include "device.hpp"
 #include "host.hpp"
 #include "threads.hpp"
@@ -23,12 +24,6 @@ namespace {
 constexpr uint64_t huge_page_bytes = uint64_t{2} << 20;
 constexpr uint64_t page_bytes = 4096;
 constexpr uint64_t cache_line_bytes = 64;
-
-// Below this a second thread costs more than it brings.
-constexpr int64_t parallel_bytes = int64_t{1} << 20;
-// From here on the destination would not be found in a cache anyway. Stores past the caches spare the
-// read of each line before it is overwritten: a third of the traffic.
-constexpr uint64_t streaming_bytes = uint64_t{16} << 20;
 
 bool is_power_of_two(uint64_t value) {
   return value != 0 && (value & (value - 1)) == 0;
@@ -188,15 +183,15 @@ void plain_fill(unsigned char* to, uint64_t bytes, const unsigned char* pattern,
 }  // namespace
 
 void copy_bytes(void* to, const void* from, uint64_t bytes) {
-  if (bytes < static_cast<uint64_t>(parallel_bytes)) {
+  if (bytes < static_cast<uint64_t>(constants::copy_bytes)) {
     if (bytes != 0) std::memcpy(to, from, bytes);
     return;
   }
   auto* const target = static_cast<unsigned char*>(to);
   auto* const source = static_cast<const unsigned char*>(from);
-  const bool streaming = bytes >= streaming_bytes;
+  const bool streaming = bytes >= constants::streaming_bytes;
   const int64_t pages = static_cast<int64_t>((bytes + page_bytes - 1) / page_bytes);
-  parallel_for(pages, parallel_bytes / 2 / page_bytes, [&](int64_t begin, int64_t end) {
+  parallel_for(pages, constants::copy_bytes / 2 / page_bytes, [&](int64_t begin, int64_t end) {
     const uint64_t at = begin * page_bytes;
     const uint64_t part = std::min(bytes, end * page_bytes) - at;
     if (streaming) {
@@ -212,11 +207,12 @@ void fill_bytes(void* to, uint64_t bytes, const void* pattern, uint32_t pattern_
   for (uint32_t at = 0; at < sizeof twice; at += pattern_bytes)
     std::memcpy(twice + at, pattern, pattern_bytes);
   auto* const target = static_cast<unsigned char*>(to);
-  if (bytes < static_cast<uint64_t>(parallel_bytes)) return plain_fill(target, bytes, twice, 0);
+  if (bytes < static_cast<uint64_t>(constants::copy_bytes))
+    return plain_fill(target, bytes, twice, 0);
 
-  const bool streaming = bytes >= streaming_bytes;
+  const bool streaming = bytes >= constants::streaming_bytes;
   const int64_t pages = static_cast<int64_t>((bytes + page_bytes - 1) / page_bytes);
-  parallel_for(pages, parallel_bytes / 2 / page_bytes, [&](int64_t begin, int64_t end) {
+  parallel_for(pages, constants::copy_bytes / 2 / page_bytes, [&](int64_t begin, int64_t end) {
     const uint64_t at = begin * page_bytes;  // a multiple of 16: every part begins in phase
     const uint64_t part = std::min(bytes, end * page_bytes) - at;
 #if defined(__SSE2__)

@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "constants.hpp"
+
 namespace bp::cpu {
 namespace {
 
@@ -21,16 +23,11 @@ thread_local bool working = false;
 using std::chrono::microseconds;
 using Clock = std::chrono::steady_clock;
 
-// How long a thread looks for the next call before it sleeps. Waking one that sleeps costs 5 to 50 us; but a core
-// that only spins is lost to others, who then take it from the thread in the middle of its work.
-constexpr microseconds idle_spin{20};
-// How long a caller looks for the end of what others have begun before it asks whether they run at all, and before
-// it sleeps.
-constexpr microseconds before_asking{100}, before_sleeping{2000};
-// How long nobody spins for work after a thread was found that another program kept from its core.
-constexpr microseconds crowded_time{20000};
-// Ranges for each thread: what the slower one has not begun is left to the faster one.
-constexpr int64_t ranges_per_thread = 4;
+constexpr microseconds idle_spin{constants::idle_spin_us};
+constexpr microseconds before_asking{constants::before_asking_us};
+constexpr microseconds before_sleeping{constants::before_sleeping_us};
+constexpr microseconds crowded_time{constants::crowded_us};
+using constants::ranges_per_thread;
 
 int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../constants.hpp"
 #include "host.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/reduction_plan.hpp"
@@ -16,7 +17,7 @@ namespace bp::cpu {
 namespace {
 
 constexpr int64_t tile_elements = 512;
-constexpr int64_t grain_elements = 16384;
+using constants::argmax_elements;
 
 template <class T> bool is_nan(T value) {
   return value != value;
@@ -52,7 +53,7 @@ template <class T, bool smallest> class Run {
 
  private:
   void rows() {
-    const int64_t grain = std::max<int64_t>(1, grain_elements / plan_.reduced.numel);
+    const int64_t grain = std::max<int64_t>(1, argmax_elements / plan_.reduced.numel);
     parallel_for(plan_.kept.numel, grain, [&](int64_t begin, int64_t end) {
       tile::Position kept;
       kept.seek(plan_.kept, begin);
@@ -106,7 +107,7 @@ template <class T, bool smallest> class Run {
     const int64_t inner = plan_.kept.inner();
     const int64_t tiles = (inner + tile_elements - 1) / tile_elements;
     const int64_t grain = std::max<int64_t>(
-        1, grain_elements / (std::min(inner, tile_elements) * plan_.reduced.numel));
+        1, argmax_elements / (std::min(inner, tile_elements) * plan_.reduced.numel));
     parallel_for(plan_.kept.numel / inner * tiles, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % tiles * tile_elements;

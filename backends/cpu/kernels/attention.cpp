@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "../constants.hpp"
 #include "host.hpp"
 #include "kernels/attention_split.hpp"
 #include "kernels/kernels.hpp"
@@ -12,9 +13,6 @@
 
 namespace bp::cpu {
 namespace {
-
-// Work below this many products of numbers is not worth another thread.
-constexpr int64_t products_per_thread = 1 << 18;
 
 // Together with its factors a block fits into the L2 cache.
 constexpr BlockSizes vector_blocks{tile::most_block_rows, 128};
@@ -196,7 +194,7 @@ Status run_attention(Stream, In query, In key, In value, std::optional<In> attn_
   const ForwardCall of(query, key, value, attn_mask, is_causal, scale, result, logsumexp);
   const int64_t products = std::min(of.block.queries, of.sizes.num_queries) * of.sizes.num_keys *
                            std::max<int64_t>(1, of.sizes.size);
-  const int64_t grain = std::max<int64_t>(1, products_per_thread / products);
+  const int64_t grain = std::max<int64_t>(1, constants::attention_products / products);
   const int64_t count = of.query.dl.shape[0] * of.num_heads * of.num_blocks;
   parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     if (of.query.dtype == BP_F64)
@@ -399,7 +397,7 @@ Status run_attention_backward(Stream, In grad, std::optional<In> grad_logsumexp,
                         is_causal, scale, grad_query, grad_key, grad_value);
   const int64_t products = of.num_heads / of.shared_heads * of.sizes.num_queries *
                            of.sizes.num_keys * std::max<int64_t>(1, of.sizes.size);
-  const int64_t grain = std::max<int64_t>(1, products_per_thread / products);
+  const int64_t grain = std::max<int64_t>(1, constants::attention_products / products);
   parallel_for(of.query.dl.shape[0] * of.shared_heads, grain, [&](int64_t begin, int64_t end) {
     if (of.query.dtype == BP_F64)
       Backward<double>(of).run(begin, end);

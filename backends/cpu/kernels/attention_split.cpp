@@ -1,5 +1,7 @@
 #include "attention_split.hpp"
 
+#include "../constants.hpp"
+
 #if defined(__x86_64__)
 #  include <algorithm>
 #  include <bit>
@@ -241,11 +243,9 @@ class SplitBackward final : public BackwardProducts<float> {
 }  // namespace
 
 bool suits_split_attention(const HeadSizes& n) {
-  // Packing costs as much as these sizes gain.
-  constexpr int64_t fewest = 256, worthwhile = 1 << 17, narrowest = 32;
-  return std::min(n.num_queries, n.num_keys) >= fewest &&
-         n.num_queries * n.num_keys >= worthwhile && std::min(n.size, n.value_size) >= narrowest &&
-         has_amx_bf16();
+  return std::min(n.num_queries, n.num_keys) >= constants::split_attention_rows &&
+         n.num_queries * n.num_keys >= constants::split_attention_work &&
+         std::min(n.size, n.value_size) >= constants::split_attention_width && has_amx_bf16();
 }
 
 std::unique_ptr<ForwardProducts<float>> split_forward_products(const HeadSizes& sizes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../constants.hpp"
 #include "host.hpp"
 #include "kernels/kernels.hpp"
 #include "tensor_view.hpp"
@@ -14,7 +15,6 @@ namespace bp::cpu {
 namespace {
 
 constexpr int64_t shortest_row = 16;
-constexpr int64_t elements_of_thread = 16384;
 
 // [n, channels, ...] as rows of one image and channel each.
 struct Channels {
@@ -32,7 +32,8 @@ struct Channels {
   }
   // Calls body(channel) for all, on several threads.
   template <class F> void for_each(F&& body) const {
-    const int64_t grain = std::max<int64_t>(1, elements_of_thread / (num_images * row_length));
+    const int64_t grain =
+        std::max<int64_t>(1, constants::batch_norm_elements / (num_images * row_length));
     parallel_for(count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t channel = begin; channel < end; ++channel) body(channel);
       tile::finish_streaming();

@@ -1,10 +1,13 @@
 // Convolutions and their gradients by oneDNN; what it has no fast way for is left to the decomposition.
 #include <algorithm>
 
+#include "../choices.hpp"
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
 #include "convolution_parts.hpp"
+#include "convolution_plan.hpp"
 #include "convolution_products.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
@@ -94,8 +97,7 @@ bp_code in_order(const bp_call* call, const bp_tensor& tensor, int64_t& order, c
 
 // Below this the threads' meeting costs more than the half of the work that one gives away.
 int threads_for(const ConvolutionKey& key) {
-  constexpr int64_t parallel_work = 1 << 17;
-  return work_of(key) < parallel_work ? 1 : max_threads;
+  return work_of(key) < constants::convolution_work ? 1 : max_threads;
 }
 
 bool is_empty(const Convolution& c) {
@@ -118,6 +120,32 @@ bool has_way(const Convolution& c) {
   return static_cast<bool>(convolution_primitive_for(key).run);
 }
 
+bp_code convolve_by(const ConvolutionWay& way, const bp_call* call, ConvolutionKey key,
+                    const Addresses& at) {
+  bp_code code = BP_OK;
+  key.pictures = way.pictures;
+  const bool usual = way.pictures == 0;
+  if (usual && pays_by_products(key) && convolve_by_products(call, key, at, code)) return code;
+  if (way.threads != ConvolutionWay::whole && convolve_in_parts(call, key, at, code)) return code;
+  if (way.threads == ConvolutionWay::in_parts) return BP_UNSUPPORTED;
+  const ThreadLimit threads(threads_for(key));
+  key.num_threads = threads.count();
+  return run_by_onednn(call, key, at);
+}
+
+// Of the ways to do this call, the fastest on this machine.
+ConvolutionWay way_of(const bp_call* call, const ConvolutionKey& key, const Addresses& at) {
+  if (work_of(key) < constants::asked_convolution || !choices_are_free()) return {};
+  thread_local Recent<ConvolutionKey, ConvolutionWay, 256> known;
+  ConvolutionKey asked = key;
+  asked.num_threads = num_threads();
+  return known.find(asked, [&] {
+    const std::vector<ConvolutionWay> ways = ways_of(key);
+    return ways[fastest_of(class_of(key), static_cast<uint32_t>(ways.size()),
+                           [&](uint32_t way) { return convolve_by(ways[way], call, key, at); })];
+  });
+}
+
 bp_code convolve(const bp_call* call, const Convolution& c) {
   ConvolutionKey key;
   if (is_empty(c) || !fill_key(c, key)) return BP_UNSUPPORTED;
@@ -128,11 +156,7 @@ bp_code convolve(const bp_call* call, const Convolution& c) {
   int64_t any_order = row_major;
   if (code == BP_OK && c.bias) code = in_order(call, *c.bias, any_order, at.bias);
   if (code != BP_OK) return code;
-  if (pays_by_products(key) && convolve_by_products(call, key, at, code)) return code;
-  if (convolve_in_parts(call, key, at, code)) return code;
-  const ThreadLimit threads(threads_for(key));
-  key.num_threads = threads.count();
-  return run_by_onednn(call, key, at);
+  return convolve_by(way_of(call, key, at), call, key, at);
 }
 
 // ---- The rows

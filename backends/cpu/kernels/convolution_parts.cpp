@@ -4,18 +4,12 @@
 
 #include <backplane/abi.h>
 
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../threads.hpp"
 
 namespace bp::cpu {
 namespace {
-
-// Multiplications for which it pays to wake nobody, and parts for each thread: one that comes late leaves some to others.
-constexpr int64_t thread_work = 1 << 17;
-constexpr int64_t parts_per_thread = 2;
-// Points of the result that each number of the weight must serve in a part: reordering the weight, or adding up its
-// gradients, is little work then.
-constexpr int64_t least_points = 256;
 
 int64_t points_of(const ConvolutionKey& key) {
   int64_t points = 1;
@@ -88,7 +82,7 @@ class InParts {
         return code;
     const bool has_weight = key_.way != to_weight;
     if (has_weight) reorder_weight(memory + room_.large + room_.small);  // in the first part's room
-    parallel_parts(parts_, work_of(key_) / thread_work,
+    parallel_parts(parts_, work_of(key_) / constants::convolution_work,
                    [&](int64_t part) { run_part(part, memory, memory + bytes * part); });
     if (!has_weight) add_gradients(memory);
     return BP_OK;
@@ -202,13 +196,13 @@ void run_convolution(const ConvolutionKey& key, const ConvolutionPrimitive& p, b
 bool convolve_in_parts(const bp_call* call, const ConvolutionKey& key, const Addresses& at,
                        bp_code& code) {
   const int threads = num_threads();
-  const int64_t wanted =
-      std::min<int64_t>({key.small[0], threads * parts_per_thread, work_of(key) / thread_work});
+  const int64_t wanted = std::min<int64_t>({key.small[0], threads * constants::convolution_parts,
+                                            work_of(key) / constants::convolution_work});
   if (threads == 1 || wanted < 2) return false;
   // Else some threads would have nothing to do, which oneDNN's own cut along other dimensions avoids.
   const int64_t pictures = key.small[0];
   if (pictures % threads != 0 && pictures < 4 * threads) return false;
-  if (key.small[0] / wanted * points_of(key) < least_points) return false;
+  if (key.small[0] / wanted * points_of(key) < constants::convolution_points) return false;
   if (key.way == to_weight && key.dtype != BP_F32) return false;  // sums of rounded sums
   InParts parts(key, at, wanted);
   if (!parts.prepare()) return false;

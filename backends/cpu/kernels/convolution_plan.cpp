@@ -4,6 +4,8 @@
 
 #include <backplane/abi.h>
 
+#include "../constants.hpp"
+
 namespace bp::cpu {
 namespace {
 
@@ -72,14 +74,49 @@ Pictures choose_pictures(const ConvolutionKey& key) {
 }
 
 bool pays_by_winograd(const ConvolutionKey& key) {
-  constexpr int64_t fewest_channels = 64, smallest_plane = 196;  // 14x14
   const auto is_each = [](const int64_t* values, int64_t value) {
     return values[0] == value && values[1] == value;
   };
   return key.way == to_weight && key.dtype == BP_F32 && key.groups == 1 && key.rank == 2 &&
          is_each(key.weight + 2, 3) && is_each(key.stride, 1) && is_each(key.dilation, 1) &&
-         std::min(key.weight[0], key.weight[1]) >= fewest_channels &&
-         key.small[2] * key.small[3] >= smallest_plane;
+         std::min(key.weight[0], key.weight[1]) >= constants::winograd_channels &&
+         key.small[2] * key.small[3] >= constants::winograd_plane;
+}
+
+std::vector<ConvolutionWay> ways_of(const ConvolutionKey& key) {
+  std::vector<ConvolutionWay> ways(1);
+  const Pictures usual = choose_pictures(key);
+  for (const Pictures each :
+       {Pictures::as_they_lie, Pictures::by_channels_last, Pictures::in_blocks})
+    if (each != usual) ways.push_back({static_cast<int64_t>(each) + 1, ConvolutionWay::by_shape});
+  const int64_t as_usual = static_cast<int64_t>(usual) + 1;
+  if (pays_by_winograd(key)) ways.push_back({as_usual, ConvolutionWay::by_shape});
+  if (key.small[0] > 1) ways.push_back({as_usual, ConvolutionWay::in_parts});
+  ways.push_back({as_usual, ConvolutionWay::whole});
+  return ways;
+}
+
+std::string class_of(const ConvolutionKey& key) {
+  constexpr const char* ways[] = {"forwards", "to input", "to weight"};
+  constexpr const char* orders[] = {"rows", "channels last", "other"};
+  std::string text = "convolution 1 ";
+  text += ways[key.way];
+  text += key.dtype == BP_F32 ? "; f32" : "; bf16";
+  const auto add = [&](const char* name, const int64_t* numbers, int64_t count) {
+    text += std::string("; ") + name;
+    for (int64_t i = 0; i < count; ++i) text += ' ' + std::to_string(numbers[i]);
+  };
+  // Of the number of pictures the class alone.
+  text += "; about " + std::to_string(int64_t{1} << (size_class(key.large[0]) - 1)) + " pictures";
+  add("of", key.large + 1, key.rank + 1);
+  add("weight", key.weight, key.rank + 2);
+  add("stride", key.stride, key.rank);
+  add("padding", key.padding, key.rank);
+  add("dilation", key.dilation, key.rank);
+  add("groups", &key.groups, 1);
+  for (const int64_t order : {key.large_order, key.small_order, key.weight_order})
+    text += std::string("; ") + orders[order];
+  return text;
 }
 
 }  // namespace bp::cpu

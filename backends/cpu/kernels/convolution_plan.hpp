@@ -1,6 +1,9 @@
 // How oneDNN shall compute a convolution: in which order it takes the pictures, and by which algorithm.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "convolution_primitive.hpp"
 
 namespace bp::cpu {
@@ -12,7 +15,7 @@ enum class Pictures {
   in_blocks,         // of channels, of the size that oneDNN likes
 };
 
-// Chosen by shape alone, so that the same call gives the same bits every time. Measured layer by layer on the layers of
+// Chosen by shape alone. Measured layer by layer on the layers of
 // ResNet-50 (bench/pairs/convolutions.cpp); reordering pictures is cheap, reordering weights is not.
 Pictures choose_pictures(const ConvolutionKey& key);
 
@@ -21,7 +24,15 @@ Pictures choose_pictures(const ConvolutionKey& key);
 // the plain one's; it would also carry one point's NaN into its neighbours. So not there.
 bool pays_by_winograd(const ConvolutionKey& key);
 
-// Its transformed pictures take more than twice the pictures' own memory; more than this is not asked for.
-inline constexpr uint64_t most_winograd_scratch = uint64_t{64} << 20;
+// A way to do a whole call. The first of ways_of is the one that shape alone chooses: by products, in parts, or on OpenMP's
+// threads.
+struct ConvolutionWay {
+  int64_t pictures = 0;  // as ConvolutionKey's
+  enum { by_shape, in_parts, whole } threads = by_shape;
+};
+std::vector<ConvolutionWay> ways_of(const ConvolutionKey& key);
+
+// The class of shapes that share a decision about ways_of, with the list's version.
+std::string class_of(const ConvolutionKey& key);
 
 }  // namespace bp::cpu

@@ -4,6 +4,7 @@
 
 #include <backplane/abi.h>
 
+#include "../constants.hpp"
 #include "convolution_plan.hpp"
 
 namespace bp::cpu {
@@ -163,12 +164,14 @@ ConvolutionPrimitive try_to_make(const ConvolutionKey& key, dnnl::algorithm algo
 }  // namespace
 
 ConvolutionPrimitive make_convolution(const ConvolutionKey& key) {
-  if (pays_by_winograd(key)) {
+  if (key.pictures == 0 && pays_by_winograd(key)) {
     ConvolutionPrimitive made =
         try_to_make(key, dnnl::algorithm::convolution_winograd, Pictures::in_blocks);
-    if (made.run && made.scratch_bytes <= most_winograd_scratch) return made;
+    if (made.run && made.scratch_bytes <= constants::winograd_bytes) return made;
   }
-  return try_to_make(key, dnnl::algorithm::convolution_direct, choose_pictures(key));
+  const Pictures pictures =
+      key.pictures == 0 ? choose_pictures(key) : static_cast<Pictures>(key.pictures - 1);
+  return try_to_make(key, dnnl::algorithm::convolution_direct, pictures);
 }
 
 }  // namespace bp::cpu

@@ -15,6 +15,7 @@ enum Order : int64_t { row_major, channels_last, other_order };
 struct ConvolutionKey {
   int64_t way, dtype, num_threads, rank, groups, has_bias;
   int64_t large_order, small_order, weight_order;
+  int64_t pictures;  // 0: choose_pictures; else a Pictures and 1
   int64_t large[2 + most_dims], small[2 + most_dims], weight[2 + most_dims];
   int64_t stride[most_dims], padding[most_dims], padding_behind[most_dims], dilation[most_dims];
 };

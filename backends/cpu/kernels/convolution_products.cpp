@@ -1,5 +1,7 @@
 #include "convolution_products.hpp"
 
+#include "../constants.hpp"
+
 #if defined(__x86_64__)
 #  include <algorithm>
 #  include <vector>
@@ -190,15 +192,13 @@ float* numbers(char* data) {
 }  // namespace
 
 bool pays_by_products(const ConvolutionKey& key) {
-  // Measured on a Xeon with AMX, layer by layer on those of ResNet-18 for pictures of 64x64: 0.4 to 1.0 of oneDNN's time up
-  // to here, 1.0 to 1.3 of it beyond.
-  constexpr int64_t most_columns = 256, most_places = 1 << 16;
   const auto lies_by_rows = [](int64_t order) { return order == row_major; };
   if (key.dtype != BP_F32 || key.groups != 1 || key.rank > 2 || !lies_by_rows(key.large_order) ||
       !lies_by_rows(key.small_order) || !lies_by_rows(key.weight_order))
     return false;
   const Windows w(key);
-  return w.columns() <= most_columns && w.taps() * w.large_plane() <= most_places &&
+  return w.columns() <= constants::windowed_columns &&
+         w.taps() * w.large_plane() <= constants::windowed_places &&
          suits_split(product_of(key, w, nullptr, nullptr, nullptr));
 }
 

@@ -1,6 +1,7 @@
 // copy and cast, for any strides on both sides.
 #include <algorithm>
 
+#include "../constants.hpp"
 #include "host.hpp"
 #include "kernels/kernels.hpp"
 #include "memory.hpp"
@@ -18,13 +19,6 @@ namespace {
 using tile::Convert;
 using tile::Program;
 using tile::Space;
-
-// What a thread turns at a time, in rows and columns of the destination: two lines of each of the source's rows, which a
-// processor fetches in pairs, and lines enough of the destination's that its pages stay in the address cache. (On two cores of a
-// Xeon 42 GB/s of 54 that a copy has, and 38 with 512 by 256 elements of f32, the best of 16 sizes on another machine.)
-constexpr int64_t block_rows_bytes = 128, block_columns_bytes = 1024;
-
-constexpr int64_t parallel_bytes = 128 << 10;
 
 // The identity of elements of the same size.
 tile::Primitive identity_for(uint32_t dtype) {
@@ -54,7 +48,7 @@ Program copy_program(uint32_t from, uint32_t to, const Convert& convert) {
   program.steps[0] = {identity_for(to), 1, 0, 0, 0};
   const int64_t largest = std::max(tile::itemsize_of(from), tile::itemsize_of(to));
   program.tile = tile::register_bytes / std::max<int64_t>(4, largest);
-  program.grain = parallel_bytes / largest;
+  program.grain = constants::strided_copy_bytes / largest;
   program.is_direct = from == to;
   return program;
 }
@@ -78,13 +72,13 @@ void copy_turned(Space space, int turned, const bp_tensor& out, const bp_tensor&
   const int64_t dst_stride = space.strides[0][turned], src_stride = space.strides[1][last];
   const int64_t planes = space.numel / (rows * columns);
   space.shape[turned] = space.shape[last] = 1;
-  const int64_t block_rows = block_rows_bytes / itemsize,
-                block_columns = block_columns_bytes / itemsize;
+  const int64_t block_rows = constants::turned_rows_bytes / itemsize,
+                block_columns = constants::turned_columns_bytes / itemsize;
   const int64_t down = (rows + block_rows - 1) / block_rows;
   const int64_t across = (columns + block_columns - 1) / block_columns;
   const bool streams = tile::worth_streaming(2 * space.numel * itemsize);
   const int64_t grain =
-      std::max<int64_t>(1, parallel_bytes / (block_rows * block_columns * itemsize));
+      std::max<int64_t>(1, constants::strided_copy_bytes / (block_rows * block_columns * itemsize));
   parallel_for(planes * down * across, grain, [&](int64_t begin, int64_t end) {
     tile::Position at;
     for (int64_t i = begin; i < end; ++i) {
@@ -132,7 +126,7 @@ Status run_copy(Call call, In a, Out result) {
 // Contiguous on both sides.
 void cast_run(const Convert& convert, char* out, const char* from, int64_t numel) {
   const int64_t to_bytes = convert.to_bytes, from_bytes = convert.from_bytes;
-  const int64_t grain = parallel_bytes / std::max(to_bytes, from_bytes);
+  const int64_t grain = constants::strided_copy_bytes / std::max(to_bytes, from_bytes);
   const bool streams = tile::worth_streaming(numel * (to_bytes + from_bytes));
   parallel_for(numel, grain, [&](int64_t begin, int64_t end) {
     if (!streams) return convert(out + begin * to_bytes, from + begin * from_bytes, end - begin);

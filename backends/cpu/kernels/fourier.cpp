@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
@@ -177,10 +178,8 @@ template <class T> class HalfLines {
   int64_t n_;
 };
 
-// From so many elements on all threads work on one line, where there are few lines, and where there are many.
-constexpr int64_t long_if_few = 1 << 14, long_if_many = 1 << 17, many_lines = 8;
-// Elements that a thread must at least have, and those of each line that are moved at a time.
-constexpr int64_t fourier_grain = 2048, moved_at_once = 16;
+// Elements of each line that are moved at a time.
+constexpr int64_t moved_at_once = 16;
 
 template <class Lines> class Run {
  public:
@@ -192,7 +191,9 @@ template <class Lines> class Run {
 
   // Lengths with large prime factors lose too many digits in float32.
   Status operator()() {
-    const bool is_long = n_ >= (input_.count < many_lines ? long_if_few : long_if_many);
+    const bool is_long =
+        n_ >= (input_.count < constants::many_lines ? constants::shared_line_if_few
+                                                    : constants::shared_line_if_many);
     if (is_long) return one_by_one();
     if (!is_for_packs()) return by_packs(fourier::single_line());
     return fourier::is_rough(n_) ? by_packs(fourier::packs<double>())
@@ -200,16 +201,14 @@ template <class Lines> class Run {
   }
 
  private:
-  // Longer ones are faster one after the other, as matrices that fit into caches; so are fewer lines than fill half of the widest
-  // pack. Each processor decides alike, and so gives the same bits.
+  // Each processor decides alike, and so gives the same bits.
   bool is_for_packs() const {
-    constexpr int64_t fewest_lines = 8, longest = 1 << 14;
-    return input_.count >= fewest_lines && n_ <= longest;
+    return input_.count >= constants::packed_lines && n_ <= constants::packed_length;
   }
 
   template <class R> Status by_packs(const fourier::Packs<R>& packs) {
     const int64_t num_packs = (input_.count + packs.width - 1) / packs.width;
-    const int64_t grain = std::max<int64_t>(1, fourier_grain / (n_ * packs.width));
+    const int64_t grain = std::max<int64_t>(1, constants::fourier_elements / (n_ * packs.width));
     const int64_t parts = num_packs <= grain ? 1 : std::min<int64_t>(num_threads(), num_packs);
     const auto part_size = static_cast<size_t>(4 * packs.width * room_);
     Result<Region> room = call_.workspace(static_cast<uint64_t>(parts) * part_size * sizeof(R));
@@ -301,7 +300,7 @@ template <class Lines> class Run {
   }
 
   template <class F> static void in_parts(int64_t count, const F& f) {
-    parallel_for(count, 2 * fourier_grain, f);
+    parallel_for(count, 2 * constants::fourier_elements, f);
   }
 
   const Call& call_;

@@ -14,6 +14,7 @@
 
 #include <backplane/plugin.hpp>
 
+#include "../constants.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
 #include "lapack_library.hpp"
@@ -164,20 +165,18 @@ template <class T> std::unique_ptr<T[]> scratch(int64_t count) {
 std::unique_lock<std::mutex> try_to_use_threads();
 
 // Calls body(begin, end) for ranges of matrices, on several threads if there are many. Only on machines with cores to spare is
-// a large one worth threads of its own, which wait for each other in loops: on two busy cores LU of 1,000 rows took 4.5 s
-// by two threads, and 0.06 s by one. `work`: multiplications for one matrix.
+// a large one worth threads of its own. `work`: multiplications for one matrix.
 template <class F> void for_matrices(int64_t count, double work, F&& body) {
-  constexpr double worth_threads = 2e8, worth_a_thread = 1e5;
-  constexpr int cores_to_spare = 4;
   const int most = num_threads();
-  if (work >= worth_threads && most >= cores_to_spare && count < most) {
+  if (work >= constants::lapack_work && most >= constants::lapack_cores && count < most) {
     const std::unique_lock lock = try_to_use_threads();
     const ThreadLimit threads(lock ? max_threads : 1);
     leave_cores_to_openmp();
     return body(int64_t{0}, count);
   }
   const ThreadLimit one(1);
-  const auto grain = static_cast<int64_t>(std::max(1.0, worth_a_thread / (work + 100)));
+  const auto grain =
+      static_cast<int64_t>(std::max(1.0, constants::lapack_thread_work / (work + 100)));
   parallel_for(count, grain, body);
 }
 

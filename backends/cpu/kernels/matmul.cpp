@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include <backplane/plugin/batches.hpp>
 
+#include "../choices.hpp"
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
@@ -74,6 +77,51 @@ bp_code pack(const bp_call* call, uint32_t itemsize, int64_t batch, int64_t rows
   return BP_OK;
 }
 
+// ---- One product, which oneDNN could take
+
+bp_code multiply_by(ProductWay way, const bp_call* call, const Product& p) {
+  bp_code code = BP_OK;
+  if (way == ProductWay::by_shape && suits_amx(p)) return multiply_by_amx(call, p);
+  if (way == ProductWay::by_shape && suits_split(p) && multiply_split(call, p, code)) return code;
+  if (!multiply_by_onednn(call, p, code, way)) multiply_by_loops(p);
+  return code;
+}
+
+// What decides about a product but for where it lies.
+struct ProductKey {
+  int64_t dtype, batch, m, n, k, a_by_rows, b_by_rows, one_a, one_b, threads;
+
+  explicit ProductKey(const Product& p)
+      : dtype(p.dtype), batch(p.batch), m(p.m), n(p.n), k(p.k), a_by_rows(p.a.column_stride == 1),
+        b_by_rows(p.b.column_stride == 1), one_a(p.a.batch_stride == 0),
+        one_b(p.b.batch_stride == 0), threads(num_threads()) {}
+  ProductKey() = default;
+
+  std::string text() const {
+    std::string all = dtype == BP_F32 ? "matmul 1; f32" : "matmul 1; bf16";
+    for (const int64_t size : {batch, m, n, k})
+      all += ' ' + std::to_string(int64_t{1} << (size_class(size) - 1));
+    for (const int64_t is_so : {a_by_rows, b_by_rows}) all += is_so ? " by rows" : " by columns";
+    if (batch > 1 && one_a) all += "; one left";
+    if (batch > 1 && one_b) all += "; one right";
+    return all;
+  }
+};
+
+// Of the ways to do this product, the fastest on this machine.
+ProductWay way_of(const bp_call* call, const Product& p) {
+  if (p.batch * p.m * p.n * p.k < constants::asked_product || !choices_are_free())
+    return ProductWay::by_shape;
+  thread_local Recent<ProductKey, ProductWay, 64> known;
+  const ProductKey key(p);
+  return known.find(key, [&] {
+    const bool has_older = p.dtype == BP_F32 && p.batch == 1;
+    return static_cast<ProductWay>(fastest_of(key.text(), has_older ? 4 : 3, [&](uint32_t way) {
+      return multiply_by(static_cast<ProductWay>(way), call, p);
+    }));
+  });
+}
+
 bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   // The same factors in all batches, which oneDNN takes for one batch.
   if (p.batch > 1 && p.a.batch_stride == 0 && p.b.batch_stride == 0) {
@@ -106,10 +154,7 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   if (!fits_onednn(p.b, p.batch, p.k, p.n) || loses_last_of_pairs(p, p.b, p.k, p.n))
     code = pack(call, itemsize, p.batch, p.k, p.n, p.b);
   if (code != BP_OK) return code;
-  if (suits_amx(p)) return multiply_by_amx(call, p);
-  if (suits_split(p) && multiply_split(call, p, code)) return code;
-  if (!multiply_by_onednn(call, p, code)) multiply_by_loops(p);
-  return code;
+  return multiply_by(way_of(call, p), call, p);
 }
 
 Matrix matrix_of(const bp_tensor& tensor) {

@@ -5,6 +5,8 @@
 // See docs/decisions/0019-amx-by-hand.md.
 #include "matmul_amx.hpp"
 
+#include "../constants.hpp"
+
 #if defined(__x86_64__)
 #  include <algorithm>
 #  include <atomic>
@@ -232,9 +234,7 @@ void multiply_one(const Product& p, const AmxPlan& plan, char* packed_a, char* m
 }  // namespace
 
 bool suits_amx(const Product& p) {
-  // Below it oneDNN is ahead where a is by columns (448: 1.2 times as fast), and level where not.
-  constexpr int64_t worthwhile = 480;
-  if (p.dtype != BP_BF16 || std::min({p.m, p.n, p.k}) < worthwhile) return false;
+  if (p.dtype != BP_BF16 || std::min({p.m, p.n, p.k}) < constants::amx_size) return false;
   return has_amx_bf16();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "../constants.hpp"
 #include "matmul.hpp"
 
 namespace bp::cpu {
@@ -13,21 +14,20 @@ struct ProductCut {
   int64_t size;   // of a part
   int64_t parts;  // of the stack, or of one product
 
-  // Multiplications that are worth a thread.
-  static constexpr int64_t thread_work = 1 << 17;
-
-  static ProductCut of(const Product& p, int threads) {
+  // Across: by columns where rows would be usual, and by rows where columns would.
+  static ProductCut of(const Product& p, int threads, bool across = false) {
     // Rows or columns of a part are a multiple of what oneDNN's kernels multiply at once. There are more parts than
     // threads, so that one that comes late leaves some to the others.
-    constexpr int64_t row_step = 16, column_step = 64, parts_per_thread = 2;
+    constexpr int64_t row_step = 16, column_step = 64;
     const int64_t work = p.batch * p.m * p.n * p.k;
-    const int64_t wanted =
-        threads == 1 ? 1 : std::clamp<int64_t>(work / thread_work, 1, threads * parts_per_thread);
+    const int64_t wanted = threads == 1 ? 1
+                                        : std::clamp<int64_t>(work / constants::product_work, 1,
+                                                              threads * constants::product_parts);
     if (p.batch > 1 && p.batch >= std::min<int64_t>(wanted, threads))
       return cut(stack, p.batch, 1, wanted);
     const int64_t of_each = (wanted + p.batch - 1) / p.batch;
-    return p.m / row_step >= p.n / column_step ? cut(rows, p.m, row_step, of_each)
-                                               : cut(columns, p.n, column_step, of_each);
+    const bool by_rows = (p.m / row_step >= p.n / column_step) != across;
+    return by_rows ? cut(rows, p.m, row_step, of_each) : cut(columns, p.n, column_step, of_each);
   }
 
   int64_t count(const Product& p) const { return along == stack ? parts : parts * p.batch; }

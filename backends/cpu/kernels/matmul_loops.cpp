@@ -4,6 +4,7 @@
 // Large ones go the usual way (Goto and van de Geijn, "Anatomy of high-performance matrix
 // multiplication", 2008): blocks that fit the caches are packed into panels, which also takes care of
 // strides and conversions, and a kernel keeps a tile of the result in registers.
+#include "../constants.hpp"
 #include "../tile/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -25,13 +26,9 @@
 #  define BP_CPU_MATMUL_LOOPS_ONCE
 namespace bp::cpu::loops {
 
-// What one product of elements costs decides when threads pay.
-constexpr int64_t multiplication_grain = 1 << 16;
-
-// Panels of depth block_k fit the first cache, the three blocks the second.
-constexpr int64_t block_m = 192;
-constexpr int64_t block_n = 192;
-constexpr int64_t block_k = 128;
+constexpr int64_t block_m = constants::loop_rows;
+constexpr int64_t block_n = constants::loop_columns;
+constexpr int64_t block_k = constants::loop_depth;
 
 // Real numbers in which elements of T are multiplied and added. Unsigned, since integers wrap.
 template <class T> struct ComputeOf {
@@ -247,7 +244,7 @@ template <class T> void multiply_blocks(const Product& p) {
   const int64_t blocks_m = (p.m + block_m - 1) / block_m;
   const int64_t blocks_n = (p.n + block_n - 1) / block_n;
   const int64_t work = std::min(p.m, block_m) * std::min(p.n, block_n) * p.k;
-  parallel_for(p.batch * blocks_m * blocks_n, std::max<int64_t>(1, multiplication_grain / work),
+  parallel_for(p.batch * blocks_m * blocks_n, std::max<int64_t>(1, constants::loop_products / work),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
                    multiply_block<T>(p, i / blocks_n / blocks_m, i / blocks_n % blocks_m * block_m,
@@ -309,7 +306,7 @@ template <class T> void multiply_small(const Product& p) {
   const auto* const a = reinterpret_cast<const T*>(p.a.data);
   const auto* const b = reinterpret_cast<const T*>(p.b.data);
   auto* const out = reinterpret_cast<T*>(p.out);
-  parallel_for(p.batch, std::max<int64_t>(1, multiplication_grain / (p.m * p.n * p.k)),
+  parallel_for(p.batch, std::max<int64_t>(1, constants::loop_products / (p.m * p.n * p.k)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t batch = begin; batch < end; ++batch) {
                    for (int64_t row = 0; row < p.m; ++row) {

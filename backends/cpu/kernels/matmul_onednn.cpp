@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../threads.hpp"
 #include "matmul_cut.hpp"
@@ -107,8 +108,8 @@ void run_primitive(Primitive& primitive, const Product& part, char* scratch) {
 // oneDNN's older way, a few percent faster on one pair of large matrices (2048: 5 %). It takes memory of its own for packing,
 // some megabytes that the host does not count.
 bool is_large(const Product& p) {
-  constexpr int64_t large = 512;
-  return p.dtype == BP_F32 && p.batch == 1 && std::min({p.m, p.n, p.k}) >= large;
+  return p.dtype == BP_F32 && p.batch == 1 &&
+         std::min({p.m, p.n, p.k}) >= constants::older_product_size;
 }
 
 // oneDNN makes its tables for the older way at the first call.
@@ -136,12 +137,12 @@ bool multiply_large(const Product& part, int64_t out_row) {
 
 }  // namespace
 
-bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code) {
-  const ProductCut cut = ProductCut::of(p, num_threads());
+bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code, ProductWay way) {
+  const ProductCut cut = ProductCut::of(p, num_threads(), way == ProductWay::across);
   const int64_t parts = cut.count(p);
-  const int64_t worth = p.batch * p.m * p.n * p.k / ProductCut::thread_work;
+  const int64_t worth = p.batch * p.m * p.n * p.k / constants::product_work;
   code = BP_OK;
-  if (is_large(p)) {
+  if (way == ProductWay::older || (way == ProductWay::by_shape && is_large(p))) {
     std::atomic<bool> done{true};
     parallel_parts(parts, worth, [&](int64_t index) {
       const ThreadLimit one(1);

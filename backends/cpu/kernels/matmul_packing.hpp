@@ -7,6 +7,7 @@
 #include <hwy/base.h>
 #include <immintrin.h>
 
+#include "../constants.hpp"
 #include "matmul.hpp"
 
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw")
@@ -146,7 +147,7 @@ class PanelPacker {
  private:
   // 32 columns of two rows. All panels of these rows come first: a row is a page of its own, whose address is looked up.
   void pack_pair() {
-    constexpr int64_t ahead = 8;
+    constexpr int64_t ahead = constants::packing_ahead;
     const uint16_t* const even = from_ + row_ * row_stride_ + column_;
     const uint16_t* const odd = even + row_stride_;
     _mm_prefetch(reinterpret_cast<const char*>(even + ahead * row_stride_), _MM_HINT_T0);

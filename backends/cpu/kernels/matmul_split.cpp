@@ -5,6 +5,8 @@
 // is packed while the one before is multiplied, and the one before that is written.
 #include "matmul_split.hpp"
 
+#include "../constants.hpp"
+
 #if defined(__x86_64__)
 #  include <algorithm>
 #  include <atomic>
@@ -248,10 +250,8 @@ bool multiply_one(const Product& p, const AmxPlan& plan, char* memory) {
 }  // namespace
 
 bool suits_split(const Product& p) {
-  // oneDNN is as fast for small ones.
-  constexpr int64_t smallest = 64, worthwhile = 1 << 23;
-  return p.dtype == BP_F32 && std::min({p.m, p.n, p.k}) >= smallest &&
-         p.m * p.n * p.k >= worthwhile && has_amx_bf16();
+  return p.dtype == BP_F32 && std::min({p.m, p.n, p.k}) >= constants::split_size &&
+         p.m * p.n * p.k >= constants::split_work && has_amx_bf16();
 }
 
 bool multiply_split(const bp_call* call, const Product& product, bp_code& code) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "../constants.hpp"
 #include "host.hpp"
 #include "kernels/kernels.hpp"
 #include "tensor_view.hpp"
@@ -17,8 +18,6 @@
 
 namespace bp::cpu {
 namespace {
-
-constexpr int64_t elements_per_thread = 8192;
 
 // The elements of a row: how many, of which type, and of which they are computed.
 struct RowType {
@@ -35,7 +34,7 @@ struct RowType {
   bool converts() const { return dtype != computed; }
   int64_t bytes() const { return count * item; }
   int64_t computed_bytes() const { return count * computed_item; }
-  int64_t grain() const { return std::max<int64_t>(1, elements_per_thread / count); }
+  int64_t grain() const { return std::max<int64_t>(1, constants::norm_elements / count); }
   // For calls that touch `num` tensors of this size.
   void stream_if_worth(int num) {
     streams = !converts() && bytes() >= 256 && tile::worth_streaming(num * num_rows * bytes());
@@ -220,7 +219,7 @@ void store_sum(const std::map<int64_t, std::vector<double>>& parts, const bp_ten
 
 Status norm_weight_backward(Stream, In by_result, In input, Ints normalized_shape,
                             std::optional<In> mean, In rstd, Out by_weight) {
-  constexpr int64_t rows_of_block = 32;
+  constexpr int64_t rows_of_block = constants::norm_rows;
   const bp_tensor &grad = by_result.abi(), &a = input.abi();
   const RowType type(a, normalized_shape);
   const bool has_mean = mean.has_value();

@@ -1,15 +1,14 @@
 // How the kernels here use oneDNN: one engine, and primitives that each thread keeps.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <dnnl.hpp>
 #include <initializer_list>
 #include <mutex>
 #include <span>
 
-#include "../host.hpp"
+#include "../choices.hpp"
+#include "../recent.hpp"
 
 namespace bp::cpu {
 
@@ -21,50 +20,21 @@ const dnnl::engine& onednn_engine();
 // thread held would stay locked in the child.
 std::unique_lock<std::mutex> while_making();
 
-// The primitives that one thread used last. Each thread has its own, so that neither a lock nor another
-// thread's data pointers come between; oneDNN shares the machine code among them. A key is compared as
-// bytes: every field has eight.
+// The primitives that one thread used last; oneDNN shares the machine code among threads.
 template <class Key, class Primitive, size_t capacity> class PrimitiveCache {
  public:
   template <class Make> Primitive& find(const Key& key, Make make) {
-    const uint64_t hash = hash_of(key);
-    size_t oldest = 0;
-    ++now_;
-    for (size_t i = 0; i < capacity; ++i) {
-      if (hashes_[i] == hash && std::memcmp(&keys_[i], &key, sizeof key) == 0) {
-        used_[i] = now_;
-        return primitives_[i];
-      }
-      if (used_[i] < used_[oldest]) oldest = i;
-    }
-    hashes_[oldest] = 0;
-    {
+    return primitives_.find(key, [&] {
       const std::unique_lock lock = while_making();
-      primitives_[oldest] = make();
-    }
-    hashes_[oldest] = hash;
-    keys_[oldest] = key;
-    used_[oldest] = now_;
-    return primitives_[oldest];
+      return make();
+    });
   }
 
   const dnnl::stream& stream() const { return stream_; }
 
  private:
-  static uint64_t hash_of(const Key& key) {
-    uint64_t words[sizeof(Key) / 8];
-    std::memcpy(words, &key, sizeof key);
-    uint64_t hash = 0;
-    for (uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15u + (hash >> 29);
-    return hash | 1;  // 0 marks a free place
-  }
-
   dnnl::stream stream_{onednn_engine()};
-  uint64_t now_ = 0;
-  std::array<uint64_t, capacity> hashes_{};
-  std::array<uint64_t, capacity> used_{};
-  std::array<Key, capacity> keys_{};
-  std::array<Primitive, capacity> primitives_;
+  Recent<Key, Primitive, capacity> primitives_;
 };
 
 // The C function: the C++ one builds a map for each call.
@@ -78,14 +48,6 @@ inline void execute(const dnnl::primitive& primitive, const dnnl::stream& stream
 inline void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
                     std::initializer_list<dnnl_exec_arg_t> args, const char* what) {
   execute(primitive, stream, std::span(args.begin(), args.size()), what);
-}
-
-// Memory of the call, which the host counts.
-inline bp_code take_workspace(const bp_call* call, uint64_t bytes, char*& out) {
-  bp_region region{};
-  const bp_code code = host()->workspace(host(), call, bytes, 4096, &region);
-  if (code == BP_OK) out = reinterpret_cast<char*>(region.handle + region.offset);
-  return code;
 }
 
 // One of a primitive's tensors: as the caller has it, and as the primitive takes it.

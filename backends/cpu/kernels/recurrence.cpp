@@ -2,6 +2,7 @@
 // in each call: their contents may have changed since the last one, and a call of several steps gains more than that costs.
 #include <algorithm>
 
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
@@ -146,9 +147,9 @@ LayerCache& layer_primitives() {
 
 // Multiplications of one step: below this the threads' meeting costs more than a half of them.
 int threads_for_step(const RecurrentCall& c) {
-  constexpr int64_t parallel_work = 1 << 17;
-  return c.batch() * num_gates_of(c.cell) * c.hidden() * c.hidden() < parallel_work ? 1
-                                                                                    : max_threads;
+  return c.batch() * num_gates_of(c.cell) * c.hidden() * c.hidden() < constants::recurrence_work
+             ? 1
+             : max_threads;
 }
 
 struct States {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "../constants.hpp"
 #include "host.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/reduction_plan.hpp"
@@ -21,14 +22,12 @@ using tile::Convert;
 using tile::Position;
 using tile::Reducer;
 
-constexpr int64_t tile_elements = 512;
-// Columns are long, since each row's piece of them begins a new page.
-constexpr int64_t column_elements = 2048;
+constexpr int64_t tile_elements = constants::reduction_tile;
+constexpr int64_t column_elements = constants::reduction_columns;
 constexpr int64_t largest_accumulator = 16;
-constexpr int64_t grain_elements = 32768;
-
-// A part has at least so many elements, and a reduction at most so many parts.
-constexpr int64_t part_elements = 65536, most_parts = 128;
+constexpr int64_t grain_elements = constants::reduction_elements;
+constexpr int64_t part_elements = constants::reduction_part,
+                  most_parts = constants::reduction_parts;
 
 int64_t parts_for(int64_t elements) {
   return std::clamp<int64_t>(elements / part_elements, 1, most_parts);

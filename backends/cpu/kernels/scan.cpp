@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "kernels.hpp"
@@ -41,7 +42,7 @@ template <class T> T element_of(const Sum<T>& sum) {
 
 // Several neighbouring lines at once, so that a line across memory does not fetch one element of
 // every cache line.
-constexpr int64_t max_lines = 32;
+constexpr int64_t max_lines = constants::scan_lines;
 
 template <class Join, class T>
 void scan_lines(const T* from, int64_t from_line, int64_t from_step, T* to, int64_t to_line,

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 
+#include "../constants.hpp"
 #include "host.hpp"
 #include "kernels/kernels.hpp"
 #include "tensor_view.hpp"
@@ -16,10 +17,8 @@
 namespace bp::cpu {
 namespace {
 
-// Rows up to this many bytes are kept in a scratch of their own, so that the result can be written past
-// the caches; the L2 cache holds that.
-constexpr int64_t largest_scratch = 64 << 10;
-constexpr int64_t softmax_grain = 8192;
+// Bytes of a row that is kept in a scratch of its own.
+constexpr int64_t largest_scratch = constants::softmax_scratch_bytes;
 
 class SoftmaxRun {
  public:
@@ -46,7 +45,7 @@ class SoftmaxRun {
 
   void operator()() {
     const bool as_it_lies = !load_ && in_stride_ == 1 && out_stride_ == 1;
-    const int64_t grain = std::max<int64_t>(1, softmax_grain / count_);
+    const int64_t grain = std::max<int64_t>(1, constants::softmax_elements / count_);
     parallel_for(rows_.numel, grain, [&](int64_t begin, int64_t end) {
       if (as_it_lies) {
         rows(begin, end);

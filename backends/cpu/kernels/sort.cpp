@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "kernels.hpp"
@@ -49,8 +50,7 @@ template <class Key, class Index> struct Entry {
 // Sorts `count` entries by the low `num_bytes` bytes of their keys; `spare` is as large. Returns
 // where the result lies.
 template <class E> E* sort_entries(E* entries, E* spare, int64_t count, size_t num_bytes) {
-  constexpr int64_t radix_pays_from = 256;
-  if (count < radix_pays_from) {
+  if (count < constants::radix_entries) {
     // Indices are ascending, so that comparing them too makes any sort a stable one.
     std::sort(entries, entries + count, [](const E& a, const E& b) {
       return a.key != b.key ? a.key < b.key : a.index < b.index;

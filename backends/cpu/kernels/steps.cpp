@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "../constants.hpp"
 #include "kernels.hpp"
 #include "tensor_view.hpp"
 #include "threads.hpp"
@@ -12,15 +13,13 @@
 namespace bp::cpu {
 namespace {
 
-constexpr int64_t step_elements_per_thread = 16384;
-
 // Calls body(tensor, first, count) for pieces that cover all elements of all tensors.
 template <class F> void over_elements(InList tensors, F&& body) {
   std::vector<int64_t> ends;
   ends.reserve(tensors.size());
   int64_t total = 0;
   for (size_t i = 0; i < tensors.size(); ++i) ends.push_back(total += tensors[i].numel());
-  parallel_for(total, step_elements_per_thread, [&](int64_t begin, int64_t end) {
+  parallel_for(total, constants::optimizer_elements, [&](int64_t begin, int64_t end) {
     auto at = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
     for (; begin < end; ++at) {
       const int64_t count = std::min(end, ends[at]) - begin;

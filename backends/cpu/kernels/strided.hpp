@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 
+#include "../constants.hpp"
 #include "../memory.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
@@ -14,7 +15,7 @@
 namespace bp::cpu {
 
 // Elements that one thread must at least have.
-constexpr int64_t element_grain = 1 << 14;
+using constants::element_grain;
 
 // An element of any dtype of 16 bytes; the standard's types stop at 8.
 struct Bytes16 {

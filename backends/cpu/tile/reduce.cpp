@@ -1,5 +1,6 @@
 // Plain loops over many accumulators at a time, which the compiler turns into vector code for each
 // instruction set. Compile with -O3.
+#include "../constants.hpp"
 #include "tile/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -63,9 +64,7 @@ struct Min {
   }
 };
 
-// In bytes. Without it maxima come to half of the memory's speed, since each of the eight loads looks like a
-// walk in large strides. Sums of f32 have smaller strides and are slower with it.
-constexpr int64_t fetch_ahead = 2048;
+constexpr int64_t fetch_ahead = constants::reduction_fetch_bytes;
 
 template <class Op, class A> void start(void* accumulators, int64_t count) {
   auto* to = static_cast<A*>(accumulators);

@@ -1,0 +1,113 @@
+// What was measured and not derived: from which sizes on a way pays, and how large pieces are. Each with its unit, what it trades and the
+// machine on which it was chosen: Zen 5 (EPYC, two cores), Xeon (Sapphire Rapids with AMX, two cores), or both. They are right
+// where the tuner has decided nothing else (choices.hpp). What follows from hardware or mathematics stays where it is used.
+#pragma once
+
+#include <cstdint>
+
+namespace bp::cpu::constants {
+
+// ---- Threads: the least that one more thread must get, where waking it costs 5 to 50 us (Zen 5)
+
+inline constexpr int64_t element_grain = 1 << 14;  // elements, where nothing else is said
+inline constexpr int64_t copy_bytes = 1 << 20;     // of a plain copy
+inline constexpr int64_t strided_copy_bytes =
+    128 << 10;  // of a copy in another order, which waits for memory more
+inline constexpr int64_t argmax_elements = 1 << 14;
+inline constexpr int64_t reduction_elements = 1 << 15;  // less work for each than in other kernels
+inline constexpr int64_t softmax_elements = 1 << 13;    // more of it
+inline constexpr int64_t norm_elements = 1 << 13;
+inline constexpr int64_t batch_norm_elements = 1 << 14;
+inline constexpr int64_t optimizer_elements = 1 << 14;
+inline constexpr int64_t fourier_elements = 1 << 11;
+inline constexpr int64_t attention_products = 1 << 18;  // multiplications
+inline constexpr int64_t loop_products = 1 << 16;       // multiplications by our own loops
+inline constexpr int64_t product_work = 1 << 17;        // multiplications of a product by oneDNN
+inline constexpr int64_t convolution_work = 1 << 17;    // the same of a convolution
+inline constexpr int64_t recurrence_work = 1 << 17;     // of one step of a recurrent layer
+
+// Parts for each thread: one that comes late leaves some to the others, and each part costs a call of oneDNN (both).
+inline constexpr int64_t product_parts = 2, convolution_parts = 2;
+
+// ---- Caches and pages
+
+// Bytes from which a destination would not be found in a cache anyway: stores past the caches spare the read of each line
+// before it is overwritten, a third of the traffic (both; their last caches are 32 and 105 MB).
+inline constexpr uint64_t streaming_bytes = uint64_t{16} << 20;
+// Bytes of a row that softmax keeps in a scratch of its own, to write its result past the caches: the second cache has
+// 1 to 2 MB (both).
+inline constexpr int64_t softmax_scratch_bytes = 64 << 10;
+// Bytes of rows and of columns that a thread turns at a time: two lines of each of the source's rows, which a processor fetches in
+// pairs, and lines enough of the destination's that its pages stay in the address cache. Xeon: 42 GB/s of 54 that a copy has,
+// and 38 with 512 by 256 elements of f32, which is the best of 16 sizes on Zen 5.
+inline constexpr int64_t turned_rows_bytes = 128, turned_columns_bytes = 1024;
+// Elements of a tile of a reduction, and of a piece of columns: these are longer, since each row's piece begins a new page
+// (Zen 5).
+inline constexpr int64_t reduction_tile = 512, reduction_columns = 2048;
+// A long reduction is cut into parts of at least so many elements, at most so many: the cut decides about bits and so does not depend on
+// the number of threads (Zen 5).
+inline constexpr int64_t reduction_part = 1 << 16, reduction_parts = 128;
+// Rows whose gradients norms add up at a time, and lines that scans take at once: a line of a cache for each (Zen 5).
+inline constexpr int64_t norm_rows = 32, scan_lines = 32;
+// Bytes that maxima fetch ahead: each of eight loads looks like a walk in large strides, and without it they reach half of
+// the memory's speed. Sums of f32 have smaller strides and are slower with it (Zen 5).
+inline constexpr int64_t reduction_fetch_bytes = 2048;
+// Blocks of our own products: panels of the depth fit the first cache, three blocks the second (Zen 5).
+inline constexpr int64_t loop_rows = 192, loop_columns = 192, loop_depth = 128;
+// Pairs of rows that packing for AMX fetches ahead (Xeon).
+inline constexpr int64_t packing_ahead = 8;
+
+// ---- Which way pays
+
+// oneDNN's older function is 5 % faster on one pair of f32 matrices with all sizes from here on (Zen 5: 2048).
+inline constexpr int64_t older_product_size = 512;
+// Sizes from which products of bf16 go to our own code for AMX: below, oneDNN is ahead where the left is by columns (448: 1.2
+// times as fast), and level where not (Xeon).
+inline constexpr int64_t amx_size = 480;
+// Sizes, and multiplications, from which products of f32 go to AMX in three parts: oneDNN is as fast for smaller ones (Xeon).
+inline constexpr int64_t split_size = 64, split_work = 1 << 23;
+// The same of attention: queries and keys, their product, and sizes of a head. Packing costs as much as smaller ones gain (Xeon).
+inline constexpr int64_t split_attention_rows = 256, split_attention_work = 1 << 17,
+                         split_attention_width = 32;
+// Columns, and places of windows, up to which convolutions are products on AMX: 0.4 to 1.0 of oneDNN's time on layers of ResNet-18
+// for pictures of 64x64, 1.0 to 1.3 of it beyond (Xeon).
+inline constexpr int64_t windowed_columns = 256, windowed_places = 1 << 16;
+// Points of the result that each number of a weight must serve in a part of a convolution: reordering the weight, or adding up its
+// gradients, is little work then (Xeon).
+inline constexpr int64_t convolution_points = 256;
+// Channels, and points of a plane (14x14), from which Winograd's gradient to a 3x3 kernel is 1.3 to 1.8 times as fast (both); and the bytes
+// that it may take for transformed pictures.
+inline constexpr int64_t winograd_channels = 64, winograd_plane = 196;
+inline constexpr uint64_t winograd_bytes = uint64_t{64} << 20;
+// Entries from which sorting by digits beats sorting by comparisons (Zen 5).
+inline constexpr int64_t radix_entries = 256;
+// Elements of a line from which all threads work on one, where there are few lines (below 8), and where there are many (Zen 5).
+inline constexpr int64_t shared_line_if_few = 1 << 14, shared_line_if_many = 1 << 17,
+                         many_lines = 8;
+// Packs of lines are transformed together from so many lines on, up to this length: longer ones are faster as matrices that fit
+// into caches (both: the choice decides about bits).
+inline constexpr int64_t packed_lines = 8, packed_length = 1 << 14;
+// Multiplications from which LAPACK gets threads of its own, for one matrix, and a thread for several; and the cores that must be
+// there: its threads wait for each other in loops, and on two busy cores LU of 1,000 rows took 4.5 s by two threads and
+// 0.06 s by one (Zen 5).
+inline constexpr double lapack_work = 2e8, lapack_thread_work = 1e5;
+inline constexpr int lapack_cores = 4;
+
+// ---- Waiting, in microseconds (Xeon, two cores)
+
+// An idle thread looks for the next call so long before it sleeps: a core that only spins is lost to others, who then take it from the
+// thread in the middle of its work. With 100 and 300 a small transformer's step beside a busy program took 14.4 and 16.2 ms
+// instead of 12.5.
+inline constexpr int64_t idle_spin_us = 20;
+// A caller looks for the end of what others have begun so long before it asks whether they run at all, and before it sleeps.
+inline constexpr int64_t before_asking_us = 100, before_sleeping_us = 2000;
+// So long nobody spins after a thread was found that another program kept from its core.
+inline constexpr int64_t crowded_us = 20000;
+// Ranges for each thread: what the slower one has not begun is left to the faster one.
+inline constexpr int64_t ranges_per_thread = 4;
+
+// ---- What is worth a question to the tuner, in multiplications: asking costs some 10 ns, and an answer gains a few percent
+
+inline constexpr int64_t asked_product = 1 << 20, asked_convolution = 1 << 22;
+
+}  // namespace bp::cpu::constants
